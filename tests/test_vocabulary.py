@@ -1,0 +1,87 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tprprobe.errors import InputError
+from tprprobe.vocabulary import CHARACTERS, SPECIALS, Vocabulary, characters
+
+VOCABULARY = characters()
+TEXTS = st.lists(st.text(alphabet=CHARACTERS, max_size=40), max_size=8)
+
+
+def test_default_has_73_symbols_in_code_point_order():
+    assert len(VOCABULARY) == 73
+    assert (VOCABULARY.unk, VOCABULARY.pad, VOCABULARY.sos, VOCABULARY.eos) == (0, 1, 2, 3)
+    rest = VOCABULARY.symbols[4:]
+    assert rest[0] == " "
+    assert list(rest) == sorted(rest)
+
+
+@given(TEXTS)
+def test_encoding_is_the_place_of_each_character_and_decodes_back(texts):
+    for text in texts:
+        ids = VOCABULARY.encode(text)
+        assert ids == [VOCABULARY.symbols.index(char) for char in text]
+        assert VOCABULARY.decode(ids) == text
+
+
+@given(TEXTS)
+def test_encoding_all_is_encoding_each(texts):
+    values, offsets = VOCABULARY.encode_all(texts)
+    assert values.dtype == np.uint8
+    assert offsets[-1] == len(values)
+    rows = [values[a:b].tolist() for a, b in itertools.pairwise(offsets)]
+    assert rows == [VOCABULARY.encode(text) for text in texts]
+
+
+def test_decode_stops_at_the_end_and_drops_start_and_padding():
+    v = VOCABULARY
+    ids = [v.sos, *v.encode("12"), v.pad, *v.encode("3"), v.eos, *v.encode("45")]
+    assert v.decode(ids) == "123"
+
+
+@pytest.mark.parametrize("char", ["é", "B", "𝟙", "\ud800", "\n"])
+def test_unknown_character_is_named(char):
+    with pytest.raises(InputError, match="not in the vocabulary") as error:
+        VOCABULARY.encode(f"What is 1{char}2?")
+    assert repr(char) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@given(st.permutations([*SPECIALS, *"aé𝟙∑"]))
+def test_symbols_of_any_order_and_script(symbols):
+    vocabulary = Vocabulary(tuple(symbols))
+    ids = vocabulary.encode("é𝟙a∑")
+    assert [symbols[i] for i in ids] == list("é𝟙a∑")
+    assert vocabulary.decode([*ids, vocabulary.eos, 0]) == "é𝟙a∑"
+
+
+def test_a_large_vocabulary_gets_a_wider_type():
+    symbols = SPECIALS + tuple(chr(0x4E00 + i) for i in range(300))
+    values, _ = Vocabulary(symbols).encode_all([symbols[-1]])
+    assert values.tolist() == [303]
+    assert values.dtype == np.int16
+
+
+@pytest.mark.parametrize("symbols", [("a", *SPECIALS[1:]), (*SPECIALS, "a", "a")])
+def test_refuses_missing_and_double_symbols(symbols):
+    with pytest.raises(InputError):
+        Vocabulary(symbols)
+
+
+def test_saved_and_loaded(tmp_path):
+    vocabulary = Vocabulary((*SPECIALS, "é", '"'))
+    vocabulary.save(tmp_path)
+    assert Vocabulary.load(tmp_path) == vocabulary
+    assert [path.name for path in tmp_path.iterdir()] == ["vocabulary.json"]
+
+
+@pytest.mark.parametrize("content", [None, "{", '{"a": 1}', "[1, 2]"])
+def test_loading_what_is_no_vocabulary(tmp_path, content):
+    if content is not None:
+        (tmp_path / "vocabulary.json").write_text(content)
+    with pytest.raises(InputError):
+        Vocabulary.load(tmp_path)

@@ -1,0 +1,62 @@
+"""Sequences of different lengths: stored one after another, batched with those of like length."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Int64, Integer
+from torch import Tensor
+
+POOL = 64  # batches that are sorted by length together: more pads less, and shuffles less
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Sequences as one flat tensor; sequence i is `values[offsets[i]:offsets[i + 1]]`."""
+
+    values: Integer[Tensor, " token"]
+    offsets: Int64[Tensor, " offset"]
+
+    @classmethod
+    def from_lists(cls, lists: Sequence[Sequence[int]]) -> "Ragged":
+        """The ragged form of a list of lists."""
+        lengths = torch.tensor([0, *map(len, lists)])
+        values = torch.tensor([value for row in lists for value in row], dtype=torch.int64)
+        return cls(values, lengths.cumsum(0))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> Int64[Tensor, " sample"]:
+        return self.offsets.diff()
+
+    def to(self, device: str | torch.device) -> "Ragged":
+        """The same sequences on another device."""
+        return Ragged(self.values.to(device), self.offsets.to(device))
+
+    def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Int64[Tensor, "batch seq"]:
+        """The chosen sequences as rows, `pad` behind the shorter ones."""
+        indices = indices.to(self.offsets.device)
+        starts, ends = self.offsets[indices, None], self.offsets[indices + 1, None]
+        width = int((ends - starts).max())
+        places = starts + torch.arange(width, device=starts.device)
+        inside = places < ends
+        tokens = self.values[places.where(inside, 0)].long()
+        return tokens.where(inside, pad)
+
+
+def buckets(
+    lengths: Int64[Tensor, " sample"], batch_size: int, seed: int, epoch: int
+) -> list[Int64[Tensor, " batch"]]:
+    """All indices once, in shuffled batches of like length; one batch may be smaller.
+
+    Shuffled anew every epoch; the same seed and epoch give the same batches.
+    """
+    rng = np.random.default_rng([seed, epoch])
+    order = rng.permutation(len(lengths))
+    pool = np.arange(len(order)) // (POOL * batch_size)
+    order = order[np.lexsort([lengths.numpy(force=True)[order], pool])]
+    batches = torch.from_numpy(order).split(batch_size)
+    return [batches[i] for i in rng.permutation(len(batches))]

@@ -1,0 +1,136 @@
+"""Characters and their ids: how the text of a question becomes numbers and back."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int64, Integer
+
+from .errors import InputError
+
+SPECIALS = ("<unk>", "<pad>", "<sos>", "<eos>")
+CHARACTERS = " !'()*+,-./0123456789:<=>?ACDEFGHILMPRSTWabcdefghijklmnopqrstuvwxyz{}"
+FILE = "vocabulary.json"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The symbols of a character model, their place being their id.
+
+    Four of them are special (`<unk> <pad> <sos> <eos>`), the others single characters.
+    Raises: InputError if a special symbol is missing, or a symbol is there twice.
+    """
+
+    symbols: tuple[str, ...]
+
+    def __post_init__(self):
+        missing = [special for special in SPECIALS if special not in self.symbols]
+        if missing:
+            raise InputError(f"a vocabulary without {' '.join(missing)}; add these symbols")
+        twice = sorted({symbol for symbol in self.symbols if self.symbols.count(symbol) > 1})
+        if twice:
+            raise InputError(f"a vocabulary with {twice[0]!r} twice; every symbol has one id")
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    @cached_property
+    def unk(self) -> int:
+        return self.symbols.index("<unk>")
+
+    @cached_property
+    def pad(self) -> int:
+        return self.symbols.index("<pad>")
+
+    @cached_property
+    def sos(self) -> int:
+        return self.symbols.index("<sos>")
+
+    @cached_property
+    def eos(self) -> int:
+        return self.symbols.index("<eos>")
+
+    @cached_property
+    def dtype(self) -> np.dtype:
+        """The smallest integer that torch, too, has and that holds every id."""
+        return next(np.dtype(t) for t in ("u1", "i2", "i4") if len(self) <= np.iinfo(t).max + 1)
+
+    @cached_property
+    def _ids(self) -> Int64[np.ndarray, " code_point"]:
+        """The id of every code point up to the highest known one and one more; -1 if unknown."""
+        known = {ord(s): i for i, s in enumerate(self.symbols) if len(s) == 1}
+        table = np.full(max(known, default=0) + 2, -1)
+        table[list(known)] = list(known.values())
+        return table
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of the characters of a text; no start or end symbol is added.
+
+        Raises: InputError for a character that is not in the vocabulary.
+        """
+        return self.encode_all([text])[0].tolist()
+
+    def encode_all(
+        self, texts: Sequence[str]
+    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
+        """The ids of all texts one after another, and where each begins (and the last ends).
+
+        Raises: InputError for a character that is not in the vocabulary.
+        """
+        codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+        ids = self._ids[np.minimum(codes, len(self._ids) - 1)]
+        if (ids < 0).any():
+            raise self._foreign(texts)
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        return ids.astype(self.dtype), np.concatenate([[0], lengths.cumsum()])
+
+    def _foreign(self, texts: Iterable[str]) -> InputError:
+        known = {symbol for symbol in self.symbols if len(symbol) == 1}
+        text = next(text for text in texts if not known.issuperset(text))
+        char = next(char for char in text if char not in known)
+        accepted = "".join(symbol for symbol in self.symbols if symbol in known)
+        return InputError(
+            f"character {char!r} of {text!r} is not in the vocabulary (accepted: {accepted!r})"
+        )
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids up to the first end symbol, without start and padding."""
+        text = []
+        for i in map(int, ids):
+            if i == self.eos:
+                break
+            if i not in (self.sos, self.pad):
+                text.append(self.symbols[i])
+        return "".join(text)
+
+    def save(self, folder: str | Path) -> None:
+        """Write `vocabulary.json` into a folder."""
+        path = Path(folder) / FILE
+        temporary = path.with_name(f".{FILE}.tmp")
+        temporary.write_text(json.dumps(list(self.symbols), ensure_ascii=False) + "\n", "utf-8")
+        temporary.replace(path)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Vocabulary":
+        """The vocabulary saved in a folder.
+
+        Raises: InputError if there is none, or it is damaged.
+        """
+        path = Path(folder) / FILE
+        try:
+            symbols = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"no {FILE} in {folder}; give the folder of a checkpoint") from None
+        except ValueError as error:
+            raise InputError(f"{path} is not JSON ({error}); restore the file") from None
+        if not (isinstance(symbols, list) and all(isinstance(s, str) for s in symbols)):
+            raise InputError(f"{path} is not a list of strings; restore the file")
+        return cls(tuple(symbols))
+
+
+def characters() -> Vocabulary:
+    """The 73 symbols of the Mathematics Dataset: unk, pad, sos, eos, then its 69 characters."""
+    return Vocabulary(SPECIALS + tuple(CHARACTERS))
