@@ -106,12 +106,9 @@ class Vocabulary:
                 text.append(self.symbols[i])
         return "".join(text)
 
-    def save(self, folder: str | Path) -> None:
-        """Write `vocabulary.json` into a folder."""
-        path = Path(folder) / FILE
-        temporary = path.with_name(f".{FILE}.tmp")
-        temporary.write_text(json.dumps(list(self.symbols), ensure_ascii=False) + "\n", "utf-8")
-        temporary.replace(path)
+    def files(self) -> dict[str, str]:
+        """The files a checkpoint folder keeps of it: `vocabulary.json`."""
+        return {FILE: json.dumps(list(self.symbols), ensure_ascii=False) + "\n"}
 
     @classmethod
     def load(cls, folder: str | Path) -> "Vocabulary":

@@ -1,0 +1,44 @@
+"""The learning curve on disk: one CSV row a figure, and the same for TensorBoard."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from torch.utils.tensorboard import SummaryWriter
+
+COLUMNS: tuple[str, ...] = ("step", "seconds", "examples", "metric", "data", "split", "value")
+FILE = "log.csv"
+
+
+class Log:
+    """Rows of ``log.csv`` in a run's folder, from ``step`` on anew."""
+
+    def __init__(self, folder: Path, step: int = 0):
+        self.path = folder / FILE
+        self.rows = [row for row in read_log(folder) if int(row["step"]) <= step] if step else []
+        with self.path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(self.rows)
+        self.board = SummaryWriter(folder / "tensorboard", purge_step=step)
+
+    def add(self, metric: str, value: float, data: str = "", split: str = "", **at: float) -> None:
+        """Append one figure; ``at`` is step, seconds and examples seen."""
+        row = {**at, "metric": metric, "data": data, "split": split, "value": value}
+        self.rows.append(row)
+        with self.path.open("a", newline="") as file:
+            csv.DictWriter(file, COLUMNS).writerow(row)
+        tag = "/".join(part for part in (metric, split, data) if part)
+        self.board.add_scalar(tag, value, int(at["step"]))
+
+    def close(self) -> None:
+        self.board.close()
+
+
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a run's learning curve, empty where there is none yet."""
+    path = folder / FILE
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,131 @@
+"""Multi-head attention whose output v̄ can be bound to roles: TP-attention (schlag) and plain."""
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from tprprobe.models.sites import attention_map, per_head, per_position
+
+Roles = Literal["continuous", "one", "none"]
+Binding = Literal["hadamard", "outer"]
+KeyValue = tuple[Tensor, Tensor]  # keys and values, each [batch, seq, head, d_head]
+
+
+def split_heads(x: Tensor, n_heads: int) -> Tensor:
+    """[batch, seq, head * d_head] → [batch, seq, head, d_head], head-major."""
+    return x.unflatten(-1, (n_heads, -1))
+
+
+def attend(
+    query: Float[Tensor, "batch query head d_head"],
+    key: Float[Tensor, "batch key head d_head"],
+    value: Float[Tensor, "batch key head d_head"],
+    mask: Tensor | None,
+    scale: float,
+    dropout: float,
+    site: nn.Module,
+) -> Float[Tensor, "batch query head d_head"]:
+    """v̄ = softmax(scale · q kᵀ + mask) v; the map itself only where ``site`` is read.
+
+    A Boolean mask keeps where it is True; a float mask is added to the scores.
+    """
+    q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+    if not site.is_read:
+        v_bar = F.scaled_dot_product_attention(q, k, v, mask, dropout, scale=scale)
+        return v_bar.transpose(1, 2)
+    scores = q @ k.transpose(-1, -2) * scale  # [batch, head, query, key]
+    if mask is not None:
+        scores = (
+            scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+        )
+    weights = F.dropout(site(scores.softmax(-1)), dropout)
+    return (weights @ v).transpose(1, 2)
+
+
+class TPAttention(nn.Module):
+    """tpr = W_o [v̄_h ⊙ r_h]_h + b with r = W_r x + b_r read on the query side; no roles: W_o v̄ + b.
+
+    Roles ``one`` bind to a constant 1 (the plain attention with the sites of a bound one);
+    binding ``outer`` is the full tensor product v̄ ⊗ r contracted by W_o ∈ R^{d_z × d_k²} a head.
+    Source: schlag Sec. 2 (Eqs. 4–7), Sec. 7; science.md §4.2.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        roles: Roles = "none",
+        binding: Binding = "hadamard",
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        d_head = d_model // n_heads
+        self.n_heads, self.roles, self.outer, self.dropout = (
+            n_heads,
+            roles,
+            binding == "outer",
+            dropout,
+        )
+        self.scale = d_head**-0.5
+        self.to_query = nn.Linear(d_model, d_model)
+        self.to_key = nn.Linear(d_model, d_model)
+        self.to_value = nn.Linear(d_model, d_model)
+        if roles == "continuous":
+            self.to_role = nn.Linear(d_model, d_model)
+        self.output = nn.Linear(d_model * d_head if self.outer else d_model, d_model)
+        self.input = per_position(d_model)
+        self.query, self.key, self.value = per_head(d_head), per_head(d_head), per_head(d_head)
+        self.attention = attention_map()
+        self.filler = per_head(d_head)
+        if roles != "none":
+            self.role = per_head(d_head)
+            self.binding = per_head(d_head**2 if self.outer else d_head)
+            self.tpr = per_position(d_model)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch query d_model"],
+        memory: Float[Tensor, "batch key d_model"] | None = None,
+        mask: Bool[Tensor, "batch #head #query key"] | None = None,
+        uniform: Bool[Tensor, "batch query"] | None = None,
+        past: KeyValue | None = None,
+    ) -> tuple[Float[Tensor, "batch query d_model"], KeyValue]:
+        """The sub-layer's output and its keys and values, for the cache.
+
+        ``memory`` is what keys and values are read from (default: x itself); ``past`` are keys and
+        values known already: of a memory, all of them; of x, the earlier positions. Queries marked
+        ``uniform`` attend equally to all keys (the published treatment of padded queries).
+        """
+        x = self.input(x)
+        query = self.query(split_heads(self.to_query(x), self.n_heads))
+        key, value = self._keys_values(x, memory, past)
+        if uniform is not None:
+            query = query.masked_fill(uniform[:, :, None, None], 0.0)
+            mask = None if mask is None else mask | uniform[:, None, :, None]
+        dropout = self.dropout if self.training else 0.0
+        v_bar = attend(query, key, value, mask, self.scale, dropout, self.attention)
+        return self._bind(x, self.filler(v_bar)), (key, value)
+
+    def _keys_values(self, x: Tensor, memory: Tensor | None, past: KeyValue | None) -> KeyValue:
+        if memory is not None and past is not None:
+            return past
+        read = x if memory is None else memory
+        key = self.key(split_heads(self.to_key(read), self.n_heads))
+        value = self.value(split_heads(self.to_value(read), self.n_heads))
+        if past is not None:
+            key, value = torch.cat([past[0], key], 1), torch.cat([past[1], value], 1)
+        return key, value
+
+    def _bind(self, x: Tensor, filler: Tensor) -> Tensor:
+        if self.roles == "none":
+            return self.output(filler.flatten(-2))
+        if self.roles == "continuous":
+            role = self.role(split_heads(self.to_role(x), self.n_heads))
+        else:
+            role = self.role(torch.ones_like(filler))
+        bound = filler[..., :, None] * role[..., None, :] if self.outer else filler * role
+        bound = self.binding(bound.flatten(-2) if self.outer else bound)
+        return self.tpr(self.output(bound.flatten(-2)))

@@ -1,0 +1,120 @@
+"""Checkpoint folders: saving a model with its vocabulary, card and recipe, and loading it by name."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import tomli_w
+import torch
+from torch import nn
+
+from tprprobe import hub, vocabulary
+from tprprobe.errors import InputError, unknown
+from tprprobe.models import build, expand
+from tprprobe.vocabulary import Vocabulary
+
+UNTRAINED = "untrained:"
+
+
+def save_pretrained(
+    model: nn.Module,
+    folder: str | os.PathLike[str],
+    card: str = "",
+    recipe: dict[str, Any] | None = None,
+    dtype: torch.dtype | None = None,
+    extra: dict[str, str] | None = None,
+) -> Path:
+    """The folder that :func:`load_model` reads; ``dtype`` is the weights' precision on disk.
+
+    Raises:
+        InputError: the folder exists already.
+    """
+    state = {
+        name: tensor.detach().cpu().to(dtype or tensor.dtype).contiguous()
+        for name, tensor in model.state_dict().items()
+    }
+    files: dict[str, bytes | str] = {
+        hub.CONFIG: json.dumps(describe_config(model), indent=1) + "\n",
+        hub.WEIGHTS: safetensors.torch.save(state, metadata={"format": "pt"}),
+        hub.CARD: card,
+    }
+    if recipe is not None:
+        files[hub.RECIPE] = tomli_w.dumps(recipe)
+    if (known := getattr(model, "vocabulary", None)) is not None:
+        files |= known.files()
+    return hub.write_folder(folder, files | (extra or {}))
+
+
+def describe_config(model: nn.Module) -> dict[str, Any]:
+    """``{"architecture": name, **options}``: what :func:`tprprobe.models.build` makes again."""
+    config: Any = model.config
+    return {"architecture": model.architecture, **dataclasses.asdict(config)}
+
+
+def load_model(
+    name: str | os.PathLike[str], device: str = "cpu", local_files_only: bool = False, seed: int = 0
+) -> nn.Module:
+    """The model in evaluation mode: a shipped name, a folder, a hub id, or ``untrained:NAME``.
+
+    ``untrained:NAME`` is that checkpoint's randomly initialised twin (by ``seed``). The model has
+    ``.name``, ``.folder``, ``.config`` and ``.vocabulary`` (None where it is not known).
+
+    Raises:
+        InputError: nothing of that name, or a folder whose files do not make a model.
+    """
+    text = str(name)
+    untrained = text.startswith(UNTRAINED)
+    folder = hub.locate("models", text.removeprefix(UNTRAINED), local_files_only)
+    model: Any = build(read_config(folder), seed=seed)
+    if not untrained:
+        _load_weights(model, folder / hub.WEIGHTS)
+    model.vocabulary = Vocabulary.load(folder) if (folder / vocabulary.FILE).is_file() else None
+    model.folder = folder
+    model.name = f"{UNTRAINED if untrained else ''}{folder.name}"
+    return model.to(device).eval()
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The settings in a folder's config.json, checked by name."""
+    config = hub.read_json(folder / hub.CONFIG)
+    try:
+        return expand(config)
+    except InputError as error:
+        raise InputError(f"{folder / hub.CONFIG}: {error}") from error
+
+
+def _load_weights(model: nn.Module, path: Path) -> None:
+    try:
+        state = safetensors.torch.load_file(path)
+    except FileNotFoundError as error:
+        raise InputError(f"{path.parent} has no {path.name}") from error
+    except safetensors.SafetensorError as error:
+        raise InputError(f"{path} is damaged or no safetensors file: {error}") from error
+    own = model.state_dict()
+    for key in state:
+        if key not in own:
+            raise unknown(f"tensor in {path.name}", key, own)
+    for key, tensor in own.items():
+        if key not in state:
+            raise InputError(f"{path} lacks the tensor {key!r} of this configuration")
+        if state[key].shape != tensor.shape:
+            raise InputError(
+                f"{path}: {key} has shape {tuple(state[key].shape)}, "
+                f"config.json asks for {tuple(tensor.shape)}"
+            )
+    model.load_state_dict(state)
+
+
+def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = False) -> str:
+    """The address of the hub repository that now holds the checkpoint folder."""
+    from huggingface_hub import HfApi
+
+    read_config(Path(folder))
+    api = HfApi()
+    url = api.create_repo(repo_id, private=private, exist_ok=True)
+    api.upload_folder(repo_id=repo_id, folder_path=str(folder))
+    return str(url)

@@ -1,0 +1,25 @@
+"""Full-size configurations under the names of their papers, ready to be trained."""
+
+from typing import Any
+
+# schlag2020-final Table 1; 73 symbols. B and C are printed with sizes that fit only without the
+# embedding binding (science.md §4.1). Saxton's Transformer: d_ff 896 is the width whose count fits
+# the printed 30M; the published width is not known.
+PRESETS: dict[str, dict[str, Any]] = {
+    "transformer": {"architecture": "transformer"},
+    "tp-transformer": {"architecture": "tp-transformer"},
+    "tp-transformer-b": {
+        "architecture": "tp-transformer",
+        "d_model": 480,
+        "d_ff": 1920,
+        "embedding_binding": False,
+    },
+    "tp-transformer-c": {
+        "architecture": "tp-transformer",
+        "d_ff": 512,
+        "embedding_binding": False,
+    },
+    "transformer-30m": {"architecture": "transformer", "d_ff": 896},
+    "lstm": {"architecture": "lstm"},
+    "lstm-thinking": {"architecture": "lstm", "thinking_steps": 16},
+}

@@ -1,0 +1,90 @@
+"""Saxton's LSTM baselines: one layer that reads the question, thinks, and writes the answer.
+
+Sizes as printed (18M); layer sizes are not in the papers: 2,048 units over one-hot symbols and 16
+thinking steps are recalled, not read (science.md §4.1).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from tprprobe.models.sites import per_position
+
+
+@dataclass(frozen=True)
+class LSTMConfig:
+    """Sizes; ``thinking_steps`` are zero-input steps between the question and the answer."""
+
+    vocab_size: int = 73
+    d_model: int = 2048
+    thinking_steps: int = 0
+    max_length: int = 200
+    pad: int = 1
+    sos: int = 2
+    eos: int = 3
+
+
+@dataclass
+class State:
+    """The recurrent state after what was read: h and c, each [batch, d_model]."""
+
+    h: Tensor
+    c: Tensor
+
+    def __getitem__(self, rows: Tensor) -> "State":
+        return State(self.h[rows], self.c[rows])
+
+
+class Layer(nn.Module):
+    """The site of an LSTM's output at every position."""
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        self.hidden = per_position(d_model)
+
+
+class LSTM(nn.Module):
+    """Question, thinking steps, answer: one LSTM over one-hot symbols and a linear read-out."""
+
+    def __init__(self, config: LSTMConfig):
+        super().__init__()
+        self.config = config
+        self.lstm = nn.LSTM(config.vocab_size, config.d_model, batch_first=True)
+        self.output = nn.Linear(config.d_model, config.vocab_size)
+        self.encoder: Any = nn.ModuleList([Layer(config.d_model)])
+        self.decoder: Any = nn.ModuleList([Layer(config.d_model)])
+
+    def forward(
+        self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]
+    ) -> Float[Tensor, "batch target_seq vocab"]:
+        """Logits of the symbol after each one of ``target``, the decoder's input (start symbol first)."""
+        return self.decode(target, self.encode(source))[0]
+
+    def encode(self, source: Int[Tensor, "batch seq"]) -> State:
+        """The state after the last real symbol and the thinking steps."""
+        lengths = (source != self.config.pad).sum(1).clamp(min=1).cpu()
+        packed = pack_padded_sequence(
+            self._one_hot(source), lengths, batch_first=True, enforce_sorted=False
+        )
+        out, (h, c) = self.lstm(packed)
+        hidden, _ = pad_packed_sequence(out, batch_first=True, total_length=source.shape[1])
+        self.encoder[0].hidden(hidden)
+        if self.config.thinking_steps:
+            zeros = h.new_zeros(len(source), self.config.thinking_steps, self.config.vocab_size)
+            _, (h, c) = self.lstm(zeros, (h, c))
+        return State(h[0], c[0])
+
+    def decode(
+        self, target: Int[Tensor, "batch seq"], memory: State, cache: State | None = None
+    ) -> tuple[Float[Tensor, "batch seq vocab"], State]:
+        """Logits and the state after ``target``; with a cache, ``target`` continues from it."""
+        state = cache or memory
+        out, (h, c) = self.lstm(self._one_hot(target), (state.h[None], state.c[None]))
+        return self.output(self.decoder[0].hidden(out)), State(h[0], c[0])
+
+    def _one_hot(self, ids: Tensor) -> Tensor:
+        return F.one_hot(ids, self.config.vocab_size).to(self.output.weight.dtype)

@@ -1,0 +1,242 @@
+"""The mathematics TP-Transformer (TPT-c) and its Transformer baseline: one implementation.
+
+Source: schlag Secs. 2–3 as coded by its authors (science.md §4.2): an embedding bound to a role, pre-
+and post-layer-norm, roles from the query side in self- and cross-attention, tied output.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from tprprobe.models.attention import Binding, KeyValue, Roles, TPAttention
+from tprprobe.models.sites import per_position
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Sizes and options; the ids keep their published meaning (unk 0, pad 1, sos 2, eos 3)."""
+
+    vocab_size: int = 73
+    d_model: int = 512
+    n_heads: int = 8
+    n_layers: tuple[int, int] = (6, 6)
+    d_ff: int = 2048
+    max_length: int = 200
+    dropout: float = 0.0
+    roles: Roles = "none"
+    binding: Binding = "hadamard"
+    embedding_binding: bool = False
+    pad: int = 1
+    sos: int = 2
+    eos: int = 3
+
+
+@dataclass
+class Memory:
+    """What the decoder reads of the source: the encoder's output and which keys are real."""
+
+    states: Float[Tensor, "batch seq d_model"]
+    mask: Bool[Tensor, "batch 1 1 seq"]
+
+    def __getitem__(self, rows: Tensor) -> "Memory":
+        return Memory(self.states[rows], self.mask[rows])
+
+
+@dataclass
+class Cache:
+    """Keys and values of the positions decoded so far and of the memory, a pair a layer."""
+
+    length: int = 0
+    own: list[KeyValue | None] = field(default_factory=list)
+    memory: list[KeyValue | None] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, n_layers: int) -> "Cache":
+        return cls(0, [None] * n_layers, [None] * n_layers)
+
+    def __getitem__(self, rows: Tensor) -> "Cache":
+        pick = [
+            [pair and (pair[0][rows], pair[1][rows]) for pair in c] for c in (self.own, self.memory)
+        ]
+        return Cache(self.length, *pick)
+
+
+class BoundSites(nn.Module):
+    """The three sites of an embedding bound to its role."""
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        self.filler, self.role, self.binding = (per_position(d_model) for _ in range(3))
+
+
+class Embedding(nn.Module):
+    """z = e ⊙ (W e + b + 1) with e = √d · E[token] + PE; without the binding z = e.
+
+    Its sites read the source; the same under ``embedding.target`` the decoder's input.
+    Source: schlag2019-workshop Eq. 2 with the +1 of the authors' code.
+    """
+
+    positions: Tensor
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        d = config.d_model
+        self.scale = math.sqrt(d)
+        self.token = nn.Embedding(config.vocab_size, d)
+        nn.init.normal_(self.token.weight, std=d**-0.5)
+        self.register_buffer("positions", sinusoids(config.max_length, d), persistent=False)
+        self.dropout = nn.Dropout(config.dropout)
+        self.to_role = nn.Linear(d, d) if config.embedding_binding else None
+        if self.to_role is not None:
+            nn.init.normal_(self.to_role.weight, std=d**-0.5)
+            self.filler, self.role, self.binding = (per_position(d) for _ in range(3))
+            self.target = BoundSites(d)
+
+    def forward(
+        self, ids: Int[Tensor, "batch seq"], start: int = 0, target: bool = False
+    ) -> Float[Tensor, "batch seq d_model"]:
+        e = self.token(ids) * self.scale + self.positions[start : start + ids.shape[1]]
+        if self.to_role is None:
+            return self.dropout(e)
+        at = self.target if target else self
+        e = at.filler(e)
+        return self.dropout(at.binding(e * at.role(self.to_role(e) + 1)))
+
+
+def sinusoids(length: int, d_model: int) -> Float[Tensor, "seq d_model"]:
+    """PE[t, 2i] = sin(t / 10000^(2i/d)), PE[t, 2i+1] = the cosine of the same."""
+    rates = torch.exp(torch.arange(0.0, d_model, 2) * -(math.log(10000.0) / d_model))
+    angles = torch.arange(0.0, length)[:, None] * rates
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+
+
+class FeedForward(nn.Module):
+    """W_2 relu(W_1 x + b_1) + b_2."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.expand = nn.Linear(config.d_model, config.d_ff)
+        self.contract = nn.Linear(config.d_ff, config.d_model)
+        self.dropout = nn.Dropout(config.dropout)
+        for linear in (self.expand, self.contract):
+            nn.init.xavier_uniform_(linear.weight)
+
+    def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
+        return self.contract(self.dropout(F.relu(self.expand(x))))
+
+
+class EncoderLayer(nn.Module):
+    """x ← x + A(LN₁ x); x ← x + FF(LN₂ x); hidden = LN₃ x (schlag2019-workshop Eq. 1)."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        d = config.d_model
+        self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d) for _ in range(3))
+        self.self = attention(config)
+        self.feed_forward = FeedForward(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.hidden = per_position(d)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Float[Tensor, "batch seq d_model"]:
+        x = x + self.dropout(self.self(self.norm1(x), mask=mask)[0])
+        x = x + self.dropout(self.feed_forward(self.norm2(x)))
+        return self.hidden(self.norm3(x))
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, cross-attention (its role from the decoder's side), feed-forward, LN₄."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        d = config.d_model
+        self.norm1, self.norm2, self.norm3, self.norm4 = (nn.LayerNorm(d) for _ in range(4))
+        self.self = attention(config)
+        self.cross = attention(config)
+        self.feed_forward = FeedForward(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.hidden = per_position(d)
+
+    def forward(
+        self,
+        y: Tensor,
+        memory: Memory,
+        mask: Tensor | None,
+        uniform: Tensor | None,
+        own: KeyValue | None,
+        read: KeyValue | None,
+    ) -> tuple[Float[Tensor, "batch seq d_model"], KeyValue, KeyValue]:
+        out, own_now = self.self(self.norm1(y), mask=mask, uniform=uniform, past=own)
+        y = y + self.dropout(out)
+        out, read_now = self.cross(self.norm2(y), memory.states, mask=memory.mask, past=read)
+        y = y + self.dropout(out)
+        y = y + self.dropout(self.feed_forward(self.norm3(y)))
+        return self.hidden(self.norm4(y)), own_now, read_now
+
+
+def attention(config: TransformerConfig) -> TPAttention:
+    """One attention, initialised as the authors' code does.
+
+    Their TP-attention keeps torch's default (its Xavier reset is never called); the baseline is Xavier.
+    """
+    module = TPAttention(
+        config.d_model, config.n_heads, config.roles, config.binding, config.dropout
+    )
+    if config.roles == "none":
+        for linear in (module.to_query, module.to_key, module.to_value, module.output):
+            nn.init.xavier_uniform_(linear.weight)
+    return module
+
+
+class Transformer(nn.Module):
+    """Sequence to sequence on character ids: ``roles="none"`` the Transformer, else the TP-Transformer."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.config = config
+        self.embedding = Embedding(config)
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers[0]))
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_layers[1]))
+
+    def forward(
+        self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]
+    ) -> Float[Tensor, "batch target_seq vocab"]:
+        """Logits of the symbol after each one of ``target``, the decoder's input (start symbol first)."""
+        return self.decode(target, self.encode(source))[0]
+
+    def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
+        """The encoder's output; padded keys are masked (a source of pads only attends to them)."""
+        real = source != self.config.pad
+        mask = (real | ~real.any(1, keepdim=True))[:, None, None, :]
+        x = self.embedding(source)
+        for layer in self.encoder:
+            x = layer(x, mask)
+        return Memory(x, mask)
+
+    def decode(
+        self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Cache | None = None
+    ) -> tuple[Float[Tensor, "batch seq vocab"], Cache]:
+        """Logits and the extended cache; with a cache, ``target`` continues what it holds.
+
+        Self-attention is causal; a padded query attends to all positions equally, as published.
+        """
+        cache = cache or Cache.empty(len(self.decoder))
+        mask, uniform = self._target_mask(target, cache.length)
+        y = self.embedding(target, start=cache.length, target=True)
+        own, read = [], []
+        for layer, past, known in zip(self.decoder, cache.own, cache.memory, strict=True):
+            y, keys_values, memory_kv = layer(y, memory, mask, uniform, past, known)
+            own.append(keys_values)
+            read.append(memory_kv)
+        logits = y @ self.embedding.token.weight.T
+        return logits, Cache(cache.length + target.shape[1], own, read)
+
+    def _target_mask(self, target: Tensor, past: int) -> tuple[Tensor | None, Tensor | None]:
+        n = target.shape[1]
+        if n == 1:
+            return None, target == self.config.pad
+        causal = torch.ones(n, past + n, dtype=torch.bool, device=target.device).tril(past)
+        return causal[None, None].expand(len(target), 1, -1, -1), target == self.config.pad

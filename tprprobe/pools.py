@@ -1,0 +1,60 @@
+"""Pools: the encoded examples of a training mix, batched without end and resumable at any batch."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tprprobe.data import load_data
+from tprprobe.data.batching import Ragged, buckets, encode_pairs
+from tprprobe.data.pairs import Pairs
+from tprprobe.recipes import Mix
+from tprprobe.vocabulary import Vocabulary
+
+
+@dataclass
+class Pool:
+    """The examples of a stage on the device, each as often as its mix repeats it."""
+
+    pairs: Pairs
+    indices: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def load(cls, mixes: list[Mix], vocabulary: Vocabulary, device: torch.device) -> "Pool":
+        parts = [load_pairs(mix, vocabulary) for mix in mixes]
+        starts = torch.tensor([0, *(len(part) for part in parts)]).cumsum(0)
+        repeated = [
+            torch.arange(len(part)).add(start).repeat(mix.repeat)
+            for part, start, mix in zip(parts, starts, mixes, strict=False)
+        ]
+        pairs = Pairs(
+            concatenate([p.source for p in parts]), concatenate([p.target for p in parts])
+        )
+        indices = torch.cat(repeated)
+        lengths = (pairs.source.lengths + pairs.target.lengths)[indices]
+        return cls(pairs.to(device), indices, lengths)
+
+    def batches(self, batch_size: int, seed: int, start: int) -> Iterator[Tensor]:
+        """Shuffled length-bucketed batches without end, from batch number ``start``."""
+        epoch, skipped = 0, 0
+        while True:
+            epoch_batches = buckets(self.lengths, batch_size, seed, epoch)
+            for batch in epoch_batches[max(0, start - skipped) :]:
+                yield self.indices[batch]
+            epoch, skipped = epoch + 1, skipped + len(epoch_batches)
+
+
+def load_pairs(mix: Mix, vocabulary: Vocabulary) -> Pairs:
+    """The encoded examples of one part of a mix."""
+    data = load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=os.cpu_count() or 1)
+    return Pairs(*encode_pairs(data, vocabulary))
+
+
+def concatenate(parts: list[Ragged]) -> Ragged:
+    """All sequences, one part after another."""
+    ends = torch.tensor([0, *(len(part.values) for part in parts)]).cumsum(0)
+    offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends, strict=False)]
+    return Ragged(torch.cat([part.values for part in parts]), torch.cat([*offsets, ends[-1:]]))

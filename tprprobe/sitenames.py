@@ -1,0 +1,46 @@
+"""Site names: dotted names with a layer number, matched by shell globs and negative layers."""
+
+import fnmatch
+import re
+from collections.abc import Iterable, Sequence
+
+from tprprobe.errors import unknown
+
+_LAYER = re.compile(r"(encoder|decoder)\.(-?\d+)(?=\.|$)")
+
+
+def select(patterns: str | Iterable[str], names: Sequence[str]) -> list[str]:
+    """The names that match any of the shell globs, in their own order; layer -1 is the last.
+
+    Raises:
+        InputError: a pattern matches nothing (the nearest name is suggested).
+    """
+    patterns = [patterns] if isinstance(patterns, str) else list(patterns)
+    chosen: set[str] = set()
+    for pattern in patterns:
+        found = fnmatch.filter(names, resolve(pattern, names))
+        if not found:
+            raise unknown("site", pattern, names)
+        chosen.update(found)
+    return [name for name in names if name in chosen]
+
+
+def resolve(pattern: str, names: Iterable[str]) -> str:
+    """The pattern with a negative layer counted from the last layer of that stack in ``names``."""
+    match = _LAYER.match(pattern)
+    if match is None or int(match[2]) >= 0:
+        return pattern
+    layers = {int(m[2]) for m in map(_LAYER.match, names) if m and m[1] == match[1]}
+    layer = max(layers, default=-1) + 1 + int(match[2])
+    return pattern if layer < 0 else f"{match[1]}.{layer}{pattern[match.end() :]}"
+
+
+def layer_of(name: str) -> int | None:
+    """The layer number in a site's name, None where it has none (``embedding.role``)."""
+    match = _LAYER.match(name)
+    return int(match[2]) if match else None
+
+
+def side_of(name: str) -> str:
+    """``target`` for sites that read the decoder's tokens, else ``source``."""
+    return "target" if name.startswith(("decoder.", "embedding.target.", "word.")) else "source"
