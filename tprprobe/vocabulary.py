@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int64, Integer
 
-from .errors import InputError
+from tprprobe.errors import InputError
 
 SPECIALS = ("<unk>", "<pad>", "<sos>", "<eos>")
 CHARACTERS = " !'()*+,-./0123456789:<=>?ACDEFGHILMPRSTWabcdefghijklmnopqrstuvwxyz{}"

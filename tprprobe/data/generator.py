@@ -1,0 +1,161 @@
+"""DeepMind's generator of the Mathematics Dataset on today's libraries, one reproducible draw a time.
+
+The package `mathematics_dataset` 1.0.1 was written for the sympy and numpy of 2019 and draws from
+global generators. Its few outdated lines are replaced in memory while it is imported, and every
+draw seeds all generators from (seed, split, module, index); afterwards they are as they were.
+This file imports neither torch nor the rest of the package: worker processes start quickly.
+"""
+
+import importlib
+import importlib.util
+import random
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from hashlib import blake2b
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
+
+import numpy as np
+
+MAX_QUESTION, MAX_ANSWER = 160, 30  # characters
+AREA = "arithmetic__"  # the modules that have our own splits small and small-test
+LEVELS = {"train-easy": 0, "train-medium": 1, "train-hard": 2}
+SMALL: dict[tuple[float, float], tuple[float, float]] = {
+    (3, 10): (0.5, 2.5),
+    (4, 16): (0.5, 3.0),
+}  # entropy of training → of small
+
+# What the library says → what it has to say: today's names, sets in a fixed order, and a gcd of
+# integers (sympy's took half of the time).
+CORRECTIONS = {
+    "sample.number": {"sympy.gcd(value, coprime_to)": "math.gcd(value, coprime_to)"},
+    "sample.polynomials": {
+        "from sympy.solvers.diophantine import": "from sympy.solvers.diophantine.diophantine import",
+        "np.object": "object",
+        "coeffs.itemset(index, value)": "coeffs[index] = value",
+        "expanded_coefficients.itemset(power, coeffs)": "expanded_coefficients[power] = coeffs",
+        "zip(indices, entropies)": "zip(sorted(indices), entropies)",
+    },
+    "util.composition": {
+        "random.choice(list(allowed))": "random.choice(sorted(allowed))",
+        "entities = set(context.child_entities)": "entities = dict.fromkeys(context.child_entities)",
+        "entities.add(maybe_entity)": "entities[maybe_entity] = None",
+    },
+    "modules.numbers": {
+        "randint(remainder_range_lower, remainder_range_upper)": (
+            "randint(int(remainder_range_lower), int(remainder_range_upper))"
+        ),
+    },
+}
+
+
+def _import_corrected(name: str, corrections: Mapping[str, str]) -> None:
+    spec = importlib.util.find_spec(f"mathematics_dataset.{name}")
+    assert spec is not None
+    assert isinstance(spec.loader, SourceFileLoader)
+    source = spec.loader.get_source(spec.name) or ""
+    for old, new in corrections.items():
+        if old not in source:
+            raise ImportError(f"{spec.name} has no line {old!r}; install mathematics_dataset 1.0.1")
+        source = source.replace(old, new)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    exec(compile(source, spec.loader.path, "exec"), module.__dict__)
+    parent, _, child = spec.name.rpartition(".")
+    setattr(sys.modules[parent], child, module)
+
+
+@cache
+def _library() -> ModuleType:
+    for name, corrections in CORRECTIONS.items():
+        _import_corrected(name, corrections)
+    return importlib.import_module("mathematics_dataset.modules.modules")
+
+
+def _entropy(split: str) -> Callable[[tuple[float, float]], tuple[float, float]]:
+    """How a split narrows the range of entropies of the training set."""
+    if split not in LEVELS:
+        return lambda bounds: SMALL[bounds]
+
+    def third(bounds: tuple[float, float]) -> tuple[float, float]:
+        low, width, level = bounds[0], bounds[1] - bounds[0], LEVELS[split]
+        return low + level / 3 * width, low + (level + 1) / 3 * width
+
+    return third
+
+
+@cache
+def samplers(split: str) -> dict[str, Callable]:
+    """What draws a problem, for every module of a split, named `area__module`."""
+    library = _library()
+    if split == "interpolate":
+        areas = library.test()
+    elif split == "extrapolate":
+        areas = library.test_extra()
+    elif split in LEVELS:
+        areas = library.train(_entropy(split))
+    else:
+        areas = {"arithmetic": library.arithmetic.train(_entropy(split))}
+    return {f"{area}__{name}": draw for area, fns in areas.items() for name, draw in fns.items()}
+
+
+@contextmanager
+def _restored() -> Iterator[Callable[[str], None]]:
+    """What seeds all generators the library draws from; afterwards they are as they were."""
+    sympy_random = importlib.import_module("sympy.core.random")
+    generators = (random, sympy_random.rng, sympy_random._assumptions_rng)
+    states = [generator.getstate() for generator in generators]
+    state = np.random.get_state()  # noqa: NPY002 (the library draws from numpy's global generator)
+
+    def seed_all(key: str) -> None:
+        digest = blake2b(key.encode(), digest_size=16).digest()
+        for generator in generators:
+            generator.seed(int.from_bytes(digest, "little"))
+        np.random.seed(np.frombuffer(digest, "<u4"))  # noqa: NPY002
+
+    try:
+        yield seed_all
+    finally:
+        for generator, saved in zip(generators, states, strict=True):
+            generator.setstate(saved)
+        np.random.set_state(state)  # noqa: NPY002
+
+
+def is_test(question: str) -> bool:
+    """Whether a question belongs to the half that only `small-test` asks."""
+    return blake2b(question.encode(), digest_size=1).digest()[0] % 2 == 1
+
+
+def _belongs(question: str, answer: str, module: str, split: str) -> bool:
+    if len(question) > MAX_QUESTION or len(answer) > MAX_ANSWER:
+        return False
+    if split == "small-test":
+        return is_test(question)
+    if split == "small" or (split in LEVELS and module.startswith(AREA)):
+        return not is_test(question)
+    return True
+
+
+def _draw(module: str, split: str) -> tuple[str, str]:
+    draw = samplers(split)[module]
+    while True:
+        problem = draw()
+        question, answer = str(problem.question), str(problem.answer)
+        if _belongs(question, answer, module, split):
+            return question, answer
+
+
+def samples(wanted: Iterable[tuple[str, str, int]], seed: int) -> list[tuple[str, str]]:
+    """The question and answer of every wanted (module, split, index).
+
+    Each is a pure function of these and the seed; it is drawn again while the question or the
+    answer is too long, or the question of the half that the split leaves out (`is_test`).
+    """
+    drawn = []
+    with _restored() as seed_all:
+        for module, split, index in wanted:
+            seed_all(f"{seed}/{split}/{module}/{index}")
+            drawn.append(_draw(module, split))
+    return drawn
