@@ -4,11 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Generic, Protocol, Self, TypeVar, overload
+from typing import Generic, Protocol, Self, TypeVar, overload, runtime_checkable
 
 from tprprobe.errors import InputError
 
 
+@runtime_checkable
 class Example(Protocol):
     """A pair of texts: what a model is given and what it should answer."""
 

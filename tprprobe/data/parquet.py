@@ -61,9 +61,7 @@ def write_parquet(dataset: Dataset[Question], path: str | Path) -> None:
     temporary = path.with_name(f".{path.name}.tmp")
     questions = iter(dataset)
     try:
-        with pq.ParquetWriter(
-            temporary, schema, compression="zstd"
-        ) as writer:
+        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
             while block := list(islice(questions, GROUP)):
                 columns = [[getattr(question, name) for question in block] for name in COLUMNS]
                 writer.write_table(pa.table(columns, schema=schema))
