@@ -1,10 +1,27 @@
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tprprobe.data.batching import POOL, Ragged, buckets
+from tprprobe.data.batching import POOL, Ragged, buckets, encode_pairs
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.questions import Question
+from tprprobe.errors import InputError
+from tprprobe.vocabulary import CHARACTERS, characters
 
+TEXT = st.text(alphabet=CHARACTERS, max_size=40)
 ROWS = st.lists(st.lists(st.integers(0, 99), max_size=9), min_size=1, max_size=12)
+
+
+@dataclass(frozen=True)
+class Listed(Dataset[Question]):
+    pairs: tuple
+
+    def read(self, rows):
+        return (Question(*self.pairs[row], module="") for row in rows)
 
 
 @given(ROWS, st.data())
@@ -56,3 +73,27 @@ def test_buckets_are_of_like_length_and_new_every_epoch():
     means = torch.stack([lengths[batch].double().mean() for batch in first])
     ordered = means.argsort().double()
     assert abs(torch.corrcoef(torch.stack([ordered, torch.arange(len(means))]))[0, 1]) < 0.3
+
+
+@given(st.lists(st.tuples(TEXT, TEXT.map(lambda text: text[:30])), min_size=1, max_size=9))
+def test_encoded_pairs_stand_between_start_and_end(pairs):
+    vocabulary = characters()
+    sides = encode_pairs(Listed("", "", 0, range(len(pairs)), tuple(pairs)), vocabulary)
+    for side, texts in zip(sides, zip(*pairs, strict=True), strict=True):
+        assert side.values.dtype == torch.uint8
+        rows = [side.values[a:b].tolist() for a, b in pairwise(side.offsets.tolist())]
+        assert rows == [[vocabulary.sos, *vocabulary.encode(t), vocabulary.eos] for t in texts]
+
+
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        (("1" * 161, "2"), "question of 161 characters, at most 160"),
+        (("1+1", "2" * 31), "answer of 31 characters, at most 30"),
+        (("1 & 1", "2"), "'&'"),
+    ],
+)
+def test_what_cannot_be_encoded(pair, words):
+    data = Listed("", "", 0, range(2), (("1+1", "2"), pair))
+    with pytest.raises(InputError, match=words):
+        encode_pairs(data, characters())

@@ -74,9 +74,9 @@ def test_refuses_missing_and_double_symbols(symbols):
 
 def test_saved_and_loaded(tmp_path):
     vocabulary = Vocabulary((*SPECIALS, "é", '"'))
-    vocabulary.save(tmp_path)
+    for name, text in vocabulary.files().items():
+        (tmp_path / name).write_text(text, "utf-8")
     assert Vocabulary.load(tmp_path) == vocabulary
-    assert [path.name for path in tmp_path.iterdir()] == ["vocabulary.json"]
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"a": 1}', "[1, 2]"])

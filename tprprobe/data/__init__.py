@@ -1,13 +1,28 @@
 """Data sets by name: examples with a source and a target text, the same in every run."""
 
-from tprprobe.data.dataset import Dataset
-from tprprobe.data.mathematics import PREFIX, generate_questions
-from tprprobe.data.parquet import open_parquet
+from tprprobe.data.dataset import Dataset, Request
+from tprprobe.data.folder import is_folder, open_folder
+from tprprobe.data.mathematics import generate_questions, is_generated
+from tprprobe.data.parquet import is_parquet, open_parquet
+from tprprobe.errors import InputError
+
+SOURCES = {
+    "mathematics:MODULE (or a+b, or all)": (is_generated, generate_questions),
+    "FILE.parquet": (is_parquet, open_parquet),
+    "FOLDER or FOLDER:MODULE of published Mathematics Dataset files": (is_folder, open_folder),
+}
 
 
 def load_data(
     spec: str, split: str | None = None, n: int | None = None, seed: int = 0, workers: int = 0
 ) -> Dataset:
-    if spec.startswith(PREFIX):
-        return generate_questions(spec, split, n, seed, workers)
-    return open_parquet(spec, split, n)
+    """The data set of a name, a file or a folder, all of it or the first n examples.
+
+    Without a split, the Mathematics Dataset's is `interpolate`; n defaults to 1,000 where examples
+    are generated. With workers, that many processes generate them; the examples are the same.
+    Raises: InputError for a name, file, split or number that is not there.
+    """
+    for matches, open_data in SOURCES.values():
+        if matches(spec):
+            return open_data(Request(spec, split, n, seed, workers))
+    raise InputError(f"no data {spec!r}; accepted: {', '.join(SOURCES)}")

@@ -9,8 +9,7 @@ from jaxtyping import Int64, Integer
 from torch import Tensor
 
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.questions import too_long
-from tprprobe.errors import InputError
+from tprprobe.data.questions import check_length
 from tprprobe.vocabulary import Vocabulary
 
 POOL = 64  # batches that are sorted by length together: more pads less, and shuffles less
@@ -38,16 +37,16 @@ class Ragged:
         return self.offsets.diff()
 
     def to(self, device: str | torch.device) -> "Ragged":
-        """The same sequences on another device."""
-        return Ragged(self.values.to(device), self.offsets.to(device))
+        """The same sequences with their values on another device; offsets stay where batches are cut."""
+        return Ragged(self.values.to(device), self.offsets)
 
     def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Int64[Tensor, "batch seq"]:
         """The chosen sequences as rows, `pad` behind the shorter ones."""
-        indices = indices.to(self.offsets.device)
+        indices, device = indices.to(self.offsets.device), self.values.device
         starts, ends = self.offsets[indices, None], self.offsets[indices + 1, None]
         width = int((ends - starts).max())
-        places = starts + torch.arange(width, device=starts.device)
-        inside = places < ends
+        places = starts.to(device) + torch.arange(width, device=device)
+        inside = places < ends.to(device)
         tokens = self.values[places.where(inside, 0)].long()
         return tokens.where(inside, pad)
 
@@ -76,15 +75,14 @@ def encode_pairs(dataset: Dataset, vocabulary: Vocabulary) -> tuple[Ragged, Ragg
     return tuple(_joined(side) for side in zip(*encoded, strict=True))  # type: ignore[return-value]
 
 
-Flat = tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " sample"]]  # values, lengths
+Flat = tuple[Integer[np.ndarray, "_"], Int64[np.ndarray, "_"]]  # values, lengths
 
 
 def _encode_block(
     questions: list[str], answers: list[str], vocabulary: Vocabulary
 ) -> tuple[Flat, Flat]:
-    for question, answer in zip(questions, answers, strict=True):
-        if wrong := too_long(question, answer):
-            raise InputError(f"{wrong}: {question!r} {answer!r}")
+    check_length("question", max(questions, key=len))
+    check_length("answer", max(answers, key=len))
     return _enclosed(questions, vocabulary), _enclosed(answers, vocabulary)
 
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Generic, Protocol, Self, TypeVar, overload, runtime_checkable
+from typing import Generic, Protocol, TypeVar, overload, runtime_checkable
 
 from tprprobe.errors import InputError
 
@@ -48,8 +48,8 @@ class Dataset(ABC, Generic[E]):
     @overload
     def __getitem__(self, index: int) -> E: ...
     @overload
-    def __getitem__(self, index: slice) -> Self: ...
-    def __getitem__(self, index: int | slice) -> E | Self:
+    def __getitem__(self, index: slice) -> "Dataset[E]": ...
+    def __getitem__(self, index: int | slice) -> "E | Dataset[E]":
         if isinstance(index, slice):
             return replace(self, rows=self.rows[index])
         row = self.rows[index]
@@ -62,13 +62,30 @@ class Dataset(ABC, Generic[E]):
             yield [example.source for example in block], [example.target for example in block]
 
 
-def first_rows(n: int | None, available: int, name: str) -> range:
-    """The first n rows of what a file or folder has; all of them for None.
+@dataclass(frozen=True)
+class Request:
+    """What `load_data` is asked for.
 
-    Raises: InputError if that many there are not.
+    Raises: InputError for less than one example, or less than no worker.
     """
-    if n is None:
-        return range(available)
-    if not 1 <= n <= available:
-        raise InputError(f"n = {n} of {name}, which has {available}; give 1 to {available}")
-    return range(n)
+
+    spec: str
+    split: str | None
+    n: int | None
+    seed: int
+    workers: int
+
+    def __post_init__(self):
+        if self.n is not None and self.n < 1:
+            raise InputError(f"n = {self.n} examples of {self.spec}; ask for at least one")
+        if self.workers < 0:
+            raise InputError(f"{self.workers} workers; give 0 (this process) or more")
+
+    def first_rows(self, available: int) -> range:
+        """The first n rows of what a file or folder has; all of them where n is not given.
+
+        Raises: InputError if there are not that many.
+        """
+        if self.n is not None and self.n > available:
+            raise InputError(f"n = {self.n} of {self.spec}, which has {available}; ask for fewer")
+        return range(available if self.n is None else self.n)

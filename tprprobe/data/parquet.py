@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tprprobe.data.dataset import Dataset, first_rows
+from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.questions import Question
 from tprprobe.errors import InputError
 
@@ -70,21 +70,27 @@ def write_parquet(dataset: Dataset[Question], path: str | Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def open_parquet(spec: str, split: str | None, n: int | None) -> Stored:
-    """The questions that `write_parquet` wrote, or the first n of them.
+def is_parquet(spec: str) -> bool:
+    """Whether a data set is a Parquet file."""
+    return spec.endswith(".parquet")
+
+
+def open_parquet(request: Request) -> Stored:
+    """The questions that `write_parquet` wrote, or the first n; name, split and seed are theirs.
 
     Raises: InputError for a file that is damaged or not ours, another split, or too large an n.
     """
+    path = Path(request.spec)
     try:
-        file = pq.read_metadata(spec)
+        file = pq.read_metadata(path)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{spec} is no readable Parquet file ({error}); write it again") from None
+        raise InputError(f"{path} is no readable Parquet file ({error}); write it again") from None
     if KEY not in (file.metadata or {}):
-        raise InputError(f"{spec} was not written by write_parquet; give a file that was")
+        raise InputError(f"{path} was not written by write_parquet; give a file that was")
     about = json.loads(file.metadata[KEY])
-    if split not in (None, about["split"]):
-        raise InputError(f"split {split!r} of {spec}, which holds {about['split']!r}; leave it out")
+    if request.split not in (None, about["split"]):
+        raise InputError(f"split {request.split!r} of {path}, which holds {about['split']!r} only")
     sizes = [file.row_group(i).num_rows for i in range(file.num_row_groups)]
     starts = tuple(np.cumsum([0, *sizes[:-1]]).tolist())
-    rows = first_rows(n, file.num_rows, spec)
-    return Stored(about["name"], about["split"], about["seed"], rows, Path(spec), starts)
+    rows = request.first_rows(file.num_rows)
+    return Stored(about["name"], about["split"], about["seed"], rows, path, starts)

@@ -1,12 +1,15 @@
 """Questions of the Mathematics Dataset, and how its modules and splits are chosen by name."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from tprprobe.data.generator import LEVELS, MAX_ANSWER, MAX_QUESTION
+from tprprobe.data.generator import LEVELS, MAX_ANSWER, MAX_QUESTION, samplers
 from tprprobe.errors import InputError, unknown
 
 SUFFIXES = ("", "_big", "_longer", "_more", "_more_samples")  # of the extrapolating modules
+LIMITS = {"question": MAX_QUESTION, "answer": MAX_ANSWER}
+
+Part = tuple[str, str]  # module, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,38 +34,59 @@ def levels(split: str) -> Sequence[str]:
     return tuple(LEVELS) if split == "train" else (split,)
 
 
-def extrapolation(module: str, available: Collection[str]) -> list[str]:
-    """The modules that extrapolate a module: `arithmetic__mixed` → `arithmetic__mixed_longer`."""
-    return [module + suffix for suffix in SUFFIXES if module + suffix in available]
+def modules() -> tuple[str, ...]:
+    """The 56 modules, as `area__module`."""
+    return tuple(samplers("interpolate"))
 
 
-def chosen(selection: str, accepted: Sequence[str]) -> list[str]:
-    """The modules that `a`, `a+b` or `all` means.
+def parts(
+    selection: str, split: str, available: Callable[[str], Collection[str]]
+) -> tuple[Part, ...]:
+    """The modules that `a`, `a+b` or `all` means in a split, whose modules `available` tells.
 
-    Raises: InputError for a module that is unknown or named twice.
+    Raises: InputError for a module that is unknown, named twice, or not in the split.
     """
+    splits = levels(split)
+    wanted = _chosen(selection)
+    having = {module: _within(module, split, available(splits[0])) for module in modules()}
+    lacking = [module for module in wanted if not having[module]]
+    if lacking and selection != "all":
+        names = ", ".join(module for module in having if having[module])
+        raise InputError(f"{lacking[0]} has no split {split!r}; these modules have it: {names}")
+    return tuple((name, level) for level in splits for m in wanted for name in having[m])
+
+
+def _within(module: str, split: str, available: Collection[str]) -> list[str]:
+    """The names of a module in a split; extrapolated `arithmetic__mixed` is its `_longer`."""
+    suffixes = SUFFIXES if split == "extrapolate" else ("",)
+    return [module + suffix for suffix in suffixes if module + suffix in available]
+
+
+def _chosen(selection: str) -> Sequence[str]:
     if selection == "all":
-        return list(accepted)
-    modules = selection.split("+")
-    for module in modules:
-        if module not in accepted:
-            raise _unknown_module(module, accepted)
-    if len(set(modules)) < len(modules):
+        return modules()
+    chosen = selection.split("+")
+    for module in chosen:
+        if module not in modules():
+            raise _unknown_module(module)
+    if len(set(chosen)) < len(chosen):
         raise InputError(f"a module is named twice in {selection!r}; name every module once")
-    return modules
+    return chosen
 
 
-def _unknown_module(module: str, accepted: Sequence[str]) -> InputError:
-    full = [name for name in accepted if name.endswith(f"__{module}")]
+def _unknown_module(module: str) -> InputError:
+    full = [name for name in modules() if name.endswith(f"__{module}")]
     if len(full) == 1:
         return InputError(f"unknown module {module!r}; write its full name, {full[0]!r}")
-    return unknown("module", module, [*accepted, "all"])
+    return unknown("module", module, [*modules(), "all"])
 
 
-def too_long(question: str, answer: str) -> str | None:
-    """What is wrong with the length of a question or answer, if anything is."""
-    if len(question) > MAX_QUESTION:
-        return f"a question of {len(question)} characters, at most {MAX_QUESTION} are accepted"
-    if len(answer) > MAX_ANSWER:
-        return f"an answer of {len(answer)} characters, at most {MAX_ANSWER} are accepted"
-    return None
+def check_length(kind: str, text: str, where: str = "") -> None:
+    """Nothing, if a question or answer (the kind) is short enough.
+
+    Raises: InputError, beginning with where the text is.
+    """
+    if len(text) > LIMITS[kind]:
+        raise InputError(
+            f"{where}{kind} of {len(text)} characters, at most {LIMITS[kind]} are accepted: {text!r}"
+        )
