@@ -63,6 +63,14 @@ def test_names():
     assert len(samplers("extrapolate")) == 15
 
 
+def test_a_share_of_entropy_that_must_be_nothing_is_nothing(monkeypatch):
+    """Shares drawn with weight 1e-9 are above 0 once in a million; here always."""
+    draw = np.random.dirichlet
+    monkeypatch.setattr(np.random, "dirichlet", lambda a: draw(a) + 1e-12 * (np.array(a) < 1e-6))
+    names = (MIXED, "polynomials__add", "polynomials__expand", "algebra__linear_2d")
+    assert samples([(name, "interpolate", i) for name in names for i in range(10)], 0)
+
+
 def value(question: str) -> str:
     expression = re.sub(r"^(What is the value of|What is|Evaluate|Calculate) ", "", question)
     numbers = re.sub(r"\d+", r"Fraction(\g<0>)", expression.rstrip("?."))
