@@ -1,0 +1,86 @@
+"""What a store's files are called and how arrays lie in them.
+
+STORE/manifest.json       written last: its presence means complete
+STORE/arrays.zarr/SITE/   one Zarr v3 array a site, chunks of whole rows, uncompressed
+STORE/tokens.parquet      one row a token
+STORE/untrained/          the control, a store of its own
+STORE/journal.json, tokens.arrow   only while the store is written
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+MANIFEST, JOURNAL, ARRAYS = "manifest.json", "journal.json", "arrays.zarr"
+TOKENS, TOKENS_BEGUN, CONTROL = "tokens.parquet", "tokens.arrow", "untrained"
+SIDES = ("source", "target")
+CHUNK_BYTES = 2 * 2**20
+
+
+@dataclass(frozen=True)
+class SiteSpec:
+    """What an array holds: its axes, the shape of one row, the type of a number.
+
+    The first axis counts rows: ``source`` or ``target`` tokens; for attention maps it is
+    ``<queries>_<keys>``, e.g. ``target_source``, and a row is one pair of a query and a key.
+    """
+
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+    @property
+    def rows(self) -> str:
+        return self.axes[0]
+
+    @property
+    def is_attention(self) -> bool:
+        return self.rows not in SIDES
+
+    @property
+    def row_bytes(self) -> int:
+        return int(np.prod(self.shape, dtype=int)) * np.dtype(self.dtype).itemsize
+
+    @property
+    def chunk_rows(self) -> int:
+        """Rows of a chunk: the power of two whose bytes are at most CHUNK_BYTES."""
+        return 1 << max(0, (CHUNK_BYTES // self.row_bytes).bit_length() - 1)
+
+    def chunk_file(self, index: int) -> str:
+        return ".".join(["c", str(index), *("0" for _ in self.shape)])
+
+    def chunk_sizes(self, rows: int, padded: bool) -> list[int]:
+        """Bytes of each chunk file; padded, the last of several is as long as the others."""
+        full, rest = divmod(rows, self.chunk_rows)
+        sizes = [self.chunk_rows * self.row_bytes] * full
+        if rest:
+            sizes.append(sizes[0] if padded and full else rest * self.row_bytes)
+        return sizes
+
+
+def all_arrays(sites: Mapping[str, SiteSpec]) -> dict[str, SiteSpec]:
+    """The arrays of a store: its sites, and per kind of attention each sample's place and shape.
+
+    Pairs of sample i are rows ``offset[i]`` to ``offset[i] + queries * keys``, query by query.
+    """
+    arrays = dict(sites)
+    for pairs in {spec.rows: None for spec in sites.values() if spec.is_attention}:
+        arrays[f"{pairs}.offset"] = SiteSpec((f"{pairs}_sample",), (), "int64")
+        arrays[f"{pairs}.shape"] = SiteSpec((f"{pairs}_sample", "query_key"), (2,), "int64")
+    return arrays
+
+
+def sites_of(manifest: Mapping[str, Any]) -> dict[str, SiteSpec]:
+    """The sites of a store by name."""
+    return {
+        name: SiteSpec(tuple(site["axes"]), tuple(site["shape"]), site["dtype"])
+        for name, site in manifest["sites"].items()
+    }
+
+
+def arrays_of(manifest: Mapping[str, Any]) -> dict[str, tuple[SiteSpec, int]]:
+    """Every array of a store with its number of rows."""
+    arrays = all_arrays(sites_of(manifest))
+    return {name: (spec, manifest["lengths"].get(spec.rows, 0)) for name, spec in arrays.items()}

@@ -1,0 +1,133 @@
+"""The manifest of a store, which is its journal while it is written, and whether all it names is there."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tprprobe.errors import InputError
+from tprprobe.store.layout import ARRAYS, JOURNAL, MANIFEST, TOKENS, TOKENS_BEGUN, arrays_of
+
+FORMAT, VERSION = "tprprobe-store", 1
+PROGRESS = ("complete", "samples", "lengths", "token_bytes")
+KEYS = {"format", "version", "sites", *PROGRESS}
+
+Manifest = dict[str, Any]
+
+
+def read_manifest(path: Path) -> Manifest | None:
+    """The manifest of the store at ``path`` so far; None where there is nothing.
+
+    Raises:
+        InputError: a file or a folder of something else, or a damaged store.
+    """
+    for name in (MANIFEST, JOURNAL):
+        if (path / name).exists():
+            return _read(path / name)
+    if path.exists() and (not path.is_dir() or set(os.listdir(path)) - {f"{JOURNAL}.tmp"}):
+        raise InputError(
+            f"{path} is not a store (it has no {MANIFEST}): give the folder of a store"
+        )
+    return None
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the store is complete down to its last file operation."""
+    return (path / MANIFEST).exists()
+
+
+def _read(file: Path) -> Manifest:
+    with undamaged(file.parent):
+        manifest = json.loads(file.read_text("utf-8"))
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{file.parent} is not a store: its {file.name} is of something else")
+    if manifest.get("version") != VERSION:
+        raise InputError(
+            f"{file.parent} has version {manifest.get('version')} of the store's format, this "
+            f"tprprobe reads version {VERSION}: extract again, or use the tprprobe that wrote it"
+        )
+    if not manifest.keys() >= KEYS:
+        missing = ", ".join(sorted(KEYS - manifest.keys()))
+        raise InputError(f"{file.parent} is damaged ({file.name} lacks {missing}): extract again")
+    return manifest
+
+
+def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
+    """Replaces the file at one stroke: it never exists half written."""
+    beside = file.with_name(f"{file.name}.tmp")
+    beside.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    os.replace(beside, file)
+
+
+def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Passes where two manifests are of the same model, data and sites.
+
+    Raises:
+        InputError: naming the first setting that differs.
+    """
+    old, new = _flat(begun), _flat(wanted)
+    for key in [*new, *old]:
+        if old.get(key) != new.get(key):
+            was, now = (json.dumps(each.get(key), ensure_ascii=False) for each in (old, new))
+            raise InputError(
+                f"{path} was begun with {key} {was}, now it is {now}: give the same settings, or "
+                "another --out"
+            )
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and prefix + key not in PROGRESS:
+            flat |= _flat(value, f"{prefix}{key}.")
+        elif prefix + key not in PROGRESS:
+            flat[prefix + key] = value
+    return flat
+
+
+def check_files(path: Path, manifest: Manifest) -> None:
+    """Passes where every file is there at its full length: Zarr reads a missing chunk as NaN.
+
+    Raises:
+        InputError: naming a file that is missing or cut short.
+    """
+    complete = manifest["complete"]
+    with undamaged(path):
+        for name, (spec, rows) in arrays_of(manifest).items():
+            folder = path / ARRAYS / name
+            sizes = _sizes(folder)
+            for index, size in enumerate(spec.chunk_sizes(rows, padded=complete)):
+                _check(folder / spec.chunk_file(index), sizes, size)
+            if complete:
+                _check(folder / "zarr.json", sizes, 1)
+        tokens = path / (TOKENS if complete else TOKENS_BEGUN)
+        if complete or manifest["token_bytes"]:
+            _check(tokens, _sizes(path), manifest["token_bytes"])
+
+
+def _check(file: Path, sizes: Mapping[str, int], needed: int) -> None:
+    size = sizes.get(file.name, -1)
+    if size < needed:
+        fault = "is missing" if size < 0 else f"has {size} of {needed} bytes"
+        raise InputError(f"{file} {fault}: the store is damaged, extract it again")
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    if not folder.is_dir():
+        return {}
+    with os.scandir(folder) as entries:
+        return {entry.name: entry.stat().st_size for entry in entries}
+
+
+@contextlib.contextmanager
+def undamaged(path: Path) -> Iterator[None]:
+    """A block in which whatever cannot be read is told as one line: the store is damaged."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"{path} is damaged ({reason}): extract it again") from error

@@ -1,0 +1,50 @@
+"""One store of several: what processes wrote side by side, each its range of samples."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tprprobe.errors import InputError
+from tprprobe.store.manifests import PROGRESS, check_same
+from tprprobe.store.reader import Store, open_store
+from tprprobe.store.writer import StoreWriter
+
+SAMPLES_PER_BLOCK = 64
+
+
+def concatenate(parts: Sequence[str | Path], out: str | Path, resume: bool = False) -> None:
+    """Writes the samples of all parts, in turn, as one store: the one that one writer had written.
+
+    Raises:
+        InputError: the parts differ in their settings, or do not follow one another.
+    """
+    stores = [open_store(part) for part in parts]
+    header = {k: v for k, v in stores[0].manifest.items() if k not in (*PROGRESS, "sites")}
+    for store in stores[1:]:
+        check_same(store.path, store.manifest, stores[0].manifest)
+    writer = StoreWriter.create(out, stores[0].specs, header, resume)
+    first = 0
+    for store in stores:
+        samples = store.tokens["sample"].to_numpy() - first
+        if store.samples and (samples[0], samples[-1]) != (0, store.samples - 1):
+            raise InputError(
+                f"{store.path} does not begin with sample {first}: give parts in order"
+            )
+        for start in range(max(0, writer.samples_done - first), store.samples, SAMPLES_PER_BLOCK):
+            _copy(store, samples, start, min(start + SAMPLES_PER_BLOCK, store.samples), writer)
+        first += store.samples
+    writer.finish()
+
+
+def _copy(store: Store, samples: np.ndarray, start: int, stop: int, writer: StoreWriter) -> None:
+    table = store.tokens.iloc[slice(*np.searchsorted(samples, [start, stop]))]
+    values, attention = {}, {}
+    for name, spec in store.specs.items():
+        if spec.is_attention:
+            kept = store.manifest["lengths"].get(f"{spec.rows}_sample", 0)
+            attention[name] = [store.attention(name, i) for i in range(start, min(stop, kept))]
+        else:
+            of_side = samples[store.tokens["side"] == spec.rows]
+            values[name] = store.read(name, slice(*np.searchsorted(of_side, [start, stop])))
+    writer.append(values, table, attention)

@@ -1,0 +1,172 @@
+"""Reading a store: labelled arrays and tokens from disk, no more of them than asked for."""
+
+import functools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+import zarr
+from jaxtyping import Bool, Float, Integer, Shaped
+
+from tprprobe.errors import InputError
+from tprprobe.sitenames import select
+from tprprobe.store import layout, manifests, tokens
+from tprprobe.store.manifests import Manifest
+
+Rows = slice | Integer[np.ndarray, "row"] | Bool[np.ndarray, "token"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Store:
+    """A complete store: what a model's sites held on a data set, one row a token."""
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def samples(self) -> int:
+        return self.manifest["samples"]
+
+    @property
+    def sites(self) -> list[str]:
+        return list(self.manifest["sites"])
+
+    @functools.cached_property
+    def specs(self) -> dict[str, layout.SiteSpec]:
+        """Axes, shape of a row and type of every site."""
+        return layout.sites_of(self.manifest)
+
+    @functools.cached_property
+    def tokens(self) -> pd.DataFrame:
+        """One row a token, by sample, its source tokens before its target tokens."""
+        with manifests.undamaged(self.path):
+            return tokens.read_parquet(self.path / layout.TOKENS)
+
+    @functools.cached_property
+    def arrays(self) -> xr.Dataset:
+        """All arrays, lazy, in Dask chunks as on disk."""
+        with manifests.undamaged(self.path):
+            return xr.open_zarr(self.path / layout.ARRAYS, chunks={})
+
+    @functools.cached_property
+    def control(self) -> "Store | None":
+        """The untrained twin's vectors of (a sample of) the same inputs, where they are kept."""
+        path = self.path / layout.CONTROL
+        return open_store(path) if path.exists() else None
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """One row a site: its axes, shape and type, and how large it is."""
+        rows = [
+            (name, " × ".join(spec.axes), (count, *spec.shape), spec.dtype, count * spec.row_bytes)
+            for name, (spec, count) in layout.arrays_of(self.manifest).items()
+            if name in self.specs
+        ]
+        return pd.DataFrame(rows, columns=["site", "axes", "shape", "dtype", "bytes"])
+
+    def select(self, patterns: str | Iterable[str]) -> list[str]:
+        """The sites that match any of the shell globs; layer -1 is the last."""
+        return select(patterns, self.sites)
+
+    def side(self, site: str) -> str:
+        """``source`` or ``target``: whose tokens the rows of a site (of a map: its queries) are."""
+        return self._spec(site)[1].rows.partition("_")[0]
+
+    def tokens_of(self, site: str) -> pd.DataFrame:
+        """The tokens that the rows of a site belong to, one row each, in the same order."""
+        table = self.tokens
+        return table.loc[table["side"] == self.side(site)].reset_index(drop=True)
+
+    def read(
+        self, site: str, rows: Rows | None = None, head: int | None = None
+    ) -> Shaped[np.ndarray, "row ..."]:
+        """The vectors of a site: all, or those of some rows, or of one head."""
+        name, spec = self._spec(site)
+        index = (slice(None) if rows is None else rows,)
+        if head is not None:
+            index = (*index, self._head(name, spec, head))
+        return np.asarray(self._read(name, index))
+
+    def iterate(
+        self, site: str, head: int | None = None, rows_per_block: int = 16384
+    ) -> Iterator[tuple[slice, Shaped[np.ndarray, "row ..."]]]:
+        """All vectors of a site in blocks, each with the rows it holds: memory for one block."""
+        total = layout.arrays_of(self.manifest)[self._spec(site)[0]][1]
+        for start in range(0, total, rows_per_block):
+            rows = slice(start, min(start + rows_per_block, total))
+            yield rows, self.read(site, rows, head)
+
+    def attention(self, site: str, sample: int) -> Float[np.ndarray, "head query key"]:
+        """The attention maps of one sample.
+
+        Raises:
+            InputError: the site is no attention, or the sample's maps are not kept.
+        """
+        name, spec = self._spec(site)
+        if not spec.is_attention:
+            raise InputError(f"{name} holds {' × '.join(spec.axes)}, no attention maps")
+        kept = self.manifest["lengths"].get(f"{spec.rows}_sample", 0)
+        if not 0 <= sample < kept:
+            raise InputError(
+                f"no attention maps of sample {sample}: {self.path} keeps those of its first {kept} "
+                "samples (extract with a larger --attention-samples)"
+            )
+        queries, keys = self._read(f"{spec.rows}.shape", (sample,))
+        start = int(self._read(f"{spec.rows}.offset", (sample,)))
+        pairs = self._read(name, (slice(start, start + int(queries * keys)),))
+        return pairs.reshape(queries, keys, *spec.shape).transpose(2, 0, 1)
+
+    def _spec(self, site: str) -> tuple[str, layout.SiteSpec]:
+        names = self.select(site)
+        if len(names) > 1:
+            raise InputError(f"{site!r} names {len(names)} sites ({names[0]}, …): give one of them")
+        return names[0], self.specs[names[0]]
+
+    def _head(self, name: str, spec: layout.SiteSpec, head: int) -> int:
+        if "head" not in spec.axes:
+            raise InputError(
+                f"{name} holds {' × '.join(spec.axes)}: it has no heads to choose from"
+            )
+        heads = spec.shape[spec.axes.index("head") - 1]
+        if not -heads <= head < heads:
+            raise InputError(f"{name} has no head {head}: it has heads 0 to {heads - 1}")
+        return head % heads
+
+    def _read(self, name: str, index: tuple) -> np.ndarray:
+        with manifests.undamaged(self.path):
+            array = zarr.open_array(self.path / layout.ARRAYS / name, mode="r")
+            return np.asarray(array.oindex[index])
+
+    def __repr__(self) -> str:
+        lengths = self.manifest["lengths"]
+        size = self.summary["bytes"].sum() / 1e6
+        return (
+            f"Store({str(self.path)!r}: {self.samples} samples, {lengths.get('source', 0)} source and "
+            f"{lengths.get('target', 0)} target tokens, {len(self.sites)} sites, {size:.1f} MB)"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self.summary.to_html(index=False)}"
+
+
+def open_store(path: str | Path) -> Store:
+    """The store at ``path``; nothing of it is read yet but its manifest.
+
+    Raises:
+        InputError: there is none, it is not complete, or it is damaged.
+    """
+    path = Path(path)
+    manifest = manifests.read_manifest(path)
+    if manifest is None:
+        raise InputError(f"no store at {path}: make one with `tprprobe extract --out {path}`")
+    if not manifests.is_finished(path):
+        raise InputError(
+            f"{path} is not complete ({manifest['samples']} samples so far): go on with "
+            f"`tprprobe extract … --out {path} --resume`"
+        )
+    manifests.check_files(path, manifest)
+    return Store(path, manifest)

@@ -1,0 +1,86 @@
+"""The token table: blocks appended as Arrow streams while a store is written, Parquet at the end."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tprprobe.store.layout import SIDES
+
+ROWS_PER_GROUP = 65536
+CATEGORY = pa.dictionary(pa.int32(), pa.string())
+NO_TOKENS = pa.table({"side": pa.array([], CATEGORY), "sample": pa.array([], "int64")})
+
+
+def sort_tokens(tokens: pd.DataFrame) -> pd.DataFrame:
+    """The table by sample, each sample's source tokens before its target tokens."""
+    side = pd.Categorical(tokens["side"], categories=list(SIDES))
+    return tokens.assign(side=side).sort_values(["sample", "side"], kind="stable")
+
+
+def encode_block(tokens: pd.DataFrame) -> bytes:
+    """One block of the table as a self-contained Arrow stream; every text column is a category."""
+    table = pa.Table.from_pandas(tokens, preserve_index=False).replace_schema_metadata(None)
+    table = table.cast(pa.schema([_storable(field) for field in table.schema]))
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    return stream.getvalue()
+
+
+def _storable(field: pa.Field) -> pa.Field:
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary, pa.types.is_null)
+    return field.with_type(CATEGORY) if any(test(field.type) for test in texts) else field
+
+
+def write_parquet(blocks: Path, size: int, file: Path) -> None:
+    """Writes the first ``size`` bytes of blocks as one Parquet file, the same however they were cut."""
+    groups = _groups(_read_blocks(blocks, size))
+    first = next(groups, NO_TOKENS)
+    with pq.ParquetWriter(
+        file, first.schema, compression="zstd", dictionary_pagesize_limit=2**28
+    ) as writer:
+        writer.write_table(first)
+        for group in groups:
+            writer.write_table(group)
+
+
+def _read_blocks(file: Path, size: int) -> Iterator[pa.Table]:
+    if size:
+        with pa.OSFile(str(file)) as stream:
+            while stream.tell() < size:
+                yield pa.ipc.open_stream(stream).read_all()
+
+
+def _groups(blocks: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of ROWS_PER_GROUP, whose dictionaries hold what they use, in order."""
+    held: list[pa.Table] = []
+    for block in blocks:
+        held.append(block)
+        while sum(map(len, held)) >= ROWS_PER_GROUP:
+            table = pa.concat_tables(held)
+            yield _compact(table[:ROWS_PER_GROUP])
+            held = [table[ROWS_PER_GROUP:]]
+    if sum(map(len, held)):
+        yield _compact(pa.concat_tables(held))
+
+
+def _compact(table: pa.Table) -> pa.Table:
+    table = table.unify_dictionaries().combine_chunks()
+    for index, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(index, field, _used(table.column(index).chunk(0)))
+    return table
+
+
+def _used(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    used = column.indices.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(used.indices, column.dictionary.take(used.dictionary))
+
+
+def read_parquet(file: Path) -> pd.DataFrame:
+    """The token table; its texts are pandas categories."""
+    return pq.read_table(file).to_pandas()

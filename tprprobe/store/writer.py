@@ -1,0 +1,194 @@
+"""Writing a store block by block, so that a run killed at any moment goes on where it was.
+
+Every file grows by writes at known places, and a write cuts off what a killed run left behind it;
+the journal says how much of each counts and is replaced at one stroke after every block. At the end
+the journal becomes the manifest.
+"""
+
+import contextlib
+import errno
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Shaped
+
+from tprprobe.errors import InputError
+from tprprobe.store import arrays, layout, manifests, tokens
+from tprprobe.store.layout import SIDES, SiteSpec
+from tprprobe.store.manifests import Manifest
+
+Rows = Shaped[np.ndarray, "_token ..."]  # _: as many as the site's side has
+Map = Shaped[np.ndarray, "_head _query _key"]
+
+
+class StoreWriter:
+    """A store in the making: ``create`` or resume it, ``append`` blocks of samples, ``finish``."""
+
+    def __init__(self, path: Path, journal: Manifest):
+        self.path = path
+        self._journal = journal
+        self._sites = layout.sites_of(journal)
+        self._arrays = layout.all_arrays(self._sites)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        sites: Mapping[str, SiteSpec],
+        settings: Mapping[str, Any],
+        resume: bool = False,
+    ) -> "StoreWriter":
+        """A writer of a new store at ``path``; with ``resume``, of the one that was begun there.
+
+        ``settings`` go into the manifest and say what the store is of (model, data, seed, …), in
+        JSON types: a run that differs in them does not go on with the store. Resuming a complete
+        store is no error; there is nothing left to do.
+
+        Raises:
+            InputError: the folder holds something else, another store, or (no ``resume``) a store.
+        """
+        path = Path(path)
+        begun = manifests.read_manifest(path)
+        sites_json = {name: asdict(spec) for name, spec in sites.items()}
+        header = {"format": manifests.FORMAT, "version": manifests.VERSION, **settings}
+        wanted = json.loads(json.dumps({**header, "sites": sites_json}))
+        if begun is not None:
+            _check_resumable(path, begun, wanted, resume)
+            return cls(path, begun)
+        writer = cls(path, wanted)
+        with writer._explained():
+            path.mkdir(parents=True, exist_ok=True)
+            writer._commit(complete=False, samples=0, lengths={}, token_bytes=0)
+        return writer
+
+    @property
+    def samples_done(self) -> int:
+        """How many samples are committed: those that a resumed run does not compute again."""
+        return self._journal.get("samples", 0)
+
+    def append(
+        self,
+        values: Mapping[str, Rows],
+        table: pd.DataFrame,
+        attention: Mapping[str, Sequence[Map]] = MappingProxyType({}),
+    ) -> None:
+        """Adds whole samples: all their rows of all sites, and their rows of the token table.
+
+        Rows go by sample, as the tokens of the site's side do. ``attention`` holds maps, one a
+        sample, of the first samples of the block; only the first samples of a store have any.
+
+        Raises:
+            InputError: the disk is full; what was committed before is kept.
+        """
+        table = tokens.sort_tokens(table)
+        lengths = dict(self._journal["lengths"])
+        rows = {name: self._typed(name, array) for name, array in values.items()}
+        rows |= self._pairs(attention, lengths)
+        added = self._count(rows, table)
+        with self._explained():
+            for name, array in rows.items():
+                spec = self._arrays[name]
+                folder = self.path / layout.ARRAYS / name
+                arrays.write_rows(folder, spec, lengths.get(spec.rows, 0), array)
+            size = self._journal["token_bytes"]
+            block = tokens.encode_block(table)
+            arrays.write_at(self.path / layout.TOKENS_BEGUN, size, block)
+            self._commit(
+                samples=self.samples_done + table["sample"].nunique(),
+                lengths=lengths | {axis: lengths.get(axis, 0) + n for axis, n in added.items()},
+                token_bytes=size + len(block),
+            )
+
+    def finish(self) -> None:
+        """Makes the store complete; what is already done of that is not done again.
+
+        Raises:
+            InputError: the disk is full; what was committed before is kept.
+        """
+        with self._explained():
+            if not self._journal["complete"]:
+                arrays.seal(self.path / layout.ARRAYS, layout.arrays_of(self._journal))
+                table = self.path / layout.TOKENS
+                size = self._journal["token_bytes"]
+                tokens.write_parquet(self.path / layout.TOKENS_BEGUN, size, table)
+                self._commit(complete=True, token_bytes=table.stat().st_size)
+            if not manifests.is_finished(self.path):
+                (self.path / layout.TOKENS_BEGUN).unlink(missing_ok=True)
+                os.replace(self.path / layout.JOURNAL, self.path / layout.MANIFEST)
+
+    def _typed(self, name: str, values: np.ndarray) -> np.ndarray:
+        spec = self._sites[name]
+        values = np.ascontiguousarray(values, np.dtype(spec.dtype).newbyteorder("<"))
+        if values.shape[1:] != spec.shape:
+            raise ValueError(f"{name}: rows of shape {values.shape[1:]}, declared {spec.shape}")
+        return values
+
+    def _pairs(
+        self, attention: Mapping[str, Sequence[Map]], lengths: Mapping[str, int]
+    ) -> dict[str, np.ndarray]:
+        """Maps as rows [pair, head], and of each sample where its pairs begin and their shape."""
+        rows: dict[str, np.ndarray] = {}
+        for name, maps in attention.items():
+            spec = self._sites[name]
+            flat = [weights.transpose(1, 2, 0).reshape(-1, *spec.shape) for weights in maps]
+            none = np.empty((0, *spec.shape), spec.dtype)
+            rows[name] = self._typed(name, np.concatenate([none, *flat], dtype=spec.dtype))
+            shape = np.array([weights.shape[1:] for weights in maps], "<i8").reshape(-1, 2)
+            before = np.cumsum(shape.prod(1)) - shape.prod(1)
+            rows[f"{spec.rows}.offset"] = lengths.get(spec.rows, 0) + before
+            if not np.array_equal(rows.setdefault(f"{spec.rows}.shape", shape), shape):
+                raise ValueError(f"{name}: maps of other shapes than other {spec.rows} maps")
+            if len(maps) and lengths.get(f"{spec.rows}_sample", 0) != self.samples_done:
+                raise ValueError(f"{name}: samples before these have no maps")
+        return rows
+
+    def _count(self, rows: Mapping[str, np.ndarray], table: pd.DataFrame) -> dict[str, int]:
+        """Rows that a block adds along each axis, after all its arrays have agreed on them."""
+        has_maps = any(self._arrays[name].is_attention for name in rows)
+        needed = {n for n, spec in self._sites.items() if has_maps or not spec.is_attention}
+        if missing := needed - rows.keys():
+            raise ValueError(f"a block lacks {', '.join(sorted(missing))}")
+        added = {side: int(np.sum(table["side"] == side)) for side in SIDES}
+        for name, array in rows.items():
+            axis = self._arrays[name].rows
+            if added.setdefault(axis, len(array)) != len(array):
+                raise ValueError(f"{name} has {len(array)} rows, {axis} has {added[axis]}")
+        return added
+
+    def _commit(self, **progress: Any) -> None:
+        journal = {**self._journal, **progress}
+        manifests.write_manifest(self.path / layout.JOURNAL, journal)
+        self._journal = journal
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (PermissionError, NotADirectoryError) as error:
+            raise InputError(f"cannot write {self.path}: {error.strerror}") from error
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise InputError(
+                f"the disk of {self.path} is full: its first {self.samples_done} samples are kept; "
+                "free some space and go on with --resume"
+            ) from error
+
+
+def _check_resumable(path: Path, begun: Manifest, wanted: Manifest, resume: bool) -> None:
+    if not resume and manifests.is_finished(path):
+        raise InputError(f"{path} already holds a complete store; give another --out or remove it")
+    if not resume:
+        raise InputError(
+            f"{path} holds a store that was not finished; go on with --resume, give another --out "
+            "or remove it"
+        )
+    manifests.check_same(path, begun, wanted)
+    manifests.check_files(path, begun)
