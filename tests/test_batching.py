@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tprprobe.data.batching import POOL, Ragged, buckets, encode_pairs
@@ -24,6 +24,7 @@ class Listed(Dataset[Question]):
         return (Question(*self.pairs[row], module="") for row in rows)
 
 
+@settings(deadline=None)
 @given(ROWS, st.data())
 def test_padded_rows_are_the_chosen_sequences(rows, data):
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=6))
@@ -35,6 +36,7 @@ def test_padded_rows_are_the_chosen_sequences(rows, data):
     assert padded.tolist() == expected
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_lengths(rows):
     ragged = Ragged.from_lists(rows)
@@ -47,6 +49,7 @@ def test_bytes_are_widened_only_in_the_batch():
     assert ragged.padded(torch.tensor([1, 0]), pad=1).tolist() == [[255, 1], [200, 7]]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 50), min_size=1, max_size=300),
     st.integers(1, 9),
@@ -75,6 +78,7 @@ def test_buckets_are_of_like_length_and_new_every_epoch():
     assert abs(torch.corrcoef(torch.stack([ordered, torch.arange(len(means))]))[0, 1]) < 0.3
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(TEXT, TEXT.map(lambda text: text[:30])), min_size=1, max_size=9))
 def test_encoded_pairs_stand_between_start_and_end(pairs):
     vocabulary = characters()

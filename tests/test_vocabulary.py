@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tprprobe.errors import InputError
@@ -20,6 +20,7 @@ def test_default_has_73_symbols_in_code_point_order():
     assert list(rest) == sorted(rest)
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_encoding_is_the_place_of_each_character_and_decodes_back(texts):
     for text in texts:
@@ -28,6 +29,7 @@ def test_encoding_is_the_place_of_each_character_and_decodes_back(texts):
         assert VOCABULARY.decode(ids) == text
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_encoding_all_is_encoding_each(texts):
     values, offsets = VOCABULARY.encode_all(texts)
@@ -51,6 +53,7 @@ def test_unknown_character_is_named(char):
     assert "\n" not in str(error.value)
 
 
+@settings(deadline=None)
 @given(st.permutations([*SPECIALS, *"aé𝟙∑"]))
 def test_symbols_of_any_order_and_script(symbols):
     vocabulary = Vocabulary(tuple(symbols))

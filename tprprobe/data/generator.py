@@ -22,10 +22,8 @@ import numpy as np
 MAX_QUESTION, MAX_ANSWER = 160, 30  # characters
 AREA = "arithmetic__"  # the modules that have our own splits small and small-test
 LEVELS = {"train-easy": 0, "train-medium": 1, "train-hard": 2}
-SMALL: dict[tuple[float, float], tuple[float, float]] = {
-    (3, 10): (0.5, 2.5),
-    (4, 16): (0.5, 3.0),
-}  # entropy of training → of small
+Bounds = tuple[float, float]  # of the entropy that a question may have
+SMALL: dict[Bounds, Bounds] = {(3, 10): (0.5, 2.5), (4, 16): (0.5, 3.0)}  # training → small
 
 # What the library says → what it has to say: today's names, sets in a fixed order, a gcd of
 # integers (sympy's took half of the time), and shares of entropy that are exactly 0 where they
@@ -82,12 +80,12 @@ def _library() -> ModuleType:
     return importlib.import_module("mathematics_dataset.modules.modules")
 
 
-def _entropy(split: str) -> Callable[[tuple[float, float]], tuple[float, float]]:
+def _entropy(split: str) -> Callable[[Bounds], Bounds]:
     """How a split narrows the range of entropies of the training set."""
     if split not in LEVELS:
         return lambda bounds: SMALL[bounds]
 
-    def third(bounds: tuple[float, float]) -> tuple[float, float]:
+    def third(bounds: Bounds) -> Bounds:
         low, width, level = bounds[0], bounds[1] - bounds[0], LEVELS[split]
         return low + level / 3 * width, low + (level + 1) / 3 * width
 
