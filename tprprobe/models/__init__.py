@@ -9,6 +9,8 @@ from torch import nn
 from tprprobe.errors import InputError, unknown
 from tprprobe.models.presets import PRESETS
 from tprprobe.models.recurrent import LSTM, LSTMConfig
+from tprprobe.models.tpt import TPT
+from tprprobe.models.tptconfig import TPTConfig
 from tprprobe.models.transformer import Transformer, TransformerConfig
 
 # name → (configuration, module, the configuration's values that make the name)
@@ -20,6 +22,8 @@ ARCHITECTURES: dict[str, tuple[type, type[nn.Module], dict[str, Any]]] = {
         {"roles": "continuous", "embedding_binding": True},
     ),
     "lstm": (LSTMConfig, LSTM, {}),
+    "tpt": (TPTConfig, TPT, {}),
+    "t5": (TPTConfig, TPT, {"roles": "none"}),
 }
 
 
@@ -74,7 +78,7 @@ def check(config: Any) -> None:
         options = getattr(field.type, "__args__", ())
         if options and isinstance(options[0], str) and value not in options:
             raise unknown(field.name, value, options)
-    heads = getattr(config, "n_heads", 1)
+    heads = 1 if hasattr(config, "d_head") else getattr(config, "n_heads", 1)
     if config.d_model % heads:
         raise InputError(f"d_model {config.d_model} cannot be divided among {heads} heads")
 

@@ -22,4 +22,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "transformer-30m": {"architecture": "transformer", "d_ff": 896},
     "lstm": {"architecture": "lstm"},
     "lstm-thinking": {"architecture": "lstm", "thinking_steps": 16},
+    "tpt-d": {"architecture": "tpt"},
+    "tpt-c-t5": {"architecture": "tpt", "roles": "continuous", "after_residual": False},
+    "t5": {"architecture": "t5"},
 }

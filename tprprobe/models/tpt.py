@@ -1,0 +1,146 @@
+"""jiang's TP-Transformers and their T5 baseline: one implementation of every published setting.
+
+Source: jiang Sec. 2 as coded by its authors on T5 (published-code.md A4): RMS norm before each
+sub-layer, no bias and no scale in the attention, one relative position bias a stack (and one for
+the cross-attention), tied output.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from tprprobe.models.attention import KeyValue
+from tprprobe.models.relative import RelativeBias, additive
+from tprprobe.models.sites import per_position
+from tprprobe.models.sublayers import SubLayer
+from tprprobe.models.tptconfig import TPTConfig
+from tprprobe.models.transformer import Cache, Memory
+
+SELF_HIDDEN, CROSS_HIDDEN = -1e4, -1e9  # what the published masks add to a hidden key's score
+
+
+class FeedForward(nn.Module):
+    """x + W_2 relu(W_1 norm(x)), without biases."""
+
+    def __init__(self, config: TPTConfig):
+        super().__init__()
+        self.norm = nn.RMSNorm(config.d_model, eps=config.norm_epsilon)
+        self.expand = nn.Linear(config.d_model, config.d_ff, bias=False)
+        self.contract = nn.Linear(config.d_ff, config.d_model, bias=False)
+        self.dropout = nn.Dropout(config.dropout)
+        nn.init.normal_(self.expand.weight, std=config.d_model**-0.5)
+        nn.init.normal_(self.contract.weight, std=config.d_ff**-0.5)
+
+    def forward(self, x: Float[Tensor, "batch seq d_model"]) -> Float[Tensor, "batch seq d_model"]:
+        inner = self.dropout(F.relu(self.expand(self.norm(x))))
+        return x + self.dropout(self.contract(inner))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention with its TPR, then the feed-forward layer."""
+
+    def __init__(self, config: TPTConfig, bound: bool):
+        super().__init__()
+        self.self = SubLayer(config, bound, cross=False)
+        self.feed_forward = FeedForward(config)
+        self.hidden = per_position(config.d_model)
+
+    def forward(self, x: Tensor, bias: Tensor) -> Float[Tensor, "batch seq d_model"]:
+        return self.hidden(self.feed_forward(self.self(x, bias)[0]))
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention and cross-attention, each with its own TPR, then the feed-forward layer."""
+
+    def __init__(self, config: TPTConfig, bound: bool):
+        super().__init__()
+        self.self = SubLayer(config, bound, cross=False)
+        self.cross = SubLayer(config, bound, cross=True)
+        self.feed_forward = FeedForward(config)
+        self.hidden = per_position(config.d_model)
+
+    def forward(
+        self,
+        y: Tensor,
+        memory: Memory,
+        biases: tuple[Tensor, Tensor],
+        own: KeyValue | None,
+        read: KeyValue | None,
+    ) -> tuple[Float[Tensor, "batch seq d_model"], KeyValue, KeyValue]:
+        y, own_now = self.self(y, biases[0], past=own)
+        y, read_now = self.cross(y, biases[1], memory.states, past=read)
+        return self.hidden(self.feed_forward(y)), own_now, read_now
+
+
+class TPT(nn.Module):
+    """Sequence to sequence on sub-word ids: TPT-d, TPT-c in T5, or T5 (``roles="none"``)."""
+
+    def __init__(self, config: TPTConfig):
+        super().__init__()
+        self.config = config
+        d, (n_encoder, n_decoder) = config.d_model, config.n_layers
+        in_encoder, in_decoder = (config.roles != "none" and on for on in config.role_stacks)
+        self.embedding = nn.Embedding(config.vocab_size, d)
+        self.encoder = nn.ModuleList(EncoderLayer(config, in_encoder) for _ in range(n_encoder))
+        self.decoder = nn.ModuleList(DecoderLayer(config, in_decoder) for _ in range(n_decoder))
+        self.encoder_norm = nn.RMSNorm(d, eps=config.norm_epsilon)
+        self.decoder_norm = nn.RMSNorm(d, eps=config.norm_epsilon)
+        self.encoder_bias = position_bias(config, in_encoder, bidirectional=True)
+        self.decoder_bias = position_bias(config, in_decoder, bidirectional=False)
+        if config.cross_position_bias:
+            self.cross_bias = position_bias(config, in_decoder, bidirectional=False)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]
+    ) -> Float[Tensor, "batch target_seq vocab"]:
+        """Logits of the symbol after each one of ``target``, the decoder's input (start symbol first)."""
+        return self.decode(target, self.encode(source))[0]
+
+    def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
+        """The encoder's output; padded keys are masked (a source of pads only attends to them)."""
+        mask = (source != self.config.pad)[:, None, None, :]
+        bias = self.encoder_bias(0, source.shape[1], source.shape[1])
+        bias = bias + additive(mask, SELF_HIDDEN, bias)
+        x = self.dropout(self.embedding(source))
+        for layer in self.encoder:
+            x = layer(x, bias)
+        return Memory(self.dropout(self.encoder_norm(x)), mask)
+
+    def decode(
+        self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Cache | None = None
+    ) -> tuple[Float[Tensor, "batch seq vocab"], Cache]:
+        """Logits and the extended cache; with a cache, ``target`` continues what it holds.
+
+        Self-attention is causal and nothing else: the start symbol is the pad id.
+        """
+        cache = cache or Cache.empty(len(self.decoder))
+        biases = self._biases(cache.length, target.shape[1], memory)
+        y = self.dropout(self.embedding(target))
+        own, read = [], []
+        for layer, past, known in zip(self.decoder, cache.own, cache.memory, strict=True):
+            y, keys_values, memory_kv = layer(y, memory, biases, past, known)
+            own.append(keys_values)
+            read.append(memory_kv)
+        y = self.dropout(self.decoder_norm(y)) * self.config.d_model**-0.5
+        return y @ self.embedding.weight.T, Cache(cache.length + target.shape[1], own, read)
+
+    def _biases(self, past: int, n: int, memory: Memory) -> tuple[Tensor, Tensor]:
+        own = self.decoder_bias(past, n, past + n)
+        causal = torch.ones(n, past + n, dtype=torch.bool, device=own.device).tril(past)
+        cross = additive(memory.mask, CROSS_HIDDEN, own)
+        if self.config.cross_position_bias:
+            cross = cross + self.cross_bias(past, n, memory.mask.shape[-1])
+        return own + additive(causal, SELF_HIDDEN, own), cross
+
+
+def position_bias(config: TPTConfig, bound: bool, bidirectional: bool) -> RelativeBias:
+    """One stack's bias, initialised as the authors' code does.
+
+    T5's scale is lost where roles come after the residual: the table stays N(0, 1).
+    """
+    bias = RelativeBias(config.n_buckets, config.n_heads, bidirectional)
+    if not (bound and config.after_residual):
+        nn.init.normal_(bias.table.weight, std=config.d_model**-0.5)
+    return bias
