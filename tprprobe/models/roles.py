@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tprprobe.errors import InputError
 from tprprobe.models.attention import split_heads
 
 PerPosition = Float[Tensor, "batch seq d_model"]
@@ -91,6 +92,8 @@ class Concatenate(nn.Module):
 
     def __init__(self, d_model: int):
         super().__init__()
+        if d_model % 8:
+            raise InputError(f"output 'concat' needs a d_model that 8 divides, not {d_model}")
         self.of_filler = nn.Linear(d_model, d_model // 8 * 7)
         self.of_binding = nn.Linear(d_model, d_model // 8)
 
