@@ -1,0 +1,205 @@
+"""Gold structural roles of arithmetic questions, one row a character.
+
+Columns, missing where they do not apply; positions count the characters of the question:
+    char, kind          template · digit · point · sign (unary minus) · op (binary) · lpar · rpar ·
+                        space; where a question is no expression all are `worded` or `unparsed`
+    word                of the template: its word, or its final punctuation
+    bracket_depth       brackets around a character of the expression, itself included
+    slot                which argument, 1 or 2, of its parent
+    parent, parent_position   the binary operator of which it is an immediate argument, and where
+    tree_depth          binary operators above
+These three for numbers and, as the heads of arguments, for operators; digits and points only have
+    number              how many numbers of the question stand before their own
+    place               0 ones, 1 tens …; −1 tenths, −2 … (digits only)
+    msd, n_digits       the number's first digit; how many digits it has
+    polarity            in the multiplicative term: denominator iff an odd number of divisions below
+                        the nearest + or − have it on their right
+    polarity_global     the same up to the root: flips propagate through sums
+    flips               how many divisions have it on their right, up to the root
+    literal             is the second argument of a division, whatever stands above
+    discordant          literal, but not a denominator, or the reverse
+    surface_polarity    what the symbols before a number suggest: denominator iff they are `/`, `/(`
+                        or `/(-`
+    neg                 directly under a unary minus
+    term, add_sign      its multiplicative term, counted from the root and from the left; the sign
+                        with which that term enters its sum
+    div_second          position of the innermost division that has it on its right
+Only binary + and − bound a multiplicative term. The tree is Python's, a*b/c is (a*b)/c: value and
+polarity do not depend on that, slot and tree_depth do.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.errors import InputError
+from tprprobe.gold.parsing import TEMPLATES, parse
+from tprprobe.gold.walking import DIV, FIELDS, MISSING, OPERATORS, walk
+
+SYMBOLS = {" ": "space", "(": "lpar", ")": "rpar", ".": "point", "-": "sign"}
+SYMBOLS |= dict.fromkeys("0123456789", "digit")
+KINDS = ("template", "digit", "point", "sign", "op", "lpar", "rpar", "space")
+KINDS += ("worded", "unparsed", "sos", "eos")  # the last two in stores only
+TEMPLATE, _, _, _, OP, LPAR, RPAR, _, WORDED, UNPARSED, *_ = range(len(KINDS))
+POLARITIES = ("numerator", "denominator")
+WORDS = ("What", "is", "the", "value", "of", "Evaluate", "Calculate", "Work", "out", ".", "?")
+COLUMNS = [
+    *("char", "kind", "place", "polarity", "polarity_global", "flips", "slot", "parent"),
+    *("parent_position", "literal", "discordant", "surface_polarity", "div_second", "neg"),
+    *("number", "msd", "n_digits", "term", "add_sign", "bracket_depth", "tree_depth", "word"),
+]
+
+KIND_OF = np.zeros(128, int)  # of a character of an expression, but for its binary operators
+KIND_OF[[ord(symbol) for symbol in SYMBOLS]] = [KINDS.index(kind) for kind in SYMBOLS.values()]
+WORD_AT = np.full((len(TEMPLATES), 32), MISSING)  # of a character before the expression
+FINAL = np.full(128, MISSING)  # of a character after it
+FINAL[[ord("."), ord("?")]] = WORDS.index("."), WORDS.index("?")
+for _row, _template in zip(WORD_AT, TEMPLATES, strict=True):
+    for _word in _template.split():
+        _row[_template.index(_word) :][: len(_word)] = WORDS.index(_word)
+
+
+def arithmetic(question: str) -> pd.DataFrame:
+    """The gold structure of a question, one row a character; all `worded` if it is in words.
+
+    Raises: InputError where what looks like an expression is none.
+    """
+    parse(question)
+    return annotate([question]).drop(columns=["question", "position"])
+
+
+def annotate(questions: Iterable[str]) -> pd.DataFrame:
+    """The gold structures of many questions, with columns question (its number) and position.
+
+    Nothing raises here: `tally` counts the questions that are worded or unparsed.
+    """
+    texts = list(questions)
+    lengths = np.fromiter(map(len, texts), int, len(texts))
+    question = np.repeat(np.arange(len(texts)), lengths)
+    position = np.arange(len(question)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    char = [*"".join(texts)]
+    columns = {"question": question, "position": position, "char": pd.array(char, "str")}
+    spans, numbers, operators = _read(texts)
+    nodes = _table([*numbers, *operators])
+    owner = _owners(nodes, np.cumsum(lengths) - lengths, len(char))
+    at = {name: column[owner] for name, column in nodes.items()}
+    is_op = owner >= len(numbers)
+    columns |= _marks(char, position, spans[question].T, is_op)
+    columns |= _arguments(at, owner >= 0)
+    columns |= _numbers(at, (owner >= 0) & ~is_op) | _digits(at, position, columns["kind"])
+    return pd.DataFrame({name: columns[name] for name in ("question", "position", *COLUMNS)})
+
+
+def tally(annotated: pd.DataFrame) -> dict[str, int]:
+    """How many questions are parsed, worded and unparsed."""
+    first = annotated.drop_duplicates("question")["kind"].to_list()
+    worded, unparsed = first.count("worded"), first.count("unparsed")
+    return {"parsed": len(first) - worded - unparsed, "worded": worded, "unparsed": unparsed}
+
+
+def _read(texts: Sequence[str]) -> tuple[np.ndarray, list[tuple], list[tuple]]:
+    """A row (kind outside the expression, template, start, stop) a question; all numbers and
+    operators, the question and their number in it before their FIELDS."""
+    spans, numbers, operators = np.zeros((len(texts), 4), int), [], []
+    for question, text in enumerate(texts):
+        try:
+            expression = parse(text)
+        except InputError:
+            spans[question, 0] = UNPARSED
+            continue
+        if expression is None:
+            spans[question, 0] = WORDED
+            continue
+        template, inside, start, _ = expression
+        spans[question] = TEMPLATE, TEMPLATES.index(template), start, start + len(inside)
+        for known, new in zip((numbers, operators), walk(expression), strict=True):
+            known += [(question, number, *row) for number, row in enumerate(new)]
+    return spans, numbers, operators
+
+
+def _table(rows: Sequence[tuple[int, ...]]) -> dict[str, np.ndarray]:
+    """The columns of rows, and of one row more for what has none."""
+    names = ("question", "number", *FIELDS)
+    table = np.array([*rows, (0,) * len(names)])
+    return dict(zip(names, table.T, strict=True))
+
+
+def _owners(nodes: dict[str, np.ndarray], offsets: np.ndarray, characters: int) -> np.ndarray:
+    """The row of the number or operator to which every character belongs, −1 for none."""
+    owner = np.full(characters, MISSING)
+    length = nodes["stop"] - nodes["start"]
+    rows = np.repeat(np.arange(len(length)), length)
+    inside = np.arange(len(rows)) - np.repeat(np.cumsum(length) - length, length)
+    owner[(offsets[nodes["question"][rows]] + nodes["start"][rows] + inside)] = rows
+    return owner
+
+
+def _marks(
+    char: list[str], position: np.ndarray, spans: np.ndarray, is_op: np.ndarray
+) -> dict[str, object]:
+    """The columns for which the tree only tells operators from signs."""
+    outside, template, start, stop = spans
+    code = np.minimum(np.fromiter(map(ord, char), int, len(char)), 127)
+    inside = (start <= position) & (position < stop)
+    kind = np.where(is_op, OP, np.where(inside, KIND_OF[code], outside))
+    word = np.where(position < start, WORD_AT[template, np.minimum(position, 31)], FINAL[code])
+    depth = np.cumsum(kind == LPAR) - np.cumsum(kind == RPAR) + (kind == RPAR)
+    return {
+        "kind": pd.Categorical.from_codes(kind, KINDS),
+        "word": _categories(word, kind == TEMPLATE, WORDS),
+        "bracket_depth": _integers(depth, inside),
+    }
+
+
+def _arguments(at: dict[str, np.ndarray], known: np.ndarray) -> dict[str, object]:
+    """The columns of numbers and operators."""
+    below = known & (at["slot"] != MISSING)
+    return {
+        "slot": _integers(at["slot"], below),
+        "parent": _categories(at["parent"], below, OPERATORS),
+        "parent_position": _integers(at["parent_position"], below),
+        "tree_depth": _integers(at["tree_depth"], known),
+    }
+
+
+def _numbers(at: dict[str, np.ndarray], known: np.ndarray) -> dict[str, object]:
+    """The columns of numbers."""
+    denominator = at["net"] % 2
+    literal = (at["parent"] == DIV) & (at["slot"] == 2)
+    digits = at["stop"] - at["start"] - (at["point"] < at["stop"])
+    return {
+        "polarity": _categories(denominator, known, POLARITIES),
+        "polarity_global": _categories(at["flips"] % 2, known, POLARITIES),
+        "surface_polarity": _categories(at["surface"], known, POLARITIES),
+        "literal": _booleans(literal, known),
+        "discordant": _booleans(literal != denominator, known),
+        "neg": _booleans(at["neg"] == 1, known),
+        "n_digits": _integers(digits, known),
+        "add_sign": _integers(at["sign"], known),
+        "div_second": _integers(at["div_second"], known & (at["div_second"] != MISSING)),
+        **{name: _integers(at[name], known) for name in ("flips", "number", "term")},
+    }
+
+
+def _digits(
+    at: dict[str, np.ndarray], position: np.ndarray, kind: pd.Categorical
+) -> dict[str, object]:
+    """The columns of single digits."""
+    digit, point = np.asarray(kind == "digit"), at["point"]
+    return {
+        "place": _integers(point - position - (position < point), digit),
+        "msd": _booleans(position == at["start"] + (at["start"] == point), digit),
+    }
+
+
+def _integers(values: np.ndarray, known: np.ndarray) -> pd.arrays.IntegerArray:
+    return pd.arrays.IntegerArray(np.where(known, values, 0), ~known)
+
+
+def _booleans(values: np.ndarray, known: np.ndarray) -> pd.arrays.BooleanArray:
+    return pd.arrays.BooleanArray(values & known, ~known)
+
+
+def _categories(codes: np.ndarray, known: np.ndarray, names: Sequence[str]) -> pd.Categorical:
+    return pd.Categorical.from_codes(np.where(known, codes, MISSING), names)

@@ -1,0 +1,39 @@
+"""Gold columns beside the token table of a store of arithmetic questions."""
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.errors import InputError
+from tprprobe.gold.expressions import COLUMNS, KINDS, annotate
+
+ENDS = {"<sos>": "sos", "<eos>": "eos"}
+
+
+def join(tokens: pd.DataFrame) -> pd.DataFrame:
+    """The token table with the gold columns of every source character; on the target side missing.
+
+    Character i of a question is the token at position i + 1; `<sos>` and `<eos>` have a kind only.
+    Raises: InputError where the source tokens are not the characters of their questions.
+    """
+    source = np.asarray(tokens["side"] == "source")
+    text = tokens["token"].astype(str).to_numpy()
+    ends = source & np.isin(text, list(ENDS))
+    gold = annotate(tokens.loc[source].drop_duplicates("sample")["question"].astype(str))
+    rows = np.full(len(tokens), -1)
+    rows[source & ~ends] = np.arange((source & ~ends).sum())
+    columns = gold.reindex(rows).loc[:, COLUMNS].set_index(tokens.index)
+    _check(gold, tokens.loc[source & ~ends])
+    kind = columns["kind"].to_numpy(object)
+    kind[ends] = [ENDS[end] for end in text[ends]]
+    return pd.concat([tokens, columns.assign(kind=pd.Categorical(kind, KINDS))], axis=1)
+
+
+def _check(gold: pd.DataFrame, characters: pd.DataFrame) -> None:
+    """Passes where the characters of the store are those of its questions, one after another."""
+    given = characters["token"].astype(str).to_numpy(), characters["position"].to_numpy() - 1
+    wanted = gold["char"].to_numpy(), gold["position"].to_numpy()
+    if len(gold) != len(characters) or not all(map(np.array_equal, given, wanted)):
+        raise InputError(
+            "the source tokens of this store are not the characters of its questions: gold "
+            "structure is for arithmetic questions read character by character"
+        )
