@@ -1,0 +1,47 @@
+"""Argument structures in constructions, and the pairs of them that training never shows."""
+
+from collections.abc import Iterator
+
+from tprprobe.data.english.grammar import Node
+
+STRUCTURES = ("intransitive", "transitive", "double", "dative", "clausal", "control", "causative")
+CONSTRUCTIONS = (
+    "main",
+    "passive",
+    "subject relative",
+    "object relative",
+    "coordination",
+    "complement",
+    "infinitive",
+)
+HELD_OUT = frozenset(
+    {
+        ("double", "passive"),
+        ("causative", "passive"),
+        ("dative", "subject relative"),
+        ("dative", "object relative"),
+        ("intransitive", "coordination"),
+        ("control", "coordination"),
+        ("double", "complement"),
+        ("intransitive", "infinitive"),
+    }
+)
+OPENERS = {"complement": "complement", "infinitive": "infinitive", "relative": "subject relative"}
+OBJECT_RELATIVES = {"object": "transitive", "object.dative": "dative"}
+
+
+def pairs(phrase: Node, around: str = "main") -> Iterator[tuple[str, str]]:
+    """The argument structures of the clauses in a phrase, each with its constructions."""
+    symbol, name = phrase.rule.symbol, phrase.rule.name
+    around = OPENERS.get(symbol, around)
+    if symbol == "predicate" and name == "coordinated":
+        around = "coordination"
+    if symbol == "relative" and name in OBJECT_RELATIVES:
+        yield OBJECT_RELATIVES[name], "object relative"
+    if symbol == "vp" and name.removesuffix(".passive") in STRUCTURES:
+        yield name.removesuffix(".passive"), around
+        if name.endswith(".passive"):
+            yield name.removesuffix(".passive"), "passive"
+    for _, child in phrase.parts:
+        if isinstance(child, Node):
+            yield from pairs(child, around)

@@ -1,0 +1,172 @@
+"""The rules of grammar.txt, and how phrases are put together by them.
+
+A phrase is a `Node`; `join` makes one of the phrases under it, if their features agree. Whoever
+words a thought and whoever parses a sentence makes every phrase with it.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from tprprobe.data.english.features import ANY, Features, mask
+from tprprobe.data.english.lexicon import Entry
+
+RULE = re.compile(r"(\w+)\.([\w.]+)(?:<(\w)>)?(?:\[(.*?)\])? ?([A-Z]*)\s+=\s+(.*)")
+ITEM = re.compile(r"([*\w:]+)(!?)(?:/([\w-]+))?(>\*)?(?:<([\w*]))?=([^\s\[?]+)(?:\[(.*?)\])?(\?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A place in a rule. `fills`: its phrase fills the open roles of the head; `filled`: by whom."""
+
+    relation: str
+    predicate: bool
+    role: str
+    fills: bool
+    filled: str
+    symbol: str
+    demands: tuple[tuple[str, int | str], ...]  # a mask or the name of a variable
+    optional: bool
+
+    @property
+    def key(self) -> str:
+        """What tells the item from the others of its rule: the role, else the relation."""
+        return self.role or self.relation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """How a phrase is made; `open_types`: the variables for types that it leaves to its mother."""
+
+    symbol: str
+    name: str
+    gap: str
+    sets: tuple[tuple[str, int | str], ...]
+    entity: str
+    items: tuple[Item, ...]
+    open_types: frozenset[str]
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.symbol}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A phrase: its rule and, for every item that is there, the phrase or word in its place."""
+
+    rule: Rule
+    parts: tuple[tuple[Item, "Node | Entry"], ...]
+    features: Features
+
+    def part(self, key: str) -> "Node | Entry | None":
+        """What stands in the place of that role or relation."""
+        return next((child for item, child in self.parts if item.key == key), None)
+
+    @property
+    def head(self) -> "Node | Entry":
+        return next(child for item, child in self.parts if item.relation == "*")
+
+
+Part = tuple[Item, Node | Entry]
+
+
+def join(rule: Rule, parts: Sequence[Part]) -> Node | None:
+    """The phrase that a rule makes of its parts, or None where their features disagree.
+
+    A name that could be of several types (`rivals`) only fits where its neighbours leave it one.
+    """
+    bound: dict[str, int] = {}
+    slots: dict[str, int] = {}
+    rivals: dict[str, int] = {}
+    head: Features = {}
+    for item, child in parts:
+        known = child.features
+        if item.relation == "*":
+            head = known
+        for name, demand in item.demands:
+            value = known.get(name, ANY)
+            other = known.get("rivals", 0) if name == "type" else 0
+            if isinstance(demand, int):
+                if not value & demand or other & demand:
+                    return None
+                continue
+            bound[demand] = value = bound.get(demand, ANY) & value
+            if not value:
+                return None
+            if name == "type" and "rivals" in known:
+                rivals[demand] = rivals.get(demand, ANY) & other
+            else:
+                slots[demand] = slots.get(demand, ANY) & known.get(name, ANY)
+    result = dict(head)
+    for variable, others in rivals.items():
+        others &= slots.get(variable, ANY)
+        if variable in rule.open_types:
+            result["rivals"] = others
+        elif others:
+            return None
+    for name, value in rule.sets:
+        result[name] = value if isinstance(value, int) else bound.get(value, ANY)
+    return Node(rule, tuple(parts), result)
+
+
+def _pairs(text: str | None) -> tuple[tuple[str, int | str], ...]:
+    pairs = (pair.split(":") for pair in (text or "").split())
+    return tuple((name, value if value.isupper() else mask(value)) for name, value in pairs)
+
+
+def _item(match: re.Match[str]) -> Item:
+    relation, predicate, role, fills, filled, symbol, demands, optional = match.groups()
+    given = (relation, bool(predicate), role or "", bool(fills), filled or "", symbol)
+    return Item(*given, _pairs(demands), bool(optional))
+
+
+def _open_types(sets: Sequence[tuple[str, int | str]], items: Sequence[Item]) -> frozenset[str]:
+    head = next(item for item in items if item.relation == "*")
+    exported = dict(head.demands) | dict(sets)
+    return frozenset(v for k, v in exported.items() if k == "type" and isinstance(v, str))
+
+
+def _rule(line: str) -> Rule:
+    match = RULE.fullmatch(line)
+    assert match, line
+    symbol, name, gap, sets, entity, right = match.groups()
+    items = tuple(map(_item, ITEM.finditer(right)))
+    assert len(items) == len(re.sub(r"\[.*?\]", "", right).split()), line
+    known = _pairs(sets)
+    return Rule(symbol, name, gap or "", known, entity, items, _open_types(known, items))
+
+
+def _lines() -> Iterator[str]:
+    macros: dict[str, str] = {}
+    for line in (files(__package__) / "grammar.txt").read_text("utf-8").splitlines():
+        if line.startswith("@"):
+            name, _, content = line.partition(" = ")
+            macros[name] = content
+        elif line and not line.startswith("#"):
+            yield re.sub(r"@\w+", lambda match: macros[match[0]], line)
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """The rules by full name."""
+    return {rule.full_name: rule for rule in map(_rule, _lines())}
+
+
+@cache
+def rules_of(symbol: str) -> tuple[Rule, ...]:
+    """The rules that make a phrase of this kind."""
+    found: defaultdict[str, list[Rule]] = defaultdict(list)
+    for rule in rules().values():
+        found[rule.symbol].append(rule)
+    return tuple(found[symbol])
+
+
+@cache
+def literal(symbol: str) -> Entry | None:
+    """The word of a symbol like `the_DT`, or None for other symbols."""
+    form, _, tag = symbol.rpartition("_")
+    return Entry(form, tag, form) if form else None

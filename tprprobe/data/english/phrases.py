@@ -1,0 +1,75 @@
+"""Noun phrases for somebody: by name, by kind, by pronoun."""
+
+from tprprobe.data.english.annotation import article
+from tprprobe.data.english.features import mask
+from tprprobe.data.english.grammar import Node
+from tprprobe.data.english.lexicon import plural
+from tprprobe.data.english.parsing import fragment
+from tprprobe.data.english.story import Referent
+from tprprobe.data.english.wording import build
+
+PRONOUNS = {
+    ("female", "nominative"): "she",
+    ("female", "accusative"): "her",
+    ("male", "nominative"): "he",
+    ("male", "accusative"): "him",
+}
+PERSON = mask("person")
+NAMED = mask("person|org|gpe")
+
+
+def full_name(known: Referent) -> Node:
+    """All of a name."""
+    return fragment("simple", known.name, known.type)
+
+
+def short_name(known: Referent) -> Node:
+    """A person's surname, the name of anything else."""
+    return fragment("simple", known.name[-1:], known.type)
+
+
+def titled(known: Referent, title: str) -> Node:
+    """A title and a surname."""
+    return fragment("simple", (title, known.name[-1]))
+
+
+def definite(known: Referent) -> Node:
+    """`the` and the kind."""
+    return fragment("simple", ("the", known.noun if known.count == "a" else plural(known.noun)))
+
+
+def indefinite(known: Referent) -> Node:
+    """`a`, a number or nothing, and the kind with what is said of it."""
+    words = (*sorted(known.traits), known.noun)
+    if known.count == "a":
+        return fragment("simple", (article(words[0]), *words))
+    count = (known.count,) if known.count else ()
+    return fragment("simple", (*count, plural(known.noun)))
+
+
+def pronoun(known: Referent, case: str) -> Node:
+    """He, him, she, her or it."""
+    return fragment("simple", (PRONOUNS.get((known.gender, case), "it"),))
+
+
+def with_kind(known: Referent) -> Node:
+    """`Ford, a carmaker,`."""
+    kind = fragment("description", (article(known.noun), known.noun))
+    return build("np.kind", {"*": full_name(known), "appos": kind})
+
+
+def with_name(known: Referent) -> Node:
+    """`the carmaker, Ford,`."""
+    name = fragment("name", known.name, known.type)
+    return build("np.identity", {"*": definite(known), "appos": name})
+
+
+def pair(one: Node, other: Node) -> Node:
+    """Two joined by `and`."""
+    return build("np.coordinated", {"*": one, "conj": other})
+
+
+def is_single(types: int) -> bool:
+    """Whether only persons, only organizations or only places can stand somewhere."""
+    return (types & NAMED).bit_count() == 1
+

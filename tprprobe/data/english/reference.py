@@ -1,0 +1,141 @@
+"""How a document refers to somebody: introduced in a style, then by name, kind or pronoun."""
+
+from dataclasses import dataclass, field, replace
+
+from tprprobe.data.english.cast import Cast
+from tprprobe.data.english.chance import Chance
+from tprprobe.data.english.grammar import Node
+from tprprobe.data.english.lexicon import lexicon
+from tprprobe.data.english.meaning import mentions
+from tprprobe.data.english.parsing import fragment
+from tprprobe.data.english.phrases import (
+    PERSON,
+    definite,
+    full_name,
+    indefinite,
+    is_single,
+    pair,
+    pronoun,
+    short_name,
+    titled,
+    with_kind,
+    with_name,
+)
+from tprprobe.data.english.resolution import antecedent
+from tprprobe.data.english.story import Actors, Event, Referent
+from tprprobe.data.english.wording import plain
+
+MINOR = {"name": 0.4, "both": 0.3, "title": 0.3}  # styles of those who are not taking part
+
+
+@dataclass
+class Referrer:
+    """Refers so that a reader knows who is meant.
+
+    A style is `kind` (a lawyer), `name`, `both` (Ford, a carmaker,) or `title` (Mayor Kim); `known`
+    holds what readers know already: `kind`, `name` (all of it) and `surname`.
+    """
+
+    chance: Chance
+    cast: Cast
+    pronouns: float  # how often a pronoun is used where it can be
+    styles: dict[int, str] = field(default_factory=dict)
+    known: dict[int, frozenset[str]] = field(default_factory=dict)
+    subjects: tuple[Actors, ...] = ()
+    subject: Actors = ()  # of the sentence that is being told
+    apposed: frozenset[int] = frozenset()  # who is to be named at the next occasion
+
+    def refer(self, actors: Actors, case: str, types: int, below: bool) -> Node:
+        if case == "nominative" and not below:
+            self.subject = actors
+        if len(actors) == 2:
+            return pair(*(self.simple(who, types) for who in actors))
+        who = actors[0]
+        if self._can_be_pronoun(who, case, below) and self.chance.happens(self.pronouns):
+            return plain(pronoun(self.cast.referents[who], case))
+        return self._with_more(who, types) or plain(self.simple(who, types))
+
+    def simple(self, who: int, types: int) -> Node:
+        referent = self.cast.referents[who]
+        if who not in self.known:
+            return self._introduced(who, referent, types)
+        options = []
+        if "surname" in self.known[who] and is_single(types):
+            options.append(short_name)
+        if "kind" in self.known[who]:
+            options.append(definite)
+        return self.chance.pick(options or [full_name])(referent)
+
+    def place(self, who: int) -> Node:
+        self.learn(who, "name", "surname")
+        return fragment("place", ("in", *self.cast.referents[who].name))
+
+    def dative(self, told: Event) -> bool:
+        del told
+        return self.chance.happens(0.5)
+
+    def end(self) -> None:
+        """The sentence is told: its subject is the latest."""
+        self.subjects, self.subject = (*self.subjects, self.subject), ()
+
+    @property
+    def state(self) -> tuple[dict[int, frozenset[str]], tuple[Actors, ...]]:
+        """What a sentence changes, to go back to if the sentence is dropped."""
+        return dict(self.known), self.subjects
+
+    @state.setter
+    def state(self, before: tuple[dict[int, frozenset[str]], tuple[Actors, ...]]) -> None:
+        self.known, self.subjects = dict(before[0]), before[1]
+        self.subject = ()
+
+    def style(self, who: int) -> str:
+        """How somebody is introduced: participants as planned, others by chance."""
+        referent = self.cast.referents[who]
+        if not referent.name:
+            return "kind"
+        if who not in self.styles:
+            style = self.chance.weighted(MINOR)
+            named = style != "title" or referent.noun in lexicon().titles.values()
+            self.styles[who] = style if named else "name"
+        return self.styles[who]
+
+    def _can_be_pronoun(self, who: int, case: str, below: bool) -> bool:
+        if who not in self.known:
+            return False
+        said = mentions(pronoun(self.cast.referents[who], case))[0]
+        before = (*self.subjects, self.subject) if below and self.subject else self.subjects
+        return antecedent(said, before, self._as_known) == who
+
+    def _as_known(self, who: int) -> Referent:
+        """Somebody as a reader knows them: the gender of a person comes with the first name."""
+        referent = self.cast.referents[who]
+        return referent if "name" in self.known[who] else replace(referent, gender="")
+
+    def _with_more(self, who: int, types: int) -> Node | None:
+        """A name with the kind or a kind with the name, where readers lack the other."""
+        referent = self.cast.referents[who]
+        known, style = self.known.get(who, frozenset()), self.style(who)
+        if who in self.apposed and known == {"kind"}:
+            self.learn(who, "kind", "name", "surname")
+            return with_name(referent)
+        bare = style == "name" and not referent.type & PERSON and not is_single(types)
+        if (style == "both" and not known) or (bare and "kind" not in known):
+            self.learn(who, "kind", "name", "surname")
+            return with_kind(referent)
+        return None
+
+    def _introduced(self, who: int, referent: Referent, types: int) -> Node:
+        style = self.style(who)
+        if style == "title":
+            self.learn(who, "kind", "surname")
+            title = next(t for t, kind in lexicon().titles.items() if kind == referent.noun)
+            return titled(referent, title)
+        if style == "kind" or not (referent.type & PERSON or is_single(types)):
+            self.learn(who, "kind")
+            return indefinite(referent)
+        self.learn(who, "name", "surname")
+        return full_name(referent)
+
+    def learn(self, who: int, *what: str) -> None:
+        """Readers know this of somebody from now on."""
+        self.known[who] = self.known.get(who, frozenset()) | set(what)

@@ -1,0 +1,152 @@
+"""Reports: a document of several sentences and the one-sentence summary that it determines.
+
+`sample` is a pure function of its arguments, and its reports have no end. Which split a report
+belongs to is decided by a hash of its summary, whatever the seed and the knobs: no summary of dev
+or test, and so no document, is ever trained on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+from tprprobe.data.english.annotation import analyze
+from tprprobe.data.english.cast import Cast
+from tprprobe.data.english.chance import Chance
+from tprprobe.data.english.constructions import HELD_OUT, pairs
+from tprprobe.data.english.discourse import read
+from tprprobe.data.english.documents import tell
+from tprprobe.data.english.grammar import Node
+from tprprobe.data.english.narration import Narrator
+from tprprobe.data.english.parsing import parse_tree
+from tprprobe.data.english.planning import Planner
+from tprprobe.data.english.reference import Referrer
+from tprprobe.data.english.sentences import Sentence
+from tprprobe.data.english.story import Story
+from tprprobe.data.english.summaries import gist, summarize
+from tprprobe.data.english.truth import holds
+from tprprobe.errors import InputError, unknown
+
+SPLITS = {"train": range(128), "dev": range(128, 192), "test": range(192, 256)}  # first byte
+COMPOSITIONAL = "compositional"
+NAMES = 12, 60  # the fewest and the most names of a kind
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """How difficult reports are."""
+
+    sentences: tuple[int, int] = (4, 8)  # fewest and most in a document
+    depth: int = 2  # how deep statements are put into each other
+    names: int = 60  # how many names of each kind are in use
+    ambiguity: float = 0.75  # how often a name could be that of something else
+    pronouns: float = 0.5  # how often a pronoun is used where it can be
+
+    def __post_init__(self) -> None:
+        low, high = self.sentences
+        if not 4 <= low <= high:
+            raise InputError(f"sentences = {self.sentences}; give two numbers from 4, in order")
+        if self.depth < 1 or not NAMES[0] <= self.names <= NAMES[1]:
+            given = f"depth = {self.depth}, names = {self.names}"
+            raise InputError(f"{given}; depth is at least 1, names {NAMES[0]} to {NAMES[1]}")
+        if not (0 <= self.ambiguity <= 1 and 0 <= self.pronouns <= 1):
+            given = f"ambiguity = {self.ambiguity}, pronouns = {self.pronouns}"
+            raise InputError(f"{given}; both are probabilities from 0 to 1")
+
+
+@dataclass(frozen=True)
+class Report:
+    """A document, its summary, and the labels of every word of both."""
+
+    document: tuple[Sentence, ...]
+    summary: Sentence
+
+    @property
+    def source(self) -> str:
+        return " ".join(sentence.text for sentence in self.document)
+
+    @property
+    def target(self) -> str:
+        return self.summary.text
+
+    @property
+    def offsets(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Where the words of every sentence start and end in `source`, in characters."""
+        placed, start = [], 0
+        for sentence in self.document:
+            placed.append(tuple((start + a, start + b) for a, b in sentence.offsets))
+            start += len(sentence.text) + 1
+        return tuple(placed)
+
+    @cached_property
+    def facts(self) -> Story:
+        """What the document tells, read off its words."""
+        return read_story([sentence.forms for sentence in self.document])
+
+
+def read_story(sentences: Sequence[Sequence[str]]) -> Story:
+    """The story that sentences tell; words that are no sentence tell nothing."""
+    return read(tree for words in sentences if (tree := parse_tree(words)))
+
+
+def is_true(summary: Sequence[str], document: Report) -> bool:
+    """Whether the words are a sentence of the language, and the document makes it true."""
+    tree = parse_tree(summary)
+    return tree is not None and holds(tree, document.facts)
+
+
+def sample(index: int, seed: int = 0, split: str = "train", **knobs: object) -> Report:
+    """Report number `index` of a split: always the same for the same arguments.
+
+    `knobs` are the fields of `Knobs`. In `compositional` every summary has a pair of argument
+    structure and construction that the other splits never have.
+    Raises: InputError for an unknown split or knob, or a knob out of its range.
+    """
+    if split not in (*SPLITS, COMPOSITIONAL):
+        raise unknown("split", split, (*SPLITS, COMPOSITIONAL))
+    for name in knobs:
+        if name not in asdict(Knobs()):
+            raise unknown("knob", name, asdict(Knobs()))
+    chance, chosen = Chance(f"{seed}/{split}/{index}"), Knobs(**knobs)  # type: ignore[arg-type]
+    while not (report := _attempt(chance, split, chosen)):
+        pass
+    return report
+
+
+def _attempt(chance: Chance, split: str, knobs: Knobs) -> Report | None:
+    """A report, if what was drawn belongs to the split."""
+    cast = Cast(chance, knobs.names, knobs.ambiguity)
+    planner = Planner(chance, cast)
+    story = _plan(chance, planner)
+    tree = summarize(story)
+    summary = analyze(tree).sentence()
+    if not _belongs(tree, summary, split):
+        return None
+    referrer = Referrer(chance, cast, knobs.pronouns)
+    narrator = Narrator(chance, planner, referrer, knobs.depth, lambda t: _is_allowed(t, split))
+    low, high = knobs.sentences
+    told = tell(narrator, story, low + chance.below(high - low + 1))
+    return Report(tuple(analyze(t).sentence() for t in told), summary) if told else None
+
+
+def _plan(chance: Chance, planner: Planner) -> Story:
+    """The main event, and what else its topic does."""
+    main = planner.main()
+    roles = [actors[0] for role in "sor" if len(actors := getattr(main, role)) == 1]
+    topic = chance.pick(roles)
+    events = [main]
+    for tense, probability in (("earlier", 0.5), (chance.pick(("past", "future")), 0.45)):
+        if chance.happens(probability) and (deed := planner.follow(topic, tense)):
+            events.append(deed)
+    return Story(tuple(planner.cast.referents), tuple(events))
+
+
+def _is_allowed(tree: Node, split: str) -> bool:
+    return split == COMPOSITIONAL or HELD_OUT.isdisjoint(pairs(tree))
+
+
+def _belongs(tree: Node, summary: Sentence, split: str) -> bool:
+    if split == COMPOSITIONAL:
+        return not HELD_OUT.isdisjoint(pairs(tree))
+    bucket = blake2b(summary.text.encode(), digest_size=1).digest()[0]
+    return bucket in SPLITS[split] and _is_allowed(tree, split)
