@@ -22,7 +22,9 @@ class Log:
             writer.writerows(self.rows)
         self.board = SummaryWriter(folder / "tensorboard", purge_step=step)
 
-    def add(self, metric: str, value: float, data: str = "", split: str = "", **at: float) -> None:
+    def add(
+        self, metric: str, value: float, at: dict[str, float], data: str = "", split: str = ""
+    ) -> None:
         """Append one figure; ``at`` is step, seconds and examples seen."""
         row = {**at, "metric": metric, "data": data, "split": split, "value": value}
         self.rows.append(row)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from tprprobe.data import load_data
-from tprprobe.data.batching import Ragged, buckets, encode_pairs
-from tprprobe.data.pairs import Pairs
+from tprprobe.data.batching import Ragged, buckets
+from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.recipes import Mix
 from tprprobe.vocabulary import Vocabulary
 
@@ -50,7 +50,7 @@ class Pool:
 def load_pairs(mix: Mix, vocabulary: Vocabulary) -> Pairs:
     """The encoded examples of one part of a mix."""
     data = load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=os.cpu_count() or 1)
-    return Pairs(*encode_pairs(data, vocabulary))
+    return encode_pairs(data, vocabulary)
 
 
 def concatenate(parts: list[Ragged]) -> Ragged:

@@ -35,9 +35,12 @@ class Stage(_Strict):
 
 
 class Optimizer(_Strict):
-    """Adam as the paper has it by default: β (0.9, 0.995), gradient norm clipped to 0.1."""
+    """Adam as the paper has it by default: β (0.9, 0.995), gradient norm clipped to 0.1.
 
-    name: Literal["adam", "adamw"] = "adam"
+    ``muon`` orthogonalises the updates of linear weights and gives the rest to AdamW.
+    """
+
+    name: Literal["adam", "adamw", "muon"] = "adam"
     betas: tuple[float, float] = (0.9, 0.995)
     eps: float = 1e-8
     weight_decay: float = 0.0

@@ -42,5 +42,7 @@ def layer_of(name: str) -> int | None:
 
 
 def side_of(name: str) -> str:
-    """``target`` for sites that read the decoder's tokens, else ``source``."""
+    """Whose tokens a site has a vector of: the ``target``'s (the decoder's), or the ``source``'s."""
+    if name.endswith((".cross.key", ".cross.value")):
+        return "source"
     return "target" if name.startswith(("decoder.", "embedding.target.", "word.")) else "source"

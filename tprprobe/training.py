@@ -7,28 +7,31 @@ functions of the step, and everything else is in ``state.pt``.
 import math
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from tprprobe.console import stderr
+from tprprobe.console import progress
+from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
 from tprprobe.evaluation import exact_matches
 from tprprobe.logs import Log
 from tprprobe.models import build
 from tprprobe.models.checkpoint import save_pretrained
+from tprprobe.muon import Muon
 from tprprobe.pools import Pool, load_pairs
-from tprprobe.recipes import Recipe, Stage
+from tprprobe.recipes import Mix, Optimizer, Recipe, Stage
 from tprprobe.vocabulary import characters
 from tprprobe.workers import Worker
 
 STATE, MODEL = "state.pt", "model"
-REPORT_EVERY = 50  # steps between two figures of the training loss
+ADAM_BESIDE_MUON = 0.3  # of the learning rate, for embeddings, norms and biases
+REPORT_EVERY = 50  # steps between two figures of the loss; evaluation and saving wait for one
 
 
 def learning_rate(stage: Stage, step: int) -> float:
@@ -49,28 +52,38 @@ def place_of(recipe: Recipe, step: int) -> tuple[int, int]:
     raise ValueError(f"the recipe has {recipe.steps} steps")
 
 
+def make_optimizers(
+    model: nn.Module, settings: Optimizer
+) -> list[tuple[torch.optim.Optimizer, float]]:
+    """The optimizers of a recipe, each with its share of the learning rate."""
+    linear = [m.weight for m in model.modules() if isinstance(m, nn.Linear)]
+    muon = {id(weight) for weight in linear} if settings.name == "muon" else set()
+    adam = (torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW)(
+        [parameter for parameter in model.parameters() if id(parameter) not in muon],
+        betas=settings.betas,
+        eps=settings.eps,
+        weight_decay=settings.weight_decay,
+        fused=True,
+    )
+    return [(Muon(linear), 1.0), (adam, ADAM_BESIDE_MUON)] if muon else [(adam, 1.0)]
+
+
 class Run:
     """One training run: the model, its optimizer, and how far it is."""
 
     def __init__(self, recipe: Recipe, worker: Worker):
         self.recipe, self.worker, self.step, self.seconds = recipe, worker, 0, 0.0
         self.vocabulary = characters()
+        self._watched: dict[str, Pairs] = {}
         self.model: Any = build(recipe.model, seed=recipe.seed).to(worker.device)
         self.model.vocabulary = self.vocabulary
         self.parallel = DistributedDataParallel(self.model) if worker.world > 1 else self.model
-        settings = recipe.optimizer
-        kind = torch.optim.AdamW if settings.name == "adamw" else torch.optim.Adam
-        self.optimizer = kind(
-            self.model.parameters(),
-            betas=settings.betas,
-            eps=settings.eps,
-            weight_decay=settings.weight_decay,
-            fused=True,
-        )
+        self.optimizers = make_optimizers(self.model, recipe.optimizer)
+        self.window = torch.zeros(2, device=worker.device)  # summed loss, symbols
         torch.manual_seed(recipe.seed + worker.rank)
 
-    def update(self, pool: Pool, indices: Tensor, rate: float) -> tuple[Tensor, Tensor]:
-        """One optimizer step: the summed loss and the number of symbols of this process's share."""
+    def update(self, pool: Pool, indices: Tensor, rate: float) -> None:
+        """One optimizer step on a batch, shared among the processes."""
         pad, worker = self.model.config.pad, self.worker
         mine = indices[worker.rank :: worker.world]
         source, target = pool.pairs.batch(mine, pad)
@@ -83,20 +96,42 @@ class Run:
         )
         (loss * (worker.world / count)).backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.optimizer.clip)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        return loss.detach(), count
+        for optimizer, share in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate * share
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        self.window += torch.stack([loss.detach(), count / worker.world])
+        self.step += 1
+
+    def mean_loss(self) -> float:
+        """The mean loss a symbol since the last call, over all processes."""
+        total, count = self.worker.total(self.window.clone()).tolist()
+        self.window.zero_()
+        return total / count
+
+    def watched(self, mix: Mix) -> Pairs:
+        """The encoded examples that the recipe evaluates on, loaded once."""
+        key = mix.model_dump_json()
+        if key not in self._watched:
+            self._watched[key] = load_pairs(mix, self.vocabulary).to(self.worker.device)
+        return self._watched[key]
+
+    @property
+    def at(self) -> dict[str, float]:
+        """Where in the run a figure was taken."""
+        examples = self.step * self.recipe.batch_size
+        return {"step": self.step, "seconds": round(self.seconds, 1), "examples": examples}
 
     def save(self, path: Path) -> None:
         """Everything a resumed run needs, written beside the file and renamed."""
         state = {
             "recipe": self.recipe.model_dump_json(),
             "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer, _ in self.optimizers],
             "step": self.step,
             "seconds": self.seconds,
+            "window": self.window,
             "generator": torch.get_rng_state(),
         }
         partial = path.with_suffix(".partial")
@@ -115,8 +150,9 @@ class Run:
                 f"{path} is of another recipe: resume with the same one, or give another --out"
             )
         self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.step, self.seconds = state["step"], state["seconds"]
+        for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        self.step, self.seconds, self.window = state["step"], state["seconds"], state["window"]
         torch.set_rng_state(state["generator"].cpu())
 
 
@@ -133,74 +169,56 @@ def train(
         raise InputError(f"{out / MODEL} is a finished run: give another --out")
     if (out / STATE).exists() and not resume:
         raise InputError(
-            f"{out} holds an unfinished run: continue it with --resume or give another --out"
+            f"{out} holds an unfinished run: --resume continues it, or give another --out"
         )
     run = Run(recipe, worker)
     if (out / STATE).exists():
         run.load(out / STATE)
-    if worker.rank == 0:
-        out.mkdir(parents=True, exist_ok=True)
-        _loop(run, out, Log(out, run.step))
-    else:
-        _loop(run, out, None)
+    out.mkdir(parents=True, exist_ok=True)
+    log = Log(out, run.step) if worker.rank == 0 else None
+    with progress(shown=log is not None) as bars:
+        bar = bars.add_task(recipe.name, total=recipe.steps, completed=run.step, note="")
+        for rate, loss in _steps(run):
+            note = f"loss {loss:.3f} · {run.at['examples'] / run.seconds:,.0f} examples/s"
+            bars.update(bar, completed=run.step, note=note)
+            if log:
+                log.add("loss", round(loss, 5), run.at)
+                log.add("learning_rate", rate, run.at)
+                _after(run, log, out)
+    if log:
+        log.close()
+        save_pretrained(run.model, out / MODEL, recipe=recipe.model_dump(exclude_none=True))
     worker.leave()
     return out / MODEL
 
 
-def _loop(run: Run, out: Path, log: Log | None) -> None:
-    recipe, vocabulary = run.recipe, run.vocabulary
-    watched = [(mix, load_pairs(mix, vocabulary)) for mix in recipe.evaluate] if log else []
-    pools: dict[int, Any] = {}
-    losses: list[tuple[Tensor, Tensor]] = []
-    with _progress(log is not None) as progress:
-        bar = progress.add_task(recipe.name, total=recipe.steps, completed=run.step, speed="")
-        began, seconds = time.perf_counter(), run.seconds
-        while run.step < recipe.steps:
-            number, step = place_of(recipe, run.step)
-            if number not in pools:
-                pool = Pool.load(recipe.stages[number].mix, vocabulary, run.worker.device)
-                pools = {number: (pool, pool.batches(recipe.batch_size, recipe.seed, step))}
-            pool, batches = pools[number]
-            losses.append(
-                run.update(pool, next(batches), learning_rate(recipe.stages[number], step))
-            )
-            run.step += 1
-            run.seconds = seconds + time.perf_counter() - began
-            if log is None:
-                losses.clear()
-                continue
-            at = {
-                "step": run.step,
-                "seconds": round(run.seconds, 1),
-                "examples": run.step * recipe.batch_size,
-            }
-            if run.step % REPORT_EVERY == 0 or run.step == recipe.steps:
-                total, count = (
-                    torch.stack(list(part)).sum().item() for part in zip(*losses, strict=True)
-                )
-                losses.clear()
-                log.add("loss", round(total / count, 5), **at)
-                speed = f"loss {total / count:.3f} · {at['examples'] / run.seconds:,.0f} examples/s"
-                progress.update(bar, completed=run.step, speed=speed)
-            if run.step % recipe.evaluate_every == 0 or run.step == recipe.steps:
-                for mix, pairs in watched:
-                    correct, _ = exact_matches(run.model.eval(), pairs.to(run.worker.device))
-                    log.add("exact_match", float(correct.mean()), mix.data, mix.split or "", **at)
-                run.model.train()
-            if run.step % recipe.save_every == 0 or run.step == recipe.steps:
-                run.save(out / STATE)
-    if log:
-        log.close()
-        save_pretrained(run.model, out / MODEL, recipe=recipe.model_dump(exclude_none=True))
+def _steps(run: Run) -> Iterator[tuple[float, float]]:
+    """Train to the end; the learning rate and the mean loss of every REPORT_EVERY steps."""
+    recipe, began = run.recipe, time.perf_counter() - run.seconds
+    number, pool, batches, rate = -1, None, iter(()), 0.0
+    while run.step < recipe.steps:
+        now, step = place_of(recipe, run.step)
+        if now != number:
+            number = now
+            pool = Pool.load(recipe.stages[number].mix, run.vocabulary, run.worker.device)
+            batches = pool.batches(recipe.batch_size, recipe.seed, step)
+        assert pool is not None
+        rate = learning_rate(recipe.stages[number], step)
+        run.update(pool, next(batches), rate)
+        if run.step % REPORT_EVERY == 0 or run.step == recipe.steps:
+            loss = run.mean_loss()
+            run.seconds = time.perf_counter() - began
+            yield rate, loss
 
 
-def _progress(shown: bool) -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TextColumn("{task.fields[speed]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=stderr, disable=not shown)
+def _after(run: Run, log: Log, out: Path) -> None:
+    """Evaluate and save where the recipe says so."""
+    recipe, last = run.recipe, run.step == run.recipe.steps
+    if last or run.step % recipe.evaluate_every < REPORT_EVERY:
+        run.model.eval()
+        for mix in recipe.evaluate:
+            correct, _ = exact_matches(run.model, run.watched(mix))
+            log.add("exact_match", float(correct.mean()), run.at, mix.data, mix.split or "")
+        run.model.train()
+    if last or run.step % recipe.save_every < REPORT_EVERY:
+        run.save(out / STATE)

@@ -8,10 +8,6 @@ import torch
 from jaxtyping import Int64, Integer
 from torch import Tensor
 
-from tprprobe.data.dataset import Dataset
-from tprprobe.data.questions import check_length
-from tprprobe.vocabulary import Vocabulary
-
 POOL = 64  # batches that are sorted by length together: more pads less, and shuffles less
 
 
@@ -64,40 +60,3 @@ def buckets(
     order = order[np.lexsort([lengths.numpy(force=True)[order], pool])]
     batches = torch.from_numpy(order).split(batch_size)
     return [batches[i] for i in rng.permutation(len(batches))]
-
-
-def encode_pairs(dataset: Dataset, vocabulary: Vocabulary) -> tuple[Ragged, Ragged]:
-    """The ids of all questions and of all answers, each between start and end symbol.
-
-    Raises: InputError for a question or answer that is too long or has an unknown character.
-    """
-    encoded = [_encode_block(*block, vocabulary) for block in dataset.blocks()]
-    return tuple(_joined(side) for side in zip(*encoded, strict=True))  # type: ignore[return-value]
-
-
-Flat = tuple[Integer[np.ndarray, "_"], Int64[np.ndarray, "_"]]  # values, lengths
-
-
-def _encode_block(
-    questions: list[str], answers: list[str], vocabulary: Vocabulary
-) -> tuple[Flat, Flat]:
-    check_length("question", max(questions, key=len))
-    check_length("answer", max(answers, key=len))
-    return _enclosed(questions, vocabulary), _enclosed(answers, vocabulary)
-
-
-def _enclosed(texts: list[str], vocabulary: Vocabulary) -> Flat:
-    values, offsets = vocabulary.encode_all(texts)
-    lengths = np.diff(offsets) + 2
-    ends = lengths.cumsum()
-    enclosed = np.full(len(values) + 2 * len(texts), vocabulary.sos, values.dtype)
-    enclosed[ends - 1] = vocabulary.eos
-    inside = np.ones(len(enclosed), bool)
-    inside[ends - 1] = inside[ends - lengths] = False
-    enclosed[inside] = values
-    return enclosed, lengths
-
-
-def _joined(blocks: Sequence[Flat]) -> Ragged:
-    values, lengths = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
-    return Ragged(torch.from_numpy(values), torch.from_numpy(np.append(0, lengths.cumsum())))

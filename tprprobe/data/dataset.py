@@ -55,10 +55,15 @@ class Dataset(ABC, Generic[E]):
         row = self.rows[index]
         return next(self.read(range(row, row + 1)))
 
-    def blocks(self, size: int = 8192) -> Iterator[tuple[list[str], list[str]]]:
-        """The sources and the targets of all examples, `size` at a time."""
+    def examples(self, size: int = 8192) -> Iterator[list[E]]:
+        """All examples, `size` at a time."""
         examples = iter(self)
         while block := list(islice(examples, size)):
+            yield block
+
+    def blocks(self, size: int = 8192) -> Iterator[tuple[list[str], list[str]]]:
+        """The sources and the targets of all examples, `size` at a time."""
+        for block in self.examples(size):
             yield [example.source for example in block], [example.target for example in block]
 
 

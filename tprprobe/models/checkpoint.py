@@ -10,6 +10,7 @@ import safetensors
 import safetensors.torch
 import tomli_w
 import torch
+from huggingface_hub import ModelCard
 from torch import nn
 
 from tprprobe import hub, vocabulary
@@ -76,6 +77,30 @@ def load_model(
     model.folder = folder
     model.name = f"{UNTRAINED if untrained else ''}{folder.name}"
     return model.to(device).eval()
+
+
+def default_data(model: Any, split: str | None = None) -> tuple[str, str | None]:
+    """The data and split that the checkpoint's card names under ``tprprobe``.
+
+    Raises:
+        InputError: the card names none.
+    """
+    card = Path(getattr(model, "folder", "")) / hub.CARD
+    front = (
+        ModelCard.load(card, ignore_metadata_errors=True).data.to_dict() if card.is_file() else {}
+    )
+    named = front.get("tprprobe") or {}
+    if "data" not in named:
+        raise InputError(f"the card of {model.name} names no data: give --data")
+    return named["data"], split or named.get("split")
+
+
+def untrained_twin(model: nn.Module, seed: int = 0) -> nn.Module:
+    """A freshly initialised model of the same configuration and vocabulary: the control."""
+    known: Any = model
+    twin: Any = build(describe_config(model), seed=seed)
+    twin.vocabulary, twin.name = known.vocabulary, f"{UNTRAINED}{getattr(model, 'name', 'model')}"
+    return twin.to(next(model.parameters()).device).eval()
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -1,0 +1,40 @@
+# Each target sets up what it needs: a fresh clone and Python 3.11 or newer are enough.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+export OMP_WAIT_POLICY = PASSIVE
+export PYTHONHASHSEED = 0
+
+.PHONY: demo test soak bench check app clean
+
+demo: .venv/.demo
+	$(BIN)/tprprobe demo
+
+test: check
+	$(BIN)/pytest -n 2 --dist loadfile
+
+check: .venv/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+soak: .venv/.dev
+	$(BIN)/pytest -m soak
+
+bench: .venv/.dev
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.demo: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch -e .
+	touch $@
+
+.venv/.dev: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch -e '.[dev]'
+	touch $@ .venv/.demo
+
+clean:
+	rm -rf .venv runs

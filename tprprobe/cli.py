@@ -1,0 +1,259 @@
+"""The command line: every command is a few lines that call one public function."""
+
+import json
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads starve others
+
+import typer
+
+from tprprobe.errors import InputError
+
+app = typer.Typer(
+    help="See and test the roles and fillers inside Tensor-Product-Representation networks.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Ckpt = Annotated[str, typer.Option(help="Shipped name, folder, hub id or untrained:NAME.")]
+Data = Annotated[
+    str | None, typer.Option(help="mathematics:MODULE (a+b, all), a folder or a file.")
+]
+Split = Annotated[str | None, typer.Option(help="A split of the data.")]
+Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
+Seed = Annotated[int, typer.Option(help="Seed of what is random.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")]
+Out = Annotated[Path | None, typer.Option(help="Where the results are written.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with what was cut off.")]
+
+
+class Decoded(StrEnum):
+    """What the decoder reads while vectors are extracted."""
+
+    reference = "reference"
+    generated = "generated"
+
+
+@app.command()
+def models(as_json: Json = False) -> None:
+    """What can be built (presets) and loaded (checkpoints), with parameter counts."""
+    from tprprobe.models.listing import list_models
+
+    found = list_models()
+    if as_json:
+        return _print_json(found)
+    for kind, rows in found.items():
+        typer.echo(f"{kind}:")
+        for row in rows:
+            typer.echo(f"  {row['name']:24} {row['architecture']:16} {row['parameters']:>12,}")
+    return None
+
+
+@app.command()
+def train(
+    recipe: Path,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a key: batch_size=64.")
+    ] = None,
+    out: Out = None,
+    resume: Resume = False,
+    device: Device = "cpu",
+) -> None:
+    """Train by a recipe; under torchrun, on all its processes."""
+    from tprprobe.recipes import read_recipe
+    from tprprobe.training import train as run
+
+    settings = read_recipe(recipe, set_)
+    _say(f"trained: {run(settings, out or Path('runs') / settings.name, resume, device)}")
+
+
+@app.command()
+def convert(
+    source: Path,
+    out: Path,
+    config: Annotated[
+        str | None,
+        typer.Option(help='JSON or a JSON file: what the source does not hold, {"n_heads": 4}.'),
+    ] = None,
+    vocab: Annotated[Path | None, typer.Option(help="The vocabulary of the source.")] = None,
+) -> None:
+    """Turn a published checkpoint into a folder of ours."""
+    from tprprobe.models.convert import convert as run
+
+    folder = run(source, out, config=config, vocab=vocab)
+    known = "" if vocab else " (vocabulary: unknown; give --vocab to encode text)"
+    _say(f"converted: {folder}{known}")
+
+
+@app.command("eval")
+def evaluate(
+    ckpt: Ckpt,
+    data: Data = None,
+    split: Split = None,
+    n: Number = None,
+    seed: Seed = 0,
+    out: Out = None,
+    device: Device = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Exact match with its 95 % interval, over all questions and of each module."""
+    from tprprobe.evaluation import evaluate as run
+    from tprprobe.evaluation import save_evaluation, summarize
+
+    model, questions = _model_and_data(ckpt, data, split, n, seed, device)
+    rows = run(model, questions)
+    summary = summarize(rows)
+    if out:
+        save_evaluation(rows, model, questions, out)
+    if as_json:
+        return _print_json(summary)
+    for name, row in {**summary["modules"], "all": summary}.items():
+        low, high = row["exact_match_interval"]
+        typer.echo(f"{name:44} {row['exact_match']:.3f} [{low:.3f}, {high:.3f}]  n {row['n']}")
+    return None
+
+
+@app.command()
+def extract(
+    ckpt: Ckpt,
+    data: Data = None,
+    split: Split = None,
+    n: Number = None,
+    seed: Seed = 0,
+    sites: Annotated[
+        list[str] | None, typer.Option(help="Site patterns: 'encoder.*.role', 'decoder.-1.*'.")
+    ] = None,
+    attention_samples: Annotated[
+        int, typer.Option(help="First samples with attention maps.")
+    ] = 128,
+    target: Annotated[Decoded, typer.Option(help="What the decoder reads.")] = Decoded.reference,
+    no_control: Annotated[bool, typer.Option("--no-control", help="No untrained twin.")] = False,
+    out: Out = None,
+    resume: Resume = False,
+    device: Device = "cpu",
+) -> None:
+    """Write every vector of the chosen sites into a store."""
+    from tprprobe.extraction import extract as run
+
+    model, examples = _model_and_data(ckpt, data, split, n, seed, device)
+    out = out or Path("runs") / str(getattr(model, "name", "store")).replace(":", "-")
+    store = run(
+        model, examples, sites, out, attention_samples, target.value, not no_control, resume
+    )
+    _say(f"{store.samples} samples, {len(store.sites)} sites: {out}")
+
+
+@app.command()
+def inspect(what: str, as_json: Json = False) -> None:
+    """What a checkpoint or a store holds; of a checkpoint also whether it obeys its equations."""
+    from tprprobe.overview import inspect as run
+
+    overview = run(what)
+    if as_json:
+        return _print_json(overview.as_dict())
+    typer.echo(overview.as_text())
+    return None
+
+
+@app.command()
+def cluster(
+    store: Path,
+    site: Annotated[str, typer.Option(help="A site or pattern, layer -1 is the last.")],
+    k: Annotated[int, typer.Option(help="Number of clusters.")],
+    head: Annotated[int | None, typer.Option(help="One head; without it, all of them.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Do not standardise dimensions.")] = False,
+    seed: Seed = 0,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Cluster the vectors of a site by k-means: sizes, top characters, stability over seeds."""
+    from tprprobe.clustering import cluster_all, save_clusters
+
+    results = cluster_all(store, site, k=k, head=head, raw=raw, seed=seed)
+    for result in results:
+        if out:
+            save_clusters(result, out)
+        if not as_json:
+            typer.echo(f"{result.site} head {result.head}: stability {result.stability:.3f}")
+            typer.echo(result.summary.to_string(index=False))
+    if as_json:
+        _print_json([result.as_dict() for result in results])
+
+
+@app.command()
+def figure(
+    name: Annotated[str | None, typer.Argument(help="A figure; without it, the list.")] = None,
+    store: Annotated[Path | None, typer.Option(help="A store.")] = None,
+    ckpt: Annotated[
+        list[str] | None, typer.Option(help="Checkpoints, evaluations or runs.")
+    ] = None,
+    layer: Annotated[int, typer.Option(help="Layer.")] = -1,
+    head: Annotated[int, typer.Option(help="Head.")] = 0,
+    k: Annotated[int, typer.Option(help="Number of clusters.")] = 20,
+    sample: Annotated[int | None, typer.Option(help="Sample.")] = None,
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(help="FILE.pdf, .svg or .png.")] = None,
+) -> None:
+    """Draw a figure or table of a paper from a store, an evaluation or a run."""
+    from tprprobe import papers
+
+    if name is None:
+        for entry in papers.list_figures():
+            typer.echo(f"{entry.name:18} {entry.title}")
+        return
+    options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
+    _say(f"drawn: {papers.write_figure(name, store, ckpt or [], options, out)}")
+
+
+@app.command()
+def report(run: Path, out: Out = None) -> None:
+    """One self-contained HTML file about a store: sites, clusters, figures."""
+    from tprprobe.report import report_run
+
+    _say(f"report: {report_run(run, out)}")
+
+
+@app.command()
+def demo(out: Annotated[Path, typer.Option(help="Where it is left.")] = Path("runs/demo")) -> None:
+    """See the roles of a trained TP-Transformer on fresh questions: a report and its figures."""
+    from tprprobe.demo import run_demo
+
+    _say(f"open {run_demo(out)}")
+
+
+def _model_and_data(
+    ckpt: str, data: str | None, split: str | None, n: int | None, seed: int, device: str
+) -> tuple[Any, Any]:
+    from tprprobe.data import load_data
+    from tprprobe.models.checkpoint import default_data, load_model
+
+    model = load_model(ckpt, device=device)
+    if data is None:
+        data, split = default_data(model, split)
+    return model, load_data(data, split=split, n=n, seed=seed)
+
+
+def _print_json(content: Any) -> None:
+    sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def _say(message: str) -> None:
+    typer.echo(message, err=True)
+
+
+def main() -> None:
+    """Run a command; bad input is one line and exit code 2."""
+    try:
+        app()
+    except InputError as error:
+        _say(f"tprprobe: {error}")
+        sys.exit(2)
+    except OSError as error:
+        _say(f"tprprobe: {error.filename or 'input or output'}: {error.strerror or error}")
+        sys.exit(2)
