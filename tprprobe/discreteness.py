@@ -7,6 +7,7 @@ Source: jiang Sec. 4 (over 90 % of the distributions have a maximum above .98); 
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from sklearn.metrics import adjusted_mutual_info_score, mutual_info_score
 from tprprobe.errors import InputError
 from tprprobe.sitenames import layer_of
 
-Weights = Mapping[str, Float[np.ndarray, "token head n_roles"]]
+Weights = Mapping[str, np.ndarray]  # each token × head × n_roles
 PEAKS = {"above_98": 0.98, "above_90": 0.90}
 SUFFIX = ".role_weights"
 
@@ -57,7 +58,7 @@ def pool_roles(table: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
 
     ``by`` keeps columns apart (``["sublayer"]``, ``["layer"]``); default: one row for the model.
     """
-    groups = table.groupby(list(by), sort=False) if by else [((), table)]
+    groups: Any = table.groupby(list(by), sort=False) if by else [((), table)]
     rows = []
     for key, group in groups:
         means = {
@@ -85,7 +86,7 @@ def share_between_heads(weights: Weights) -> pd.DataFrame:
 
 
 def tell_labels(
-    weights: Weights, labels: Mapping[str, Shaped[np.ndarray, "token"]]
+    weights: Weights, labels: Mapping[str, Shaped[np.ndarray, " token"]]
 ) -> pd.DataFrame:
     """One row a sub-layer, head and label: what the strongest role tells of a token's label.
 

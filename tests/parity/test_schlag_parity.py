@@ -1,0 +1,115 @@
+"""Our model with the authors' weights gives every tensor that schlag's code gave."""
+
+import dataclasses
+from itertools import product
+
+import pytest
+import torch
+import torch.nn.functional as F
+from authors import BATCHES, SCHLAG, assert_close, double, record
+
+from tprprobe.models.decoding import generate
+
+PER_HEAD = {"q": "query", "k": "key", "v": "value", "r": "role", "v_bar": "filler"}
+PER_HEAD["binding"] = "binding"
+ATTENTIONS = {"MHA": "self", "selfAttn": "self", "encAttn": "cross"}
+EMBEDDING = {"e": "filler", "role": "role", "out": "binding"}
+FEED_FORWARD = {"hidden_preact": "feed_forward.expand", "out": "feed_forward"}
+CASES = [
+    pytest.param(name, batch, id=f"{name}-{batch}") for name, batch in product(SCHLAG, BATCHES)
+]
+
+
+def our_name(key: str, plain: bool) -> str:
+    """The site, or else the submodule, that holds the authors' tensor ``key``."""
+    stack, kind, *rest = key.split(".")
+    if kind == "embedding":
+        return f"embedding.{'' if stack == 'encoder' else 'target.'}{EMBEDDING[rest[0]]}"
+    layer, *rest = rest
+    if rest == ["out"]:
+        return f"{stack}.{layer}.hidden"
+    part, name = rest
+    if part.startswith("layernorm"):
+        return f"{stack}.{layer}.norm{part[-1]}"
+    if part == "densefilter":
+        return f"{stack}.{layer}.{FEED_FORWARD[name]}"
+    at = f"{stack}.{layer}.{ATTENTIONS[part]}"
+    if name == "out":
+        return at if plain else f"{at}.tpr"
+    return f"{at}.{PER_HEAD.get(name, name)}"
+
+
+@pytest.mark.parametrize(("name", "batch"), CASES)
+def test_logits(reference, name, batch):
+    ours, tensors = reference(name), reference(name).batch(batch)
+    with torch.no_grad():
+        logits = ours.model(tensors["src"], tensors["decoder_input"])
+    assert_close(logits, tensors["logits"], "logits")
+    exact = double(ours.model, tensors["src"], tensors["decoder_input"])
+    assert (exact - ours.logits64[f"{batch}/logits"]).abs().max() <= 1e-9
+
+
+@pytest.mark.parametrize(("name", "batch"), CASES)
+def test_intermediate_tensors(reference, name, batch):
+    ours, tensors = reference(name), reference(name).batch(batch)
+    plain = name == "transformer_d64"
+    names = {k: our_name(k, plain) for k in tensors if k.startswith(("encoder.", "decoder."))}
+    if plain:  # no role, no site: the embedding is the module's output, for either side
+        for key, ids in (
+            ("encoder.embedding.out", "src"),
+            ("decoder.embedding.out", "decoder_input"),
+        ):
+            assert_close(ours.model.embedding(tensors[ids]), tensors[key], key)
+            del names[key]
+    with torch.no_grad(), record(ours.model, names.values()) as found:
+        logits = ours.model(tensors["src"], tensors["decoder_input"])
+    assert_close(logits, tensors["logits"], "logits while everything is read")
+    for key, own in names.items():
+        per_head = key.rsplit(".", 1)[-1] in PER_HEAD
+        assert_close(found[own].transpose(1, 2) if per_head else found[own], tensors[key], key)
+    assert len(names) > 50
+
+
+@pytest.mark.parametrize(("name", "batch"), CASES)
+def test_loss_and_correct_sequences(reference, name, batch):
+    ours, tensors = reference(name), reference(name).batch(batch)
+    logits, labels = ours.model(tensors["src"], tensors["decoder_input"]), tensors["labels"]
+    loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=1)
+    assert_close(loss, tensors["loss"].squeeze(), "loss")
+    right = (logits.argmax(-1) == labels) | (labels == 1)
+    assert right.all(1).float().mean().item() == pytest.approx(
+        tensors["sequence_correct"].float().mean().item()
+    )
+
+
+@pytest.mark.parametrize("name", SCHLAG)
+def test_training_step(reference, name):
+    ours, tensors = reference(name), reference(name).batch("a")
+    model, adam = ours.model.train(), ours.hparams["adam"]
+    optimizer = torch.optim.Adam(
+        model.parameters(), lr=adam["lr"], betas=adam["betas"], eps=adam["eps"]
+    )
+    logits = model(tensors["src"], tensors["decoder_input"])
+    loss = F.cross_entropy(logits.flatten(0, 1), tensors["labels"].flatten(), ignore_index=1)
+    loss.backward()
+    assert_close(loss, ours.step["loss"].squeeze(), "loss")
+    for own, parameter in model.named_parameters():
+        assert_close(parameter.grad, ours.step[f"grad/{ours.published(own)}"], own)
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), adam["max_grad_norm"])
+    assert_close(norm, ours.step["total_norm"].squeeze(), "gradient norm")
+    optimizer.step()
+    for own, parameter in model.named_parameters():
+        assert_close(parameter, ours.step[f"after/{ours.published(own)}"], own)
+
+
+@pytest.mark.parametrize(("name", "batch"), CASES)
+@pytest.mark.parametrize("end", ["greedy", "greedy_noeos", "greedy_eos_alt"])
+def test_greedy(reference, name, batch, end):
+    ours, tensors = reference(name), reference(name).batch(batch)
+    eos = {"greedy": 3, "greedy_noeos": -1}.get(end) or tensors["greedy_eos_alt_id"].item()
+    ours.model.config = dataclasses.replace(ours.model.config, eos=eos)
+    expected = tensors[end][:, 1:]
+    found = generate(ours.model, tensors["src"], max_length=expected.shape[1])
+    ended = (expected == eos).cumsum(1)
+    ended = (ended - (expected == eos).long()) > 0  # behind the end, where the authors' rows go on
+    assert found.equal(expected.masked_fill(ended, ours.model.config.pad)[:, : found.shape[1]])
