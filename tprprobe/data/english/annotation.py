@@ -1,13 +1,11 @@
 """Labels read off a phrase: words in order, heads, relations, frames and entities."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tprprobe.data.english.grammar import Item, Node
+from tprprobe.data.english.grammar import CLOSE, Item, Node
 from tprprobe.data.english.lexicon import VOWELS, Entry
 from tprprobe.data.english.sentences import Argument, Entity, Frame, Sentence, Span, Word
 
-CLOSE = Entry(",", ",", "close")  # a comma that vanishes before another comma or a stop
 
 CONSONANTAL = ("university", "union")  # a vowel in writing only
 
@@ -33,17 +31,8 @@ class Predication:
     fillers: list[Filler] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Placed:
-    """A part of a phrase after its words were placed: `open` are the roles not yet filled."""
-
-    phrase: Node | Entry
-    span: Span
-    head: int
-    open: list[tuple[int, str]]
-
-
-Parts = list[tuple[Item, _Placed]]
+Roles = list[tuple[int, str]]  # of predicates, that are not filled yet
+Placed = tuple[Item, Node | Entry, int, int, int, Roles]  # a part: start, end, head, open roles
 
 
 @dataclass(slots=True)
@@ -55,6 +44,14 @@ class Analysis:
     relations: list[str] = field(default_factory=list)
     predications: dict[int, Predication] = field(default_factory=dict)
     entities: list[Entity] = field(default_factory=list)
+
+    def drop_last(self) -> None:
+        """Take back the last word: a comma at the end of phrases."""
+        for words in (self.entries, self.heads, self.relations):
+            words.pop()
+        for predication in self.predications.values():
+            for filler in predication.fillers:
+                filler.span = filler.span[0], min(filler.span[1], len(self.entries))
 
     def sentence(self) -> Sentence:
         """The labels as plain data."""
@@ -86,104 +83,93 @@ def surface(entries: list[Entry]) -> list[str]:
     return forms
 
 
-def _leaves(phrase: Node | Entry) -> Iterator[Entry]:
-    if isinstance(phrase, Entry):
-        yield phrase
-    else:
-        for _, child in phrase.parts:
-            yield from _leaves(child)
-
-
-def _silent(leaves: list[Entry]) -> Iterator[bool]:
-    """Which words vanish: closing commas after another one, or with a stop behind them."""
-    for i, leaf in enumerate(leaves):
-        if leaf is not CLOSE:
-            yield False
-        else:
-            following = next(other for other in leaves[i:] if other is not CLOSE)
-            yield leaves[i - 1] is CLOSE or following.form == "."
-
-
 class _Annotator:
     """Walks a phrase from left to right and writes an analysis."""
 
-    def __init__(self, tree: Node) -> None:
+    def __init__(self) -> None:
         self.analysis = Analysis()
-        self.silent = _silent(list(_leaves(tree)))
 
-    def place(self, phrase: Node | Entry) -> _Placed | None:
-        """Place the words of a phrase and link them; None for a comma that vanishes."""
-        if isinstance(phrase, Entry):
-            return None if next(self.silent) else self._place_word(phrase)
-        start = len(self.analysis.entries)
-        placed = [(item, self.place(child)) for item, child in phrase.parts]
-        parts = [(item, part) for item, part in placed if part]
-        whole = _Placed(phrase, (start, len(self.analysis.entries)), self._attach(parts), [])
-        self._note(phrase, whole)
-        self._give_roles(phrase, whole, parts)
-        return whole
+    def place(self, phrase: Node) -> tuple[int, Roles]:
+        """Place the words of a phrase and link them: the word at its head, and its open roles."""
+        entries, parts, head = self.analysis.entries, [], 0
+        start = len(entries)
+        for item, child in phrase.parts:
+            begin = len(entries)
+            if isinstance(child, Node):
+                place, roles = self.place(child)
+            elif (place := self._place_word(child)) < 0:
+                continue
+            else:
+                roles = []
+            if item.relation == "*":
+                head = place
+            parts.append((item, child, begin, len(entries), place, roles))
+        heads, relations = self.analysis.heads, self.analysis.relations
+        for item, _, _, _, place, _ in parts:
+            if place != head:
+                heads[place], relations[place] = head + 1, item.relation
+        self._note(phrase, (start, len(entries)), head)
+        return head, self._give_roles(phrase, head, parts)
 
-    def _place_word(self, entry: Entry) -> _Placed:
-        analysis, here = self.analysis, len(self.analysis.entries)
+    def _place_word(self, entry: Entry) -> int:
+        """The place of a word; -1 for a comma after a comma, and a stop removes one."""
+        analysis = self.analysis
+        last = analysis.entries[-1] if analysis.entries else None
+        if last is CLOSE and entry is CLOSE:
+            return -1
+        if last is CLOSE and entry.form == ".":
+            analysis.drop_last()
+        here = len(analysis.entries)
         analysis.entries.append(entry)
         analysis.heads.append(0)
         analysis.relations.append("root")
-        span = (here, here + 1)
         if entry.roleset:
-            analysis.predications[here] = Predication(entry, span)
-        return _Placed(entry, span, here, [])
+            analysis.predications[here] = Predication(entry, (here, here + 1))
+        return here
 
-    def _attach(self, parts: Parts) -> int:
-        """The head of the parts, with the others made its dependents."""
-        head = next(part.head for item, part in parts if item.relation == "*")
-        for item, part in parts:
-            if item.relation != "*":
-                self.analysis.heads[part.head] = head + 1
-                self.analysis.relations[part.head] = item.relation
-        return head
-
-    def _note(self, phrase: Node, whole: _Placed) -> None:
+    def _note(self, phrase: Node, span: Span, head: int) -> None:
         """What kind of phrase it is may say the type of an entity, or more of a predicate."""
         if phrase.rule.entity:
-            self.analysis.entities.append(Entity(whole.span, phrase.rule.entity))
+            self.analysis.entities.append(Entity(span, phrase.rule.entity))
         elif phrase.rule.symbol == "verb":
-            self.analysis.predications[whole.head].span = whole.span
+            self.analysis.predications[head].span = span
         elif phrase.rule.symbol == "vg":
-            self.analysis.predications[whole.head].tense = phrase.features["tense"]
+            self.analysis.predications[head].tense = phrase.features["tense"]
 
-    def _give_roles(self, phrase: Node, whole: _Placed, parts: Parts) -> None:
+    def _give_roles(self, phrase: Node, head: int, parts: list[Placed]) -> Roles:
         """Fill the roles that the parts play here; the others stay open for the mother."""
-        predicate = next((part.head for item, part in parts if item.predicate), whole.head)
-        if phrase.rule.gap:
-            whole.open.append((whole.head, phrase.rule.gap))
-        for item, part in parts:
+        predicate = next((place for item, _, _, _, place, _ in parts if item.predicate), head)
+        still = [(head, phrase.rule.gap)] if phrase.rule.gap else []
+        for part in parts:
+            item, roles = part[0], part[5]
             if item.role:
                 self._fill([(predicate, item.role)], part)
-            if item.filled:
-                key = item.filled
-                self._fill(part.open, next(p for i, p in parts if key in (i.role, i.relation)))
+            if roles and item.filled:
+                self._fill(roles, next(p for p in parts if item.filled in (p[0].key, p[0].relation)))
             else:
-                whole.open += part.open
-        for item, part in parts:
-            if item.fills:
-                self._fill(whole.open, part)
-                if not _relative(part):  # the antecedent fills them too
-                    whole.open = []
+                still += roles
+        for part in parts:
+            if part[0].fills:
+                self._fill(still, part)
+                if not _is_relative(part[1]):  # the antecedent fills them too
+                    return []
+        return still
 
-    def _fill(self, roles: list[tuple[int, str]], part: _Placed) -> None:
+    def _fill(self, roles: Roles, part: Placed) -> None:
+        _, phrase, start, end, head, _ = part
         for place, role in roles:
             predication = self.analysis.predications[place]
-            label = ("R-" if _relative(part) else "") + predication.entry.roles.get(role, role)
-            filler = Filler(role, label, part.span, part.phrase, part.head)
-            predication.fillers.append(filler)
+            label = predication.entry.roles.get(role, role)
+            label = f"R-{label}" if _is_relative(phrase) else label
+            predication.fillers.append(Filler(role, label, (start, end), phrase, head))
 
 
-def _relative(part: _Placed) -> bool:
-    return isinstance(part.phrase, Entry) and part.phrase.tag in ("WP", "WDT")
+def _is_relative(phrase: Node | Entry) -> bool:
+    return isinstance(phrase, Entry) and phrase.tag in ("WP", "WDT")
 
 
 def analyze(tree: Node) -> Analysis:
     """A sentence taken apart into words, heads, predications and entities."""
-    annotator = _Annotator(tree)
+    annotator = _Annotator()
     annotator.place(tree)
     return annotator.analysis

@@ -1,6 +1,6 @@
 """Who can appear in a report: names and kinds drawn so that nobody is taken for another."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from tprprobe.data.english.chance import Chance
@@ -8,10 +8,11 @@ from tprprobe.data.english.features import mask
 from tprprobe.data.english.lexicon import forms, lexicon
 from tprprobe.data.english.story import Referent
 
-TYPES = ("person", "org", "gpe", "building", "work", "asset", "goods")
+TYPES = ("person", "org", "gpe", "building", "work", "asset", "honor", "goods")
 NAMED = ("person", "org", "gpe")
-GROUPS = {"person": "last", "org": "company", "gpe": "country"}
-PLURALS, TRAITS = 0.12, 0.15  # how often there are several things, and something is said of one
+GROUPS = {"person": "last", "org": "company"}
+PLURALS, TRAITS = 0.12, 0.15  # how often there are several things, and one is said to be new
+BASES = 0.4  # how often it is known where somebody works, and said if the kind is
 
 
 @cache
@@ -40,16 +41,16 @@ class Cast:
 
     def add(self, kind: str) -> int:
         """The number of someone or something new of a type."""
-        noun = self._unused("noun", lexicon().kinds[kind])
-        new = Referent(mask(kind), noun, count="" if kind == "goods" else "a")
+        group = self.chance.pick(("country", "city")) if kind == "gpe" else kind
+        noun = self._unused("noun", lexicon().kinds[group])
+        new = Referent(mask(kind), noun)
         if kind in NAMED:
-            new = self._with_name(kind, noun)
-        elif kind != "goods" and self.chance.happens(PLURALS):
-            number = self.chance.pick(forms("number"))
-            new = Referent(mask(kind), noun, count=number)
+            new = self._with_name(kind, GROUPS.get(kind, group), noun)
+        elif self.chance.happens(PLURALS):
+            new = replace(new, count=self.chance.pick(forms("number")))
         elif self.chance.happens(TRAITS) and kind in lexicon().adjectives:
             trait = self.chance.pick(lexicon().adjectives[kind])
-            new = Referent(mask(kind), noun, traits=frozenset([trait]))
+            new = replace(new, traits=frozenset([trait]))
         return self.append(new)
 
     def append(self, new: Referent) -> int:
@@ -65,21 +66,46 @@ class Cast:
         if self.chance.happens(0.1):
             name = self._unused("loc", lexicon().names["continent"])
             return self.append(Referent(mask("loc"), name=(name,)))
-        return self.append(Referent(mask("gpe"), name=(self.new_name("gpe"),)))
+        name = self._name(self.chance.pick(("country", "city", "city")))
+        return self.append(Referent(mask("gpe"), name=(name,)))
 
-    def new_name(self, kind: str) -> str:
-        """A name for an organization or a place, or a surname."""
-        both, one = name_pool(GROUPS[kind], self.names)
+    def rename(self, who: int) -> None:
+        """Give somebody a former name, too."""
+        group = GROUPS[types_in(self.referents[who].type)[0]]
+        self.referents[who] = replace(self.referents[who], former=(self._name(group),))
+
+    def add_goods(self, nouns: tuple[str, ...]) -> int:
+        """Some of the goods at large."""
+        return self.append(Referent(mask("goods"), self._unused("noun", nouns), count=""))
+
+    def add_relation(self, owner: int) -> int:
+        """Somebody who belongs to somebody: a brother, a chairman."""
+        kind = types_in(self.referents[owner].type)[0]
+        noun = self.chance.pick(lexicon().relations[kind])
+        return self.append(Referent(mask("person"), noun, owner=owner))
+
+    def _name(self, group: str) -> str:
+        """A name of a list, unused in this report."""
+        both, one = name_pool(group, self.names)
         wanted = both if self.chance.happens(self.ambiguity) else one
-        return self._unused(f"{kind} name", wanted or both or one)
+        return self._unused(group, wanted or both or one)
 
-    def _with_name(self, kind: str, noun: str) -> Referent:
-        name = self.new_name(kind)
+    def _with_name(self, kind: str, group: str, noun: str) -> Referent:
+        name = self._name(group)
         if kind != "person":
-            return Referent(mask(kind), noun, (name,), "neuter")
+            seat = self._base("in", "city") if kind == "org" else frozenset()
+            return Referent(mask(kind), noun, (name,), "neuter", traits=seat)
         gender = self.chance.pick(("female", "male"))
         first = self._unused("first", lexicon().names[gender][: self.names])
-        return Referent(mask(kind), noun, (first, name), gender)
+        office = noun in lexicon().titles.values()
+        base = frozenset() if office else self._base("at", "company")
+        return Referent(mask(kind), noun, (first, name), gender, traits=base)
+
+    def _base(self, preposition: str, group: str) -> frozenset[str]:
+        """Where somebody works or sits, if anything is said of it."""
+        if not self.chance.happens(BASES):
+            return frozenset()
+        return frozenset([f"{preposition} {self._name(group)}"])
 
     def _unused(self, kind: str, words: tuple[str, ...]) -> str:
         word = self.chance.pick([word for word in words if (kind, word) not in self.taken] or words)

@@ -38,10 +38,11 @@ def pairs(phrase: Node, around: str = "main") -> Iterator[tuple[str, str]]:
         around = "coordination"
     if symbol == "relative" and name in OBJECT_RELATIVES:
         yield OBJECT_RELATIVES[name], "object relative"
-    if symbol == "vp" and name.removesuffix(".passive") in STRUCTURES:
-        yield name.removesuffix(".passive"), around
-        if name.endswith(".passive"):
-            yield name.removesuffix(".passive"), "passive"
+    structure, _, form = name.partition(".")
+    if symbol == "vp" and structure in STRUCTURES:
+        yield structure, around
+        if form == "passive":
+            yield structure, "passive"
     for _, child in phrase.parts:
         if isinstance(child, Node):
             yield from pairs(child, around)

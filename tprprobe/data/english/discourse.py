@@ -15,7 +15,7 @@ from tprprobe.data.english.grammar import Node
 from tprprobe.data.english.lexicon import lexicon
 from tprprobe.data.english.meaning import Mention, mentions
 from tprprobe.data.english.resolution import GENDERS, find, resolve, subject_place
-from tprprobe.data.english.story import TENSES, Actors, Event, Referent, Story
+from tprprobe.data.english.story import HAPPENINGS, TENSES, Actors, Event, Referent, Story
 
 NEW = ("indefinite", "bare")  # what these mean was not there before
 Who = Mapping[int, Actors]
@@ -138,7 +138,7 @@ class Reader:
         )
 
     def _note(self, told: Event) -> None:
-        if told.verb.frame == "happening":
+        if told.verb.frame in HAPPENINGS:
             return self._place(told)
         for i, known in enumerate(self.events):
             if whole := merged(known, told):

@@ -1,15 +1,16 @@
 """A document for a story: which sentences there are, and in what order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tprprobe.data.english.cast import NAMED, types_in
+from tprprobe.data.english.features import mask
 from tprprobe.data.english.grammar import Node
 from tprprobe.data.english.narration import PASSIVES, Narrator
 from tprprobe.data.english.story import Event, Story
 
 Move = Callable[[], Node]
+ORG = mask("org")
 NOTHING = {"place": None, "time": ()}  # what is not told
 
 
@@ -17,6 +18,12 @@ def participants(told: Event) -> tuple[int, ...]:
     """Who takes part in an event, or in what is said or planned in it."""
     found = (*told.s, *told.o, *told.r, *(participants(told.c) if told.c else ()))
     return tuple(dict.fromkeys(found))
+
+
+def _named(events: Sequence[Event], story: Story) -> list[int]:
+    """Who takes part in events and has a name."""
+    everybody = dict.fromkeys(who for event in events for who in participants(event))
+    return [who for who in everybody if story.referents[who].name]
 
 
 @dataclass
@@ -46,9 +53,7 @@ class Outline:
     @property
     def named(self) -> list[int]:
         """The participants who have names."""
-        everybody = participants(self.story.events[0])
-        kinds = ((who, types_in(self.story.referents[who].type)) for who in everybody)
-        return [who for who, found in kinds if found and found[0] in NAMED]
+        return _named(self.story.events[:1], self.story)
 
     def _plan_names(self) -> None:
         """Somebody, and maybe others, are first met by kind alone; their names come later."""
@@ -56,8 +61,14 @@ class Outline:
         for i, who in enumerate(chance.shuffled(self.named)):
             style = "kind" if self.spend(0.5 if i else 1) else chance.pick(("name", "both"))
             referrer.styles[who] = style
+            if style != "kind" and self.story.referents[who].type == ORG and self.spend(0.3):
+                self.narrator.planner.cast.rename(who)
+                self.rest.append(partial(self.narrator.renaming, who))
             if style == "kind" and chance.happens(0.35):
                 referrer.apposed |= {who}
+
+        for who in set(_named(self.story.events[1:], self.story)) - set(self.named):
+            referrer.styles[who] = chance.pick(("name", "both"))
 
     def _plan_lead(self) -> None:
         """The lead may hide who acted, where and when; a later sentence tells it."""

@@ -16,9 +16,10 @@ from tprprobe.data.english.lexicon import Entry
 
 RULE = re.compile(r"(\w+)\.([\w.]+)(?:<(\w)>)?(?:\[(.*?)\])? ?([A-Z]*)\s+=\s+(.*)")
 ITEM = re.compile(r"([*\w:]+)(!?)(?:/([\w-]+))?(>\*)?(?:<([\w*]))?=([^\s\[?]+)(?:\[(.*?)\])?(\?)?")
+CLOSE = Entry(",", ",", "close")  # a comma that vanishes before another comma or a stop
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Item:
     """A place in a rule. `fills`: its phrase fills the open roles of the head; `filled`: by whom."""
 
@@ -30,11 +31,8 @@ class Item:
     symbol: str
     demands: tuple[tuple[str, int | str], ...]  # a mask or the name of a variable
     optional: bool
-
-    @property
-    def key(self) -> str:
-        """What tells the item from the others of its rule: the role, else the relation."""
-        return self.role or self.relation
+    key: str  # what tells the item from the others of its rule: the role, else the relation
+    word: Entry | None  # the one word that can stand there
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,9 +64,8 @@ class Node:
         """What stands in the place of that role or relation."""
         return next((child for item, child in self.parts if item.key == key), None)
 
-    @property
-    def head(self) -> "Node | Entry":
-        return next(child for item, child in self.parts if item.relation == "*")
+    def __str__(self) -> str:
+        return " ".join(str(child) for _, child in self.parts)
 
 
 Part = tuple[Item, Node | Entry]
@@ -79,29 +76,29 @@ def join(rule: Rule, parts: Sequence[Part]) -> Node | None:
 
     A name that could be of several types (`rivals`) only fits where its neighbours leave it one.
     """
-    bound: dict[str, int] = {}
-    slots: dict[str, int] = {}
-    rivals: dict[str, int] = {}
-    head: Features = {}
+    bound: dict[str, int] = {}  # what all that share a variable agree on
+    slots: dict[str, int] = {}  # the same, but for names
+    rivals: dict[str, int] = {}  # and what else all of those names could be
     for item, child in parts:
-        known = child.features
-        if item.relation == "*":
-            head = known
         for name, demand in item.demands:
+            known = child.features
             value = known.get(name, ANY)
-            other = known.get("rivals", 0) if name == "type" else 0
+            other = known.get("rivals") if name == "type" else None
             if isinstance(demand, int):
-                if not value & demand or other & demand:
+                if not value & demand or (other and other & demand):
                     return None
                 continue
+            if other is None:
+                slots[demand] = slots.get(demand, ANY) & value
+            else:
+                rivals[demand] = rivals.get(demand, ANY) & other
             bound[demand] = value = bound.get(demand, ANY) & value
             if not value:
                 return None
-            if name == "type" and "rivals" in known:
-                rivals[demand] = rivals.get(demand, ANY) & other
-            else:
-                slots[demand] = slots.get(demand, ANY) & known.get(name, ANY)
-    result = dict(head)
+    head = next(child for item, child in parts if item.relation == "*")
+    if not bound and not rule.sets:
+        return Node(rule, tuple(parts), head.features)
+    result = dict(head.features)
     for variable, others in rivals.items():
         others &= slots.get(variable, ANY)
         if variable in rule.open_types:
@@ -121,7 +118,7 @@ def _pairs(text: str | None) -> tuple[tuple[str, int | str], ...]:
 def _item(match: re.Match[str]) -> Item:
     relation, predicate, role, fills, filled, symbol, demands, optional = match.groups()
     given = (relation, bool(predicate), role or "", bool(fills), filled or "", symbol)
-    return Item(*given, _pairs(demands), bool(optional))
+    return Item(*given, _pairs(demands), bool(optional), role or relation, literal(symbol))
 
 
 def _open_types(sets: Sequence[tuple[str, int | str]], items: Sequence[Item]) -> frozenset[str]:
@@ -167,6 +164,8 @@ def rules_of(symbol: str) -> tuple[Rule, ...]:
 
 @cache
 def literal(symbol: str) -> Entry | None:
-    """The word of a symbol like `the_DT`, or None for other symbols."""
+    """The word of a symbol like `the_DT` or of `close`, or None for other symbols."""
+    if symbol == "close":
+        return CLOSE
     form, _, tag = symbol.rpartition("_")
     return Entry(form, tag, form) if form else None

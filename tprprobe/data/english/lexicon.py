@@ -10,9 +10,11 @@ from typing import Any
 
 from tprprobe.data.english.features import Features, features, mask
 
-NAMES = {"last": "person", "company": "org", "country": "gpe", "continent": "loc"}
+NAMES = {"last": "person", "company": "org", "country": "gpe", "city": "gpe", "continent": "loc"}
+GPE = ("country", "city")  # nouns and names that are of type gpe
 ROLES = {"S": "ARG0", "O": "ARG1", "R": "ARG2", "P": "ARG3", "C": "ARG1"}
 CAUSATIVE = {"O": "ARG1", "C": "ARG2"}  # whom one urges, and what to do
+TELLING = ("clausal", "control", "causative")  # frames of what is said, not done
 VOWELS = "aeiou"
 
 
@@ -27,6 +29,9 @@ class Entry:
     roleset: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return self.form
+
 
 @dataclass(frozen=True, slots=True)
 class Verb:
@@ -38,7 +43,9 @@ class Verb:
     o: int
     r: int
     noun: str
+    comes: bool  # or else it happens and takes place
     priced: bool
+    goods: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +84,15 @@ def _by_word(lists: Mapping[str, Iterable[str]]) -> dict[str, int]:
     types: defaultdict[str, int] = defaultdict(int)
     for kind, words in lists.items():
         for word in words:
-            types[word] |= mask(kind)
+            types[word] |= mask("gpe" if kind in GPE else kind)
     return types
 
 
 def _name_entries(names: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, Entry]]:
-    types = _by_word({kind: names[group] for group, kind in NAMES.items()})
+    types: defaultdict[str, int] = defaultdict(int)
+    for group, kind in NAMES.items():
+        for form in names[group]:
+            types[form] |= mask(kind)
     for gender in ("female", "male"):
         for form in names[gender]:
             yield "first", Entry(form, "NNP", form, features(gender=gender, type="person"))
@@ -99,11 +109,9 @@ def _noun_entries(nouns: Mapping[str, tuple[str, ...]], name: str) -> Iterator[t
 
 
 def _relation_entries(relations: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, Entry]]:
-    for owner, lemmas in relations.items():
-        kind = "people" if owner == "gpe" else "person"
-        for lemma in lemmas:
-            known = features(owner=owner, type=kind, number="singular")
-            yield "relation", Entry(lemma, "NN", lemma, known)
+    for lemma, owners in _by_word(relations).items():
+        known = features(type="person", number="singular") | {"owner": owners}
+        yield "relation", Entry(lemma, "NN", lemma, known)
 
 
 def _closed_entries(closed: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
@@ -128,10 +136,16 @@ def _verb_forms(lemma: str, row: Mapping[str, Any]) -> Iterator[tuple[str, str, 
     yield row.get("participle", did), "VBN", features(form="vbn")
 
 
+def _selected(row: Mapping[str, Any]) -> dict[str, str]:
+    """The types of subject, object and recipient that a verb asks for."""
+    goods = {"o": "goods"} if "goods" in row else {}
+    return goods | {slot: row[slot] for slot in "sor" if slot in row}
+
+
 def _verb_entries(group: str, lemma: str, row: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
     frame = "transitive" if group == "habitual" else group
     known = features(frame=frame, particle=row.get("particle", "none"))
-    known |= {slot: mask(row[slot]) for slot in ("s", "o", "r") if slot in row}
+    known |= {slot: mask(kinds) for slot, kinds in _selected(row).items()}
     roles = ROLES | (CAUSATIVE if group == "causative" else {}) | row.get("roles", {})
     roleset = row.get("roleset", f"{lemma}.01")
     for form, tag, inflection in _verb_forms(lemma, row):
@@ -143,9 +157,11 @@ def _verbs(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Verb]:
         f"{group}:{lemma}": Verb(
             f"{group}:{lemma}",
             group,
-            *(mask(row[slot]) if slot in row else 0 for slot in ("s", "o", "r")),
+            *(mask(kinds) if (kinds := _selected(row).get(slot)) else 0 for slot in "sor"),
             row.get("noun", ""),
+            row.get("comes", group in TELLING),
             row.get("priced", False),
+            tuple(row.get("goods", "").split()),
         )
         for group, rows in table.items()
         for lemma, row in rows.items()
@@ -172,8 +188,9 @@ def lexicon() -> Lexicon:
     table = tomllib.loads((files(__package__) / "lexicon.toml").read_text("utf-8"))
     verbs, kinds = _verbs(table["verbs"]), _lists(table["nouns"])
     told = tuple(dict.fromkeys(verb.noun for verb in verbs.values() if verb.noun))
+    goods = tuple(dict.fromkeys(noun for verb in verbs.values() for noun in verb.goods))
     classes = defaultdict(list)
-    for name, entry in _entries(table, kinds | {"event": told}):
+    for name, entry in _entries(table, kinds | {"event": told, "goods": goods}):
         classes[name].append(entry)
     return Lexicon(
         {name: tuple(entries) for name, entries in classes.items()},

@@ -25,6 +25,7 @@ from tprprobe.data.english.wording import (
 
 TRIES = 6  # how often a sentence that the split does not allow is worded anew
 DISTRACTIONS = {"statement": 0.28, "undone": 0.2, "habit": 0.24, "affair": 0.2, "intent": 0.08}
+HAPPENINGS = {"occurrence:take": 0.7, "happening:happen": 0.15, "happening:occur": 0.15}
 PASSIVES = {"transitive": "O", "ditransitive": "OR", "donation": "O", "causative": "O"}
 
 
@@ -53,7 +54,7 @@ class Narrator:
         """An event in a sentence: active or passive, the time in front or behind."""
         gap = "S" if then else self._gap(told)
         content, front = told, None
-        if told.time and told.time[0] == "on" and not then and self.chance.happens(0.25):
+        if told.time and told.time[0] == "on" and not (then or late) and self.chance.happens(0.25):
             content, front = replace(told, time=()), fragment("time", told.time)
         manner = Manner(that=self.chance.happens(0.7), later=late)
         after = (then, "S") if then else None
@@ -71,7 +72,7 @@ class Narrator:
         noun = told.verb.noun
         what = self.planner.cast.append(Referent(mask("event"), noun))
         self.referrer.known[what] = frozenset(["kind"])
-        verb = self.chance.pick(("happening:happen", "happening:occur", "happening:come"))
+        verb = "happening:come" if told.verb.comes else self.chance.weighted(HAPPENINGS)
         happened = Event(verb, told.tense, s=(what,), place=told.place, time=told.time)
         return self.event(happened)
 
@@ -105,6 +106,19 @@ class Narrator:
         subject = plain(indefinite(self.planner.cast.referents[people]))
         return sentence(build("clause.active", {"nsubj": subject, "*": predicate}))
 
+    def renaming(self, who: int) -> Node:
+        """`The carmaker was renamed Lincoln.`"""
+        known, referrer = self.planner.cast.referents[who], self.referrer
+        subject = referrer.refer((who,), "nominative", known.type, False)
+        referrer.renamed |= {who}
+        group = verb_group("renaming:rename", "past", "passive", False, False, Manner())
+        when = self.planner.time("past", 0.6)
+        symbol = "span" if when and when[0] == "last" else "time"
+        parts = {"R": fragment("name", known.name, known.type), "*": group}
+        parts["ARGM-TMP"] = fragment(symbol, when) if when else None
+        predicate = build("predicate.single", {"*": build("vp.renaming.passive", parts)})
+        return sentence(build("clause.passive", {"nsubj:pass": subject, "*": predicate}))
+
     def distraction(self, participants: Actors) -> Node:
         """Something that the summary leaves out."""
         who = self.chance.pick(participants)
@@ -116,7 +130,7 @@ class Narrator:
             case "habit":
                 return self._habit(who)
             case "affair":
-                return self.event(*self.planner.affair())
+                return self.event(*self.planner.affair(who))
             case _:
                 return self.event(self.planner.intent())
 

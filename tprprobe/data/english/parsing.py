@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from tprprobe.data.english.annotation import CLOSE, analyze, article
+from tprprobe.data.english.annotation import analyze, article
 from tprprobe.data.english.features import ANY
-from tprprobe.data.english.grammar import Item, Node, Part, Rule, join, literal, rules, rules_of
+from tprprobe.data.english.grammar import CLOSE, Item, Node, Part, Rule, join, literal, rules, rules_of
 from tprprobe.data.english.lexicon import Entry, lexicon
 from tprprobe.data.english.sentences import Sentence
 

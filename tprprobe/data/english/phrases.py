@@ -14,6 +14,7 @@ PRONOUNS = {
     ("male", "nominative"): "he",
     ("male", "accusative"): "him",
 }
+POSSESSIVES = {"female": "her", "male": "his"}
 PERSON = mask("person")
 NAMED = mask("person|org|gpe")
 
@@ -40,7 +41,7 @@ def definite(known: Referent) -> Node:
 
 def indefinite(known: Referent) -> Node:
     """`a`, a number or nothing, and the kind with what is said of it."""
-    words = (*sorted(known.traits), known.noun)
+    words = (*(trait for trait in sorted(known.traits) if " " not in trait), known.noun)
     if known.count == "a":
         return fragment("simple", (article(words[0]), *words))
     count = (known.count,) if known.count else ()
@@ -53,8 +54,9 @@ def pronoun(known: Referent, case: str) -> Node:
 
 
 def with_kind(known: Referent) -> Node:
-    """`Ford, a carmaker,`."""
-    kind = fragment("description", (article(known.noun), known.noun))
+    """`Ford, a carmaker in Kent,`."""
+    base = (word for trait in known.traits if " " in trait for word in trait.split())
+    kind = fragment("description", (article(known.noun), known.noun, *base))
     return build("np.kind", {"*": full_name(known), "appos": kind})
 
 
@@ -62,6 +64,11 @@ def with_name(known: Referent) -> Node:
     """`the carmaker, Ford,`."""
     name = fragment("name", known.name, known.type)
     return build("np.identity", {"*": definite(known), "appos": name})
+
+
+def owned(known: Referent, owner: tuple[str, ...]) -> Node:
+    """`Ford 's chairman`, `her brother`."""
+    return fragment("simple", (*owner, known.noun))
 
 
 def pair(one: Node, other: Node) -> Node:

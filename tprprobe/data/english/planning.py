@@ -14,6 +14,12 @@ MAIN = {"simple": 0.68, "clausal": 0.12, "control": 0.1, "causative": 0.1}
 DEEDS = {"intransitive": 0.17, "transitive": 0.48, "ditransitive": 0.28, "donation": 0.07}
 TENSES = {"past": 0.7, "future": 0.2, "possible": 0.1}
 SAID = {"past": 0.45, "future": 0.45, "possible": 0.1}
+TIMES = {
+    "past": ("day", "day", "part", "part", "hour", "last"),
+    "earlier": ("month", "month", "year", "last"),
+    "future": ("day", "day", "month", "next", "next"),
+    "possible": ("day", "month", "next", "next"),
+}
 PAIRS = 0.15  # how often two take part instead of one
 
 
@@ -60,14 +66,16 @@ class Planner:
     def fill(self, verb: Verb, tense: str, fixed: dict[str, Actors]) -> Event:
         """An event with new actors in the roles that are not given."""
         actors = {
-            role: fixed.get(role) or self._actors(getattr(verb, role), role)
+            role: fixed.get(role) or self._actors(verb, role)
             for role in "sor"
             if getattr(verb, role)
         }
         return Event(verb.lexeme, tense, **actors)
 
-    def _actors(self, types: int, role: str) -> Actors:
-        kinds = types_in(types)
+    def _actors(self, verb: Verb, role: str) -> Actors:
+        if role == "o" and verb.goods:
+            return (self.cast.add_goods(verb.goods),)
+        kinds = types_in(getattr(verb, role))
         one = self.cast.add(self.chance.pick(kinds))
         if role == "o" and kinds == ("person",) and self.chance.happens(PAIRS):
             return one, self.cast.add("person")
@@ -94,6 +102,7 @@ class Planner:
         return replace(told, c=content or self._said(told.s))
 
     def _said(self, speaker: Actors) -> Event:
+        """Something that somebody does, or somebody else."""
         kind = self.cast.referents[speaker[0]].type
         own = self.chance.happens(0.4)
         tense = self.chance.weighted(SAID)
@@ -116,16 +125,16 @@ class Planner:
     def habit(self, who: Actors) -> Event:
         """What somebody does all the time."""
         kind = self.cast.referents[who[0]].type if who else ANY
-        fixed = {"s": who} if who and verbs_of("habitual", kind) else {}
-        return self.fill(self.verb("habitual", kind if fixed else ANY), "present", fixed)
+        return self.fill(self.verb("habitual", kind), "present", {"s": who} if who else {})
 
-    def affair(self) -> tuple[Event, Event | None]:
-        """Something that others do: one or two of them, one thing or two."""
+    def affair(self, who: int) -> tuple[Event, Event | None]:
+        """What others do: one or two of them, one thing or two; or somebody's people."""
         tense = self.chance.pick(("past", "past", "future"))
-        told = self.deed(tense, {})
+        owned = {"s": (self.cast.add_relation(who),)} if self.chance.happens(0.6) else {}
+        told = self.deed(tense, owned, mask("person") if owned else ANY)
         told = replace(told, time=self.time(tense, 0.4))
         kind = self.cast.referents[told.s[0]].type
-        if self.chance.happens(PAIRS) and is_single(told.slot("s")):
+        if not owned and self.chance.happens(PAIRS) and is_single(told.slot("s")):
             told = replace(told, s=(*told.s, self.cast.add(types_in(kind)[0])))
         if self.chance.happens(0.7) or len(told.s) > 1:
             return told, None
@@ -150,17 +159,19 @@ class Planner:
         if not self.chance.happens(probability):
             return ()
         pick = self.chance.pick
-        match self.chance.below(6):
-            case 0 | 1:
+        match pick(TIMES[tense]):
+            case "day":
                 return "on", pick(forms("weekday"))
-            case 2:
+            case "part":
                 return "on", pick(forms("weekday")), pick(forms("daypart"))
-            case 3:
+            case "hour":
+                return "at", pick(forms("clock"))
+            case "month":
                 return "in", pick(forms("monthname"))
-            case 4 if tense != "future":
+            case "year":
                 return "in", pick(forms("yearnumber"))
-            case _:
-                return "next" if tense in ("future", "possible") else "last", pick(forms("period"))
+            case direction:
+                return direction, pick(forms("period"))
 
     def _price(self) -> tuple[str, ...]:
-        return "for", "$", self.chance.pick(forms("number")), "million"
+        return "for", "$", self.chance.pick(forms("figure")), "million"

@@ -10,10 +10,12 @@ from tprprobe.data.english.meaning import mentions
 from tprprobe.data.english.parsing import fragment
 from tprprobe.data.english.phrases import (
     PERSON,
+    POSSESSIVES,
     definite,
     full_name,
     indefinite,
     is_single,
+    owned,
     pair,
     pronoun,
     short_name,
@@ -44,6 +46,7 @@ class Referrer:
     subjects: tuple[Actors, ...] = ()
     subject: Actors = ()  # of the sentence that is being told
     apposed: frozenset[int] = frozenset()  # who is to be named at the next occasion
+    renamed: frozenset[int] = frozenset()  # whose former name is out of use
 
     def refer(self, actors: Actors, case: str, types: int, below: bool) -> Node:
         if case == "nominative" and not below:
@@ -51,12 +54,24 @@ class Referrer:
         if len(actors) == 2:
             return pair(*(self.simple(who, types) for who in actors))
         who = actors[0]
-        if self._can_be_pronoun(who, case, below) and self.chance.happens(self.pronouns):
-            return plain(pronoun(self.cast.referents[who], case))
+        if case == "oblique":
+            return self._with_more(who, types) or plain(self.simple(who, types))
+        again = below and actors == self.subject  # repeating its name would mean somebody else
+        if self._can_be_pronoun(who, case, below) and (again or self.chance.happens(self.pronouns)):
+            return plain(pronoun(self.now(who), case))
         return self._with_more(who, types) or plain(self.simple(who, types))
 
-    def simple(self, who: int, types: int) -> Node:
+    def now(self, who: int) -> Referent:
+        """Somebody by the name that is in use at this point."""
         referent = self.cast.referents[who]
+        former = referent.former if who not in self.renamed else ()
+        return replace(referent, name=former) if former else referent
+
+    def simple(self, who: int, types: int) -> Node:
+        referent = self.now(who)
+        if referent.owner is not None:
+            self.learn(who, "kind")
+            return owned(referent, self._owner(referent.owner))
         if who not in self.known:
             return self._introduced(who, referent, types)
         options = []
@@ -68,7 +83,7 @@ class Referrer:
 
     def place(self, who: int) -> Node:
         self.learn(who, "name", "surname")
-        return fragment("place", ("in", *self.cast.referents[who].name))
+        return fragment("place", ("in", *self.now(who).name))
 
     def dative(self, told: Event) -> bool:
         del told
@@ -90,7 +105,7 @@ class Referrer:
 
     def style(self, who: int) -> str:
         """How somebody is introduced: participants as planned, others by chance."""
-        referent = self.cast.referents[who]
+        referent = self.now(who)
         if not referent.name:
             return "kind"
         if who not in self.styles:
@@ -99,21 +114,30 @@ class Referrer:
             self.styles[who] = style if named else "name"
         return self.styles[who]
 
+    def _owner(self, who: int) -> tuple[str, ...]:
+        """The words for an owner who is known already: a pronoun, a name or a kind."""
+        known = self.now(who)
+        if self._can_be_pronoun(who, "nominative", True) and self.chance.happens(self.pronouns):
+            return (POSSESSIVES.get(known.gender, "its"),)
+        if "surname" in self.known[who]:
+            return known.name[-1], "'s"
+        return "the", known.noun, "'s"
+
     def _can_be_pronoun(self, who: int, case: str, below: bool) -> bool:
         if who not in self.known:
             return False
-        said = mentions(pronoun(self.cast.referents[who], case))[0]
+        said = mentions(pronoun(self.now(who), case))[0]
         before = (*self.subjects, self.subject) if below and self.subject else self.subjects
         return antecedent(said, before, self._as_known) == who
 
     def _as_known(self, who: int) -> Referent:
         """Somebody as a reader knows them: the gender of a person comes with the first name."""
-        referent = self.cast.referents[who]
-        return referent if "name" in self.known[who] else replace(referent, gender="")
+        referent = self.now(who)
+        return referent if "name" in self.known.get(who, ()) else replace(referent, gender="")
 
     def _with_more(self, who: int, types: int) -> Node | None:
         """A name with the kind or a kind with the name, where readers lack the other."""
-        referent = self.cast.referents[who]
+        referent = self.now(who)
         known, style = self.known.get(who, frozenset()), self.style(who)
         if who in self.apposed and known == {"kind"}:
             self.learn(who, "kind", "name", "surname")

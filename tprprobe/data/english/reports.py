@@ -23,7 +23,7 @@ from tprprobe.data.english.planning import Planner
 from tprprobe.data.english.reference import Referrer
 from tprprobe.data.english.sentences import Sentence
 from tprprobe.data.english.story import Story
-from tprprobe.data.english.summaries import gist, summarize
+from tprprobe.data.english.summaries import possible_topics, summarize
 from tprprobe.data.english.truth import holds
 from tprprobe.errors import InputError, unknown
 
@@ -132,11 +132,11 @@ def _attempt(chance: Chance, split: str, knobs: Knobs) -> Report | None:
 def _plan(chance: Chance, planner: Planner) -> Story:
     """The main event, and what else its topic does."""
     main = planner.main()
-    roles = [actors[0] for role in "sor" if len(actors := getattr(main, role)) == 1]
-    topic = chance.pick(roles)
+    topic, _ = chance.pick(possible_topics(main))
     events = [main]
     for tense, probability in (("earlier", 0.5), (chance.pick(("past", "future")), 0.45)):
-        if chance.happens(probability) and (deed := planner.follow(topic, tense)):
+        told = tense == "earlier" or main.verb.frame != "clausal"
+        if told and chance.happens(probability) and (deed := planner.follow(topic, tense)):
             events.append(deed)
     return Story(tuple(planner.cast.referents), tuple(events))
 

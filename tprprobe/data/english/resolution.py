@@ -19,10 +19,9 @@ Settle = Callable[[Mention, int | None], int | None]  # whom a noun or name mean
 
 
 def agrees(pronoun: Mention, referent: Referent) -> bool:
-    """Whether a pronoun can mean somebody: of its type, single, and known to be of its gender."""
-    gender = GENDERS[pronoun.gender]
+    """Whether a pronoun can mean somebody: of its type, single, not known to be of other gender."""
     single = referent.count == "a" and bool(pronoun.type & referent.type)
-    return single and gender in ("neuter", referent.gender)
+    return single and referent.gender in ("", GENDERS[pronoun.gender])
 
 
 def antecedent(

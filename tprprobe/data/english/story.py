@@ -6,6 +6,7 @@ from tprprobe.data.english.features import mask
 from tprprobe.data.english.lexicon import Verb, lexicon
 
 TENSES = {mask(t): t for t in ("past", "earlier", "future", "possible", "present", "base")}
+HAPPENINGS = ("happening", "occurrence")  # frames of: an event happens, takes place
 SIMPLE = ("intransitive", "transitive", "ditransitive", "donation")  # frames of mere deeds
 
 Actors = tuple[int, ...]  # numbers of referents: one, or two joined by `and`

@@ -45,14 +45,21 @@ class Gist:
 def gist(story: Story) -> Gist:
     """What is to be told of a story."""
     main = story.events[0]
-    roles = [(actors[0], role) for role in "sor" if len(actors := getattr(main, role)) == 1]
+    roles = possible_topics(main)
     deeds = list(_deeds(story))
     told = ((who, role) for event in deeds for who, role in roles if event.role_of(who) in ("s", "o"))
     topic, gap = next(told, roles[0])
     others = [event for event in deeds if event.role_of(topic) in ("s", "o")]
     earlier = next((event for event in others if event.tense == "earlier"), None)
-    later = next((event for event in others if event.tense != "earlier"), None)
+    after = main.verb.frame != "clausal"  # it would seem to be a part of what is said
+    later = next((event for event in others if after and event.tense != "earlier"), None)
     return Gist(main, topic, gap.upper(), earlier, later)
+
+
+def possible_topics(main: Event) -> list[tuple[int, str]]:
+    """Who could be the subject of an event, and in what role: not who is given something with `to`."""
+    roles = "sor" if main.verb.frame == "ditransitive" else "so"
+    return [(actors[0], role) for role in roles if len(actors := getattr(main, role)) == 1]
 
 
 def _deeds(story: Story) -> Iterator[Event]:
@@ -78,7 +85,7 @@ class _Summarizer:
         known = self.referents[actors[0]]
         if not known.name or known.type & PERSON or is_single(types):
             return plain(self.simple(actors[0], types))
-        return with_kind(known)
+        return with_kind(replace(known, traits=frozenset()))
 
     def simple(self, who: int, types: int) -> Node:
         del types

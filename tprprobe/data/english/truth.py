@@ -5,7 +5,7 @@ from tprprobe.data.english.discourse import EMPTY, events, identities
 from tprprobe.data.english.grammar import Node
 from tprprobe.data.english.meaning import Mention
 from tprprobe.data.english.resolution import find, phrases, resolve
-from tprprobe.data.english.story import Event, Referent, Story
+from tprprobe.data.english.story import HAPPENINGS, Event, Referent, Story
 
 DONE = ("past", "earlier")
 
@@ -63,7 +63,7 @@ def holds(tree: Node, story: Story) -> bool:
 
 
 def _is_told(told: Event, story: Story) -> bool:
-    if told.verb.frame == "happening":
+    if told.verb.frame in HAPPENINGS:
         nouns = [story.referents[who].noun for who in told.s]
         return any(_happened(known, told, noun) for known in story.events for noun in nouns)
     return any(entails(known, told) for known in story.events)

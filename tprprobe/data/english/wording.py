@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Protocol
 
-from tprprobe.data.english.annotation import CLOSE
 from tprprobe.data.english.features import ANY, mask
-from tprprobe.data.english.grammar import Item, Node, join, literal, rules
+from tprprobe.data.english.grammar import CLOSE, Item, Node, join, rules
 from tprprobe.data.english.lexicon import Entry, lexicon
 from tprprobe.data.english.parsing import fragment
 from tprprobe.data.english.story import Actors, Event
@@ -61,16 +60,14 @@ def build(name: str, parts: Parts) -> Node:
     rule = rules()[name]
     found = [(item, child) for item in rule.items if (child := _part(item, parts))]
     node = join(rule, found)
-    assert node, f"{name} does not allow {parts}"
+    assert node, f"{name} does not allow {' · '.join(str(child) for _, child in found)}"
     return node
 
 
 def _part(item: Item, parts: Parts) -> Node | Entry | None:
-    if item.symbol == "close":
-        return CLOSE
     given = parts.get(item.key)
-    if word := literal(item.symbol):
-        return word if given or not item.optional else None
+    if item.word:
+        return item.word if given or not item.optional else None
     fits = isinstance(given, Entry) or (given is not None and given.rule.symbol == item.symbol)
     return given if fits else None
 
@@ -132,12 +129,19 @@ STRUCTURES = {"happening": "intransitive", "habitual": "transitive", "donation":
 WRAPPERS = {"agent": "agent.by", "goal": "goal.to"}
 
 
-def _structure(told: Event, gap: str, teller: Teller) -> str:
+def _structure(told: Event, gap: str, teller: Teller, manner: Manner) -> str:
     """The argument structure in which an event is told."""
     frame = told.verb.frame
     if frame == "ditransitive":
         return "dative" if gap == "O" or (gap == "S" and teller.dative(told)) else "double"
+    if frame == "clausal":
+        return "clausal" if _needs_that(told, manner) else "clausal.bare"
     return STRUCTURES.get(frame, frame)
+
+
+def _needs_that(told: Event, manner: Manner) -> bool:
+    """`that` may be missing right after the verb, before a clause with no other one in it."""
+    return manner.that or bool(told.time or told.place is not None or (told.c and told.c.c))
 
 
 def verb_phrase(
@@ -145,13 +149,14 @@ def verb_phrase(
 ) -> Node:
     """All of a clause but its subject, which plays the role `gap`: passive, unless that is S."""
     voice = "active" if gap == "S" else "passive"
-    rule = rules()[f"vp.{_structure(told, gap, teller)}{'.passive' * (gap != 'S')}"]
+    rule = rules()[f"vp.{_structure(told, gap, teller, manner)}{'.passive' * (gap != 'S')}"]
     group = verb_group(told.lexeme, told.tense, voice, told.negative, plural, manner)
     parts = {"*": group, **_adjuncts(told, teller)}
     for item in rule.items:
         if item.role in ROLES and (actors := getattr(told, item.role.lower())):
             types = told.slot(item.role.lower())
-            phrase = teller.refer(actors, "accusative", types, manner.below)
+            case = "oblique" if item.symbol == "agent" else "accusative"
+            phrase = teller.refer(actors, case, types, manner.below)
             wrapper = WRAPPERS.get(item.symbol)
             parts[item.role] = build(wrapper, {"*": phrase}) if wrapper else phrase
         elif item.role == "C" and told.c:
@@ -161,7 +166,7 @@ def verb_phrase(
 
 def _complement(told: Event, below: Event, teller: Teller, manner: Manner) -> Node:
     if told.verb.frame == "clausal":
-        name = "that" if manner.that else "bare"
+        name = "that" if _needs_that(told, manner) else "bare"
         content = clause(below, "S", teller, replace(manner, shifted=True, below=True))
         return build(f"complement.{name}", {"*": content})
     content = verb_phrase(below, "S", teller, replace(manner, shifted=False, below=True))
