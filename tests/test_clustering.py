@@ -1,0 +1,242 @@
+"""Clusters find planted groups, in memory and streamed, whatever the scale of a dimension."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted import ANSWERS, GROUPS, HIDDEN, LAST, MAPS, ROLE, SITES, plant, tokens_of, truth
+from sklearn.metrics import adjusted_rand_score
+
+import tprprobe as tp
+from tprprobe.clustering import (
+    cluster,
+    cluster_all,
+    find_heads,
+    load_clusters,
+    results,
+    save_clusters,
+    vectors,
+)
+from tprprobe.errors import InputError
+from tprprobe.store import StoreWriter, open_store
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant(tmp_path_factory.mktemp("planted") / "store")
+
+
+@pytest.fixture(scope="module")
+def roles(store):
+    return cluster(store, LAST, head=0, k=GROUPS)
+
+
+# ---------------------------------------------------------------- what is found
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_planted_clusters_are_found(store, raw):
+    roles = tp.cluster(store, "encoder.-1.self.role", head=0, k=GROUPS, raw=raw)
+    assert (roles.site, roles.head, roles.raw) == (LAST, 0, raw)
+    assert adjusted_rand_score(roles.labels, truth(store)) == 1
+    assert roles.stability > 0.5
+
+
+def test_noise_is_less_stable_than_structure(store, roles):
+    noise = cluster(store, LAST, head=1, k=GROUPS)
+    assert noise.stability < roles.stability
+    assert abs(adjusted_rand_score(noise.labels, truth(store))) < 0.1
+
+
+def test_inertia_labels_and_centers_belong_together(store, roles):
+    scaled = (store.read(LAST, head=0) - roles.mean) / roles.scale
+    squares = ((scaled[:, None] - roles.centers) ** 2).sum(-1)
+    np.testing.assert_array_equal(roles.labels, squares.argmin(1))
+    assert roles.inertia == pytest.approx(squares.min(1).sum(), rel=1e-4)
+    for label in range(GROUPS):
+        mean = scaled[roles.labels == label].mean(0)
+        np.testing.assert_allclose(roles.centers[label], mean, atol=1e-4)
+    np.testing.assert_array_equal(roles.assign(store.read(LAST, head=0)), roles.labels)
+
+
+def test_same_seed_same_clusters_numbered_by_size(store, roles):
+    again = cluster(store, LAST, head=0, k=GROUPS)
+    np.testing.assert_array_equal(again.labels, roles.labels)
+    assert (again.inertia, again.stability) == (roles.inertia, roles.stability)
+    assert roles.summary["size"].is_monotonic_decreasing
+    np.testing.assert_array_equal(np.bincount(roles.labels), roles.summary["size"])
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=8, max_size=8))
+@settings(max_examples=6, deadline=None)
+def test_standardised_clusters_do_not_depend_on_the_scale_of_dimensions(tmp_path_factory, scale):
+    path = tmp_path_factory.mktemp("scaled")
+    plain, scaled = (plant(path / str(i), 8, scale=s) for i, s in enumerate((1.0, np.array(scale))))
+    one, other = (cluster(each, LAST, head=0, k=GROUPS, n_seeds=5) for each in (plain, scaled))
+    np.testing.assert_array_equal(one.labels, other.labels)
+
+
+def test_raw_clusters_do_depend_on_it(tmp_path):
+    scale = np.array([1.0] * 7 + [1e4])
+    store = plant(tmp_path / "store", noise=0.6, scale=scale)
+    assert adjusted_rand_score(cluster(store, LAST, 0, GROUPS, raw=True).labels, truth(store)) < 0.9
+    assert adjusted_rand_score(cluster(store, LAST, 0, GROUPS).labels, truth(store)) == 1
+
+
+def test_streamed_clusters_find_the_same(store, roles, monkeypatch):
+    monkeypatch.setattr(vectors, "BUDGET", 1000)
+    streamed = cluster(store, LAST, head=0, k=GROUPS)
+    assert adjusted_rand_score(streamed.labels, roles.labels) == 1
+    assert streamed.inertia < 1.05 * roles.inertia
+    np.testing.assert_allclose(streamed.mean, roles.mean, atol=1e-6)
+
+
+def test_streaming_holds_one_block(store, monkeypatch):
+    """With blocks of 50 rows nothing larger than a block is ever made of the vectors."""
+    read, longest = type(store).read, []
+
+    def watch(self, site, rows=None, head=None):
+        found = read(self, site, rows, head)
+        longest.append(len(found))
+        return found
+
+    monkeypatch.setattr(vectors, "BUDGET", 1000)
+    monkeypatch.setattr(type(store), "read", watch)
+    iterate = type(store).iterate
+    monkeypatch.setattr(
+        type(store), "iterate", lambda self, site, head: iterate(self, site, head, 50)
+    )
+    cluster(store, LAST, head=0, k=GROUPS)
+    assert max(longest) == 50
+
+
+def test_sites_without_heads_and_of_answers(store):
+    assert cluster(store, HIDDEN, k=3).head is None
+    answers = cluster(store, ANSWERS, head=-1, k=3)
+    assert answers.head == 1
+    assert len(answers.labels) == (store.tokens["side"] == "target").sum()
+
+
+def test_all_heads_and_layers_with_progress(store):
+    seen = []
+
+    def watch(targets):
+        for target in targets:
+            seen.append(target)
+            yield target
+
+    found = cluster_all(store, "encoder.*.role", watch, k=3, n_seeds=2)
+    assert [(each.site, each.head) for each in found] == seen
+    assert seen == [(ROLE, 0), (ROLE, 1), (LAST, 0), (LAST, 1)]
+    assert find_heads(store, HIDDEN) == [(HIDDEN, None)]
+
+
+# ---------------------------------------------------------------- the summary
+
+
+def test_summary_counts_tokens(store, roles):
+    tokens = store.tokens_of(LAST)
+    assert roles.summary["share"].sum() == pytest.approx(1)
+    assert list(roles.summary["cluster"]) == list(range(GROUPS))
+    for row in roles.summary.itertuples():
+        mine = tokens[roles.labels == row.cluster]
+        shares = mine["token"].astype(str).value_counts(normalize=True)
+        assert row.mean_position == pytest.approx(mine["position"].mean())
+        assert row.entropy == pytest.approx(-(shares * np.log2(shares)).sum())
+        assert row.top.split(", ")[0].endswith(f" {shares.iloc[0]:.0%}")
+
+
+def test_summary_of_a_made_example():
+    tokens = pd.DataFrame({"token": ["a", " ", "a", "b"], "position": [0, 1, 4, 3]})
+    summary = results.summarise(np.array([0, 0, 0, 1]), tokens, k=3)
+    assert summary["top"].tolist() == ["a 67%, ␣ 33%", "b 100%", ""]
+    assert summary["size"].tolist() == [3, 1, 0]
+    assert summary["mean_position"][0] == pytest.approx(5 / 3)
+    assert summary["entropy"][1] == 0
+    assert summary["entropy"].isna().tolist() == [False, False, True]
+
+
+# ---------------------------------------------------------------- folders
+
+
+def test_folder_holds_what_was_found(store, tmp_path):
+    found = cluster_all(store, ["*.role", HIDDEN], k=3, n_seeds=2)
+    loaded = load_clusters(save_clusters(found, tmp_path / "clusters"))
+    assert len(loaded) == len(found)
+    for one, other in zip(found, loaded, strict=True):
+        for name in results.SCALARS:
+            assert getattr(one, name) == getattr(other, name)
+        for name in ("labels", "centers", "mean", "scale"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        pd.testing.assert_frame_equal(one.summary, other.summary, check_dtype=False)
+    labels = pd.read_parquet(tmp_path / "clusters" / "labels.parquet")
+    assert set(labels.columns) == {"run", "site", "head", "row", "label"}
+
+
+def test_folder_is_whole_or_absent(roles, tmp_path, monkeypatch):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(InputError, match="exists already"):
+        save_clusters([roles], tmp_path / "taken")
+    monkeypatch.setattr("pathlib.Path.write_bytes", lambda *_: (_ for _ in ()).throw(OSError(28)))
+    with pytest.raises(OSError, match="28"):
+        save_clusters([roles], tmp_path / "full")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_other_folders_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"has no clusters\.json"):
+        load_clusters(tmp_path)
+    (tmp_path / "clusters.json").write_text(json.dumps({"format": "something"}))
+    with pytest.raises(InputError, match="holds no clusters"):
+        load_clusters(tmp_path)
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("site", "head", "settings", "said"),
+    [
+        ("encoder.0.self.rule", 0, {}, r"unknown site.*did you mean 'encoder.0.self.role'"),
+        ("encoder.*.self.role", 0, {}, "names 2 sites"),
+        (LAST, None, {}, "has 2 heads: give one, 0 to 1"),
+        (LAST, 2, {}, "has no head 2: it has heads 0 to 1"),
+        (HIDDEN, 0, {}, "it has no heads to choose from"),
+        (MAPS, 0, {}, "attention maps"),
+        (LAST, 0, {"k": 0}, "k is 0"),
+        (LAST, 0, {"k": 10**6}, r"k is 1000000, but .* has \d+ vectors"),
+        (LAST, 0, {"n_seeds": 1}, "n_seeds is 1"),
+    ],
+)
+def test_bad_input_is_one_line(store, site, head, settings, said):
+    with pytest.raises(InputError, match=said) as error:
+        cluster(store, site, head, **settings)
+    assert "\n" not in str(error.value)
+
+
+def made(path, rows):
+    """A store of one sample whose only site holds the rows."""
+    site = {HIDDEN: SITES[HIDDEN]}
+    table = tokens_of(0, "x" * (len(rows) - 2), "")
+    writer = StoreWriter.create(path, site, {})
+    writer.append({HIDDEN: rows}, table)
+    writer.finish()
+    return open_store(path)
+
+
+def test_vectors_that_are_not_finite_are_refused(tmp_path):
+    rows = np.ones((10, 16))
+    rows[7, 3] = np.nan
+    with pytest.raises(InputError, match="not finite.*row 7 of 10"):
+        cluster(made(tmp_path / "store", rows), HIDDEN, k=2)
+
+
+def test_fewer_distinct_vectors_than_clusters_are_refused(tmp_path):
+    rows = np.repeat(np.eye(3, 16), 4, axis=0)
+    store = made(tmp_path / "store", rows)
+    with pytest.raises(InputError, match="fewer than 4 distinct"):
+        cluster(store, HIDDEN, k=4)
+    assert cluster(store, HIDDEN, k=3).inertia == pytest.approx(0, abs=1e-9)

@@ -1,0 +1,96 @@
+"""The vectors of one site of a store, or of one head of it, scaled, in memory or streamed."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float32
+from sklearn.preprocessing import StandardScaler
+
+from tprprobe.errors import InputError
+from tprprobe.store import Store
+
+BUDGET = 2**30  # bytes of vectors that are held in memory; a site with more is streamed from disk
+
+Target = tuple[str, int | None]  # a site and a head of it
+Blocks = Callable[[], Iterator[np.ndarray]]  # all vectors of a site, again at every call
+
+
+def find_heads(store: Store, patterns: str | Iterable[str]) -> list[Target]:
+    """Every site that matches, with each of its heads, or with None where it has no heads."""
+    return [(site, head) for site in store.select(patterns) for head in _heads(store, site)]
+
+
+def _heads(store: Store, site: str) -> Sequence[int | None]:
+    spec = store.specs[site]
+    return range(spec.shape[spec.axes.index("head") - 1]) if "head" in spec.axes else (None,)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where vectors come from: a site of a store, and one head of it where it has heads."""
+
+    store: Store
+    site: str
+    head: int | None
+    rows: int
+    width: int
+
+    @classmethod
+    def find(cls, store: Store, site: str, head: int | None) -> "Source":
+        """The source that is meant; layer -1 and head -1 are the last.
+
+        Raises:
+            InputError: no such site or head, several sites, attention maps, or a site with heads
+                and none given.
+        """
+        names = store.select(site)
+        if len(names) > 1:
+            raise InputError(f"{site!r} names {len(names)} sites ({names[0]}, …): give one of them")
+        spec, heads = store.specs[names[0]], _heads(store, names[0])
+        if spec.is_attention:
+            raise InputError(f"{names[0]} holds attention maps, only vectors can be clustered")
+        if head is None and heads != (None,):
+            raise InputError(f"{names[0]} has {len(heads)} heads: give one, 0 to {len(heads) - 1}")
+        if head is not None:
+            store.read(names[0], slice(0, 0), head)  # no such head: it says which there are
+            head %= len(heads)
+        width = int(np.prod(spec.shape)) // len(heads)
+        return cls(store, names[0], head, len(store.tokens_of(names[0])), width)
+
+    def __str__(self) -> str:
+        return self.site if self.head is None else f"{self.site}, head {self.head}"
+
+    @property
+    def is_streamed(self) -> bool:
+        return self.rows * self.width * np.dtype(np.float32).itemsize > BUDGET
+
+    def blocks(self) -> Iterator[Float32[np.ndarray, "_row width"]]:
+        """The vectors in blocks of rows.
+
+        Raises:
+            InputError: a vector is not finite.
+        """
+        for rows, block in self.store.iterate(self.site, self.head):
+            vectors = block.reshape(len(block), -1).astype(np.float32)
+            bad = np.flatnonzero(~np.isfinite(vectors).all(1))
+            if len(bad):
+                raise InputError(
+                    f"{self} holds vectors that are not finite (the first is row "
+                    f"{rows.start + bad[0]} of {self.rows}): they cannot be clustered"
+                )
+            yield vectors
+
+    def moments(self) -> tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]:
+        """Mean and standard deviation of each dimension; 1 for one that does not vary."""
+        scaler = StandardScaler()
+        for block in self.blocks():
+            scaler.partial_fit(block)
+        return np.asarray(scaler.mean_, np.float32), np.asarray(scaler.scale_, np.float32)
+
+    def scaled(self, mean: np.ndarray, scale: np.ndarray) -> Blocks:
+        """(vector - mean) / scale: one block in memory, or many that are read again each time."""
+        if self.is_streamed:
+            return lambda: ((block - mean) / scale for block in self.blocks())
+        whole = (np.concatenate(list(self.blocks())) - mean) / scale
+        return lambda: iter([whole])
