@@ -17,7 +17,7 @@ from tprprobe.models.roles import Add, Concatenate, Drop, Gate, Project
 from tprprobe.models.sublayers import SubLayer
 from tprprobe.models.transformer import Embedding
 
-Ids = Int[Tensor, "batch seq"]
+Batch = tuple[Int[Tensor, "batch seq"], Int[Tensor, "batch target_seq"]]
 Read = Callable[[str], Tensor]  # the vectors captured at a site of the module
 Equation = tuple[str, str, Tensor]  # a site, what it must equal in words and in numbers
 JOINED = {
@@ -53,7 +53,7 @@ def describe(model: Any) -> Description:
     )
 
 
-def random_batch(model: Any, size: int = 4, length: int = 12, seed: int = 0) -> tuple[Ids, Ids]:
+def random_batch(model: Any, size: int = 4, length: int = 12, seed: int = 0) -> Batch:
     """Source and target ids for a model of unknown vocabulary; the start symbol comes first."""
     generator = torch.Generator().manual_seed(seed)
     vocab = model.config.vocab_size
@@ -63,7 +63,7 @@ def random_batch(model: Any, size: int = 4, length: int = 12, seed: int = 0) -> 
 
 
 @torch.no_grad()
-def binding_contract(model: nn.Module, batch: tuple[Ids, Ids]) -> pd.DataFrame:
+def binding_contract(model: nn.Module, batch: Batch) -> pd.DataFrame:
     """Each equation of the model's paper at each site, with its largest deviation on a batch.
 
     Columns: site, equation, deviation (max |captured − computed|), scale (max |captured|). A model
