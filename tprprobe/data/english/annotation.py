@@ -6,7 +6,6 @@ from tprprobe.data.english.grammar import CLOSE, Item, Node
 from tprprobe.data.english.lexicon import VOWELS, Entry
 from tprprobe.data.english.sentences import Argument, Entity, Frame, Sentence, Span, Word
 
-
 CONSONANTAL = ("university", "union")  # a vowel in writing only
 
 
@@ -109,7 +108,9 @@ class _Annotator:
             if place != head:
                 heads[place], relations[place] = head + 1, item.relation
         self._note(phrase, (start, len(entries)), head)
-        return head, self._give_roles(phrase, head, parts)
+        if phrase.rule.has_roles:
+            return head, self._give_roles(phrase, head, parts)
+        return head, [role for part in parts for role in part[5]]
 
     def _place_word(self, entry: Entry) -> int:
         """The place of a word; -1 for a comma after a comma, and a stop removes one."""

@@ -108,6 +108,10 @@ class Cast:
         return frozenset([f"{preposition} {self._name(group)}"])
 
     def _unused(self, kind: str, words: tuple[str, ...]) -> str:
-        word = self.chance.pick([word for word in words if (kind, word) not in self.taken] or words)
+        word = self.chance.pick(words)
+        for _ in range(20):  # hardly ever is so much of a list in use
+            if (kind, word) not in self.taken:
+                break
+            word = self.chance.pick(words)
         self.taken.add((kind, word))
         return word

@@ -28,8 +28,8 @@ class Chance:
         for choice, weight in weights.items():
             rest -= weight
             if rest < 0:
-                break
-        return choice
+                return choice
+        return list(weights)[-1]
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         order = sorted((self.random(), i) for i in range(len(items)))

@@ -26,6 +26,7 @@ HELD_OUT = frozenset(
         ("intransitive", "infinitive"),
     }
 )
+SMALL = ("simple", "vg", "place", "time", "span", "price", "name", "description", "label")
 OPENERS = {"complement": "complement", "infinitive": "infinitive", "relative": "subject relative"}
 OBJECT_RELATIVES = {"object": "transitive", "object.dative": "dative"}
 
@@ -43,6 +44,6 @@ def pairs(phrase: Node, around: str = "main") -> Iterator[tuple[str, str]]:
         yield structure, around
         if form == "passive":
             yield structure, "passive"
-    for _, child in phrase.parts:
-        if isinstance(child, Node):
+    for item, child in phrase.parts:
+        if item.symbol not in SMALL and isinstance(child, Node):
             yield from pairs(child, around)

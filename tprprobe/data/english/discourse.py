@@ -61,10 +61,9 @@ def events(analysis: Analysis, who: Who) -> Iterator[Event]:
     below = {f.head for p in analysis.predications.values() for f in p.fillers if f.role == "C"}
     places = sorted(analysis.predications, key=lambda place: (place != root, place))
     for place in places:
-        told = analysis.predications[place]
-        if place not in below and told.entry.lexeme in lexicon().verbs:
-            if lexicon().verbs[told.entry.lexeme].frame not in ("naming", "renaming"):
-                yield event(analysis, place, who)
+        verb = lexicon().verbs.get(analysis.predications[place].entry.lexeme)
+        if place not in below and verb and verb.frame not in ("naming", "renaming"):
+            yield event(analysis, place, who)
 
 
 def identities(analysis: Analysis, who: Who) -> Iterator[tuple[int, Mention, bool]]:

@@ -6,7 +6,7 @@ from functools import partial
 
 from tprprobe.data.english.features import mask
 from tprprobe.data.english.grammar import Node
-from tprprobe.data.english.narration import PASSIVES, Narrator
+from tprprobe.data.english.narration import Narrator
 from tprprobe.data.english.story import Event, Story
 
 Move = Callable[[], Node]
@@ -107,16 +107,22 @@ class Outline:
         self.rest += [partial(narrator.identity, w) for w in unnamed if w not in referrer.apposed]
 
 
-def tell(narrator: Narrator, story: Story, length: int) -> list[Node] | None:
-    """The sentences of a document, or None where the split does not allow one that it needs."""
+def tell(narrator: Narrator, story: Story, length: int, most: int) -> list[Node] | None:
+    """The sentences of a document, or None where the split does not allow one that it needs.
+
+    There are `length` of them, or a few more, where somebody has not been named in passing.
+    """
     outline = Outline(narrator, story, length)
     distraction = partial(narrator.distraction, tuple(outline.named))
     lacking = length - len(outline.opening) - len(outline.rest)
     rest = narrator.chance.shuffled([*outline.rest, *[distraction] * lacking])
     told = [narrator.tell(move) for move in (*outline.opening, *rest)]
+    if None in told:
+        return None
     for who in outline.named:
         if "surname" not in narrator.referrer.known[who]:
             told.append(narrator.tell(partial(narrator.identity, who)))
     while len(told) < length:
         told.append(narrator.tell(distraction))
-    return None if None in told or len(told) > length else told  # type: ignore[return-value]
+    found = [tree for tree in told if tree]
+    return found if len(found) == len(told) <= most else None

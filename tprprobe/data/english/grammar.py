@@ -37,7 +37,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """How a phrase is made; `open_types`: the variables for types that it leaves to its mother."""
+    """How a phrase is made; `open_types`: the variables for types that it leaves to its mother;
+    `has_roles`: whether anything plays a role in it, or in its mother.
+    """
 
     symbol: str
     name: str
@@ -46,6 +48,7 @@ class Rule:
     entity: str
     items: tuple[Item, ...]
     open_types: frozenset[str]
+    has_roles: bool
 
     @property
     def full_name(self) -> str:
@@ -79,7 +82,10 @@ def join(rule: Rule, parts: Sequence[Part]) -> Node | None:
     bound: dict[str, int] = {}  # what all that share a variable agree on
     slots: dict[str, int] = {}  # the same, but for names
     rivals: dict[str, int] = {}  # and what else all of those names could be
+    head = parts[0][1]
     for item, child in parts:
+        if item.relation == "*":
+            head = child
         for name, demand in item.demands:
             known = child.features
             value = known.get(name, ANY)
@@ -95,7 +101,6 @@ def join(rule: Rule, parts: Sequence[Part]) -> Node | None:
             bound[demand] = value = bound.get(demand, ANY) & value
             if not value:
                 return None
-    head = next(child for item, child in parts if item.relation == "*")
     if not bound and not rule.sets:
         return Node(rule, tuple(parts), head.features)
     result = dict(head.features)
@@ -134,7 +139,8 @@ def _rule(line: str) -> Rule:
     items = tuple(map(_item, ITEM.finditer(right)))
     assert len(items) == len(re.sub(r"\[.*?\]", "", right).split()), line
     known = _pairs(sets)
-    return Rule(symbol, name, gap or "", known, entity, items, _open_types(known, items))
+    roles = bool(gap) or any(item.role or item.fills or item.filled for item in items)
+    return Rule(symbol, name, gap or "", known, entity, items, _open_types(known, items), roles)
 
 
 def _lines() -> Iterator[str]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from tprprobe.data.english.chance import Chance
 from tprprobe.data.english.features import mask
 from tprprobe.data.english.grammar import Node
-from tprprobe.data.english.lexicon import forms
 from tprprobe.data.english.parsing import fragment
 from tprprobe.data.english.phrases import definite, indefinite
 from tprprobe.data.english.planning import Planner

@@ -6,7 +6,17 @@ from functools import cache
 
 from tprprobe.data.english.annotation import analyze, article
 from tprprobe.data.english.features import ANY
-from tprprobe.data.english.grammar import CLOSE, Item, Node, Part, Rule, join, literal, rules, rules_of
+from tprprobe.data.english.grammar import (
+    CLOSE,
+    Item,
+    Node,
+    Part,
+    Rule,
+    join,
+    literal,
+    rules,
+    rules_of,
+)
 from tprprobe.data.english.lexicon import Entry, lexicon
 from tprprobe.data.english.sentences import Sentence
 

@@ -64,9 +64,9 @@ def possible_topics(main: Event) -> list[tuple[int, str]]:
 
 def _deeds(story: Story) -> Iterator[Event]:
     for event in story.events[1:]:
-        if event.verb.frame in SIMPLE and event.tense in ("past", "earlier", "future"):
-            if not event.negative:
-                yield event
+        real = event.tense in ("past", "earlier", "future") and not event.negative
+        if real and event.verb.frame in SIMPLE:
+            yield event
 
 
 @dataclass
