@@ -173,17 +173,24 @@ def cluster(
     as_json: Json = False,
 ) -> None:
     """Cluster the vectors of a site by k-means: sizes, top characters, stability over seeds."""
-    from tprprobe.clustering import cluster_all, save_clusters
+    from tprprobe.clustering import cluster as run
+    from tprprobe.clustering import find_heads, save_clusters
+    from tprprobe.console import track
+    from tprprobe.store import open_store
 
-    results = cluster_all(store, site, k=k, head=head, raw=raw, seed=seed)
-    for result in results:
-        if out:
-            save_clusters(result, out)
-        if not as_json:
-            typer.echo(f"{result.site} head {result.head}: stability {result.stability:.3f}")
-            typer.echo(result.summary.to_string(index=False))
+    opened = open_store(store)
+    targets = [(site, head)] if head is not None else find_heads(opened, site)
+    settings = {"k": k, "seed": seed, "raw": raw}
+    found = [run(opened, *at, **settings) for at in track(targets, "clustering", len(targets))]
+    if out:
+        save_clusters(found, out)
     if as_json:
-        _print_json([result.as_dict() for result in results])
+        return _print_json([result.as_dict() for result in found])
+    for result in found:
+        of = result.site if result.head is None else f"{result.site} head {result.head}"
+        typer.echo(f"{of}: stability {result.stability:.3f} over {result.n_seeds} seeds")
+        typer.echo(result.summary.to_string(index=False))
+    return None
 
 
 @app.command()

@@ -59,7 +59,7 @@ class TPAttention(nn.Module):
 
     Roles ``one`` bind to a constant 1 (the plain attention with the sites of a bound one);
     binding ``outer`` is the full tensor product v̄ ⊗ r contracted by W_o ∈ R^{d_z × d_k²} a head.
-    Source: schlag Sec. 2 (Eqs. 4–7), Sec. 7; science.md §4.2.
+    Source: schlag Sec. 2 (Eqs. 4–7) and Sec. 7, as coded in ischlag/TP-Transformer.
     """
 
     def __init__(

@@ -3,7 +3,7 @@
 from typing import Any
 
 # schlag2020-final Table 1; 73 symbols. B and C are printed with sizes that fit only without the
-# embedding binding (science.md §4.1). Saxton's Transformer: d_ff 896 is the width whose count fits
+# embedding binding. Saxton's Transformer: d_ff 896 is the width whose count fits
 # the printed 30M; the published width is not known.
 PRESETS: dict[str, dict[str, Any]] = {
     "transformer": {"architecture": "transformer"},

@@ -1,6 +1,6 @@
 """The mathematics TP-Transformer (TPT-c) and its Transformer baseline: one implementation.
 
-Source: schlag Secs. 2–3 as coded by its authors (science.md §4.2): an embedding bound to a role, pre-
+Source: schlag Secs. 2–3 as coded in ischlag/TP-Transformer@5a78b20: an embedding bound to a role, pre-
 and post-layer-norm, roles from the query side in self- and cross-attention, tied output.
 """
 

@@ -1,0 +1,5 @@
+"""``python -m tprprobe``: the command line, for torchrun."""
+
+from tprprobe.cli import main
+
+main()
