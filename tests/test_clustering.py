@@ -81,8 +81,10 @@ def test_standardised_clusters_do_not_depend_on_the_scale_of_dimensions(tmp_path
 
 def test_raw_clusters_do_depend_on_it(tmp_path):
     scale = np.array([1.0] * 7 + [1e4])
-    store = plant(tmp_path / "store", noise=0.6, scale=scale)
-    assert adjusted_rand_score(cluster(store, LAST, 0, GROUPS, raw=True).labels, truth(store)) < 0.9
+    store = plant(tmp_path / "store", noise=0.4, scale=scale)
+    assert (
+        adjusted_rand_score(cluster(store, LAST, 0, GROUPS, raw=True).labels, truth(store)) < 0.95
+    )
     assert adjusted_rand_score(cluster(store, LAST, 0, GROUPS).labels, truth(store)) == 1
 
 
@@ -230,7 +232,7 @@ def made(path, rows):
 def test_vectors_that_are_not_finite_are_refused(tmp_path):
     rows = np.ones((10, 16))
     rows[7, 3] = np.nan
-    with pytest.raises(InputError, match="not finite.*row 7 of 10"):
+    with pytest.raises(InputError, match=r"not finite.*row 7 of 10"):
         cluster(made(tmp_path / "store", rows), HIDDEN, k=2)
 
 

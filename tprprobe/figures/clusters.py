@@ -1,0 +1,68 @@
+"""Role clusters over questions (schlag Fig 2)."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tprprobe.clustering import Clusters
+from tprprobe.errors import InputError
+from tprprobe.figures.strips import Strip, draw_strips
+from tprprobe.figures.style import MUTED, WRONG, Drawing, palette
+from tprprobe.store import Store
+
+
+def role_clusters(
+    store: Store,
+    roles: Clusters,
+    n_rows: int = 12,
+    correct_only: bool = True,
+    samples: Sequence[int] | None = None,
+) -> Drawing:
+    """Questions as rows of coloured squares, the cluster's number under each character.
+
+    Shows the first ``n_rows`` questions that the model answered correctly (all questions, if not
+    ``correct_only``), or just the given ``samples``. Source: schlag Fig 2.
+
+    Raises:
+        InputError: clusters of another store, no correctly answered question, no such sample.
+    """
+    tokens = store.tokens_of(roles.site)
+    if len(tokens) != len(roles.labels):
+        raise InputError(
+            f"{len(roles.labels)} labels for the {len(tokens)} tokens of {roles.site} in "
+            f"{store.path}: these clusters are of another store"
+        )
+    tokens = tokens.assign(label=roles.labels)
+    chosen = _choose(store, tokens, n_rows, correct_only) if samples is None else samples
+    groups = dict(list(tokens.groupby("sample")))
+    if missing := [sample for sample in chosen if sample not in groups]:
+        raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
+    colours = palette(roles.k)
+    strips = [_strip(groups[sample], colours) for sample in chosen]
+    place = roles.site if roles.head is None else f"{roles.site}, head {roles.head}"
+    caption = (
+        f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardised'} vectors · agreement of "
+        f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f} · # start, % end"
+    )
+    return draw_strips(strips, f"Role clusters: {place}", caption)
+
+
+def _choose(store: Store, tokens: pd.DataFrame, n_rows: int, correct_only: bool) -> list[int]:
+    shown = tokens.loc[tokens["correct"].astype(bool)] if correct_only else tokens
+    if shown.empty:
+        raise InputError(
+            f"{store.path} has no correctly answered question: ask for all (correct_only=False)"
+        )
+    return shown["sample"].unique()[:n_rows].tolist()
+
+
+def _strip(question: pd.DataFrame, colours: Sequence[tuple[float, ...]]) -> Strip:
+    first = question.iloc[0]
+    answer, prediction = first["answer"], first["prediction"]
+    return Strip(
+        tokens=question["token"].astype(str).tolist(),
+        colours=[colours[label] for label in question["label"]],
+        notes=question["label"].astype(str).tolist(),
+        after=f"→ {answer}" if first["correct"] else f"✗ {prediction}  (right: {answer})",
+        after_colour=MUTED if first["correct"] else WRONG,
+    )

@@ -1,0 +1,97 @@
+"""One look for every figure, and files of it that are the same bytes every time."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from tprprobe.errors import InputError
+
+FORMATS = (".pdf", ".svg", ".png")
+FILES: Any = {
+    "pdf.fonttype": 42,  # embedded and searchable
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "tprprobe",
+    "savefig.dpi": 200,
+}
+NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
+# Okabe and Ito (2008): told apart with any of the common colour-vision deficiencies.
+HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
+SHADES = (1.0, 0.45, 1.6)  # full, light and dark versions of each hue
+INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
+
+
+class Drawing(Figure):
+    """A figure whose files embed their fonts, bear no date and so are reproducible."""
+
+    def savefig(self, fname: Any, **options: Any) -> None:
+        kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
+        options.setdefault("metadata", NO_DATES.get(kind))
+        with matplotlib.rc_context(FILES):
+            super().savefig(fname, **options)
+
+
+def drawing(width: float, height: float) -> Drawing:
+    """An empty figure of that size in inches (7 fill the width of a page)."""
+    figure = Drawing(figsize=(width, height), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def tidy(axes: Any, title: str = "") -> None:
+    """Axes with small muted ticks, no frame above and at the right, and a title at the left."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(MUTED)
+    axes.tick_params(labelsize=7, length=2.5, color=MUTED)
+    axes.xaxis.label.set_size(8)
+    axes.yaxis.label.set_size(8)
+    axes.set_title(title, loc="left", fontsize=9, fontweight="bold")
+
+
+def palette(n: int) -> list[tuple[float, float, float]]:
+    """n colours: seven hues, then their light and dark versions, then again from the start."""
+    shades = [_shade(hue, shade) for shade in SHADES for hue in HUES]
+    return [shades[i % len(shades)] for i in range(n)]
+
+
+def _shade(colour: str, shade: float) -> tuple[float, float, float]:
+    """The colour mixed with white below 1, with black above."""
+    rgb = np.array(to_rgb(colour))
+    red, green, blue = (1 - (1 - rgb) * shade if shade <= 1 else rgb / shade).tolist()
+    return red, green, blue
+
+
+def text_colour(background: Sequence[float]) -> str:
+    """Black or white, whichever stands out more (relative luminance, WCAG 2)."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
+    luminance = float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+    return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    """The file, PDF, SVG or PNG by its ending, written whole or not at all.
+
+    Raises:
+        InputError: another ending, or a file that cannot be written.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(
+            f"cannot draw to {path.name!r}: give a file that ends in .pdf, .svg or .png"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".figure.", dir=path.parent) as folder:
+            drawn = Path(folder) / path.name
+            figure.savefig(drawn)
+            drawn.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    return path
