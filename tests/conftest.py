@@ -1,12 +1,17 @@
 """Fixtures of the whole suite."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 ROOT = Path(__file__).parent.parent
+settings.register_profile("tprprobe", deadline=None)  # a shared core may be slow, not wrong
+settings.load_profile("tprprobe")
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +27,42 @@ def shared() -> Path:
     if not path.is_dir():
         pytest.skip("the parity fixtures and corpora beside the checkout are absent")
     return path
+
+
+@pytest.fixture(scope="session")
+def make_model() -> Callable[..., Any]:
+    """A tiny random TP-Transformer (or what ``options`` make of it) that knows its vocabulary."""
+    from tprprobe.models import build
+    from tprprobe.vocabulary import characters
+
+    def make(seed: int = 0, **options: Any) -> Any:
+        sizes = {"d_model": 16, "n_heads": 2, "n_layers": (2, 1), "d_ff": 24}
+        model: Any = build({"architecture": "tp-transformer", **sizes, **options}, seed=seed)
+        model.vocabulary = characters()
+        return model.eval()
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def checkpoint(make_model, tmp_path_factory) -> Path:
+    """The folder of a tiny random TP-Transformer whose card names no data."""
+    from tprprobe.models.checkpoint import save_pretrained
+
+    return save_pretrained(make_model(), tmp_path_factory.mktemp("checkpoints") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def questions(tmp_path_factory) -> str:
+    """A folder of published files: sums of two digits, 40 to train on and 24 of ``interpolate``."""
+    folder = tmp_path_factory.mktemp("questions")
+    for split, start, n in (("train-easy", 0, 40), ("interpolate", 40, 24)):
+        (folder / split).mkdir()
+        for module, ask in (
+            ("arithmetic__add_or_sub", "What is {a} plus {b}?"),
+            ("arithmetic__mixed", "Let {a}*{b}."),
+        ):
+            pairs = [(7 * i % 10, i // 10) for i in range(start, start + n)]
+            lines = [f"{ask.format(a=a, b=b)}\n{a + b}\n" for a, b in pairs]
+            (folder / split / f"{module}.txt").write_text("".join(lines))
+    return str(folder)

@@ -1,11 +1,11 @@
 """Reading and replacing vectors at named sites: the only place that registers hooks."""
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
-import torch
 from torch import Tensor, nn
 
 from tprprobe.errors import InputError, unknown
@@ -14,12 +14,18 @@ from tprprobe.sitenames import select
 
 Edit = Callable[[Tensor], Tensor]
 
+FOREIGN = "_foreign"
+NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*")
 PER_HEAD = ("query", "key", "value", "role", "filler", "binding")
 
 
 def find_sites(model: nn.Module) -> dict[str, Site]:
     """The sites of a model by their dotted names, in the order of the modules."""
-    found = {name: module for name, module in model.named_modules() if isinstance(module, Site)}
+    found = {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, Site) and not name.startswith(f"{FOREIGN}.")
+    }
     if not found:
         raise InputError(
             f"{type(model).__name__} has no sites: give them with tp.attach(module, {{site: submodule}})"
@@ -70,9 +76,10 @@ def intervene(model: nn.Module, edits: Mapping[str, Edit]) -> Iterator[None]:
     def editor(name: str, edit: Edit):
         def replace(_module: nn.Module, _inputs: Any, output: Tensor) -> Tensor:
             edited = edit(output)
-            if edited.shape != output.shape:
+            shape = tuple(edited.shape) if isinstance(edited, Tensor) else None
+            if shape != output.shape:
                 raise InputError(
-                    f"the edit of {name} returned shape {tuple(edited.shape)}, "
+                    f"the edit of {name} returned shape {shape}, "
                     f"the site has {tuple(output.shape)} ({' × '.join(found[name].axes)})"
                 )
             return edited
@@ -91,17 +98,14 @@ class Attached(nn.Module):
 
     def __init__(self, module: nn.Module, forward: Callable[..., Any] | None):
         super().__init__()
+        self.add_module(FOREIGN, module)
         self._call = forward
-        self.__dict__["module"] = module  # not a submodule: only the sites are this module's own
         self.config = getattr(module, "config", None)
+        self.name = getattr(module, "name", type(module).__name__)
 
     def forward(self, *batch: Any) -> Any:
-        module = self.__dict__["module"]
+        module = self._modules[FOREIGN]
         return self._call(module, batch) if self._call else module(*batch)
-
-    def train(self, mode: bool = True) -> "Attached":
-        self.__dict__["module"].train(mode)
-        return super().train(mode)
 
 
 def attach(
@@ -131,31 +135,52 @@ def attach(
         per_head = heads is not None and name.rsplit(".", 1)[-1] in PER_HEAD
         site = Site("batch seq head d_head" if per_head else "batch seq d_model")
         _place(attached, name, site)
-        _route(submodules[path], site, heads if per_head else None, reads_input=end == "input")
+        _route(submodules[path], site, _passer(site, where, heads if per_head else None), end)
     return attached
 
 
 def _place(root: nn.Module, name: str, site: Site) -> None:
+    if not NAME.fullmatch(name):
+        raise InputError(f"site {name!r}: give a dotted name like 'encoder.0.self.role'")
     *parents, last = name.split(".")
     for part in parents:
-        if part not in root._modules:
+        if not hasattr(root, part):
             root.add_module(part, nn.Module())
-        root = root.get_submodule(part)
+        root = getattr(root, part)
+    if not isinstance(root, nn.Module) or isinstance(root, Site) or hasattr(root, last):
+        raise InputError(f"site {name!r}: this name, or a part of it, is taken already")
     root.add_module(last, site)
 
 
-def _route(submodule: nn.Module, site: Site, heads: int | None, reads_input: bool) -> None:
+def _passer(site: Site, where: str, heads: int | None) -> Callable[[Any], Any]:
+    """What passes a submodule's value (the first of several) through its site."""
+
     def through(tensor: Tensor) -> Tensor:
         if heads is None:
             return site(tensor)
+        if tensor.shape[-1] % heads:
+            raise InputError(
+                f"{where!r} has width {tensor.shape[-1]}, which {heads} heads do not divide"
+            )
         return site(tensor.unflatten(-1, (heads, -1))).flatten(-2)
 
-    def first(values: Any) -> Any:
-        if isinstance(values, torch.Tensor):
+    def passed(values: Any) -> Any:
+        if isinstance(values, Tensor):
             return through(values)
-        return (through(values[0]), *values[1:])
+        if isinstance(values, tuple) and values and isinstance(values[0], Tensor):
+            return (through(values[0]), *values[1:])
+        raise InputError(f"{where!r} is no tensor nor begins with one: give another submodule")
 
-    if reads_input:
-        submodule.register_forward_pre_hook(lambda _m, inputs: first(inputs))
+    return passed
+
+
+def _route(submodule: nn.Module, site: Site, passed: Callable[[Any], Any], end: str) -> None:
+    """Hook the submodule; while its site is not read, nothing is touched."""
+    if end == "input":
+        submodule.register_forward_pre_hook(
+            lambda _m, inputs: passed(inputs) if site.is_read else None
+        )
     else:
-        submodule.register_forward_hook(lambda _m, _inputs, output: first(output))
+        submodule.register_forward_hook(
+            lambda _m, _i, output: passed(output) if site.is_read else None
+        )

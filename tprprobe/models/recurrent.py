@@ -7,6 +7,7 @@ thinking steps are remembered from Saxton et al. 2019, not checked against it.
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -65,14 +66,19 @@ class LSTM(nn.Module):
         return self.decode(target, self.encode(source))[0]
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> State:
-        """The state after the last real symbol and the thinking steps."""
+        """The state after the last real symbol and the thinking steps.
+
+        Of the site's vectors only the last one goes on (as h): within the question torch's LSTM
+        runs on its own.
+        """
         lengths = (source != self.config.pad).sum(1).clamp(min=1).cpu()
         packed = pack_padded_sequence(
             self._one_hot(source), lengths, batch_first=True, enforce_sorted=False
         )
-        out, (h, c) = self.lstm(packed)
+        out, (_, c) = self.lstm(packed)
         hidden, _ = pad_packed_sequence(out, batch_first=True, total_length=source.shape[1])
-        self.encoder[0].hidden(hidden)
+        hidden = self.encoder[0].hidden(hidden)
+        h = hidden[torch.arange(len(source)), lengths - 1][None]
         if self.config.thinking_steps:
             zeros = h.new_zeros(len(source), self.config.thinking_steps, self.config.vocab_size)
             _, (h, c) = self.lstm(zeros, (h, c))

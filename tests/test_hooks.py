@@ -1,0 +1,540 @@
+"""Sites of every architecture, reading them, replacing them, and giving them to foreign modules."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tprprobe.errors import InputError
+from tprprobe.hooks import attach, capture, find_sites, intervene, sites
+from tprprobe.models import build
+from tprprobe.models.sites import Site
+
+HEAD, WIDE, MAP = (
+    "batch × seq × head × d_head",
+    "batch × seq × d_model",
+    "batch × head × query × key",
+)
+WEIGHTS = "batch × seq × head × n_roles"
+SIZES = {"d_model": 16, "n_heads": 2, "n_layers": (2, 1), "d_ff": 24}
+T5_SIZES = {**SIZES, "d_head": 8, "vocab_size": 30, "n_roles": 5}
+SOURCE, TARGET = torch.tensor([[2, 9, 8, 7, 3], [2, 6, 3, 1, 1]]), torch.tensor([[2, 9], [2, 8]])
+
+
+def attention_sites(prefix: str, **bound: tuple[str, int]) -> dict[str, tuple[str, int | None]]:
+    found = {
+        "input": (WIDE, 16),
+        **dict.fromkeys(("query", "key", "value"), (HEAD, 8)),
+        "attention": (MAP, None),
+        **bound,
+    }
+    return {f"{prefix}.{name}": site for name, site in found.items()}
+
+
+def expected_sites(bound: dict, embedding: bool) -> dict[str, tuple[str, int | None]]:
+    """The table of the design: names, axes and widths for two encoder layers and one decoder's."""
+    names = ("filler", "role", "binding") if embedding else ()
+    table = {f"embedding.{part}{name}": (WIDE, 16) for part in ("", "target.") for name in names}
+    for prefix in ("encoder.0.self", "encoder.1.self", "decoder.0.self", "decoder.0.cross"):
+        table |= attention_sites(prefix, **bound)
+    return table | {
+        f"{layer}.hidden": (WIDE, 16) for layer in ("encoder.0", "encoder.1", "decoder.0")
+    }
+
+
+HADAMARD = dict.fromkeys(("filler", "role", "binding"), (HEAD, 8)) | {"tpr": (WIDE, 16)}
+OUTER = HADAMARD | {"binding": (HEAD, 64)}
+AFTER = dict.fromkeys(("filler", "binding", "tpr"), (WIDE, 16)) | {"role": (HEAD, 8)}
+INSIDE = dict.fromkeys(("filler", "binding", "tpr", "role"), (HEAD, 8))
+ARCHITECTURES = {
+    "tp-transformer": ({**SIZES}, HADAMARD, True),
+    "tp-transformer without embedding": ({**SIZES, "embedding_binding": False}, HADAMARD, False),
+    "tp-transformer outer": ({**SIZES, "binding": "outer"}, OUTER, True),
+    "tp-transformer roles one": ({**SIZES, "roles": "one"}, HADAMARD, True),
+    "transformer": ({**SIZES}, {"filler": (HEAD, 8)}, False),
+    "tpt": (T5_SIZES, AFTER | {"role_weights": (WEIGHTS, 5)}, False),
+    "tpt single head": (
+        {**T5_SIZES, "multi_head": False},
+        AFTER | {"role": (HEAD, 16), "role_weights": (WEIGHTS, 5)},
+        False,
+    ),
+    "tpt inside": (
+        {**T5_SIZES, "after_residual": False},
+        INSIDE | {"role_weights": (WEIGHTS, 5)},
+        False,
+    ),
+    "tpt continuous": (
+        {**T5_SIZES, "after_residual": False, "roles": "continuous"},
+        INSIDE,
+        False,
+    ),
+    "t5": (T5_SIZES, {"filler": (WIDE, 16)}, False),
+}
+
+
+def model_of(case: str):
+    settings, _, _ = ARCHITECTURES[case]
+    return build({"architecture": case.split()[0], **settings}, seed=0).eval()
+
+
+@pytest.mark.parametrize("case", ARCHITECTURES)
+def test_sites_are_those_of_the_design(case):
+    _, bound, embedding = ARCHITECTURES[case]
+    table = sites(model_of(case)).set_index("site")
+    assert list(table.columns) == ["axes", "width"]
+    found = {
+        name: (row["axes"], None if row.isna()["width"] else int(row["width"]))
+        for name, row in table.iterrows()
+    }
+    assert found == expected_sites(bound, embedding)
+
+
+def test_sites_of_an_lstm():
+    table = sites(build({"architecture": "lstm", "d_model": 8}))
+    assert table["site"].tolist() == ["encoder.0.hidden", "decoder.0.hidden"]
+    assert table["width"].tolist() == [8, 8]
+
+
+@pytest.mark.parametrize("case", ARCHITECTURES)
+def test_captured_tensors_have_the_shapes_of_the_table(case):
+    model = model_of(case)
+    with capture(model, "*") as acts:
+        model(SOURCE, TARGET)
+    assert set(acts) == set(find_sites(model))
+    lengths = {"source": 5, "target": 2}
+    for name, site in find_sites(model).items():
+        on_target = name.startswith(("decoder.", "embedding.target."))
+        seq = "source" if name.endswith(("cross.key", "cross.value")) or not on_target else "target"
+        if name.endswith(".attention"):
+            keys = "source" if ".cross." in name else seq
+            assert acts[name].shape == (2, 2, lengths[seq], lengths[keys])
+        else:
+            assert acts[name].shape[:2] == (2, lengths[seq])
+            assert acts[name].shape[-1] == site.width
+            assert acts[name].ndim == len(site.axes)
+
+
+def test_capture_takes_negative_layers_and_forgets_when_closed(make_model):
+    model = make_model()
+    with capture(model, ["encoder.-1.self.role", "decoder.-1.*"]) as acts:
+        model(SOURCE, TARGET)
+    assert "encoder.1.self.role" in acts
+    assert {name.split(".")[1] for name in acts} == {"1", "0"}
+    before = {name: tensor.clone() for name, tensor in acts.items()}
+    model(SOURCE.flip(0), TARGET.flip(0))
+    assert all(acts[name].equal(before[name]) for name in acts)
+    assert not any(site._forward_hooks for site in find_sites(model).values())
+
+
+def test_capture_forgets_even_after_an_error(make_model):
+    model = make_model()
+    with pytest.raises(KeyError), capture(model, "*"):
+        raise KeyError
+    assert not any(site.is_read for site in find_sites(model).values())
+
+
+def test_capture_of_an_unknown_site_names_the_nearest(make_model):
+    with pytest.raises(InputError, match=r"did you mean 'encoder\.0\.self\.role'"):
+        capture(make_model(), "encoder.0.self.rolle").__enter__()
+
+
+def test_a_module_without_sites_says_how_to_give_some():
+    with pytest.raises(InputError, match=r"Linear has no sites.*tp\.attach"):
+        sites(nn.Linear(2, 2))
+
+
+def test_reading_changes_no_logits_but_the_maps_rounding(make_model):
+    model = make_model()
+    expected = model(SOURCE, TARGET)
+    for patterns in (["*.role", "*.filler", "*.hidden", "embedding.*"], ["*"]):
+        with capture(model, patterns) as acts:
+            found = model(SOURCE, TARGET)
+        if "*" in patterns:
+            assert (found - expected).abs().max() < 1e-5
+        else:
+            assert found.equal(expected)
+    assert model(SOURCE, TARGET).equal(expected)
+    assert acts["encoder.0.self.attention"].requires_grad
+
+
+@pytest.mark.parametrize("case", ["tp-transformer", "transformer", "tpt", "t5"])
+def test_attention_maps_are_distributions_over_the_real_keys(case):
+    model = model_of(case)
+    pad = model.config.pad
+    source = torch.where(SOURCE == 1, pad, SOURCE)
+    with capture(model, "*.attention") as acts:
+        model(source, TARGET)
+    for name, weights in acts.items():
+        torch.testing.assert_close(
+            weights.sum(-1), torch.ones(weights.shape[:-1]), rtol=0, atol=1e-6
+        )
+        if name.startswith("encoder") or ".cross." in name:
+            assert weights.masked_select((source == pad)[:, None, None, :]).eq(0).all()
+        else:
+            assert weights.triu(1).eq(0).all()
+
+
+def test_reading_a_map_leaves_the_others_to_the_fused_kernel(make_model):
+    model = make_model()
+    with capture(model, "encoder.0.self.attention") as acts:
+        model(SOURCE, TARGET)
+    assert list(acts) == ["encoder.0.self.attention"]
+
+
+def test_captured_vectors_obey_the_equations(make_model):
+    """The tpr is W_o of the bindings, the binding is filler ⊙ role, the role affine in the input."""
+    model = make_model()
+    with capture(model, ["encoder.1.self.*", "embedding.*"]) as acts:
+        model(SOURCE, TARGET)
+    at = {name.rsplit(".", 1)[-1]: acts[name] for name in acts if name.startswith("encoder")}
+    layer = model.encoder[1].self
+    assert at["binding"].equal(at["filler"] * at["role"])
+    assert layer.to_role(at["input"]).unflatten(-1, (2, 8)).allclose(at["role"], atol=1e-6)
+    assert layer.output(at["binding"].flatten(-2)).equal(at["tpr"])
+    mixed = torch.einsum("bhqk,bkhd->bqhd", at["attention"], at["value"])
+    assert mixed.allclose(at["filler"], atol=1e-6)
+    for side in ("", "target."):
+        e, role = acts[f"embedding.{side}filler"], acts[f"embedding.{side}role"]
+        assert acts[f"embedding.{side}binding"].equal(e * role)
+        assert role.allclose(model.embedding.to_role(e) + 1)
+    assert acts["embedding.target.role"].shape == (2, 2, 16)
+
+
+@pytest.mark.parametrize("case", ARCHITECTURES)
+def test_the_identity_edit_changes_nothing(case):
+    model = model_of(case)
+    patterns = [name for name in find_sites(model) if not name.endswith(".attention")]
+    expected = model(SOURCE, TARGET)
+    with intervene(model, {name: lambda x: x for name in patterns}):
+        assert model(SOURCE, TARGET).equal(expected)
+    with intervene(model, dict.fromkeys(patterns, torch.clone)):
+        assert model(SOURCE, TARGET).equal(expected)
+    assert model(SOURCE, TARGET).equal(expected)
+
+
+@pytest.mark.parametrize("case", [*ARCHITECTURES, "lstm"])
+def test_every_site_is_on_the_way_to_the_logits(case):
+    """What is edited at any site is what the rest of the model goes on with."""
+    model = build({"architecture": "lstm", "d_model": 8}, 0) if case == "lstm" else model_of(case)
+    model = model.double()
+    expected = model(SOURCE, TARGET)
+    generator = torch.Generator().manual_seed(0)
+    for name in find_sites(model):
+        with intervene(
+            model,
+            {name: lambda x: x + torch.rand(x.shape, generator=generator, dtype=torch.float64)},
+        ):
+            assert not model(SOURCE, TARGET).allclose(expected, rtol=0, atol=1e-9), name
+
+
+def test_the_last_state_of_an_lstms_question_is_what_its_answer_starts_from():
+    model: Any = build({"architecture": "lstm", "d_model": 8}, seed=0)
+    with intervene(model, {"encoder.0.hidden": torch.clone}):
+        edited = model(SOURCE, TARGET)
+    assert edited.equal(model(SOURCE, TARGET))
+    with intervene(model, {"encoder.-1.hidden": torch.zeros_like}):
+        memory = model.encode(SOURCE)
+    assert memory.h.eq(0).all()
+    assert memory.c.equal(model.encode(SOURCE).c)
+
+
+def test_roles_of_one_are_the_plain_attention(make_model):
+    """With roles set to one the TP-Transformer computes what it would compute without roles."""
+    bound = make_model(embedding_binding=False)
+    plain = make_model(embedding_binding=False, roles="none")
+    plain.load_state_dict(
+        {key: value for key, value in bound.state_dict().items() if "to_role" not in key}
+    )
+    with intervene(bound, {"*.role": torch.ones_like}):
+        assert bound(SOURCE, TARGET).allclose(plain(SOURCE, TARGET), atol=1e-6)
+    one = make_model(embedding_binding=False, roles="one")
+    one.load_state_dict(plain.state_dict())
+    assert one(SOURCE, TARGET).equal(plain(SOURCE, TARGET))
+
+
+def test_zero_bindings_leave_the_bias(make_model):
+    model = make_model()
+    with (
+        intervene(model, {"encoder.0.self.binding": torch.zeros_like}),
+        capture(model, "encoder.0.self.tpr") as acts,
+    ):
+        model(SOURCE, TARGET)
+    bias = model.encoder[0].self.output.bias
+    assert acts["encoder.0.self.tpr"].equal(bias.expand(2, 5, 16))
+
+
+def test_an_edited_map_mixes_the_values(make_model):
+    """An edit that lets every query attend to the first key only makes all fillers its value."""
+
+    def first(weights: Tensor) -> Tensor:
+        return torch.zeros_like(weights).index_fill(-1, torch.tensor([0]), 1.0)
+
+    model = make_model()
+    with (
+        intervene(model, {"encoder.0.self.attention": first}),
+        capture(model, ["encoder.0.self.filler", "encoder.0.self.value"]) as acts,
+    ):
+        model(SOURCE, TARGET)
+    value = acts["encoder.0.self.value"][:, :1]
+    assert acts["encoder.0.self.filler"].allclose(value.expand(-1, 5, -1, -1), atol=1e-7)
+
+
+def test_captures_see_the_edits_that_were_opened_before_them(make_model):
+    model, name = make_model(), "encoder.0.self.role"
+    with (
+        capture(model, name) as original,
+        intervene(model, {name: torch.zeros_like}),
+        capture(model, name) as edited,
+    ):
+        model(SOURCE, TARGET)
+    assert original[name].abs().min() > 0
+    assert edited[name].eq(0).all()
+
+
+def test_edits_of_one_site_follow_one_another(make_model):
+    model, name = make_model(), "encoder.0.self.role"
+    with (
+        intervene(model, {name: torch.ones_like, "encoder.0.*.role": lambda x: x * 3}),
+        intervene(model, {"encoder.-2.self.role": lambda x: x + 1}),
+        capture(model, name) as acts,
+    ):
+        model(SOURCE, TARGET)
+    assert acts[name].eq(4).all()
+
+
+def test_an_edit_of_another_shape_is_refused(make_model):
+    model = make_model()
+    with (
+        pytest.raises(InputError, match=r"encoder\.0\.self\.role returned shape \(2, 5, 2\)"),
+        intervene(model, {"encoder.0.self.role": lambda x: x[..., 0]}),
+    ):
+        model(SOURCE, TARGET)
+    assert not any(site.is_read for site in find_sites(model).values())
+
+
+def test_an_edit_that_returns_no_tensor_is_refused(make_model):
+    model = make_model()
+    with (
+        pytest.raises(InputError, match=r"encoder\.0\.self\.role returned shape None"),
+        intervene(model, {"encoder.0.self.role": lambda x: None}),
+    ):
+        model(SOURCE, TARGET)
+
+
+class Attention(nn.Module):
+    """An attention with the authors' names that calls its parts by keyword and position."""
+
+    def __init__(self, d: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        for letter in "qkvro":
+            setattr(self, f"W_{letter}", nn.Linear(d, d))
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, None]:
+        q, k, v, r = (
+            linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for linear, x in (
+                (self.W_q, query),
+                (self.W_k, key),
+                (self.W_v, value),
+                (self.W_r, query),
+            )
+        )
+        v_bar = nn.functional.scaled_dot_product_attention(q, k, v)
+        return self.W_o((v_bar * r).transpose(1, 2).flatten(2)), None
+
+
+class Layer(nn.Module):
+    def __init__(self, d: int, heads: int):
+        super().__init__()
+        self.layernorm1, self.MHA = nn.LayerNorm(d), Attention(d, heads)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.layernorm1(x)
+        return x + self.MHA(h, h, value=h)[0]
+
+
+class Foreign(nn.Module):
+    """A stand-in for the authors' encoder, with their names of layers."""
+
+    def __init__(self, vocab: int = 73, d: int = 16, heads: int = 2, layers: int = 2):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab, d)
+        self.encoder = nn.Module()
+        self.encoder.layers = nn.ModuleList(Layer(d, heads) for _ in range(layers))
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        x = self.embedding(source)
+        for layer in self.encoder.layers:
+            x = layer(x)
+        return x
+
+
+AUTHORS = {
+    f"encoder.{l}.{site}": f"encoder.layers.{l}.{where}"
+    for l in range(2)
+    for site, where in (
+        ("self.input", "layernorm1"),
+        ("self.role", "MHA.W_r"),
+        ("self.binding", "MHA.W_o:input"),
+        ("self.tpr", "MHA"),
+        ("hidden", ""),
+    )
+}
+AUTHORS = {site: where.rstrip(".") for site, where in AUTHORS.items()}
+
+
+def seeded(module_class, *args, **options):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return module_class(*args, **options).eval()
+
+
+def test_attach_to_a_module_with_the_authors_names():
+    module = seeded(Foreign)
+    expected = module(SOURCE, TARGET)
+    attached = attach(module, AUTHORS, heads=2)
+    assert sites(attached)["site"].tolist() == list(AUTHORS)
+    with capture(attached, "*") as acts:
+        assert attached(SOURCE, TARGET).equal(expected)
+    layer = module.encoder.layers[0]
+    h = layer.layernorm1(module.embedding(SOURCE))
+    assert acts["encoder.0.self.input"].equal(h)
+    assert acts["encoder.0.self.role"].equal(layer.MHA.W_r(h).unflatten(-1, (2, 8)))
+    assert layer.MHA.W_o(acts["encoder.0.self.binding"].flatten(-2)).equal(
+        acts["encoder.0.self.tpr"]
+    )
+    assert acts["encoder.1.hidden"].equal(expected)
+
+
+def test_attached_sites_can_be_edited_and_module_stays_as_it_was():
+    module = seeded(Foreign)
+    keys, expected = list(module.state_dict()), module(SOURCE, TARGET)
+    attached = attach(module, AUTHORS, heads=2)
+    with intervene(attached, {"encoder.-1.self.role": torch.zeros_like}):
+        edited = attached(SOURCE, TARGET)
+    last = module.encoder.layers[1]
+    with capture(attached, "encoder.0.hidden") as acts:
+        assert module(SOURCE, TARGET).equal(expected)
+    assert edited.allclose(acts["encoder.0.hidden"] + last.MHA.W_o.bias, atol=1e-6)
+    with intervene(attached, {"encoder.0.self.binding": torch.zeros_like}):
+        assert not attached(SOURCE, TARGET).equal(expected)
+    assert list(module.state_dict()) == keys
+    assert not any(isinstance(part, Site) for part in module.modules())
+
+
+def test_attached_is_on_the_modules_device_and_in_its_mode():
+    module = seeded(Foreign)
+    attached = attach(module, AUTHORS)
+    assert sum(p.numel() for p in attached.parameters()) == sum(
+        p.numel() for p in module.parameters()
+    )
+    attached.train()
+    assert module.encoder.layers[0].training
+    attached.eval()
+    assert not module.encoder.layers[0].training
+    with capture(attached.double(), "encoder.0.self.role") as acts:
+        attached(SOURCE, TARGET)
+    assert acts["encoder.0.self.role"].dtype == torch.float64
+    assert acts["encoder.0.self.role"].shape == (2, 5, 16)
+
+
+def encoder_stack() -> nn.TransformerEncoder:
+    layer = nn.TransformerEncoderLayer(16, 2, 24, batch_first=True, dropout=0.0)
+    return nn.TransformerEncoder(layer, num_layers=2, enable_nested_tensor=False)
+
+
+def call(module: nn.Module, batch: tuple) -> Tensor:
+    source, _ = batch
+    generator = torch.Generator().manual_seed(0)
+    table = torch.randn(73, 16, generator=generator)
+    return module(table[source], src_key_padding_mask=source == 1)
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_attach_to_torchs_transformer_encoder(grad):
+    """Also without gradients, where torch's fused layer calls no submodule unless it is hooked."""
+    module = seeded(encoder_stack)
+    mapping = {
+        f"encoder.{l}.{site}": f"layers.{l}.{where}"
+        for l in range(2)
+        for site, where in (
+            ("self.tpr", "self_attn"),
+            ("self.input", "self_attn:input"),
+            ("hidden", "norm2"),
+        )
+    }
+    attached = attach(module, mapping, forward=call)
+    with torch.set_grad_enabled(grad), capture(attached, "*") as acts:
+        out = attached(SOURCE, TARGET)
+    assert set(acts) == set(mapping)
+    assert out.allclose(call(seeded(encoder_stack), (SOURCE, TARGET)), atol=1e-6)
+    assert acts["encoder.1.self.input"].equal(acts["encoder.0.hidden"])
+    assert acts["encoder.1.hidden"].equal(out)
+    with (
+        torch.set_grad_enabled(grad),
+        intervene(attached, {"encoder.-1.self.tpr": torch.zeros_like}),
+    ):
+        assert not attached(SOURCE, TARGET).allclose(out)
+
+
+def test_two_sites_of_one_submodule():
+    module = seeded(Foreign)
+    attached = attach(
+        module, {"encoder.0.tpr": "encoder.layers.0.MHA", "encoder.0.out": "encoder.layers.0.MHA"}
+    )
+    with intervene(attached, {"encoder.0.tpr": torch.ones_like}), capture(attached, "*") as acts:
+        attached(SOURCE, TARGET)
+    assert acts["encoder.0.out"].eq(1).all()
+
+
+@pytest.mark.parametrize(
+    ("mapping", "heads", "message"),
+    [
+        (
+            {"encoder.0.role": "encoder.layers.0.MHA.W_rr"},
+            None,
+            "did you mean 'encoder.layers.0.MHA.W_r'",
+        ),
+        ({"encoder.0.role": "embedding:output"}, None, "its input 'path:input'"),
+        ({"encoder..role": "embedding"}, None, "give a dotted name"),
+        ({"": "embedding"}, None, "give a dotted name"),
+        ({"encoder": "embedding", "encoder.role": "embedding"}, None, "taken"),
+        ({"encoder.role": "embedding", "encoder": "embedding"}, None, "taken"),
+        ({"forward": "embedding"}, None, "taken"),
+        ({"train.role": "embedding"}, None, "taken"),
+    ],
+)
+def test_attach_refuses_what_it_cannot_do(mapping, heads, message):
+    with pytest.raises(InputError, match=message):
+        attach(Foreign(), mapping, heads=heads)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "heads", "message"),
+    [
+        ({"encoder.0.role": "encoder.layers.0.MHA.W_r"}, 3, "3 heads do not divide"),
+        ({"encoder.0.role": "tuples"}, None, "no tensor"),
+        ({"encoder.0.role": "keyword:input"}, None, "no tensor"),
+    ],
+)
+def test_reading_refuses_what_is_no_vector(mapping, heads, message):
+    class Odd(Foreign):
+        def __init__(self):
+            super().__init__()
+            self.tuples, self.keyword = Tuples(), nn.Identity()
+
+        def forward(self, source: Tensor, target: Tensor) -> Tensor:
+            x = super().forward(source, target)
+            self.tuples(x)
+            return self.keyword(input=x)
+
+    class Tuples(nn.Module):
+        def forward(self, x: Tensor) -> dict[str, Tensor]:
+            return {"x": x}
+
+    attached = attach(Odd(), mapping, heads=heads)
+    attached(SOURCE, TARGET)  # unread, the site is in nobody's way
+    with pytest.raises(InputError, match=message), capture(attached, "*"):
+        attached(SOURCE, TARGET)
