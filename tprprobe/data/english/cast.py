@@ -8,10 +8,10 @@ from tprprobe.data.english.features import mask
 from tprprobe.data.english.lexicon import forms, lexicon
 from tprprobe.data.english.story import Referent
 
-TYPES = ("person", "org", "gpe", "building", "work", "asset", "honor", "goods")
+TYPES = ("person", "org", "gpe", "building", "work", "asset", "honor", "people", "goods")
 NAMED = ("person", "org", "gpe")
 GROUPS = {"person": "last", "org": "company"}
-PLURALS, TRAITS = 0.12, 0.15  # how often there are several things, and one is said to be new
+PLURALS, TRAITS = 0.12, 0.3  # how often there are several things, and one is said to be new
 BASES = 0.4  # how often it is known where somebody works, and said if the kind is
 
 
@@ -43,14 +43,14 @@ class Cast:
         """The number of someone or something new of a type."""
         group = self.chance.pick(("country", "city")) if kind == "gpe" else kind
         noun = self._unused("noun", lexicon().kinds[group])
-        new = Referent(mask(kind), noun)
+        new = Referent(mask(kind), noun, count="" if kind == "people" else "a")
         if kind in NAMED:
             new = self._with_name(kind, GROUPS.get(kind, group), noun)
-        elif self.chance.happens(PLURALS):
+        elif kind != "people" and self.chance.happens(PLURALS):
             new = replace(new, count=self.chance.pick(forms("number")))
-        elif self.chance.happens(TRAITS) and kind in lexicon().adjectives:
+        if new.count == "a" and kind in lexicon().adjectives and self.chance.happens(TRAITS):
             trait = self.chance.pick(lexicon().adjectives[kind])
-            new = replace(new, traits=frozenset([trait]))
+            new = replace(new, traits=new.traits | {trait})
         return self.append(new)
 
     def append(self, new: Referent) -> int:

@@ -113,12 +113,14 @@ def tell(narrator: Narrator, story: Story, length: int, most: int) -> list[Node]
     There are `length` of them, or a few more, where somebody has not been named in passing.
     """
     outline = Outline(narrator, story, length)
-    distraction = partial(narrator.distraction, tuple(outline.named))
+    distraction = partial(narrator.distraction, story.events[0], tuple(outline.named))
     lacking = length - len(outline.opening) - len(outline.rest)
     rest = narrator.chance.shuffled([*outline.rest, *[distraction] * lacking])
-    told = [narrator.tell(move) for move in (*outline.opening, *rest)]
-    if None in told:
-        return None
+    told = []
+    for move in (*outline.opening, *rest):
+        told.append(narrator.tell(move))
+        if told[-1] is None:
+            return None
     for who in outline.named:
         if "surname" not in narrator.referrer.known[who]:
             told.append(narrator.tell(partial(narrator.identity, who)))

@@ -38,7 +38,7 @@ class Item:
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """How a phrase is made; `open_types`: the variables for types that it leaves to its mother;
-    `has_roles`: whether anything plays a role in it, or in its mother.
+    `has_roles`: whether anything plays a role in it or is to play one; `needed`: how many parts.
     """
 
     symbol: str
@@ -49,6 +49,7 @@ class Rule:
     items: tuple[Item, ...]
     open_types: frozenset[str]
     has_roles: bool
+    needed: int
 
     @property
     def full_name(self) -> str:
@@ -140,7 +141,9 @@ def _rule(line: str) -> Rule:
     assert len(items) == len(re.sub(r"\[.*?\]", "", right).split()), line
     known = _pairs(sets)
     roles = bool(gap) or any(item.role or item.fills or item.filled for item in items)
-    return Rule(symbol, name, gap or "", known, entity, items, _open_types(known, items), roles)
+    needed = sum(not item.optional for item in items)
+    open_types = _open_types(known, items)
+    return Rule(symbol, name, gap or "", known, entity, items, open_types, roles, needed)
 
 
 def _lines() -> Iterator[str]:

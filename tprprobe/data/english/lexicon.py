@@ -143,7 +143,7 @@ def _selected(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _verb_entries(group: str, lemma: str, row: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
-    frame = "transitive" if group == "habitual" else group
+    frame = "transitive" if group in ("habitual", "reaction") else group
     known = features(frame=frame, particle=row.get("particle", "none"))
     known |= {slot: mask(kinds) for slot, kinds in _selected(row).items()}
     roles = ROLES | (CAUSATIVE if group == "causative" else {}) | row.get("roles", {})

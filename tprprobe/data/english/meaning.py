@@ -87,6 +87,8 @@ def _simple(phrase: Node) -> Mention:
             return replace(_name(_node(phrase, "*")), noun=_entry(phrase, "compound").lexeme)
         case "counted":
             return _noun(phrase, "indefinite", _entry(_node(phrase, "nummod"), "*").form)
+        case "demonstrative":
+            return _noun(phrase, "definite")
         case "bare":
             return _noun(phrase, "bare", "")
         case "owned":

@@ -23,9 +23,10 @@ from tprprobe.data.english.wording import (
 )
 
 TRIES = 6  # how often a sentence that the split does not allow is worded anew
-DISTRACTIONS = {"statement": 0.28, "undone": 0.2, "habit": 0.24, "affair": 0.2, "intent": 0.08}
+DISTRACTIONS = {"statement": 0.22, "undone": 0.16, "habit": 0.3, "affair": 0.16, "intent": 0.08}
+DISTRACTIONS |= {"reaction": 0.14}
 HAPPENINGS = {"occurrence:take": 0.7, "happening:happen": 0.15, "happening:occur": 0.15}
-PASSIVES = {"transitive": "O", "ditransitive": "OR", "donation": "O", "causative": "O"}
+PASSIVES = {"transitive": "O", "reaction": "O", "ditransitive": "OR", "donation": "O", "causative": "O"}
 
 
 @dataclass
@@ -55,25 +56,30 @@ class Narrator:
         content, front = told, None
         if told.time and told.time[0] == "on" and not (then or late) and self.chance.happens(0.25):
             content, front = replace(told, time=()), fragment("time", told.time)
-        manner = Manner(that=self.chance.happens(0.7), later=late)
+        perfect = self.chance.happens(0.5) and not late
+        manner = Manner(self.chance.happens(0.7), late, perfect)
         after = (then, "S") if then else None
         return sentence(clause(content, gap, self.referrer, manner, None, after), front)
 
     def _gap(self, told: Event) -> str:
         """The role of the subject: more often the one who acts."""
         passives = [g for g in PASSIVES.get(told.verb.frame, "") if getattr(told, g.lower())]
-        if told.s and (not passives or self.chance.happens(0.65)):
+        if told.s and (not passives or self.chance.happens(0.55)):
             return "S"
         return self.chance.pick(passives)
 
     def happening(self, told: Event) -> Node:
         """`The sale happened in Paris.`"""
-        noun = told.verb.noun
-        what = self.planner.cast.append(Referent(mask("event"), noun))
-        self.referrer.known[what] = frozenset(["kind"])
+        what = self._nominal(told)
         verb = "happening:come" if told.verb.comes else self.chance.weighted(HAPPENINGS)
         happened = Event(verb, told.tense, s=(what,), place=told.place, time=told.time)
         return self.event(happened)
+
+    def _nominal(self, told: Event) -> int:
+        """The noun for an event, as something that readers know of."""
+        what = self.planner.cast.append(Referent(mask("event"), told.verb.noun, gender="neuter"))
+        self.referrer.known[what] = frozenset(["kind"])
+        return what
 
     def identity(self, who: int, deed: Event | None = None) -> Node:
         """`The lawyer, who had left Ford, is Anna Kim.`"""
@@ -99,8 +105,7 @@ class Narrator:
         predicate = build("predicate.single", {"*": build(f"vp.naming{suffix}", parts)})
         if style == "passive":
             return sentence(build("clause.passive", {"nsubj:pass": whom, "*": predicate}))
-        kind = self.chance.pick(("official", "witness", "source", "report", "paper", "officer"))
-        people = self.planner.cast.append(Referent(mask("people"), kind, count=""))
+        (people,) = self.planner.people()
         self.referrer.subject = (people,)
         subject = plain(indefinite(self.planner.cast.referents[people]))
         return sentence(build("clause.active", {"nsubj": subject, "*": predicate}))
@@ -118,10 +123,12 @@ class Narrator:
         predicate = build("predicate.single", {"*": build("vp.renaming.passive", parts)})
         return sentence(build("clause.passive", {"nsubj:pass": subject, "*": predicate}))
 
-    def distraction(self, participants: Actors) -> Node:
+    def distraction(self, main: Event, participants: Actors) -> Node:
         """Something that the summary leaves out."""
         who = self.chance.pick(participants)
         match self.chance.weighted(DISTRACTIONS):
+            case "reaction" if main.verb.noun:
+                return self._reaction(main)
             case "statement":
                 return self._statement(who)
             case "undone":
@@ -148,8 +155,15 @@ class Narrator:
         told = self.planner.follow(who, tense) or self.planner.deed(tense, {})
         return self.event(replace(told, negative=tense == "past"))
 
+    def _reaction(self, main: Event) -> Node:
+        """What somebody says to the main event."""
+        people = self.planner.people() if self.chance.happens(0.6) else ()
+        fixed = {"o": (self._nominal(main),)} | ({"s": people} if people else {})
+        tense = self.chance.pick(("past", "present"))
+        return self.event(self.planner.fill(self.planner.verb("reaction"), tense, fixed))
+
     def _habit(self, who: int) -> Node:
-        """What a participant or somebody else does all the time."""
-        first = self.planner.habit((who,) if self.chance.happens(0.7) else ())
-        second = self.planner.habit(first.s) if self.chance.happens(0.35) else None
+        """What a participant, or people do all the time."""
+        first = self.planner.habit((who,) if self.chance.happens(0.6) else self.planner.people())
+        second = self.planner.habit(first.s) if self.chance.happens(0.4) else None
         return self.event(first, second)

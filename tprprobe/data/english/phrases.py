@@ -34,14 +34,26 @@ def titled(known: Referent, title: str) -> Node:
     return fragment("simple", (title, known.name[-1]))
 
 
-def definite(known: Referent) -> Node:
-    """`the` and the kind."""
-    return fragment("simple", ("the", known.noun if known.count == "a" else plural(known.noun)))
+def definite(known: Referent, determiner: str = "the") -> Node:
+    """`the` and the kind, or `that` and the kind of a single one."""
+    if known.count == "a":
+        return fragment("simple", (determiner, known.noun))
+    return fragment("simple", ("the", plural(known.noun)))
+
+
+def demonstrative(known: Referent) -> Node:
+    """`that lawyer`."""
+    return definite(known, "that")
+
+
+def _kind(known: Referent) -> tuple[str, ...]:
+    """The kind with what is said before it: `young lawyer`."""
+    return (*(trait for trait in sorted(known.traits) if " " not in trait), known.noun)
 
 
 def indefinite(known: Referent) -> Node:
     """`a`, a number or nothing, and the kind with what is said of it."""
-    words = (*(trait for trait in sorted(known.traits) if " " not in trait), known.noun)
+    words = _kind(known)
     if known.count == "a":
         return fragment("simple", (article(words[0]), *words))
     count = (known.count,) if known.count else ()
@@ -56,7 +68,8 @@ def pronoun(known: Referent, case: str) -> Node:
 def with_kind(known: Referent) -> Node:
     """`Ford, a carmaker in Kent,`."""
     base = (word for trait in known.traits if " " in trait for word in trait.split())
-    kind = fragment("description", (article(known.noun), known.noun, *base))
+    words = _kind(known)
+    kind = fragment("description", (article(words[0]), *words, *base))
     return build("np.kind", {"*": full_name(known), "appos": kind})
 
 

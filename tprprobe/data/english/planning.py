@@ -15,9 +15,9 @@ DEEDS = {"intransitive": 0.17, "transitive": 0.48, "ditransitive": 0.28, "donati
 TENSES = {"past": 0.7, "future": 0.2, "possible": 0.1}
 SAID = {"past": 0.45, "future": 0.45, "possible": 0.1}
 TIMES = {
-    "past": ("day", "day", "part", "part", "hour", "last"),
-    "earlier": ("month", "month", "year", "last"),
-    "future": ("day", "day", "month", "next", "next"),
+    "past": ("day", "day", "part", "part", "hour", "last", "season"),
+    "earlier": ("month", "month", "year", "last", "season"),
+    "future": ("day", "day", "month", "next", "next", "season"),
     "possible": ("day", "month", "next", "next"),
 }
 PAIRS = 0.15  # how often two take part instead of one
@@ -88,6 +88,8 @@ class Planner:
             told = self.deed(self.chance.weighted(TENSES), {})
         else:
             told = getattr(self, f"_{frame}")()
+            if told.tense == "present":
+                return told
         place = self.cast.add_site() if self.chance.happens(0.85) else None
         told = replace(told, place=place, time=self.time(told.tense, 0.9))
         if told.verb.priced and self.chance.happens(0.5):
@@ -96,7 +98,7 @@ class Planner:
 
     def statement(self, depth: int, content: Event | None = None) -> Event:
         """Somebody says that somebody else says … that something is so."""
-        told = self.fill(self.verb("clausal"), "past", {})
+        told = self.fill(self.verb("clausal"), self._attitude(), {})
         if depth > 1:
             return replace(told, c=self.statement(depth - 1, content))
         return replace(told, c=content or self._said(told.s))
@@ -115,17 +117,25 @@ class Planner:
     def _control(self) -> Event:
         content = self.deed("base", {})
         verb = self.verb("control", self.cast.referents[content.s[0]].type)
-        return Event(verb.lexeme, "past", s=content.s, c=content)
+        return Event(verb.lexeme, self._attitude(), s=content.s, c=content)
 
     def _causative(self) -> Event:
         content = self.deed("base", {})
-        told = self.fill(self.verb("causative"), "past", {"o": content.s})
+        told = self.fill(self.verb("causative"), self._attitude(), {"o": content.s})
         return replace(told, c=content)
+
+    def _attitude(self) -> str:
+        """The tense of what is said, planned or asked."""
+        return "past" if self.chance.happens(0.55) else "present"
 
     def habit(self, who: Actors) -> Event:
         """What somebody does all the time."""
-        kind = self.cast.referents[who[0]].type if who else ANY
-        return self.fill(self.verb("habitual", kind), "present", {"s": who} if who else {})
+        kind = self.cast.referents[who[0]].type
+        return self.fill(self.verb("habitual", kind), "present", {"s": who})
+
+    def people(self) -> Actors:
+        """Some people at large."""
+        return (self.cast.add("people"),)
 
     def affair(self, who: int) -> tuple[Event, Event | None]:
         """What others do: one or two of them, one thing or two; or somebody's people."""
@@ -164,6 +174,8 @@ class Planner:
                 return "on", pick(forms("weekday"))
             case "part":
                 return "on", pick(forms("weekday")), pick(forms("daypart"))
+            case "season":
+                return "over", "the", pick(forms("season"))
             case "hour":
                 return "at", pick(forms("clock"))
             case "month":

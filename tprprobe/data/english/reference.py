@@ -1,5 +1,6 @@
 """How a document refers to somebody: introduced in a style, then by name, kind or pronoun."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from tprprobe.data.english.cast import Cast
@@ -12,6 +13,7 @@ from tprprobe.data.english.phrases import (
     PERSON,
     POSSESSIVES,
     definite,
+    demonstrative,
     full_name,
     indefinite,
     is_single,
@@ -74,11 +76,11 @@ class Referrer:
             return owned(referent, self._owner(referent.owner))
         if who not in self.known:
             return self._introduced(who, referent, types)
-        options = []
+        options: list[Callable[[Referent], Node]] = []
         if "surname" in self.known[who] and is_single(types):
             options.append(short_name)
         if "kind" in self.known[who]:
-            options.append(definite)
+            options += [definite, demonstrative if self.chance.happens(0.3) else definite]
         return self.chance.pick(options or [full_name])(referent)
 
     def place(self, who: int) -> Node:

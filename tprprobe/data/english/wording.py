@@ -27,6 +27,7 @@ class Manner:
 
     that: bool = True  # said that …
     later: bool = False  # later sold …
+    perfect: bool = False  # has sold …, where nothing says when
     shifted: bool = False  # below a verb of the past: had sold, would sell
     below: bool = False  # below the main clause
 
@@ -59,6 +60,7 @@ def build(name: str, parts: Parts) -> Node:
     """The phrase that a rule makes of the parts given by role or relation; words come by themselves."""
     rule = rules()[name]
     found = [(item, child) for item in rule.items if (child := _part(item, parts))]
+    assert len(found) >= rule.needed, f"{name} needs more than {' · '.join(parts)}"
     node = join(rule, found)
     assert node, f"{name} does not allow {' · '.join(str(child) for _, child in found)}"
     return node
@@ -93,8 +95,10 @@ def verb_group(
     lexeme: str, tense: str, voice: str, negative: bool, plural: bool, manner: Manner
 ) -> Node:
     """A verb with its auxiliaries: `had not been sold`, `later sold`."""
-    if manner.shifted:
-        tense = {"past": "earlier"}.get(tense, tense)
+    if tense == "past" and manner.shifted:
+        tense = "earlier"
+    elif tense == "past" and manner.perfect and not negative:
+        tense = "perfect"
     name, tag = _group(tense, voice, negative, manner.later)
     particle = word("lexical", lexeme).features["particle"]
     shape = next(s for s in ("none", "over", "up", "down") if mask(s) == particle)
@@ -103,7 +107,11 @@ def verb_group(
     if tense in ("future", "possible"):
         parts["ARGM-MOD"] = word("modal", MODALS[tense, manner.shifted])
     parts["aux:pass"] = word("be", "were" if plural else "was")
+    if tense == "present":
+        parts["aux:pass"] = word("is", "are" if plural else "is")
     parts["aux"] = word("do", "do" if plural else "does")
+    if tense == "perfect":
+        parts["aux"] = word("have", "have" if plural else "has")
     return build(f"vg.{name}", parts)
 
 
@@ -113,19 +121,20 @@ def _group(
     """The rule of a verb group, and the tag of its verb for singular and plural."""
     if voice == "passive":
         past = "later.was" if later else "was"
-        names = {"past": past, "earlier": "had.been", "future": "will.be", "possible": "will.be"}
-        return names[tense], lambda plural: "VBN"
+        names = {"past": past, "earlier": "had.been", "perfect": "has.been", "present": "is"}
+        return names.get(tense, "will.be"), lambda plural: "VBN"
     if tense == "past" and not negative:
         return "later" if later else "past", lambda plural: "VBD"
-    if tense == "earlier":
-        return "pluperfect", lambda plural: "VBN"
+    if tense in ("earlier", "perfect"):
+        return "pluperfect" if tense == "earlier" else "perfect", lambda plural: "VBN"
     if tense == "present" and not negative:
         return "present", lambda plural: "VBP" if plural else "VBZ"
     names = {"past": "did", "present": "does", "base": "base"}
     return names.get(tense, "modal"), lambda plural: "VB"
 
 
-STRUCTURES = {"happening": "intransitive", "habitual": "transitive", "donation": "dative"}
+STRUCTURES = {"happening": "intransitive", "donation": "dative"}
+STRUCTURES |= {"habitual": "transitive", "reaction": "transitive"}
 WRAPPERS = {"agent": "agent.by", "goal": "goal.to"}
 
 
@@ -150,6 +159,8 @@ def verb_phrase(
     """All of a clause but its subject, which plays the role `gap`: passive, unless that is S."""
     voice = "active" if gap == "S" else "passive"
     rule = rules()[f"vp.{_structure(told, gap, teller, manner)}{'.passive' * (gap != 'S')}"]
+    if told.time:
+        manner = replace(manner, perfect=False)
     group = verb_group(told.lexeme, told.tense, voice, told.negative, plural, manner)
     parts = {"*": group, **_adjuncts(told, teller)}
     for item in rule.items:
@@ -167,14 +178,15 @@ def verb_phrase(
 def _complement(told: Event, below: Event, teller: Teller, manner: Manner) -> Node:
     if told.verb.frame == "clausal":
         name = "that" if _needs_that(told, manner) else "bare"
-        content = clause(below, "S", teller, replace(manner, shifted=True, below=True))
+        shifted = told.tense != "present"
+        content = clause(below, "S", teller, Manner(manner.that, shifted=shifted, below=True))
         return build(f"complement.{name}", {"*": content})
-    content = verb_phrase(below, "S", teller, replace(manner, shifted=False, below=True))
+    content = verb_phrase(below, "S", teller, Manner(below=True))
     return build("infinitive.to", {"*": content})
 
 
 def _adjuncts(told: Event, teller: Teller) -> Parts:
-    symbol = "time" if told.time and told.time[0] in ("on", "in", "at") else "span"
+    symbol = "span" if told.time and told.time[0] in ("last", "next") else "time"
     return {
         "ARGM-LOC": teller.place(told.place) if told.place is not None else None,
         "ARGM-TMP": fragment(symbol, told.time) if told.time else None,
