@@ -5,7 +5,6 @@ Sizes and settings come from the file wherever its shapes tell them; ``config`` 
 
 import dataclasses
 import json
-import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,8 +48,6 @@ def convert(
     except InputError as error:
         raise InputError(f"{found.name}: {error}") from error
     model.vocabulary = _vocabulary(vocab, model.config)
-    if vocab is None:
-        logging.getLogger(__name__).warning("no vocabulary given: the model takes ids, no text")
     return save_pretrained(model, out, card=provenance_card(found, model, mapping, over))
 
 
@@ -80,11 +77,12 @@ def _rebuild(found: Published, given: dict[str, Any]) -> tuple[Any, dict[str, st
         raise InputError(f"neither a TP-Transformer nor a T5 has such tensors ({some}, …)")
     state, over = family.prepare(found.state)
     admitted = family.options(state)
+    spelled = {}
     if family is jiang:
         folder = jiangconfig.read_options(found.config, strict=False)
-        given = folder | jiangconfig.read_options(given)
+        given, spelled = folder | jiangconfig.read_options(given), jiangconfig.SPELLED
     settings = {"architecture": family.architecture(admitted["roles"][0])}
-    settings |= settle(ARCHITECTURES[settings["architecture"]][0], admitted, given)
+    settings |= settle(ARCHITECTURES[settings["architecture"]][0], admitted, given, spelled)
     model: Any = build(settings, seed=0)
     own = model.state_dict()
     options = dataclasses.asdict(model.config)
@@ -95,10 +93,13 @@ def _rebuild(found: Published, given: dict[str, Any]) -> tuple[Any, dict[str, st
     return model, mapping, over
 
 
-def settle(config_class: type, admitted: Options, given: Mapping[str, Any]) -> dict[str, Any]:
+def settle(
+    config_class: type, admitted: Options, given: Mapping[str, Any], spelled: Mapping[str, str]
+) -> dict[str, Any]:
     """The options of a model: what the file's shapes say, then what is given, else the default.
 
-    Given options that make no difference to the file's model are passed over.
+    Given options that make no difference to the file's model are passed over. ``spelled`` says what
+    the user calls an option.
 
     Raises:
         InputError: an unknown option, one that contradicts the file, or one that must be given.
@@ -108,31 +109,33 @@ def settle(config_class: type, admitted: Options, given: Mapping[str, Any]) -> d
     for name, value in given.items():
         if name not in fields:
             raise unknown("option", name, fields)
-        value = _alike(name, value, fields[name])
+        key = spelled.get(name, name)
+        value = _alike(key, value, fields[name])
         if value not in admitted.get(name, (value,)):
             says = " or ".join(map(str, admitted[name]))
-            raise InputError(f"the configuration says {name} = {value}, the file's shapes {says}")
+            raise InputError(f"the configuration says {key} = {value}, the file's shapes {says}")
         if name in admitted or name in UNTOLD:
             settings[name] = value
     for name, values in admitted.items():
         default = fields[name] if fields[name] in values else values[0]
         if name not in settings and default != fields[name] and len(values) > 1:
-            raise InputError(f"shapes do not tell {name}: config needs one of {', '.join(values)}")
+            key, accepted = spelled.get(name, name), ", ".join(map(str, values))
+            raise InputError(f"shapes do not tell {key}: config needs one of {accepted}")
         settings.setdefault(name, default)
     return settings
 
 
-def _alike(name: str, value: Any, default: Any) -> Any:
+def _alike(key: str, value: Any, default: Any) -> Any:
     """The value in the kind of the default (a pair of numbers may be given as one)."""
     if isinstance(default, tuple):
         pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
         if len(pair) == 2:
-            return tuple(_alike(name, part, old) for part, old in zip(pair, default, strict=True))
+            return tuple(_alike(key, part, old) for part, old in zip(pair, default, strict=True))
     elif isinstance(default, float) and type(value) is int:
         return float(value)
     elif type(value) is type(default):
         return value
-    raise InputError(f"{name} = {value!r}: something like {default!r} is needed")
+    raise InputError(f"{key} = {value!r}: something like {default!r} is needed")
 
 
 def _vocabulary(vocab: str | os.PathLike[str] | None, config: Any) -> Vocabulary | None:

@@ -31,6 +31,11 @@ OPTIONS = {
 }
 STACKS = ("use_tp_enc", "use_tp_dec")
 LAYERS = ("num_layers", "num_decoder_layers")
+SPELLED = {own: key for key, own in OPTIONS.items()} | {  # our options in the JSON's words
+    "n_layers": LAYERS[0],
+    "role_stacks": ", ".join(STACKS),
+    "roles": "use_discrete_roles",
+}
 FIXED = {"relative_attention_max_distance": 128, "feed_forward_proj": "relu"}
 # The shipped JSON says 20 roles; the training script and the evaluation override it with 50.
 SHIPPED_ROLES = 20

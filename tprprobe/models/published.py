@@ -3,6 +3,7 @@
 A pickle is never executed: torch's weights-only reader builds tensors, containers and numbers.
 """
 
+import gzip
 import hashlib
 import io
 import os
@@ -81,14 +82,25 @@ def read_bytes(
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if not path.name.endswith((".tar.gz", ".tgz")):
         return path.read_bytes(), path.name, digest
-    with _damaged(path.name), tarfile.open(path, "r:gz") as archive:
-        files = {info.name: info for info in archive if info.isfile()}
-        name = member or _only_checkpoint(path.name, files, suffixes)
+    with _damaged(path.name), gzip.open(path) as whole:
+        content, name = _member(path.name, whole, member, suffixes)
+        while whole.read(2**20):  # to the end, where gzip compares its checksum
+            pass
+    return content, f"{path.name}:{name}", digest
+
+
+def _member(
+    archive: str, whole: gzip.GzipFile, name: str | None, suffixes: tuple[str, ...]
+) -> tuple[bytes, str]:
+    """Content and name of one regular file of an archive; nothing is written to disk."""
+    with tarfile.open(fileobj=whole, mode="r:") as tar:
+        files = {info.name: info for info in tar if info.isfile()}
+        name = name or _only_checkpoint(archive, files, suffixes)
         if name not in files:
-            raise InputError(f"{path.name} has no member {name!r} (it has: {', '.join(files)})")
-        content = archive.extractfile(files[name])
-        assert content is not None  # a regular file always has content
-        return content.read(), f"{path.name}:{name}", digest
+            raise InputError(f"{archive} has no member {name!r} (it has: {', '.join(files)})")
+        file = tar.extractfile(files[name])
+        assert file is not None  # regular files have content
+        return file.read(), name
 
 
 def _split(source: str | os.PathLike[str]) -> tuple[Path, str | None]:

@@ -83,7 +83,7 @@ class SubLayer(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch query d_model"],
-        bias: Float[Tensor, "#batch #head query key"],
+        bias: Float[Tensor, "#batch #head #query key"],
         memory: Float[Tensor, "batch key d_model"] | None = None,
         past: KeyValue | None = None,
     ) -> tuple[Float[Tensor, "batch query d_model"], KeyValue]:
@@ -139,7 +139,7 @@ def t5_attention(
     query: Float[Tensor, "batch query head d_head"],
     key: Float[Tensor, "batch key head d_head"],
     value: Float[Tensor, "batch key head d_head"],
-    bias: Float[Tensor, "#batch #head query key"],
+    bias: Float[Tensor, "#batch #head #query key"],
     dropout: float,
     site: Site,
 ) -> Float[Tensor, "batch query head d_head"]:

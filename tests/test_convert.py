@@ -1,0 +1,205 @@
+"""Published files, whatever their wrapping, become our folders, the same ones every time."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import literaljiang
+import literalschlag
+import pytest
+import torch
+from publishedfiles import (
+    CONFIG,
+    HEADS,
+    SHIPPED,
+    SIZES,
+    SOURCE,
+    TARGET,
+    archive,
+    jiang_file,
+    jiang_state,
+    schlag_file,
+    schlag_state,
+    vocabulary_file,
+)
+from safetensors.torch import save_file
+
+from tprprobe.errors import InputError
+from tprprobe.models.checkpoint import load_model, save_pretrained
+from tprprobe.models.convert import convert
+from tprprobe.vocabulary import CHARACTERS, SPECIALS, characters
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def logits(folder: Path) -> torch.Tensor:
+    with torch.no_grad():
+        return load_model(folder)(SOURCE, TARGET)
+
+
+@pytest.fixture
+def plain(tmp_path) -> Path:
+    """The conversion that all others of schlag must equal."""
+    return convert(schlag_file(tmp_path / "plain.pt"), tmp_path / "plain", config=HEADS)
+
+
+@pytest.mark.parametrize("legacy", [True, False])
+@pytest.mark.parametrize("prefix", ["module.", ""])
+def test_containers_and_prefixes_of_schlag(tmp_path, plain, prefix, legacy):
+    options = {"_use_new_zipfile_serialization": not legacy}
+    file = schlag_file(tmp_path / "c.pt", schlag_state(prefix), **options)
+    assert logits(convert(file, tmp_path / "out", config=HEADS)).equal(logits(plain))
+
+
+def test_archive_with_one_checkpoint(tmp_path, plain):
+    vocabulary = vocabulary_file(tmp_path / "vocab.pt", list(characters().symbols))
+    tar = archive(tmp_path / "a.tar.gz", schlag_file(tmp_path / "c.pt"), vocabulary)
+    folder = convert(tar, tmp_path / "out", config=HEADS, vocab=f"{tar}:pretrained/vocab.pt")
+    assert logits(folder).equal(logits(plain))
+    assert load_model(folder).vocabulary.symbols == characters().symbols
+
+
+def test_archive_with_two_checkpoints_asks_which(tmp_path, plain):
+    other = literalschlag.random_state(literalschlag.Sizes(vocab=73, roles=False, binding=False), 0)
+    files = [schlag_file(tmp_path / "tp.pt"), schlag_file(tmp_path / "t.pt", other)]
+    tar = archive(tmp_path / "a.tar.gz", *files)
+    with pytest.raises(InputError, match=r"a\.tar\.gz:MEMBER .*pretrained/tp\.pt"):
+        convert(tar, tmp_path / "out", config=HEADS)
+    with pytest.raises(InputError, match=r"no member 'tp\.pt'"):
+        convert(f"{tar}:tp.pt", tmp_path / "out", config=HEADS)
+    chosen = convert(f"{tar}:pretrained/tp.pt", tmp_path / "out", config=HEADS)
+    assert logits(chosen).equal(logits(plain))
+
+
+def test_card_and_config_say_what_was_done(tmp_path):
+    file = schlag_file(tmp_path / "tp.pt", schlag_state("module."))
+    folder = convert(file, tmp_path / "out", config=HEADS)
+    card = (folder / "README.md").read_text()
+    assert '\nvocabulary: "unknown"\n' in card
+    assert '\nsource: "tp.pt"\n' in card
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in card
+    assert "| `encoder.layers.{l}.MHA.W_r.weight` | `encoder.{l}.self.to_role.weight` |" in card
+    assert "- `embedding.pe`" in card
+    assert "- global_step: 1700000" in card
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["architecture"], config["n_heads"]) == ("tp-transformer", SIZES.heads)
+    assert config["max_length"] == SIZES.max_length
+
+
+def test_published_models_have_eight_heads_unless_told(tmp_path):
+    sizes = literalschlag.Sizes(heads=4)
+    file = schlag_file(tmp_path / "c.pt", literalschlag.random_state(sizes, 0))
+    assert load_model(convert(file, tmp_path / "eight")).config.n_heads == 8
+    given = convert(file, tmp_path / "four", config='{"n_heads": 4}')
+    assert load_model(given).config.n_heads == 4
+
+
+def test_configuration_as_dictionary_json_and_file(tmp_path):
+    file, config = schlag_file(tmp_path / "c.pt"), tmp_path / "config.json"
+    config.write_text(json.dumps(HEADS))
+    ways = [HEADS, json.dumps(HEADS), str(config), config]
+    folders = [convert(file, tmp_path / str(i), config=way) for i, way in enumerate(ways)]
+    assert all(contents(folder) == contents(folders[0]) for folder in folders)
+
+
+def test_converting_twice_gives_the_same_bytes(tmp_path):
+    vocab = vocabulary_file(tmp_path / "vocab.pt", list(characters().symbols))
+    for file, config, known in (
+        (schlag_file(tmp_path / "c.pt"), HEADS, vocab),
+        (jiang_file(tmp_path / "c.ckpt"), SHIPPED, None),
+    ):
+        folders = [
+            convert(file, tmp_path / f"{file.suffix}{i}", config=config, vocab=known) for i in "ab"
+        ]
+        assert contents(folders[0]) == contents(folders[1])
+
+
+@pytest.mark.parametrize("family", ["schlag", "jiang"])
+def test_round_trip(tmp_path, family):
+    if family == "schlag":
+        first = convert(schlag_file(tmp_path / "c.pt"), tmp_path / "first", config=HEADS)
+    else:
+        first = convert(jiang_file(tmp_path / "c.ckpt"), tmp_path / "first", config=CONFIG)
+    second = save_pretrained(load_model(first), tmp_path / "second")
+    assert logits(second).equal(logits(first))
+    saved = ("config.json", "model.safetensors")
+    assert all((first / name).read_bytes() == (second / name).read_bytes() for name in saved)
+
+
+@pytest.fixture
+def lightning(tmp_path) -> Path:
+    """The conversion that all others of jiang must equal."""
+    return convert(jiang_file(tmp_path / "l.ckpt"), tmp_path / "lightning", config=CONFIG)
+
+
+@pytest.mark.parametrize("config", [None, SHIPPED], ids=["shapes alone", "the shipped JSON"])
+def test_sizes_and_settings_come_from_the_shapes(tmp_path, lightning, config):
+    folder = convert(jiang_file(tmp_path / "c.ckpt"), tmp_path / "out", config=config)
+    assert logits(folder).equal(logits(lightning))
+    assert load_model(folder).config.n_roles == CONFIG["num_roles"]
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
+@pytest.mark.parametrize("copies", [True, False], ids=["tied copies", "shared only"])
+def test_hugging_face_folder(tmp_path, lightning, name, copies):
+    folder = tmp_path / "hf"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(SHIPPED | {"transformers_version": "9"}))
+    state = jiang_state() if copies else literaljiang.random_state(CONFIG, 0)
+    if name.endswith("bin"):
+        torch.save(state, folder / name)
+    else:
+        save_file({key: tensor.clone() for key, tensor in state.items()}, folder / name)
+    assert logits(convert(folder, tmp_path / "out")).equal(logits(lightning))
+
+
+def test_plain_t5_with_and_without_a_cross_attention_bias(tmp_path):
+    config = CONFIG | {"use_tp_enc": False, "use_tp_dec": False}
+    state = jiang_state(config)
+    folder = convert(jiang_file(tmp_path / "c.ckpt", state), tmp_path / "with", config=config)
+    assert json.loads((folder / "config.json").read_text())["architecture"] == "t5"
+    table = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
+    zeroed = jiang_file(tmp_path / "z.ckpt", state | {table: torch.zeros_like(state[table])})
+    lacking = jiang_file(tmp_path / "l.ckpt", {k: v for k, v in state.items() if k != table})
+    expected = logits(convert(zeroed, tmp_path / "zeroed", config=config))
+    found = convert(lacking, tmp_path / "lacking", config=config)
+    assert logits(found).allclose(expected, atol=1e-6)
+    assert not load_model(found).config.cross_position_bias
+    assert not logits(folder).allclose(expected, atol=1e-3)
+
+
+def test_tensors_that_the_authors_code_leaves_unused_are_named(tmp_path):
+    config = CONFIG | {"use_tpr_gate": True, "tpr_output_type": "concat"}
+    file = jiang_file(tmp_path / "c.ckpt", jiang_state(config))
+    folder = convert(file, tmp_path / "out", config=config)
+    card = (folder / "README.md").read_text()
+    assert "- `encoder.block.{l}.layer.0.tpr_out_proj1.weight`" in card.split("Passed over")[1]
+    assert "tpr_gate_proj" not in card.split("Passed over")[1]
+
+
+def test_leftovers_of_the_authors_loader_are_dropped(tmp_path, lightning):
+    leftover = {"encoder.block.0.layer.0.SelfAttention.rq.weight": torch.ones(3)}
+    file = jiang_file(tmp_path / "c.ckpt", jiang_state() | leftover)
+    assert logits(convert(file, tmp_path / "out", config=CONFIG)).equal(logits(lightning))
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_vocabulary_gives_text_its_published_ids(tmp_path, zipped):
+    symbols = [*SPECIALS, *reversed(CHARACTERS)]
+    vocab = vocabulary_file(tmp_path / "vocab.pt", symbols, zipped)
+    file = schlag_file(tmp_path / "c.pt")
+    model = load_model(convert(file, tmp_path / "out", config=HEADS, vocab=vocab))
+    ids = [symbols.index(character) for character in "what is 1+1?"]
+    assert model.vocabulary.encode("what is 1+1?") == ids
+    assert (model.config.pad, model.config.sos, model.config.eos) == (1, 2, 3)
+
+
+def test_real_torchtext_files(shared, tmp_path):
+    expected = json.loads((shared / "fixtures" / "vocab_torchtext031.json").read_text())
+    file = schlag_file(tmp_path / "c.pt")
+    for name in ("vocab_torchtext031.pt", "vocab_torchtext031_zip.pt"):
+        vocab = shared / "fixtures" / name
+        model = load_model(convert(file, tmp_path / name, config=HEADS, vocab=vocab))
+        assert list(model.vocabulary.symbols) == expected["itos"]

@@ -1,0 +1,340 @@
+"""What does not fit, is damaged or hostile gives one clear line, runs nothing and writes nothing."""
+
+import builtins
+import importlib
+import io
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import literaljiang
+import literalschlag
+import pytest
+import torch
+from publishedfiles import (
+    CONFIG,
+    HEADS,
+    SHIPPED,
+    archive,
+    jiang_file,
+    jiang_state,
+    schlag_file,
+    schlag_state,
+    vocabulary_file,
+)
+from safetensors.torch import save_file
+
+from tprprobe.errors import InputError
+from tprprobe.models.convert import convert
+from tprprobe.models.torchtext import read_vocabulary
+from tprprobe.vocabulary import characters
+
+QUERY = "encoder.layers.0.MHA.W_q.weight"
+ROLE = "encoder.block.0.layer.0.r.weight"
+
+
+def refusal(tmp_path: Path, source: Any, config: Any = HEADS, vocab: Any = None) -> str:
+    """The one line that conversion ends with, having written nothing."""
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError) as caught:
+        convert(source, tmp_path / "out", config=config, vocab=vocab)
+    assert sorted(tmp_path.rglob("*")) == before
+    line = str(caught.value)
+    assert line
+    assert "\n" not in line
+    return line
+
+
+def without(state: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in state.items() if name != key}
+
+
+def test_missing_and_extra_tensors_are_named(tmp_path):
+    state = schlag_state()
+    lacking = schlag_file(tmp_path / "a.pt", without(state, QUERY))
+    assert f"lacks the tensor '{QUERY}'" in refusal(tmp_path, lacking)
+    misspelt = without(state, QUERY) | {"encoder.layers.0.MHA.W_qq.weight": state[QUERY]}
+    line = refusal(tmp_path, schlag_file(tmp_path / "b.pt", misspelt))
+    assert (
+        f"lacks the tensor '{QUERY}' (the nearest name is 'encoder.layers.0.MHA.W_qq.weight'"
+        in line
+    )
+    extra = schlag_file(
+        tmp_path / "c.pt", state | {"encoder.layers.0.MHA.W_z.weight": state[QUERY]}
+    )
+    assert "'encoder.layers.0.MHA.W_z.weight'" in refusal(tmp_path, extra)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_missing_tensor_of_either_family_is_refused(tmp_path, seed):
+    for state, write, config in (
+        (schlag_state(), schlag_file, HEADS),
+        (literaljiang.random_state(CONFIG, 0), jiang_file, CONFIG),
+    ):
+        key = sorted(state)[seed * 7 % len(state)]
+        file = write(tmp_path / "c.pt", without(state, key))
+        if not key.endswith("EncDecAttention.relative_attention_bias.weight"):
+            assert repr(key) in refusal(tmp_path, file, config)
+
+
+def test_wrong_shapes_are_named(tmp_path):
+    for key, shape in ((QUERY, (4, 8)), ("decoder.layers.0.layernorm4.bias", (3,))):
+        line = refusal(
+            tmp_path, schlag_file(tmp_path / "a.pt", schlag_state() | {key: torch.ones(shape)})
+        )
+        assert key in line
+        assert str(shape) in line
+    state = jiang_state() | {"decoder.block.0.layer.1.r.bias": torch.ones(5)}
+    line = refusal(tmp_path, jiang_file(tmp_path / "b.ckpt", state), CONFIG)
+    assert "decoder.block.0.layer.1.r.bias has shape (5,)" in line
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"n_head": 2}, "did you mean 'n_heads'"),
+        ({"n_heads": 3}, "3 heads"),
+        ({"n_heads": "2"}, "n_heads = '2'"),
+        ({"n_heads": True}, "n_heads = True"),
+        ({"n_heads": 2, "d_model": 16}, "d_model = 16, the file's shapes 8"),
+        ({"n_heads": 2, "roles": "none"}, "roles = none, the file's shapes continuous"),
+        ("[1]", "no JSON object"),
+        ("{", "no JSON object"),
+        ("nowhere.json", "nowhere.json"),
+    ],
+)
+def test_configurations_of_schlag(tmp_path, config, says):
+    assert says in refusal(tmp_path, schlag_file(tmp_path / "c.pt"), config)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"num_head": 4}, "did you mean 'num_heads'"),
+        ({"num_heads": 2}, "num_heads = 2, the file's shapes 4"),
+        ({"num_roles": 9}, "num_roles = 9, the file's shapes 3"),
+        ({"d_kv": 8}, "d_kv = 8"),
+        ({"num_layers": 6}, "num_layers = (6, 6)"),
+        ({"use_tp_dec": False}, "use_tp_enc, use_tp_dec = (True, False)"),
+        ({"use_tp_enc": False, "use_tp_dec": False}, "use_tp_enc, use_tp_dec = (False, False)"),
+        ({"use_discrete_roles": False}, "use_discrete_roles = continuous"),
+        ({"roles_after_residual": False}, "roles_after_residual = False"),
+        ({"multi_head_rar": False}, "multi_head_rar = False"),
+        ({"use_tpr_gate": True}, "use_tpr_gate = True"),
+        ({"tpr_output_type": "concat"}, "tpr_output_type = concat"),
+        ({"tpr_binding_type": "full_tensor_product"}, "tpr_binding_type = full_tensor_product"),
+        ({"feed_forward_proj": "gated-gelu"}, "feed_forward_proj"),
+        ({"relative_attention_max_distance": 64}, "relative_attention_max_distance"),
+        ({"vocab_size": "many"}, "vocab_size = 'many'"),
+    ],
+)
+def test_configurations_of_jiang(tmp_path, change, says):
+    assert says in refusal(tmp_path, jiang_file(tmp_path / "c.ckpt"), SHIPPED | change)
+
+
+def test_full_tensor_product_after_the_residual_cannot_exist(tmp_path):
+    config = CONFIG | {"tpr_binding_type": "full_tensor_product"}
+    where = "encoder.block.0.layer.0.tpr_reduce_vec"
+    file = jiang_file(tmp_path / "c.ckpt", jiang_state() | {where: torch.ones(4, 4)})
+    assert refusal(tmp_path, file, config)
+    assert where in refusal(tmp_path, file, CONFIG)
+
+
+def test_what_shapes_do_not_tell_is_asked_for(tmp_path):
+    config = CONFIG | {"roles_after_residual": False, "role_weights_input": "query"}
+    file = jiang_file(tmp_path / "c.ckpt", jiang_state(config))
+    assert "role_weights_input: config needs one of query, v_bar_2" in refusal(tmp_path, file, {})
+    convert(file, tmp_path / "out", config=config)
+
+
+def test_untied_embeddings_and_other_position_tables_are_refused(tmp_path):
+    untied = jiang_state() | {"lm_head.weight": torch.ones(19, 16)}
+    assert "lm_head.weight differs" in refusal(
+        tmp_path, jiang_file(tmp_path / "c.ckpt", untied), {}
+    )
+    table = schlag_state() | {"embedding.pe": torch.ones(1, 40, 8)}
+    assert "embedding.pe" in refusal(tmp_path, schlag_file(tmp_path / "c.pt", table))
+
+
+def test_no_checkpoint_at_all(tmp_path):
+    (tmp_path / "empty").mkdir()
+    torch.save([1, 2], tmp_path / "list.pt")
+    torch.save({"model": {"weight": torch.ones(2)}}, tmp_path / "other.pt")
+    torch.save({"model": {"embedding.pe": "text"}}, tmp_path / "text.pt")
+    (tmp_path / "text.txt").write_text("no checkpoint")
+    (tmp_path / "nothing.pt").write_bytes(b"")
+    (tmp_path / "none.tar.gz").write_bytes(archive(tmp_path / "x.tar.gz").read_bytes())
+    for name, says in {
+        "empty": "pytorch_model.bin",
+        "list.pt": "a list",
+        "other.pt": "neither a TP-Transformer nor a T5",
+        "text.pt": "is a str",
+        "text.txt": "damaged",
+        "nothing.pt": "damaged",
+        "none.tar.gz": "holds 0 checkpoints",
+        "absent.pt": "no file or folder",
+    }.items():
+        assert says in refusal(tmp_path, tmp_path / name), name
+
+
+def test_a_weight_with_and_without_prefix(tmp_path):
+    state = schlag_state() | {f"module.{QUERY}": torch.ones(8, 8)}
+    assert f"{QUERY!r} twice" in refusal(tmp_path, schlag_file(tmp_path / "c.pt", state))
+
+
+def test_an_existing_folder_is_left_alone(tmp_path):
+    (tmp_path / "out").mkdir()
+    assert "exists already" in refusal(tmp_path, schlag_file(tmp_path / "c.pt"))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+def test_truncated_files(tmp_path, share):
+    whole = {
+        "zip.pt": schlag_file(tmp_path / "zip.pt"),
+        "legacy.pt": schlag_file(tmp_path / "legacy.pt", _use_new_zipfile_serialization=False),
+        "c.ckpt": jiang_file(tmp_path / "c.ckpt"),
+        "a.tar.gz": archive(tmp_path / "a.tar.gz", tmp_path / "zip.pt"),
+    }
+    for name, file in whole.items():
+        content = file.read_bytes()
+        file.write_bytes(content[: int(len(content) * share)])
+        assert "damaged" in refusal(tmp_path, file), name
+    folder = tmp_path / "hf"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(SHIPPED))
+    save_file(literaljiang.random_state(CONFIG, 0), folder / "model.safetensors")
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: int(len(content) * share)])
+    assert "damaged" in refusal(tmp_path, folder, {})
+
+
+def test_truncated_vocabularies(tmp_path):
+    file = schlag_file(tmp_path / "c.pt")
+    for zipped in (True, False):
+        vocab = vocabulary_file(tmp_path / "v.pt", list(characters().symbols), zipped)
+        content = vocab.read_bytes()
+        for share in (0.0, 0.2, 0.6):
+            vocab.write_bytes(content[: int(len(content) * share)])
+            assert "no vocabulary" in refusal(tmp_path, file, vocab=vocab)
+
+
+def test_vocabularies_that_do_not_belong(tmp_path):
+    file, symbols = schlag_file(tmp_path / "c.pt"), list(characters().symbols)
+    swapped = [symbols[1], symbols[0], *symbols[2:]]
+    for content, says in (
+        (symbols[:-1], "72 symbols, the model 73"),
+        (swapped, "<pad> at 0, the model at 1"),
+        (symbols[:-1] + symbols[-2:-1], "twice"),
+        (["a"] * 73, "<unk>"),
+    ):
+        vocab = vocabulary_file(tmp_path / "v.pt", content)
+        assert says in refusal(tmp_path, file, vocab=vocab)
+    torch.save({"itos": symbols}, tmp_path / "d.pt")
+    assert "no list itos" in refusal(tmp_path, file, vocab=tmp_path / "d.pt")
+    assert "no file" in refusal(tmp_path, file, vocab=tmp_path / "absent.pt")
+
+
+class Call:
+    """Pickles as a call, which runs where the pickle is executed."""
+
+    def __init__(self, function: Any, *arguments: Any):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+def hostile(marker: Path) -> list[Any]:
+    """Objects whose unpickling would create the marker."""
+    script = f"open({str(marker)!r}, 'w').close()"
+    command = f"touch {marker}"
+    return [
+        Call(os.system, command),
+        Call(builtins.eval, f"open({str(marker)!r}, 'w').close()"),
+        Call(builtins.exec, script),
+        Call(subprocess.call, ["touch", str(marker)]),
+        Call(builtins.open, str(marker), "w"),
+        Call(Path.touch, marker),
+        Call(builtins.__import__, "antigravity"),
+        Call(importlib.import_module, "antigravity"),
+        Call(shutil.copy, __file__, str(marker)),
+        Call(torch.save, {}, str(marker)),
+    ]
+
+
+@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+def test_hostile_pickles_run_nothing(tmp_path, number, protocol):
+    marker = tmp_path / "marker"
+    good = vocabulary_file(tmp_path / "good.pt", list(characters().symbols))
+    thing = hostile(marker)[number]
+    torch.save(
+        {"model": schlag_state(), "extra": thing}, tmp_path / "zip.pt", pickle_protocol=protocol
+    )
+    schlag_file(
+        tmp_path / "legacy.pt",
+        schlag_state() | {"x": thing},
+        pickle_protocol=protocol,
+        _use_new_zipfile_serialization=False,
+    )
+    (tmp_path / "bare.pt").write_bytes(pickle.dumps(thing, protocol))
+    torch.save(thing, tmp_path / "vocab.pt", pickle_protocol=protocol)
+    folder = tmp_path / "hf"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    torch.save(jiang_state() | {"x": thing}, folder / "pytorch_model.bin", pickle_protocol=protocol)
+    archive(tmp_path / "a.tar.gz", tmp_path / "zip.pt")
+    for name in ("zip.pt", "legacy.pt", "bare.pt", "hf", "a.tar.gz"):
+        refusal(tmp_path, tmp_path / name)
+    file = schlag_file(tmp_path / "c.pt")
+    for name in ("vocab.pt", "bare.pt"):
+        assert "no vocabulary" in refusal(tmp_path, file, vocab=tmp_path / name)
+    assert "antigravity" not in sys.modules
+    assert not marker.exists()
+    assert len(read_vocabulary(good.read_bytes(), "good.pt")) == 73
+
+
+def test_a_pickle_cannot_change_what_later_files_say():
+    """BUILD on a class sets its attributes: here ``itos`` of every later vocabulary."""
+    symbols = list(characters().symbols)
+    planted = (
+        b"\x80\x02ctorchtext.vocab\nVocab\n(N}X\x04\x00\x00\x00itos"
+        + pickle.dumps(symbols, 2)[2:-1]
+        + b"stb."
+    )
+    assert read_vocabulary(planted, "planted.pt").symbols == tuple(symbols)  # its own file
+    empty = b"\x80\x02ctorchtext.vocab\nVocab\n)\x81."
+    with pytest.raises(InputError, match="no list itos"):
+        read_vocabulary(empty, "empty.pt")
+
+
+def test_archive_members_are_read_and_never_written(tmp_path):
+    inner = schlag_file(tmp_path / "c.pt").read_bytes()
+    tar = tmp_path / "a.tar.gz"
+    with tarfile.open(tar, "w:gz") as archive:
+        info = tarfile.TarInfo("../../escaped.pt")
+        info.size = len(inner)
+        archive.addfile(info, io.BytesIO(inner))
+        link = tarfile.TarInfo("link.pt")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    convert(tar, tmp_path / "deep" / "out", config=HEADS)
+    assert not list(tmp_path.parent.rglob("escaped.pt"))
+    assert "no member 'link.pt'" in refusal(tmp_path, f"{tar}:link.pt")
+
+
+def test_a_zip_that_is_no_checkpoint(tmp_path):
+    with zipfile.ZipFile(tmp_path / "z.pt", "w") as archive:
+        archive.writestr("readme", "nothing")
+    refusal(tmp_path, tmp_path / "z.pt")
+    file = schlag_file(
+        tmp_path / "c.pt", literalschlag.random_state(literalschlag.Sizes(vocab=73), 1)
+    )
+    refusal(tmp_path, file, vocab=tmp_path / "z.pt")
