@@ -130,7 +130,8 @@ def _closed_entries(closed: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
 def _verb_forms(lemma: str, row: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, int]]]:
     did = row.get("past", past(lemma))
     yield lemma, "VB", features(form="vb")
-    yield lemma, "VBP", features(form="vbp", number="plural")
+    if did != lemma:  # or else nobody could tell `they beat` of today from that of yesterday
+        yield lemma, "VBP", features(form="vbp", number="plural")
     yield plural(lemma), "VBZ", features(form="vbz", number="singular")
     yield did, "VBD", features(form="vbd")
     yield row.get("participle", did), "VBN", features(form="vbn")

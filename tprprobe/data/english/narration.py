@@ -88,7 +88,7 @@ class Narrator:
         subject = plain(definite(known))
         if deed:
             gap = deed.role_of(who).upper()
-            subject = related(definite(known), deed, gap, referrer)
+            subject = related(definite(known), deed, gap, referrer, self.chance.happens(0.4))
         name = fragment("name", known.name, known.type)
         referrer.learn(who, "name", "surname")
         style = "copula" if deed else self.chance.pick(("copula", "passive", "active"))

@@ -107,7 +107,8 @@ def summarize(story: Story) -> Node:
     if told.earlier:
         gap = told.earlier.role_of(told.topic)
         earlier = replace(told.earlier, tense="past")
-        subject = related(teller.simple(told.topic, types), earlier, gap.upper(), teller)
+        named = bool(story.referents[told.topic].name)
+        subject = related(teller.simple(told.topic, types), earlier, gap.upper(), teller, named)
     else:
         types &= told.later.slot(told.later.role_of(told.topic)) if told.later else ANY
         subject = teller.refer((told.topic,), "nominative", types, False)

@@ -216,13 +216,14 @@ def clause(
     return build(f"clause.{voice}", {relation: subject, "*": predicate})
 
 
-def relative(told: Event, topic: Node, gap: str, teller: Teller) -> Node:
+def relative(told: Event, topic: Node, gap: str, teller: Teller, free: bool) -> Node:
     """A relative clause on a phrase that plays the role `gap`, S or O; active in both cases."""
-    case = "nominative" if gap == "S" else "accusative"
+    asked = {"case": mask("nominative" if gap == "S" else "accusative")}
+    asked |= {"type": topic.features["type"], "binding": mask("free" if free else "restrictive")}
     pronoun = next(
         entry
         for entry in lexicon().classes["relativizer"]
-        if entry.features["case"] & mask(case) and entry.features["type"] & topic.features["type"]
+        if all(entry.features[name] & value for name, value in asked.items())
     )
     if gap == "S":
         phrase = verb_phrase(told, gap, teller, BELOW, is_plural(topic))
@@ -235,11 +236,10 @@ def relative(told: Event, topic: Node, gap: str, teller: Teller) -> Node:
     return build(f"relative.object{'.dative' * bool(goal)}", parts)
 
 
-def related(topic: Node, told: Event, gap: str, teller: Teller) -> Node:
-    """A noun phrase with a relative clause: free after a name or `the`, else restrictive."""
-    free = topic.features["shape"] & mask("name|definite")
-    parts = {"*": topic, "acl:relcl": relative(told, topic, gap, teller)}
-    return build("np.relative" if free else "np.restricted", parts | {"punct": None})
+def related(topic: Node, told: Event, gap: str, teller: Teller, free: bool) -> Node:
+    """A noun phrase with a relative clause, free between commas or restrictive."""
+    parts = {"*": topic, "acl:relcl": relative(told, topic, gap, teller, free)}
+    return build("np.relative" if free else "np.restricted", parts)
 
 
 def sentence(content: Node, front: Node | None = None) -> Node:
