@@ -1,0 +1,92 @@
+"""What is said of a model is so, and the binding contract notices vectors that break it."""
+
+import pytest
+import torch
+
+from tprprobe.hooks import intervene, sites
+from tprprobe.inspection import binding_contract, describe, random_batch
+from tprprobe.models import build
+
+SIZES = {"vocab_size": 23, "d_model": 16, "n_heads": 4, "n_layers": (2, 1), "d_ff": 20}
+T5 = SIZES | {"d_head": 4, "n_roles": 5}
+MODELS = {
+    "tp-transformer": SIZES | {"architecture": "tp-transformer"},
+    "no embedding binding": SIZES | {"architecture": "tp-transformer", "embedding_binding": False},
+    "outer": SIZES | {"architecture": "tp-transformer", "binding": "outer"},
+    "one": SIZES | {"architecture": "tp-transformer", "roles": "one"},
+    "tpt-d": T5 | {"architecture": "tpt"},
+    "tpt-c": T5 | {"architecture": "tpt", "roles": "continuous", "after_residual": False},
+    "gate": T5 | {"architecture": "tpt", "gate": True},
+    "unshared": T5 | {"architecture": "tpt", "after_residual": False, "shared_roles": False},
+    "reduced": T5
+    | {"architecture": "tpt", "after_residual": False, "binding": "full_tensor_product"},
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_contract_holds_at_every_bound_site(name):
+    model = build(MODELS[name], seed=0).eval()
+    report = binding_contract(model, random_batch(model))
+    assert list(report.columns) == ["site", "equation", "deviation", "scale"]
+    parts = (".role_weights", ".role", ".binding", ".tpr")
+    expected = {site for site in sites(model)["site"] if site.endswith(parts)}
+    if name == "one":  # a constant has no equation
+        expected = {site for site in expected if not site.endswith("self.role")}
+        expected = {site for site in expected if not site.endswith("cross.role")}
+    assert set(report["site"]) == expected
+    assert (report["deviation"] <= 1e-5 * report["scale"].clip(lower=1)).all()
+    assert (report["scale"] > 0).all()
+
+
+@pytest.mark.parametrize("part", ["role", "binding", "tpr"])
+@pytest.mark.parametrize("name", ["tp-transformer", "tpt-d", "tpt-c", "gate"])
+def test_contract_names_the_site_that_breaks_it(name, part):
+    model = build(MODELS[name], seed=0).eval()
+    site = f"decoder.0.cross.{part}"
+    with intervene(model, {site: lambda vectors: vectors + 0.1}):
+        report = binding_contract(model, random_batch(model)).set_index("site")["deviation"]
+    if part == "role":  # what is computed from the role follows it; the role itself does not
+        assert report[site] == pytest.approx(0.1, abs=1e-5)
+        assert report["decoder.0.cross.binding"] < 1e-5
+    else:
+        assert report[site] >= 0.1 - 1e-5
+    assert report["encoder.0.self.tpr"] < 1e-5
+
+
+@pytest.mark.parametrize("architecture", ["transformer", "t5"])
+def test_models_without_roles_have_no_contract(architecture):
+    model = build((T5 if architecture == "t5" else SIZES) | {"architecture": architecture}, seed=0)
+    report = binding_contract(model.eval(), random_batch(model))
+    assert report.empty
+    assert list(report.columns) == ["site", "equation", "deviation", "scale"]
+
+
+def test_equations_are_written_as_the_papers_have_them():
+    reports = {}
+    for name in ("tp-transformer", "tpt-d", "gate"):
+        model = build(MODELS[name], seed=0).eval()
+        table = binding_contract(model, random_batch(model))
+        reports[name] = dict(zip(table["site"], table["equation"], strict=True))
+    assert reports["tp-transformer"]["encoder.1.self.tpr"] == "Σ_h W_o (v̄ ⊙ r) + b"
+    assert reports["tpt-d"]["encoder.1.self.tpr"] == "R ⊙ F + F"
+    assert reports["tpt-d"]["encoder.1.self.role"] == "R = softmax(F W_r + b_r) r̂"
+    assert reports["gate"]["encoder.1.self.tpr"] == "g (R ⊙ F) + F"
+
+
+def test_description():
+    model = build(MODELS["tpt-d"], seed=0)
+    about = describe(model)
+    assert about.architecture == "tpt"
+    assert about.settings["n_roles"] == 5
+    assert about.parameters == sum(p.numel() for p in model.parameters())
+    assert about.vocabulary is None
+    assert "architecture" not in about.settings
+    assert list(about.sites["site"]) == list(sites(model)["site"])
+
+
+def test_random_batch_is_repeatable_and_starts_with_the_start_symbol():
+    model = build(MODELS["tp-transformer"], seed=0)
+    first, second = random_batch(model, seed=3), random_batch(model, seed=3)
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert (first[1][:, 0] == model.config.sos).all()
+    assert not torch.equal(first[0], random_batch(model, seed=4)[0])
