@@ -104,7 +104,7 @@ class Attached(nn.Module):
         self.name = getattr(module, "name", type(module).__name__)
 
     def forward(self, *batch: Any) -> Any:
-        module = self._modules[FOREIGN]
+        module = self.get_submodule(FOREIGN)
         return self._call(module, batch) if self._call else module(*batch)
 
 

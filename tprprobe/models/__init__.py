@@ -1,7 +1,7 @@
 """Architectures: from a name or a configuration to a module with named sites."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import torch
 from torch import nn
@@ -41,13 +41,14 @@ def build(settings: dict[str, Any], seed: int | None = None) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         if seed is not None:
             torch.manual_seed(seed)
-        model = module_class(config)
-    model.architecture = name
+        model: Any = module_class(config)
+    model.architecture = model.name = name
+    model.vocabulary = None
     return model
 
 
 def expand(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings with preset and architecture written out, every option named and known."""
+    """The settings with preset and architecture written out, every option named, known and typed."""
     settings = dict(settings)
     if (preset := settings.pop("preset", None)) is not None:
         if preset not in PRESETS:
@@ -57,30 +58,49 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
     if name not in ARCHITECTURES:
         raise unknown("architecture", name, ARCHITECTURES)
     config_class, _, fixed = ARCHITECTURES[name]
-    accepted = {field.name for field in dataclasses.fields(config_class)}
+    fields = {field.name: field for field in dataclasses.fields(config_class)}
     for key, value in settings.items():
-        if key not in accepted:
-            raise unknown(f"option of {name}", key, sorted(accepted))
-        if isinstance(value, list):
-            settings[key] = tuple(value)
+        if key not in fields:
+            raise unknown(f"option of {name}", key, sorted(fields))
+        settings[key] = _typed(fields[key], value)
     return {"architecture": name} | fixed | settings
 
 
-def check(config: Any) -> None:
-    """Refuse sizes that no model can have."""
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        sizes = value if isinstance(value, tuple) else (value,)
-        if field.name.startswith(("d_", "n_", "vocab", "max_")) and not all(
-            isinstance(size, int) and size > 0 for size in sizes
-        ):
-            raise InputError(f"{field.name} = {value!r}: a positive whole number is needed")
-        options = getattr(field.type, "__args__", ())
-        if options and isinstance(options[0], str) and value not in options:
+def _typed(field: dataclasses.Field, value: Any) -> Any:
+    """The value of an option, as its type; one number of layers is that of both stacks."""
+    options, sized = get_args(field.type), field.name.startswith(("d_", "n_", "vocab", "max_"))
+    if get_origin(field.type) is Literal:
+        if value not in options:
             raise unknown(field.name, value, options)
+        return value
+    pair = get_origin(field.type) is tuple
+    if pair:
+        value = tuple(value) if isinstance(value, list | tuple) else (value,) * len(options)
+    kind: Any = options[0] if pair else field.type
+    values = value if pair else (value,)
+    numbers = (int, float) if kind is float else (kind,)
+    if (
+        any(type(each) not in numbers for each in values)
+        or (pair and len(value) != len(options))
+        or (sized and min(values) < 1)
+    ):
+        accepted = f"a positive {kind.__name__}" if sized else f"of type {kind.__name__}"
+        raise InputError(f"{field.name} = {value!r}: give {accepted}{' or two' if pair else ''}")
+    return value
+
+
+def check(config: Any) -> None:
+    """Refuse values that do not go together."""
     heads = 1 if hasattr(config, "d_head") else getattr(config, "n_heads", 1)
     if config.d_model % heads:
         raise InputError(f"d_model {config.d_model} cannot be divided among {heads} heads")
+    if not 0 <= getattr(config, "dropout", 0) < 1:
+        raise InputError(f"dropout = {config.dropout}: give 0 or more and less than 1")
+    for name in ("pad", "sos", "eos"):
+        if not 0 <= getattr(config, name) < config.vocab_size:
+            raise InputError(
+                f"{name} = {getattr(config, name)}: the ids of {config.vocab_size} symbols begin at 0"
+            )
 
 
 def count_parameters(settings: dict[str, Any]) -> int:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from tprprobe.errors import InputError
 from tprprobe.models.attention import Binding, KeyValue, Roles, TPAttention
 from tprprobe.models.sites import per_position
 
@@ -99,7 +100,10 @@ class Embedding(nn.Module):
     def forward(
         self, ids: Int[Tensor, "batch seq"], start: int = 0, target: bool = False
     ) -> Float[Tensor, "batch seq d_model"]:
-        e = self.token(ids) * self.scale + self.positions[start : start + ids.shape[1]]
+        end = start + ids.shape[1]
+        if end > len(self.positions):
+            raise InputError(f"{end} symbols: this model has max_length {len(self.positions)}")
+        e = self.token(ids) * self.scale + self.positions[start:end]
         if self.to_role is None:
             return self.dropout(e)
         at = self.target if target else self
@@ -111,7 +115,7 @@ def sinusoids(length: int, d_model: int) -> Float[Tensor, "seq d_model"]:
     """PE[t, 2i] = sin(t / 10000^(2i/d)), PE[t, 2i+1] = the cosine of the same."""
     rates = torch.exp(torch.arange(0.0, d_model, 2) * -(math.log(10000.0) / d_model))
     angles = torch.arange(0.0, length)[:, None] * rates
-    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :d_model]
 
 
 class FeedForward(nn.Module):

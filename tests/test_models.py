@@ -1,0 +1,286 @@
+"""Architectures: sizes, options, and that padding and batching change nothing."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tprprobe.errors import InputError
+from tprprobe.hooks import capture
+from tprprobe.models import build, count_parameters
+from tprprobe.models.listing import list_models
+from tprprobe.models.presets import PRESETS
+from tprprobe.models.transformer import sinusoids
+
+TINY = {"d_model": 16, "n_heads": 2, "n_layers": (2, 1), "d_ff": 24}
+
+
+def lstm_parameters(d: int, vocab: int = 73) -> int:
+    return 4 * d * (vocab + d + 2) + d * vocab + vocab
+
+
+def t5_parameters(vocab: int = 32128, d: int = 512, ff: int = 2048, layers: int = 6) -> int:
+    attention, feed_forward = 4 * d * d + d, 2 * d * ff + d
+    blocks = layers * (attention + feed_forward) + layers * (2 * attention + feed_forward)
+    return vocab * d + blocks + 2 * d + 3 * 32 * 8
+
+
+DICTIONARY = 512 * 400 + 400 + 50 * 64  # a sub-layer's W_r, b_r and 50 entries
+PRINTED = {
+    "transformer": 44_188_160,
+    "tp-transformer": 49_178_624,
+    "tp-transformer-b": 43_001_760,
+    "tp-transformer-c": 30_023_168,
+    "lstm": lstm_parameters(2048),
+    "lstm-thinking": lstm_parameters(2048),
+    "t5": t5_parameters(),
+    "tpt-d": t5_parameters() + 18 * DICTIONARY,
+    "tpt-c-t5": t5_parameters() + 18 * (512 * 512 + 512),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_presets_have_the_published_number_of_parameters(name):
+    assert count_parameters({"preset": name}) == PRINTED[name]
+
+
+def test_saxtons_transformer_has_about_thirty_million():
+    assert round(count_parameters({"preset": "transformer-30m"}) / 1e6) == 30
+
+
+def test_every_preset_is_listed_with_its_count():
+    rows = {row["name"]: row for row in list_models()["presets"]}
+    assert set(rows) == set(PRESETS) >= set(PRINTED)
+    assert {name: rows[name]["parameters"] for name in PRINTED} == PRINTED
+    assert all(set(row) == {"name", "architecture", "parameters"} for row in rows.values())
+
+
+@pytest.mark.parametrize("architecture", ["tp-transformer", "transformer", "lstm", "tpt", "t5"])
+def test_counting_counts_what_building_builds(architecture):
+    settings = {"architecture": architecture, "d_model": 16}
+    if architecture != "lstm":
+        settings |= TINY
+    if architecture in ("tpt", "t5"):
+        settings |= {"d_head": 8, "vocab_size": 30}
+    model = build(settings)
+    assert count_parameters(settings) == sum(p.numel() for p in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("options", "fewer"),
+    [
+        ({"embedding_binding": False}, 16 * 16 + 16),
+        ({"roles": "none"}, 4 * (16 * 16 + 16)),
+        ({"roles": "one"}, 4 * (16 * 16 + 16)),
+        ({"binding": "outer"}, -4 * (16 * 16 * 8 - 16 * 16)),
+    ],
+)
+def test_what_an_option_adds(options, fewer):
+    settings = {"architecture": "tp-transformer", **TINY}
+    assert count_parameters(settings) - count_parameters(settings | options) == fewer
+
+
+def test_the_baseline_is_the_tp_transformer_without_roles():
+    options = {"roles": "none", "embedding_binding": False}
+    plain = build({"architecture": "transformer", **TINY}, seed=3)
+    unbound = build({"architecture": "tp-transformer", **TINY, **options}, seed=3)
+    states = plain.state_dict(), unbound.state_dict()
+    assert states[0].keys() == states[1].keys()
+    assert all(states[0][key].equal(states[1][key]) for key in states[0])
+
+
+def test_outer_binding_is_the_full_tensor_product(make_model):
+    """tpr = Σ_h W_h vec(v̄_h r_hᵀ) + b, every product of a filler's and a role's number by itself."""
+    model = make_model(binding="outer")
+    with capture(model, "encoder.0.self.*") as acts:
+        model(torch.tensor([[2, 9, 8, 3]]), torch.tensor([[2]]))
+    filler, role, tpr = (acts[f"encoder.0.self.{name}"][0] for name in ("filler", "role", "tpr"))
+    weight, bias = model.encoder[0].self.output.weight, model.encoder[0].self.output.bias
+    assert weight.shape == (16, 2 * 8 * 8)
+    for t in range(4):
+        literal = bias.clone()
+        for h in range(2):
+            for i in range(8):
+                for j in range(8):
+                    column = weight[:, h * 64 + i * 8 + j]
+                    literal = literal + column * filler[t, h, i] * role[t, h, j]
+        assert literal.allclose(tpr[t], atol=1e-6)
+
+
+def test_the_embedding_is_bound_to_a_role_near_one(make_model):
+    ids = torch.tensor([[2, 9, 3]])
+    bound = make_model().embedding
+    e = bound.token.weight[ids[0]] * math.sqrt(16) + sinusoids(3, 16)
+    role = e @ bound.to_role.weight.T + bound.to_role.bias + 1
+    assert bound(ids)[0].allclose(e * role, atol=1e-6)
+    plain = make_model(embedding_binding=False).embedding
+    plain.load_state_dict({"token.weight": bound.token.weight})
+    assert plain(ids)[0].allclose(e)
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 9), st.integers(1, 12))
+def test_sinusoids_are_the_published_positions(length, d):
+    table = sinusoids(length, d)
+    assert table.shape == (length, d)
+    for t in range(length):
+        for i in range(d):
+            angle = t / 10000 ** (2 * (i // 2) / d)
+            expected = math.cos(angle) if i % 2 else math.sin(angle)
+            assert math.isclose(table[t, i].item(), expected, abs_tol=1e-5)
+
+
+def test_initial_weights_are_those_of_the_authors_code():
+    """TP-attention keeps torch's default (its Xavier reset is never called), the baseline is Xavier."""
+    bound: Any = build({"architecture": "tp-transformer", "n_layers": 1}, seed=0)
+    plain: Any = build({"architecture": "transformer", "n_layers": 1}, seed=0)
+    default, xavier = 1 / math.sqrt(3 * 512), math.sqrt(2 / (512 + 512))
+    for letter in ("query", "key", "value", "role"):
+        weight = getattr(bound.encoder[0].self, f"to_{letter}").weight
+        assert math.isclose(weight.std().item(), default, rel_tol=0.01)
+    for model in (bound, plain):
+        expand = model.encoder[0].feed_forward.expand.weight
+        assert math.isclose(expand.std().item(), math.sqrt(2 / (512 + 2048)), rel_tol=0.01)
+        assert math.isclose(model.embedding.token.weight.std().item(), 512**-0.5, rel_tol=0.02)
+    assert math.isclose(plain.decoder[0].cross.to_key.weight.std().item(), xavier, rel_tol=0.01)
+    assert math.isclose(bound.embedding.to_role.weight.std().item(), 512**-0.5, rel_tol=0.01)
+
+
+def test_a_seed_decides_all_weights_and_leaves_the_global_generator_alone():
+    settings = {"architecture": "tp-transformer", **TINY}
+    before = torch.get_rng_state()
+    first, second, other = (build(settings, seed=seed).state_dict() for seed in (1, 1, 2))
+    assert all(first[key].equal(second[key]) for key in first)
+    assert not first["embedding.token.weight"].equal(other["embedding.token.weight"])
+    assert torch.get_rng_state().equal(before)
+
+
+@pytest.mark.parametrize(
+    ("given_settings", "message"),
+    [
+        ({}, "unknown architecture 'None'"),
+        ({"architecture": "tp-transfomer"}, "did you mean 'tp-transformer'"),
+        ({"preset": "tp-transformer-d"}, "did you mean 'tp-transformer-"),
+        ({"d_modell": 16}, "did you mean 'd_model'"),
+        ({"nheads": 2}, "did you mean 'n_heads'"),
+        ({"thinking_steps": 2}, "unknown option of tp-transformer 'thinking_steps'"),
+        ({"d_model": 0}, "d_model = 0: give a positive int"),
+        ({"d_model": -16}, "positive"),
+        ({"d_model": 16.0}, "positive int"),
+        ({"d_model": "16"}, "positive int"),
+        ({"d_model": True}, "positive int"),
+        ({"d_model": None}, "positive int"),
+        ({"d_model": [16]}, "positive int"),
+        ({"d_model": 15}, "d_model 15 cannot be divided among 2 heads"),
+        ({"n_heads": 3}, "d_model 16 cannot be divided among 3 heads"),
+        ({"n_layers": [1, 2, 3]}, "n_layers"),
+        ({"n_layers": [1, 0]}, "n_layers = .1, 0.: give a positive int or two"),
+        ({"n_layers": []}, "n_layers"),
+        ({"n_layers": 0}, "n_layers"),
+        ({"vocab_size": 3}, "eos = 3: the ids of 3 symbols"),
+        ({"pad": -1}, "pad = -1"),
+        ({"dropout": 1.0}, "dropout = 1.0: give 0 or more"),
+        ({"dropout": -0.1}, "dropout"),
+        ({"dropout": "none"}, "dropout"),
+        ({"roles": "discrete"}, "unknown roles 'discrete'"),
+        ({"roles": 1}, "unknown roles '1'"),
+        ({"binding": "hadamar"}, "did you mean 'hadamard'"),
+        ({"embedding_binding": "yes"}, "embedding_binding = 'yes': give of type bool"),
+        ({"architecture": "tpt", "n_buckets": "many", "d_head": 8}, "n_buckets"),
+        ({"architecture": "tpt", "role_stacks": [True, 1], "d_head": 8}, "role_stacks"),
+    ],
+)
+def test_settings_that_make_no_model_are_refused(given_settings, message):
+    base = {"architecture": "tp-transformer", **TINY} if given_settings else {}
+    with pytest.raises(InputError, match=message) as refused:
+        build(base | given_settings)
+    assert "\n" not in str(refused.value)
+
+
+def test_one_number_of_layers_is_that_of_both_stacks():
+    model: Any = build({"architecture": "tp-transformer", **TINY, "n_layers": 2})
+    assert (len(model.encoder), len(model.decoder)) == (2, 2)
+    assert model.config.n_layers == (2, 2)
+    listed: Any = build({"architecture": "tp-transformer", **TINY, "n_layers": [3, 1]})
+    assert listed.config.n_layers == (3, 1)
+
+
+def test_more_symbols_than_positions_are_refused(make_model):
+    model = make_model(max_length=6)
+    model(torch.full((1, 6), 9), torch.full((1, 6), 9))
+    with pytest.raises(InputError, match="7 symbols: this model has max_length 6"):
+        model(torch.full((1, 7), 9), torch.tensor([[2]]))
+    with pytest.raises(InputError, match="max_length 6"):
+        model(torch.tensor([[2]]), torch.full((1, 7), 9))
+
+
+sequences = st.lists(st.integers(4, 72), min_size=1, max_size=9)
+pairs = st.lists(st.tuples(sequences, sequences), min_size=2, max_size=4)
+MODELS = {
+    "tp-transformer": {},
+    "outer": {"binding": "outer"},
+    "one": {"roles": "one"},
+    "transformer": {"architecture": "transformer"},
+}
+
+
+def padded(rows: list[list[int]], pad: int = 1) -> torch.Tensor:
+    width = max(map(len, rows))
+    return torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+
+
+@pytest.mark.parametrize("case", [*MODELS, "lstm", "lstm-thinking"])
+@settings(max_examples=8)
+@given(pairs=pairs)
+def test_a_batch_is_its_rows_one_by_one(case, make_model, pairs):
+    model = lstm(case) if case.startswith("lstm") else make_model(**MODELS[case])
+    logits = model(padded([s for s, _ in pairs]), padded([t for _, t in pairs]))
+    for row, (source, target) in enumerate(pairs):
+        alone = model(torch.tensor([source]), torch.tensor([target]))[0]
+        assert logits[row, : len(target)].allclose(alone, atol=2e-5)
+
+
+@pytest.mark.parametrize("case", [*MODELS, "lstm", "lstm-thinking"])
+@settings(max_examples=8)
+@given(source=sequences, target=sequences, data=st.data())
+def test_logits_depend_on_no_later_symbol(case, make_model, source, target, data):
+    model = lstm(case) if case.startswith("lstm") else make_model(**MODELS[case])
+    cut = data.draw(st.integers(1, len(target)))
+    whole = model(torch.tensor([source]), torch.tensor([target]))
+    begun = model(torch.tensor([source]), torch.tensor([target[:cut]]))
+    assert whole[:, :cut].allclose(begun, atol=2e-5)
+
+
+def lstm(case: str) -> Any:
+    steps = 3 if case == "lstm-thinking" else 0
+    settings = {"architecture": "lstm", "d_model": 8, "thinking_steps": steps}
+    return build(settings, seed=0).eval()
+
+
+def test_thinking_steps_run_the_lstm_on_nothing():
+    plain, thinking = lstm("lstm"), lstm("lstm-thinking")
+    source = torch.tensor([[2, 9, 3]])
+    state = plain.encode(source)
+    _, (h, c) = plain.lstm(torch.zeros(1, 3, 73), (state.h[None], state.c[None]))
+    after = thinking.encode(source)
+    assert after.h.allclose(h[0])
+    assert after.c.allclose(c[0])
+
+
+def test_a_padded_query_attends_to_every_position_equally(make_model):
+    """As published; it does not reach the logits of the real positions."""
+    model = make_model()
+    source, target = torch.tensor([[2, 9, 3]]), torch.tensor([[2, 9, 1, 8]])
+    with capture(model, "decoder.0.self.attention") as acts:
+        model(source, target)
+    weights = acts["decoder.0.self.attention"][0]
+    assert weights[:, 2].allclose(torch.full((2, 4), 0.25))
+    assert weights[:, 0, 1:].eq(0).all()
+
+
+def test_a_source_of_pads_only_gives_finite_numbers(make_model):
+    for model in (make_model(), lstm("lstm")):
+        assert model(torch.full((2, 4), 1), torch.tensor([[2], [2]])).isfinite().all()
