@@ -146,7 +146,9 @@ class _Annotator:
             if item.role:
                 self._fill([(predicate, item.role)], part)
             if roles and item.filled:
-                self._fill(roles, next(p for p in parts if item.filled in (p[0].key, p[0].relation)))
+                self._fill(
+                    roles, next(p for p in parts if item.filled in (p[0].key, p[0].relation))
+                )
             else:
                 still += roles
         for part in parts:

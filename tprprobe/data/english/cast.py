@@ -37,6 +37,7 @@ class Cast:
     names: int  # how many of each list are in use
     ambiguity: float  # how often a name is one that could name something else
     referents: list[Referent] = field(default_factory=list)
+    exhausted: bool = False  # whether somebody could be taken for another
     taken: set[tuple[str, str]] = field(default_factory=set)
 
     def add(self, kind: str) -> int:
@@ -64,7 +65,7 @@ class Cast:
     def add_site(self) -> int:
         """Somewhere where things happen: a place, seldom a continent."""
         if self.chance.happens(0.1):
-            name = self._unused("loc", lexicon().names["continent"])
+            name = self._unused("name", lexicon().names["continent"])
             return self.append(Referent(mask("loc"), name=(name,)))
         name = self._name(self.chance.pick(("country", "city", "city")))
         return self.append(Referent(mask("gpe"), name=(name,)))
@@ -88,7 +89,7 @@ class Cast:
         """A name of a list, unused in this report."""
         both, one = name_pool(group, self.names)
         wanted = both if self.chance.happens(self.ambiguity) else one
-        return self._unused(group, wanted or both or one)
+        return self._unused("name", wanted or both or one)
 
     def _with_name(self, kind: str, group: str, noun: str) -> Referent:
         name = self._name(group)
@@ -96,7 +97,7 @@ class Cast:
             seat = self._base("in", "city") if kind == "org" else frozenset()
             return Referent(mask(kind), noun, (name,), "neuter", traits=seat)
         gender = self.chance.pick(("female", "male"))
-        first = self._unused("first", lexicon().names[gender][: self.names])
+        first = self._unused("name", lexicon().names[gender][: self.names])
         office = noun in lexicon().titles.values()
         base = frozenset() if office else self._base("at", "company")
         return Referent(mask(kind), noun, (first, name), gender, traits=base)
@@ -108,10 +109,10 @@ class Cast:
         return frozenset([f"{preposition} {self._name(group)}"])
 
     def _unused(self, kind: str, words: tuple[str, ...]) -> str:
-        word = self.chance.pick(words)
         for _ in range(20):  # hardly ever is so much of a list in use
-            if (kind, word) not in self.taken:
-                break
             word = self.chance.pick(words)
-        self.taken.add((kind, word))
-        return word
+            if (kind, word) not in self.taken:
+                self.taken.add((kind, word))
+                return word
+        self.exhausted = True
+        return words[0]

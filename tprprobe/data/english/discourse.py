@@ -33,18 +33,20 @@ def _words(analysis: Analysis, filler: Filler | None) -> tuple[str, ...]:
 def event(analysis: Analysis, place: int, who: Who, below: bool = False) -> Event:
     """What the predicate there tells; below another, `had hired` is as past as `hired`."""
     told = analysis.predications[place]
-    found = {role: _said(told, role) for role in ("C", "P", "ARGM-LOC", "ARGM-TMP", "ARGM-NEG")}
-    tense, complement = TENSES[told.tense], found["C"]
+    s, o, r = (who.get(f.head, ()) if (f := _meant(told, role)) else () for role in "SOR")
+    complement, where = _said(told, "C"), _said(told, "ARGM-LOC")
     times = (f for f in told.fillers if f.role == "ARGM-TMP" and isinstance(f.phrase, Node))
-    where = found["ARGM-LOC"]
+    tense = TENSES[told.tense]
     return Event(
         told.entry.lexeme,
         "past" if below and tense == "earlier" else tense,
-        found["ARGM-NEG"] is not None,
-        *(who.get(f.head, ()) if (f := _meant(told, role)) else () for role in "SOR"),
+        _said(told, "ARGM-NEG") is not None,
+        s,
+        o,
+        r,
         event(analysis, complement.head, who, True) if complement else None,
-        _words(analysis, found["P"]),
-        next(iter(who.get(where.head, ())), None) if where else None,
+        _words(analysis, _said(told, "P")),
+        who[where.head][0] if where else None,
         _words(analysis, next(times, None)),
     )
 

@@ -148,7 +148,7 @@ def _rule(line: str) -> Rule:
 
 def _lines() -> Iterator[str]:
     macros: dict[str, str] = {}
-    for line in (files(__package__) / "grammar.txt").read_text("utf-8").splitlines():
+    for line in (files("tprprobe.data.english") / "grammar.txt").read_text("utf-8").splitlines():
         if line.startswith("@"):
             name, _, content = line.partition(" = ")
             macros[name] = content

@@ -153,20 +153,11 @@ def _verb_entries(group: str, lemma: str, row: Mapping[str, Any]) -> Iterator[tu
         yield "lexical", Entry(form, tag, f"{group}:{lemma}", known | inflection, roleset, roles)
 
 
-def _verbs(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Verb]:
-    return {
-        f"{group}:{lemma}": Verb(
-            f"{group}:{lemma}",
-            group,
-            *(mask(kinds) if (kinds := _selected(row).get(slot)) else 0 for slot in "sor"),
-            row.get("noun", ""),
-            row.get("comes", group in TELLING),
-            row.get("priced", False),
-            tuple(row.get("goods", "").split()),
-        )
-        for group, rows in table.items()
-        for lemma, row in rows.items()
-    }
+def _verb(group: str, lemma: str, row: Mapping[str, Any]) -> Verb:
+    s, o, r = (mask(kinds) if (kinds := _selected(row).get(slot)) else 0 for slot in "sor")
+    comes, priced = row.get("comes", group in TELLING), row.get("priced", False)
+    goods = tuple(row.get("goods", "").split())
+    return Verb(f"{group}:{lemma}", group, s, o, r, row.get("noun", ""), comes, priced, goods)
 
 
 def _entries(table: Mapping[str, Any], nouns: dict[str, tuple[str, ...]]) -> Iterator[tuple]:
@@ -186,8 +177,10 @@ def _entries(table: Mapping[str, Any], nouns: dict[str, tuple[str, ...]]) -> Ite
 @cache
 def lexicon() -> Lexicon:
     """The lexicon of lexicon.toml."""
-    table = tomllib.loads((files(__package__) / "lexicon.toml").read_text("utf-8"))
-    verbs, kinds = _verbs(table["verbs"]), _lists(table["nouns"])
+    table = tomllib.loads((files("tprprobe.data.english") / "lexicon.toml").read_text("utf-8"))
+    kinds = _lists(table["nouns"])
+    rows = [(group, *row) for group, rows in table["verbs"].items() for row in rows.items()]
+    verbs = {verb.lexeme: verb for verb in (_verb(*row) for row in rows)}
     told = tuple(dict.fromkeys(verb.noun for verb in verbs.values() if verb.noun))
     goods = tuple(dict.fromkeys(noun for verb in verbs.values() for noun in verb.goods))
     classes = defaultdict(list)

@@ -26,7 +26,13 @@ TRIES = 6  # how often a sentence that the split does not allow is worded anew
 DISTRACTIONS = {"statement": 0.22, "undone": 0.16, "habit": 0.3, "affair": 0.16, "intent": 0.08}
 DISTRACTIONS |= {"reaction": 0.14}
 HAPPENINGS = {"occurrence:take": 0.7, "happening:happen": 0.15, "happening:occur": 0.15}
-PASSIVES = {"transitive": "O", "reaction": "O", "ditransitive": "OR", "donation": "O", "causative": "O"}
+PASSIVES = {
+    "transitive": "O",
+    "reaction": "O",
+    "ditransitive": "OR",
+    "donation": "O",
+    "causative": "O",
+}
 
 
 @dataclass
@@ -118,8 +124,8 @@ class Narrator:
         group = verb_group("renaming:rename", "past", "passive", False, False, Manner())
         when = self.planner.time("past", 0.6)
         symbol = "span" if when and when[0] == "last" else "time"
-        parts = {"R": fragment("name", known.name, known.type), "*": group}
-        parts["ARGM-TMP"] = fragment(symbol, when) if when else None
+        name = fragment("name", known.name, known.type)
+        parts = {"*": group, "R": name, "ARGM-TMP": fragment(symbol, when) if when else None}
         predicate = build("predicate.single", {"*": build("vp.renaming.passive", parts)})
         return sentence(build("clause.passive", {"nsubj:pass": subject, "*": predicate}))
 

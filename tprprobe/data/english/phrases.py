@@ -92,4 +92,3 @@ def pair(one: Node, other: Node) -> Node:
 def is_single(types: int) -> bool:
     """Whether only persons, only organizations or only places can stand somewhere."""
     return (types & NAMED).bit_count() == 1
-

@@ -54,6 +54,7 @@ class Planner:
     def _take(self, verb: Verb) -> Verb:
         self.used.add(verb.lexeme)
         self.cast.reserve(verb.noun)
+        self.cast.reserve(verb.lexeme.partition(":")[2])
         return verb
 
     def deed(self, tense: str, fixed: dict[str, Actors], s: int = ANY) -> Event:
@@ -65,14 +66,12 @@ class Planner:
 
     def fill(self, verb: Verb, tense: str, fixed: dict[str, Actors]) -> Event:
         """An event with new actors in the roles that are not given."""
-        actors = {
-            role: fixed.get(role) or self._actors(verb, role)
-            for role in "sor"
-            if getattr(verb, role)
-        }
-        return Event(verb.lexeme, tense, **actors)
+        s, o, r = (fixed.get(role) or self._actors(verb, role) for role in "sor")
+        return Event(verb.lexeme, tense, s=s, o=o, r=r)
 
     def _actors(self, verb: Verb, role: str) -> Actors:
+        if not getattr(verb, role):
+            return ()
         if role == "o" and verb.goods:
             return (self.cast.add_goods(verb.goods),)
         kinds = types_in(getattr(verb, role))

@@ -28,7 +28,7 @@ from tprprobe.errors import InputError, unknown
 
 SPLITS = {"train": range(128), "dev": range(128, 192), "test": range(192, 256)}  # first byte
 COMPOSITIONAL = "compositional"
-NAMES = 12, 60  # the fewest and the most names of a kind
+NAMES = 24, 60  # the fewest and the most names of a kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,10 @@ class Knobs:
 
     def __post_init__(self) -> None:
         low, high = self.sentences
-        if not 4 <= low <= high:
-            raise InputError(f"sentences = {self.sentences}; give two numbers from 4, in order")
+        if not 4 <= low <= high <= 12:
+            raise InputError(
+                f"sentences = {self.sentences}; give two numbers from 4 to 12, in order"
+            )
         if self.depth < 1 or not NAMES[0] <= self.names <= NAMES[1]:
             given = f"depth = {self.depth}, names = {self.names}"
             raise InputError(f"{given}; depth is at least 1, names {NAMES[0]} to {NAMES[1]}")
@@ -127,7 +129,7 @@ def _attempt(chance: Chance, split: str, knobs: Knobs) -> Report | None:
     narrator = Narrator(chance, planner, referrer, knobs.depth, ALLOWED[split == COMPOSITIONAL])
     low, high = knobs.sentences
     told = tell(narrator, story, low + chance.below(high - low + 1), high)
-    if not told:
+    if not told or cast.exhausted:
         return None
     return Report(tuple(analyze(t).sentence() for t in told), analyze(tree).sentence())
 
@@ -136,7 +138,8 @@ def _with_deeds(chance: Chance, planner: Planner, main: Event) -> Story:
     """The main event, and what else its topic does."""
     topic, _ = chance.pick(possible_topics(main))
     events = [main]
-    for tense, probability in (("earlier", 0.5), (chance.pick(("past", "future")), 0.45)):
+    after = chance.pick(("past", "future")) if main.tense == "past" else "future"
+    for tense, probability in (("earlier", 0.5), (after, 0.45)):
         told = tense == "earlier" or main.verb.frame != "clausal"
         if told and chance.happens(probability) and (deed := planner.follow(topic, tense)):
             events.append(deed)

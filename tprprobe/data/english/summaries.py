@@ -47,7 +47,9 @@ def gist(story: Story) -> Gist:
     main = story.events[0]
     roles = possible_topics(main)
     deeds = list(_deeds(story))
-    told = ((who, role) for event in deeds for who, role in roles if event.role_of(who) in ("s", "o"))
+    told = (
+        (who, role) for event in deeds for who, role in roles if event.role_of(who) in ("s", "o")
+    )
     topic, gap = next(told, roles[0])
     others = [event for event in deeds if event.role_of(topic) in ("s", "o")]
     earlier = next((event for event in others if event.tense == "earlier"), None)

@@ -31,6 +31,7 @@ class Manner:
     shifted: bool = False  # below a verb of the past: had sold, would sell
     below: bool = False  # below the main clause
 
+
 PLAINLY = Manner()
 BELOW = Manner(below=True)
 ROLES = ("S", "O", "R")
@@ -102,7 +103,9 @@ def verb_group(
     name, tag = _group(tense, voice, negative, manner.later)
     particle = word("lexical", lexeme).features["particle"]
     shape = next(s for s in ("none", "over", "up", "down") if mask(s) == particle)
-    verb = build(f"verb.{shape.replace('none', 'plain')}", {"*": word("lexical", lexeme, tag(plural))})
+    verb = build(
+        f"verb.{shape.replace('none', 'plain')}", {"*": word("lexical", lexeme, tag(plural))}
+    )
     parts: dict[str, Node | Entry | None] = {"*": verb, "ARGM-NEG": CLOSE if negative else None}
     if tense in ("future", "possible"):
         parts["ARGM-MOD"] = word("modal", MODALS[tense, manner.shifted])
@@ -166,7 +169,8 @@ def verb_phrase(
     for item in rule.items:
         if item.role in ROLES and (actors := getattr(told, item.role.lower())):
             types = told.slot(item.role.lower())
-            case = "oblique" if item.symbol == "agent" else "accusative"
+            weak = item.symbol != "agent" and (item.role != "O" or rule.items[1] is item)
+            case = "accusative" if weak else "oblique"  # not: was sold by it, gave Kim it
             phrase = teller.refer(actors, case, types, manner.below)
             wrapper = WRAPPERS.get(item.symbol)
             parts[item.role] = build(wrapper, {"*": phrase}) if wrapper else phrase
