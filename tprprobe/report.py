@@ -1,0 +1,135 @@
+"""One self-contained HTML file: text, figures and tables, nothing loaded from anywhere."""
+
+import io
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.resources import files
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+from tprprobe import papers
+from tprprobe.errors import InputError
+from tprprobe.figures.style import whole
+from tprprobe.figures.tables import Table
+from tprprobe.store import Store, open_store
+
+FILE, TEMPLATE = "report.html", "report.html"
+REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, a text (its line breaks are kept), figures by caption, and tables."""
+
+    heading: str
+    text: str = ""
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    tables: Sequence[pd.DataFrame] = ()
+
+
+def write_report(
+    folder: str | os.PathLike[str], title: str, lead: str, sections: Sequence[Section]
+) -> Path:
+    """``FOLDER/report.html``: a title, a first paragraph, and the sections.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    numbers = count()
+    shown = [
+        {
+            "heading": section.heading,
+            "text": section.text,
+            "figures": [(text, _svg(each, next(numbers))) for text, each in section.figures.items()],
+            "tables": [_cells(table) for table in section.tables],
+        }
+        for section in sections
+    ]
+    template = Environment(autoescape=True).from_string(
+        (files("tprprobe") / TEMPLATE).read_text("utf-8")
+    )
+    page = template.render(title=title, lead=lead, sections=shown, version=version("tprprobe"))
+    path = Path(folder) / FILE
+    with whole(path) as file:
+        file.write_text(page, "utf-8")
+    return path
+
+
+def _svg(figure: Figure, number: int) -> Markup:
+    """The figure as an SVG element whose ids are not those of another figure on the page."""
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg")
+    drawn = stream.getvalue()
+    return Markup(REFERENCE.sub(rf"\1f{number}-", drawn[drawn.index("<svg") :]))
+
+
+def _cells(table: pd.DataFrame) -> dict[str, Any]:
+    """Headings and rows as texts, each with whether it is a number (and so set to the right)."""
+    numeric = [is_numeric_dtype(kind) and not is_bool_dtype(kind) for kind in table.dtypes]
+    rows = [
+        [(_text(value), right) for value, right in zip(row, numeric, strict=True)]
+        for row in table.itertuples(index=False)
+    ]
+    return {"columns": list(zip(table.columns, numeric, strict=True)), "rows": rows}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return "–" if value != value else f"{value:.4g}"
+    return str(value)
+
+
+def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+    """The report of what a folder holds: a store, evaluations, logs; every figure of these.
+
+    Raises:
+        InputError: the folder holds none of them.
+    """
+    run = Path(run)
+    found = find_inputs(run)
+    if not found:
+        raise InputError(f"{run} holds no store, no evaluation and no log of a training run")
+    sections = [_about(open_store(found["store"]))] if "store" in found else []
+    for entry in papers.list_figures():
+        if set(entry.inputs) <= found.keys():
+            sections.append(_drawn(entry, {key: found[key] for key in entry.inputs}))
+    return write_report(out or run, run.resolve().name, f"What {run} holds.", sections)
+
+
+def find_inputs(run: Path) -> dict[str, Any]:
+    """What figures can be made of in a folder and the folders in it, as :func:`papers.make` takes it."""
+    folders = [run, *sorted(path for path in run.glob("*/") if path.is_dir())]
+    stores = [folder for folder in folders if papers.is_store(folder)]
+    evaluations = [folder for folder in folders if papers.is_evaluation(folder)]
+    runs = [folder for folder in folders if papers.is_run(folder)]
+    found = {"store": stores[:1], "evaluations": evaluations, "runs": runs}
+    return {
+        key: (paths[0] if key == "store" else paths) for key, paths in found.items() if paths
+    }
+
+
+def _about(store: Store) -> Section:
+    about = store.manifest
+    answers = store.tokens.drop_duplicates("sample")
+    text = f"{store!r}\n{answers['correct'].mean():.1%} of its questions were answered right."
+    return Section("The store", text, tables=[store.summary])
+
+
+def _drawn(entry: papers.Entry, inputs: Mapping[str, Any]) -> Section:
+    try:
+        made = papers.make(entry.name, **inputs)
+    except InputError as error:
+        return Section(entry.title, f"Not drawn: {error}.")
+    if isinstance(made, Table):
+        return Section(entry.title, made.caption, tables=[made.cells])
+    return Section(entry.title, figures={entry.name: made})
