@@ -200,11 +200,11 @@ def figure(
     ckpt: Annotated[
         list[str] | None, typer.Option(help="Checkpoints, evaluations or runs.")
     ] = None,
-    layer: Annotated[int, typer.Option(help="Layer.")] = -1,
-    head: Annotated[int, typer.Option(help="Head.")] = 0,
-    k: Annotated[int, typer.Option(help="Number of clusters.")] = 20,
+    layer: Annotated[int | None, typer.Option(help="Layer; -1 is the last.")] = None,
+    head: Annotated[int | None, typer.Option(help="Head.")] = None,
+    k: Annotated[int | None, typer.Option(help="Number of clusters.")] = None,
     sample: Annotated[int | None, typer.Option(help="Sample.")] = None,
-    seed: Seed = 0,
+    seed: Annotated[int | None, typer.Option(help="Seed of what is random.")] = None,
     out: Annotated[Path | None, typer.Option(help="FILE.pdf, .svg or .png.")] = None,
 ) -> None:
     """Draw a figure or table of a paper from a store, an evaluation or a run."""

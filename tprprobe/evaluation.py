@@ -118,7 +118,13 @@ def save_evaluation(rows: pd.DataFrame, model: Any, data: Dataset, out: str | Pa
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{model.name}.{data.name}.{data.split}".replace(":", "-").replace("/", "-")
-    about = {"model": model.name, "data": data.name, "split": data.split, "seed": data.seed}
+    about = {
+        "model": model.name,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "data": data.name,
+        "split": data.split,
+        "seed": data.seed,
+    }
     rows.to_parquet(folder / f"{stem}.parquet")
     path = folder / f"{stem}.json"
     path.write_text(json.dumps({**about, **summarize(rows)}, indent=1) + "\n")
