@@ -102,7 +102,7 @@ def join(rule: Rule, parts: Sequence[Part]) -> Node | None:
             bound[demand] = value = bound.get(demand, ANY) & value
             if not value:
                 return None
-    if not bound and not rule.sets:
+    if not rivals and not rule.sets:
         return Node(rule, tuple(parts), head.features)
     result = dict(head.features)
     for variable, others in rivals.items():

@@ -26,7 +26,7 @@ from tprprobe.data.english.summaries import possible_topics, summarize
 from tprprobe.data.english.truth import holds
 from tprprobe.errors import InputError, unknown
 
-SPLITS = {"train": range(128), "dev": range(128, 192), "test": range(192, 256)}  # first byte
+SPLITS = {"train": range(192), "dev": range(192, 224), "test": range(224, 256)}  # first byte
 COMPOSITIONAL = "compositional"
 NAMES = 24, 60  # the fewest and the most names of a kind
 
