@@ -34,7 +34,7 @@ class Section:
     heading: str
     text: str = ""
     figures: Mapping[str, Figure] = field(default_factory=dict)
-    tables: Sequence[pd.DataFrame] = ()
+    tables: Sequence[pd.DataFrame | Table] = ()
 
 
 def write_report(
@@ -50,7 +50,9 @@ def write_report(
         {
             "heading": section.heading,
             "text": section.text,
-            "figures": [(text, _svg(each, next(numbers))) for text, each in section.figures.items()],
+            "figures": [
+                (text, _svg(each, next(numbers))) for text, each in section.figures.items()
+            ],
             "tables": [_cells(table) for table in section.tables],
         }
         for section in sections
@@ -73,14 +75,18 @@ def _svg(figure: Figure, number: int) -> Markup:
     return Markup(REFERENCE.sub(rf"\1f{number}-", drawn[drawn.index("<svg") :]))
 
 
-def _cells(table: pd.DataFrame) -> dict[str, Any]:
+def _cells(table: pd.DataFrame | Table) -> dict[str, Any]:
     """Headings and rows as texts, each with whether it is a number (and so set to the right)."""
-    numeric = [is_numeric_dtype(kind) and not is_bool_dtype(kind) for kind in table.dtypes]
+    if isinstance(table, Table):
+        frame, numeric = table.cells, table.numeric
+    else:
+        frame = table
+        numeric = [is_numeric_dtype(kind) and not is_bool_dtype(kind) for kind in table.dtypes]
     rows = [
         [(_text(value), right) for value, right in zip(row, numeric, strict=True)]
-        for row in table.itertuples(index=False)
+        for row in frame.itertuples(index=False)
     ]
-    return {"columns": list(zip(table.columns, numeric, strict=True)), "rows": rows}
+    return {"columns": list(zip(frame.columns, numeric, strict=True)), "rows": rows}
 
 
 def _text(value: Any) -> str:
@@ -96,7 +102,7 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
         InputError: the folder holds none of them.
     """
     run = Path(run)
-    found = find_inputs(run)
+    found = papers.find_inputs(run)
     if not found:
         raise InputError(f"{run} holds no store, no evaluation and no log of a training run")
     sections = [_about(open_store(found["store"]))] if "store" in found else []
@@ -106,20 +112,7 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
     return write_report(out or run, run.resolve().name, f"What {run} holds.", sections)
 
 
-def find_inputs(run: Path) -> dict[str, Any]:
-    """What figures can be made of in a folder and the folders in it, as :func:`papers.make` takes it."""
-    folders = [run, *sorted(path for path in run.glob("*/") if path.is_dir())]
-    stores = [folder for folder in folders if papers.is_store(folder)]
-    evaluations = [folder for folder in folders if papers.is_evaluation(folder)]
-    runs = [folder for folder in folders if papers.is_run(folder)]
-    found = {"store": stores[:1], "evaluations": evaluations, "runs": runs}
-    return {
-        key: (paths[0] if key == "store" else paths) for key, paths in found.items() if paths
-    }
-
-
 def _about(store: Store) -> Section:
-    about = store.manifest
     answers = store.tokens.drop_duplicates("sample")
     text = f"{store!r}\n{answers['correct'].mean():.1%} of its questions were answered right."
     return Section("The store", text, tables=[store.summary])
@@ -131,5 +124,5 @@ def _drawn(entry: papers.Entry, inputs: Mapping[str, Any]) -> Section:
     except InputError as error:
         return Section(entry.title, f"Not drawn: {error}.")
     if isinstance(made, Table):
-        return Section(entry.title, made.caption, tables=[made.cells])
+        return Section(entry.title, made.caption, tables=[made])
     return Section(entry.title, figures={entry.name: made})

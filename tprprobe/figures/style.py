@@ -1,8 +1,9 @@
 """One look for every figure, and files of it that are the same bytes every time."""
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,17 +82,27 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     Raises:
         InputError: another ending, or a file that cannot be written.
     """
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
+    if Path(path).suffix.lower() not in FORMATS:
         raise InputError(
-            f"cannot draw to {path.name!r}: give a file that ends in .pdf, .svg or .png"
+            f"cannot draw to {Path(path).name!r}: give a file that ends in .pdf, .svg or .png"
         )
+    with whole(path) as file:
+        figure.savefig(file)
+    return Path(path)
+
+
+@contextlib.contextmanager
+def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A file to write, of the same name, that takes the path's place at the end of the block.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".figure.", dir=path.parent) as folder:
-            drawn = Path(folder) / path.name
-            figure.savefig(drawn)
-            drawn.replace(path)
+        with tempfile.TemporaryDirectory(prefix=".tprprobe.", dir=path.parent) as folder:
+            yield Path(folder) / path.name
+            (Path(folder) / path.name).replace(path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
-    return path

@@ -1,0 +1,128 @@
+"""Exact match over the modules of the Mathematics Dataset: schlag's Table 1 and Figs 4 and 5."""
+
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.errors import unknown
+from tprprobe.figures.style import FAINT, INK, Drawing, drawing, palette, tidy
+from tprprobe.figures.tables import Table
+
+PRINTED, OURS = "schlag_table1.csv", "this run"
+MODULES = {"interpolate": 56, "extrapolate": 15}
+LEAST = 0.95  # exact match of a module that counts as solved
+TITLE = "Exact match, averaged over modules (percent)"
+CAPTION = (
+    "±: half of the 95 % interval of the mean. >95%: modules with more than 95 % right, of those "
+    "evaluated.\nRows “printed in …” are the paper's own figures, copied from its Table 1; they were "
+    "not reproduced here."
+)
+
+
+def printed_table1() -> pd.DataFrame:
+    """The rows printed in schlag's Table 1, final and workshop version, in percent.
+
+    Columns: source, model, weights, steps, train, interpolate, interpolate_above, extrapolate,
+    extrapolate_above (modules above 95 %, of 56 and of 15).
+    """
+    with (files("tprprobe.figures") / PRINTED).open() as file:
+        return pd.read_csv(file)
+
+
+def summarise_modules(evaluations: pd.DataFrame) -> pd.DataFrame:
+    """The rows of Table 1 for our models, in percent; margins are half of a 95 % interval.
+
+    ``evaluations`` has a row a model, split and module: model, parameters, split, module, n,
+    exact_match, low, high. A split is averaged over its modules, which are taken as independent.
+    """
+    rows = []
+    for model, of_model in evaluations.groupby("model", sort=False):
+        weights = f"{of_model['parameters'].iloc[0] / 1e6:.1f}M"
+        row: dict[str, Any] = {"source": OURS, "model": model, "weights": weights}
+        for split in ("train", *MODULES):
+            of_split = of_model.loc[of_model["split"].str.startswith(split)]
+            row |= {f"{split}{name}": value for name, value in _mean(of_split).items()}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _mean(evaluations: pd.DataFrame) -> dict[str, float]:
+    """Mean exact match over modules, its margin, how many modules, and how many are solved."""
+    modules: Any = evaluations.groupby("module")[["exact_match", "low", "high"]].mean()
+    halves = (modules["high"] - modules["low"]) / 2
+    return {
+        "": 100 * modules["exact_match"].mean(),
+        "_margin": 100 * float(np.sqrt((halves**2).sum())) / max(len(modules), 1),
+        "_modules": len(modules),
+        "_above": int((modules["exact_match"] > LEAST).sum()),
+    }
+
+
+def table1(evaluations: pd.DataFrame) -> Table:
+    """schlag's Table 1: our models (:func:`summarise_modules`), then the rows the paper prints."""
+    printed = printed_table1().assign(**{f"{split}_modules": n for split, n in MODULES.items()})
+    ours = summarise_modules(evaluations)
+    rows = pd.concat([ours, printed], ignore_index=True)
+    cells = {
+        "model": rows["model"].tolist(),
+        "weights": rows["weights"].tolist(),
+        "steps": rows["steps"].fillna("–").tolist(),
+        "train": _percent(rows, "train"),
+        "interpolate": _percent(rows, "interpolate"),
+        ">95% (int.)": _solved(rows, "interpolate"),
+        "extrapolate": _percent(rows, "extrapolate"),
+        ">95% (ext.)": _solved(rows, "extrapolate"),
+        "from": [each if each == OURS else f"printed in {each}" for each in rows["source"]],
+    }
+    starts = np.flatnonzero(rows["source"].ne(rows["source"].shift()))
+    return Table(pd.DataFrame(cells), TITLE, CAPTION, ruled=tuple(starts[1:].tolist()))
+
+
+def _percent(rows: pd.DataFrame, split: str) -> list[str]:
+    def text(mean: float, margin: float) -> str:
+        return (
+            "–"
+            if np.isnan(mean)
+            else f"{mean:.2f}" + ("" if np.isnan(margin) else f" ±{margin:.2f}")
+        )
+
+    return [text(*pair) for pair in zip(rows[split], rows[f"{split}_margin"], strict=True)]
+
+
+def _solved(rows: pd.DataFrame, split: str) -> list[str]:
+    counts = zip(rows[f"{split}_above"], rows[f"{split}_modules"], strict=True)
+    return [f"{above:.0f} of {modules:.0f}" if modules else "–" for above, modules in counts]
+
+
+def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
+    """Exact match of every module of a split, a bar a model, with 95 % intervals.
+
+    Source: schlag Figs 4 (interpolate) and 5 (extrapolate).
+
+    Raises:
+        InputError: no evaluation of that split.
+    """
+    shown = evaluations.loc[evaluations["split"] == split]
+    if shown.empty:
+        raise unknown("split", split, sorted(set(evaluations["split"])))
+    models, modules = shown["model"].unique().tolist(), sorted(set(shown["module"]))
+    height = max(0.155, 0.06 * len(models) + 0.035)
+    figure = drawing(7, len(modules) * height + 1.0)
+    axes = figure.add_subplot()
+    for number, (model, colour) in enumerate(zip(models, palette(len(models)), strict=True)):
+        of_model = shown.loc[shown["model"] == model]
+        place = of_model["module"].map(modules.index) + 0.8 * ((number + 0.5) / len(models) - 0.5)
+        axes.barh(place, of_model["exact_match"], 0.8 / len(models), color=colour, label=model)
+        axes.hlines(place, of_model["low"], of_model["high"], color=INK, linewidth=0.8)
+    names = [module.replace("__", " · ") for module in modules]
+    axes.set(xlim=(0, 1.005), ylim=(len(modules) - 0.5, -0.5), xlabel="exact match")
+    axes.set_yticks(range(len(modules)), names)
+    axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.grid(axis="x", color=FAINT, linewidth=0.5)
+    axes.set_axisbelow(True)
+    tidy(axes, f"Exact match by module, {split} (lines: 95 % intervals)")
+    axes.tick_params(axis="y", length=0, labelsize=6.5)
+    figure.legend(loc="outside lower right", ncols=4, fontsize=7, frameon=False)
+    return figure

@@ -1,0 +1,108 @@
+"""Tables: of texts, as Markdown, LaTeX, CSV or a figure."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from tprprobe.errors import InputError
+from tprprobe.figures.style import FAINT, FORMATS, INK, MUTED, Drawing, drawing, save, whole
+
+CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
+SEPARATION, MARGIN = 2.5, 0.12  # characters between columns; inches around the table
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of texts under headings; ``ruled`` are the rows that a thin line is drawn above."""
+
+    cells: pd.DataFrame
+    title: str
+    caption: str = ""
+    ruled: tuple[int, ...] = ()
+
+    def markdown(self) -> str:
+        """The table in Markdown, its title before and its caption behind it."""
+        rows = [list(self.cells.columns), self._rules(), *self.cells.to_numpy().tolist()]
+        lines = ["| " + " | ".join(map(_escaped, row)) + " |" for row in rows]
+        return "\n".join([f"**{self.title}**", "", *lines, "", self.caption]).rstrip() + "\n"
+
+    def latex(self) -> str:
+        """The table in LaTeX, with the rules of the booktabs package."""
+        style = self.cells.style.hide(axis="index")
+        style.format(escape="latex").format_index(escape="latex", axis=1)
+        columns = "".join("r" if right else "l" for right in self.numeric)
+        return style.to_latex(hrules=True, column_format=columns)
+
+    def draw(self) -> Drawing:
+        """The table as a figure."""
+        longest = [max(map(len, [name, *self.cells[name]])) for name in self.cells.columns]
+        widths = [(length + SEPARATION) * CHARACTER for length in longest]
+        width = max(sum(widths), len(self.title) * 0.085)
+        lines = len(self.cells) + 3 + self.caption.count("\n")
+        figure = drawing(width + 2 * MARGIN, lines * LINE + 2 * MARGIN)
+        figure.set_layout_engine("none")
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(-MARGIN, width + MARGIN), ylim=(lines + MARGIN / LINE, -MARGIN / LINE))
+        axes.set_axis_off()
+        self._draw_cells(axes, widths)
+        axes.text(0, 0.3, self.title, va="center", fontsize=9, fontweight="bold", color=INK)
+        below = len(self.cells) + 2.4
+        axes.text(0, below, self.caption, va="top", fontsize=6.5, color=MUTED, linespacing=1.5)
+        return figure
+
+    def _draw_cells(self, axes: Axes, widths: Sequence[float]) -> None:
+        """A heading at line 1.4, the rows below it, and rules as in a printed table."""
+        left, pad, rows = 0.0, SEPARATION * CHARACTER / 2, len(self.cells)
+        for name, width, right in zip(self.cells, widths, self.numeric, strict=True):
+            x, align = (left + width - pad, "right") if right else (left + pad, "left")
+            for line, text in enumerate([str(name), *self.cells[name]]):
+                weight = "normal" if line else "bold"
+                axes.text(
+                    x, line + 1.5, text, ha=align, va="center", fontsize=7.5, fontweight=weight
+                )
+            left += width
+        for y, thickness in [(1, 1.0), (2, 0.6), (rows + 2, 1.0)]:
+            axes.plot([0, left], [y, y], color=INK, linewidth=thickness)
+        for row in self.ruled:
+            axes.plot([0, left], [row + 2, row + 2], color=FAINT, linewidth=0.6)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """The file: a figure, or by its ending Markdown, LaTeX or CSV.
+
+        Raises:
+            InputError: another ending, or a file that cannot be written.
+        """
+        path = Path(path)
+        texts: dict[str, Callable[[], str]] = {
+            ".md": self.markdown,
+            ".tex": self.latex,
+            ".csv": lambda: self.cells.to_csv(index=False),
+        }
+        if path.suffix not in texts:
+            if path.suffix.lower() not in FORMATS:
+                raise InputError(
+                    f"cannot write a table to {path.name!r}: give a file that ends in .md, .tex, "
+                    ".csv, .pdf, .svg or .png"
+                )
+            return save(self.draw(), path)
+        with whole(path) as file:
+            file.write_text(texts[path.suffix]())
+        return path
+
+    @property
+    def numeric(self) -> Sequence[bool]:
+        """Which columns hold numbers: none of their texts begins with a letter."""
+        return [
+            all(not text[:1].isalpha() for text in self.cells[name]) for name in self.cells.columns
+        ]
+
+    def _rules(self) -> list[str]:
+        return ["---:" if right else "---" for right in self.numeric]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,152 @@
+"""The registry of figures: what each is made of, its options, and the function that makes it."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from tprprobe import figures
+from tprprobe.clustering import cluster
+from tprprobe.errors import InputError, unknown
+from tprprobe.figures.style import Drawing, save
+from tprprobe.figures.tables import Table
+from tprprobe.papers.inputs import INPUTS, Source
+from tprprobe.store import Store
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure or table: its name, what it shows, and the function that makes it.
+
+    The function's keywords are what it is made of (those that INPUTS names, loaded) and options.
+    """
+
+    name: str
+    title: str
+    make: Callable[..., Drawing | Table]
+
+    @property
+    def inputs(self) -> list[str]:
+        """What the figure is made of."""
+        return [name for name in self._keywords if name in INPUTS]
+
+    @property
+    def options(self) -> list[str]:
+        """What can be chosen."""
+        return [name for name in self._keywords if name not in INPUTS]
+
+    @property
+    def _keywords(self) -> list[str]:
+        return list(inspect.signature(self.make).parameters)
+
+
+def draw_clusters(
+    store: Store, layer: int = -1, head: int = 0, k: int = 20, seed: int = 0, raw: bool = True
+) -> Drawing:
+    """Clusters of an encoder layer's roles; of raw vectors, as in the paper."""
+    roles = cluster(store, f"encoder.{layer}.self.role", head, k, seed, raw)
+    return figures.role_clusters(store, roles)
+
+
+def draw_attention(
+    store: Store, layer: int = -1, head: int = 0, sample: int | None = None
+) -> Drawing:
+    """Attention of the digits behind a '/', by default in the first right answer that has one."""
+    chosen = _find_fraction(store) if sample is None else sample
+    return figures.attention_rows(store, f"encoder.{layer}.self.attention", chosen, head)
+
+
+def _find_fraction(store: Store) -> int:
+    tokens = store.tokens
+    found = tokens.loc[(tokens["side"] == "source") & (tokens["token"] == "/") & tokens["correct"]]
+    if found.empty:
+        raise InputError(f"{store.path} has no rightly answered question with a '/': give a sample")
+    return int(found["sample"].iloc[0])
+
+
+def draw_interpolation(evaluations: pd.DataFrame) -> Drawing:
+    return figures.module_bars(evaluations, "interpolate")
+
+
+def draw_extrapolation(evaluations: pd.DataFrame) -> Drawing:
+    return figures.module_bars(evaluations, "extrapolate")
+
+
+FIGURES = {
+    entry.name: entry
+    for entry in (
+        Entry("schlag-table1", "Exact match averaged over modules", figures.table1),
+        Entry("schlag-fig2", "Role clusters over questions", draw_clusters),
+        Entry("schlag-fig3", "Attention from digits to '/'", draw_attention),
+        Entry("schlag-fig4", "Exact match by module, interpolation", draw_interpolation),
+        Entry("schlag-fig5", "Exact match by module, extrapolation", draw_extrapolation),
+        Entry("learning-curve", "Loss and exact match against steps", figures.learning_curve),
+    )
+}
+
+
+def list_figures() -> list[Entry]:
+    """Every figure and table that can be drawn."""
+    return list(FIGURES.values())
+
+
+def find_figure(name: str) -> Entry:
+    """The figure of that name.
+
+    Raises:
+        InputError: there is none (the nearest name is suggested).
+    """
+    if name not in FIGURES:
+        raise unknown("figure", name, FIGURES)
+    return FIGURES[name]
+
+
+def make(name: str, **given: Any) -> Drawing | Table:
+    """The figure or table of that name.
+
+    ``given`` is what it is made of, by name: ``store`` (a Store or its path), ``evaluations`` or
+    ``runs`` (paths or names of checkpoints), and options of that figure.
+
+    Raises:
+        InputError: an unknown figure or option, or an input that is missing or lacks something.
+    """
+    entry = find_figure(name)
+    for key in given:
+        if key not in (*entry.inputs, *entry.options):
+            raise unknown(f"option of {name}", key, (*entry.inputs, *entry.options))
+    for key in entry.inputs:
+        if key not in given:
+            raise InputError(f"{name} is made of {INPUTS[key][0]}")
+    loaded = {key: INPUTS[key][1](given[key]) for key in entry.inputs}
+    return entry.make(**(given | loaded))
+
+
+def draw(name: str, **given: Any) -> Drawing:
+    """The figure of that name (see :func:`make`); a table is drawn as one."""
+    made = make(name, **given)
+    return made.draw() if isinstance(made, Table) else made
+
+
+def write_figure(
+    name: str,
+    store: Source | None = None,
+    sources: Sequence[Source] = (),
+    options: Mapping[str, Any] = MappingProxyType({}),
+    out: Source | None = None,
+) -> Path:
+    """The file of a figure (PDF, SVG, PNG) or table (these, Markdown, LaTeX or CSV).
+
+    ``sources`` are the evaluations or runs that it is made of; an option that is None is not given.
+    Without ``out`` the file is ``runs/NAME.pdf``. Raises InputError as :func:`make` does.
+    """
+    entry = find_figure(name)
+    given = {key: value for key, value in options.items() if value is not None}
+    given |= {"store": store} if store is not None else {}
+    given |= {key: sources for key in entry.inputs if key != "store" and sources}
+    path = Path("runs") / f"{name}.pdf" if out is None else Path(out)
+    made = make(name, **given)
+    return made.save(path) if isinstance(made, Table) else save(made, path)
