@@ -3,8 +3,10 @@
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from tprprobe.errors import InputError
 
 
 @torch.no_grad()
@@ -16,6 +18,8 @@ def generate(
     Greedy (``beam=1``) gives the tokens of the uncached argmax; a beam gives the hypothesis of
     the highest total log-probability among those that end, or of all where none ends.
     """
+    if beam < 1 or max_length < 1:
+        raise InputError(f"beam {beam}, max_length {max_length}: both are at least 1")
     was_training = model.training
     model.eval()
     try:
@@ -28,51 +32,62 @@ def generate(
         model.train(was_training)
 
 
-def _greedy(model: Any, source: Tensor, max_length: int) -> Tensor:
-    ids = model.config
-    prefix = source.new_full((len(source), 1), ids.sos)
-    memory, cache = model.encode(source), None
-    done = torch.zeros(len(source), dtype=torch.bool, device=source.device)
-    exact = True  # whether the cache equals a fresh pass: not once a live row has written a pad
-    for _ in range(max_length):
-        if exact:
-            logits, cache = model.decode(prefix[:, -1:] if cache else prefix, memory, cache)
+class Rows:
+    """What is being written: the ids so far, start symbol first, and which rows have ended."""
+
+    def __init__(self, model: Any, memory: Any, batch: int, device: torch.device):
+        self.model, self.memory, self.cache = model, memory, None
+        self.ids = torch.full((batch, 1), model.config.sos, device=device)
+        self.done = torch.zeros(batch, dtype=torch.bool, device=device)
+        self.exact = True  # whether the cache equals a fresh pass: not once a live row wrote a pad
+
+    def following(self) -> Float[Tensor, "row vocab"]:
+        """The logits of the symbol behind each row."""
+        if self.exact:
+            logits, self.cache = self.model.decode(self.ids[:, -1:], self.memory, self.cache)
         else:
-            logits, _ = model.decode(prefix, memory)
-        following = logits[:, -1].argmax(-1).masked_fill(done, ids.pad)
-        prefix = torch.cat([prefix, following[:, None]], 1)
-        exact = exact and not bool(((following == ids.pad) & ~done).any())
-        done |= following == ids.eos
-        if done.all():
+            logits, _ = self.model.decode(self.ids, self.memory)
+        return logits[:, -1]
+
+    def pick(self, rows: Int[Tensor, " row"]) -> None:
+        """Go on from these rows, in this order (their memories must be alike)."""
+        self.ids, self.done = self.ids[rows], self.done[rows]
+        self.cache = self.cache and self.cache[rows]
+
+    def write(self, symbols: Int[Tensor, " row"]) -> Bool[Tensor, ""]:
+        """Append a symbol to every row (a pad to those that have ended); whether all have ended."""
+        ids = self.model.config
+        symbols = symbols.masked_fill(self.done, ids.pad)
+        self.ids = torch.cat([self.ids, symbols[:, None]], 1)
+        self.exact = self.exact and not bool(((symbols == ids.pad) & ~self.done).any())
+        self.done = self.done | (symbols == ids.eos)
+        return self.done.all()
+
+
+def _greedy(model: Any, source: Tensor, max_length: int) -> Tensor:
+    rows = Rows(model, model.encode(source), len(source), source.device)
+    for _ in range(max_length):
+        if rows.write(rows.following().argmax(-1)):
             break
-    return prefix[:, 1:]
+    return rows.ids[:, 1:]
 
 
 def _beam(model: Any, source: Tensor, max_length: int, beam: int) -> Tensor:
-    ids, batch = model.config, len(source)
-    rows = torch.arange(batch, device=source.device)[:, None]
-    memory = model.encode(source)[rows.expand(-1, beam).flatten()]
-    prefix = source.new_full((batch * beam, 1), ids.sos)
+    pad, batch = model.config.pad, len(source)
+    first = torch.arange(batch, device=source.device)[:, None] * beam
+    memory = model.encode(source)[first.expand(-1, beam).flatten() // beam]
+    rows = Rows(model, memory, batch * beam, source.device)
     score = torch.full((batch, beam), -torch.inf, device=source.device)
     score[:, 0] = 0.0
-    done = torch.zeros(batch, beam, dtype=torch.bool, device=source.device)
-    cache = None
     for _ in range(max_length):
-        logits, cache = model.decode(prefix[:, -1:] if cache else prefix, memory, cache)
-        step = logits[:, -1].log_softmax(-1).unflatten(0, (batch, beam))
-        vocab = step.shape[-1]
-        stay = torch.full_like(step[0, 0], -torch.inf)
-        stay[ids.pad] = 0.0
-        step = torch.where(
-            done[..., None], stay, step.index_fill(-1, source.new_tensor([ids.pad]), -torch.inf)
-        )
+        step = rows.following().log_softmax(-1)
+        stay = torch.full_like(step[0], -torch.inf)
+        stay[pad] = 0.0
+        step = torch.where(rows.done[:, None], stay, step).unflatten(0, (batch, beam))
         score, best = (score[..., None] + step).flatten(1).topk(beam)
-        origin, token = best // vocab, best % vocab
-        picked = (rows * beam + origin).flatten()
-        prefix = torch.cat([prefix[picked], token.flatten()[:, None]], 1)
-        cache = cache[picked]
-        done = done.gather(1, origin) | (token == ids.eos)
-        if done.all():
+        rows.pick((first + best // step.shape[-1]).flatten())
+        if rows.write((best % step.shape[-1]).flatten()):
             break
-    ended = score.masked_fill(~done & done.any(1, keepdim=True), -torch.inf)
-    return prefix.unflatten(0, (batch, beam))[rows[:, 0], ended.argmax(1), 1:]
+    ended = rows.done.unflatten(0, (batch, beam))
+    score = score.masked_fill(~ended & ended.any(1, keepdim=True), -torch.inf)
+    return rows.ids[(first[:, 0] + score.argmax(1)), 1:]

@@ -1,0 +1,200 @@
+"""Decoding with a cache against decoding without one, written out row by row."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tprprobe.errors import InputError
+from tprprobe.models import build
+from tprprobe.models.decoding import generate
+
+SIZES = {"d_model": 16, "n_heads": 2, "n_layers": (1, 2), "d_ff": 24, "vocab_size": 8}
+T5_SIZES = {**SIZES, "d_head": 8, "n_roles": 5}
+CASES: dict[str, dict[str, Any]] = {
+    "tp-transformer": SIZES,
+    "tp-transformer outer": {**SIZES, "binding": "outer"},
+    "transformer": SIZES,
+    "lstm": {"d_model": 12, "vocab_size": 8, "thinking_steps": 2},
+    "tpt": T5_SIZES,
+    "t5": T5_SIZES,
+}
+SOURCES = [[2, 4, 5, 3], [2, 6, 3], [2, 7, 7, 4, 5, 6, 3], [2, 3], [2, 5, 4, 5, 4, 3]]
+
+
+def model_of(case: str, seed: int) -> Any:
+    """A random model of few symbols, so that end symbols and pads are often written."""
+    model: Any = build({"architecture": case.split()[0], **CASES[case]}, seed=seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+    return model.double().eval()
+
+
+def batch(pad: int) -> Tensor:
+    width = max(map(len, SOURCES))
+    return torch.tensor([row + [pad] * (width - len(row)) for row in SOURCES])
+
+
+def log_probabilities(model: Any, source: list[int], prefixes: list[list[int]]) -> Tensor:
+    rows = torch.tensor([source] * len(prefixes))
+    with torch.no_grad():
+        return model(rows, torch.tensor(prefixes))[:, -1].log_softmax(-1)
+
+
+def greedy_alone(model: Any, source: list[int], most: int) -> list[int]:
+    ids = [model.config.sos]
+    while len(ids) <= most and (len(ids) == 1 or ids[-1] != model.config.eos):
+        ids.append(int(log_probabilities(model, source, [ids]).argmax()))
+    return ids[1:]
+
+
+def beam_alone(model: Any, source: list[int], most: int, beam: int) -> list[int]:
+    """The beam search of the docstring on hypotheses (score, ids, ended), with no cache."""
+    eos, beams = model.config.eos, [(0.0, [model.config.sos], False)]
+    for _ in range(most):
+        candidates = [hypothesis for hypothesis in beams if hypothesis[2]]
+        live = [hypothesis for hypothesis in beams if not hypothesis[2]]
+        if not live:
+            break
+        logs = log_probabilities(model, source, [ids for _, ids, _ in live]).tolist()
+        candidates += [
+            (score + log, [*ids, symbol], symbol == eos)
+            for (score, ids, _), row in zip(live, logs, strict=True)
+            for symbol, log in enumerate(row)
+        ]
+        beams = sorted(candidates, key=lambda hypothesis: -hypothesis[0])[:beam]
+    complete = [hypothesis for hypothesis in beams if hypothesis[2]]
+    return max(complete or beams, key=lambda hypothesis: hypothesis[0])[1][1:]
+
+
+def as_rows(found: Tensor, model: Any) -> list[list[int]]:
+    """The rows up to their end symbol, after checking that nothing but pads follows it."""
+    pad, eos = model.config.pad, model.config.eos
+    rows = []
+    for row in found.tolist():
+        end = row.index(eos) + 1 if eos in row else len(row)
+        assert row[end:] == [pad] * (len(row) - end)
+        rows.append(row[:end])
+    return rows
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_greedy_is_the_uncached_argmax_of_each_row(case):
+    pads = ends = 0
+    for seed in range(4):
+        model = model_of(case, seed)
+        found = as_rows(generate(model, batch(model.config.pad), max_length=8), model)
+        assert found == [greedy_alone(model, source, 8) for source in SOURCES]
+        ends += sum(row[-1] == model.config.eos for row in found)
+        pads += sum(model.config.pad in row for row in found)
+    if "transformer" in case:
+        assert pads > 1, "hardly a row has written a pad: this test shows too little"
+        assert 0 < ends < 20, "rows should end, and not all of them"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_beam_is_the_uncached_beam_of_each_row(case):
+    pads = 0
+    for seed, beam in ((0, 2), (1, 4)):
+        model = model_of(case, seed)
+        found = as_rows(generate(model, batch(model.config.pad), max_length=6, beam=beam), model)
+        assert found == [beam_alone(model, source, 6, beam) for source in SOURCES]
+        pads += sum(model.config.pad in row for row in found)
+    assert pads or case not in ("tp-transformer", "transformer")
+
+
+def test_a_beam_that_keeps_all_finds_the_best_answer_of_all():
+    """Against all 7 + 7·8 + 7·8² … answers that end, each scored by one pass."""
+    model = model_of("tp-transformer", 5)
+    answers = [
+        [*body, 3]
+        for length in range(3)
+        for body in product([s for s in range(8) if s != 3], repeat=length)
+    ]
+    found = as_rows(generate(model, batch(1), max_length=3, beam=512), model)
+    for source, row in zip(SOURCES, found, strict=True):
+        inputs = [[2, *answer] + [0] * (3 - len(answer)) for answer in answers]
+        rows = torch.tensor([source] * len(answers))
+        with torch.no_grad():
+            logs = model(rows, torch.tensor(inputs)).log_softmax(-1)
+        scores = [
+            sum(logs[i, t, s].item() for t, s in enumerate(answer))
+            for i, answer in enumerate(answers)
+        ]
+        assert row == answers[max(range(len(answers)), key=scores.__getitem__)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_wider_beam_finds_no_less_likely_an_answer_than_greedy(case):
+    model = model_of(case, 1)
+    greedy = as_rows(generate(model, batch(model.config.pad), max_length=6), model)
+    wide = as_rows(generate(model, batch(model.config.pad), max_length=6, beam=500), model)
+    for source, one, other in zip(SOURCES, greedy, wide, strict=True):
+        if one[-1] == model.config.eos:
+            assert score(model, source, other) >= score(model, source, one) - 1e-9
+
+
+def score(model: Any, source: list[int], answer: list[int]) -> float:
+    with torch.no_grad():
+        logs = model(
+            torch.tensor([source]), torch.tensor([[model.config.sos, *answer[:-1]]])
+        ).log_softmax(-1)
+    return sum(logs[0, t, symbol].item() for t, symbol in enumerate(answer))
+
+
+def test_a_row_alone_is_that_row_of_the_batch():
+    model = model_of("tp-transformer", 3)
+    together = as_rows(generate(model, batch(1), max_length=9), model)
+    alone = [
+        as_rows(generate(model, torch.tensor([row]), max_length=9), model)[0] for row in SOURCES
+    ]
+    assert together == alone
+
+
+def test_decoding_stops_when_all_rows_have_ended():
+    model = model_of("tp-transformer", 0)
+    steps = []
+    for name, parameter in model.named_parameters():
+        if name.startswith("decoder.1.norm4"):
+            parameter.data.zero_()
+    model.embedding.token.weight.data[3] = 1.0
+    model.decoder[1].norm4.bias.data.fill_(1.0)  # the last layer's output is constant: always eos
+    model.decoder[1].register_forward_hook(lambda *_: steps.append(1))
+    found = generate(model, batch(1), max_length=9)
+    assert found.tolist() == [[3]] * len(SOURCES)
+    assert len(steps) == 1
+    assert generate(model, batch(1), max_length=9, beam=3).tolist()[0][0] == 3
+
+
+def test_each_step_computes_one_position_only():
+    model, widths = model_of("tp-transformer", 0), []
+    model.embedding.token.weight.data[[1, 3]] = 0.0  # rarely the argmax: rows go on
+    model.decoder[0].register_forward_hook(lambda _m, args, _o: widths.append(args[0].shape[1]))
+    found = generate(model, batch(1), max_length=5)
+    assert not found.eq(1).any()
+    assert widths == [1] * 5
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_model_is_left_as_it_was(training):
+    model = model_of("tp-transformer", 0).train(training)
+    found = generate(model, batch(1), max_length=4, beam=2)
+    assert model.training is training
+    assert all(part.training is training for part in model.modules())
+    assert found.dtype == torch.int64
+
+
+def test_dropout_is_off_while_decoding():
+    model: Any = build({"architecture": "tp-transformer", **SIZES, "dropout": 0.5}, seed=1)
+    model.train()
+    first, second = (generate(model, batch(1), max_length=9) for _ in range(2))
+    assert first.equal(second)
+
+
+@pytest.mark.parametrize(("beam", "max_length"), [(0, 5), (-1, 5), (1, 0), (3, 0)])
+def test_no_beam_and_no_length_are_refused(beam, max_length):
+    with pytest.raises(InputError, match="at least 1"):
+        generate(model_of("lstm", 0), batch(1), max_length=max_length, beam=beam)
