@@ -29,7 +29,7 @@ FLAGS = {
     "tpr_output_type": ["add", "concat", "proj&add"],
 }
 SEEDS = st.integers(0, 2**31)
-SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 
 
 def runs(c: dict[str, Any]) -> bool:
