@@ -1,0 +1,265 @@
+"""Reconstruction equals the closed-form truth of planted stores, and leaks nothing of held-out questions."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression, Ridge
+
+from tprprobe.errors import InputError
+from tprprobe.reconstruction import affine, layers, reconstruct, splits
+from tprprobe.reconstruction.moments import Moments, add_up, gather
+from tprprobe.store import SiteSpec, StoreWriter, open_store
+
+HEADS, WIDTH, D_MODEL = 2, 4, 12
+
+
+def made(path, rows, maps, lengths, questions=None, control=None):
+    """A store of one layer: z the given rows in questions of these lengths, v their linear maps."""
+    d_model = rows.shape[1]
+    sites = {
+        "encoder.0.self.input": SiteSpec(("source", "d_model"), (d_model,), "float64"),
+        "encoder.0.self.value": SiteSpec(("source", "head", "d_head"), maps.shape[::2], "float64"),
+        "encoder.0.hidden": SiteSpec(("source", "d_model"), (d_model,), "float64"),
+    }
+    writer = StoreWriter.create(path, sites, {})
+    if control is not None:
+        made(path / "untrained", control, maps, lengths, questions)
+    bounds = np.cumsum([0, *lengths])
+    sample = np.repeat(np.arange(len(lengths)), lengths)
+    table = pd.DataFrame({"side": "source", "sample": sample, "token": "x"})
+    table["position"] = np.arange(len(sample)) - bounds[sample]
+    named = np.arange(len(lengths)) if questions is None else np.array(questions)
+    table["question"] = [str(named[s]) for s in sample]
+    values = np.einsum("hdk,td->thk", maps.transpose(0, 1, 2), rows)
+    writer.append(dict(zip(sites, (rows, values, rows[:, ::-1]), strict=True)), table)
+    writer.finish()
+    return open_store(path)
+
+
+def draw(seed=0, n=240, rank=D_MODEL):
+    """Rows of z with a falling spectrum, linear maps of two heads, lengths of questions."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(3, 9, n)
+    spectrum = np.where(np.arange(D_MODEL) < rank, 1 / np.sqrt(np.arange(1, D_MODEL + 1)), 0)
+    basis = np.linalg.qr(rng.normal(size=(D_MODEL, D_MODEL)))[0]
+    rows = rng.normal(size=(lengths.sum(), D_MODEL)) * spectrum @ basis.T + rng.normal(size=D_MODEL)
+    return rows, rng.normal(size=(HEADS, D_MODEL, WIDTH)), lengths
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    rows, maps, lengths = draw()
+    store = made(tmp_path_factory.mktemp("planted") / "store", rows, maps, lengths)
+    return store, rows, maps, reconstruct(store)
+
+
+def pick(table, **values):
+    """The only row of a table that has these values."""
+    for name, value in values.items():
+        table = table.loc[(table[name] == value).fillna(False)]
+    (row,) = table.itertuples()
+    return row
+
+
+def floor(scatter, weight):
+    """trace(Σ − Σ W (Wᵀ Σ W)⁻¹ Wᵀ Σ) of a scatter Σ: what no affine map of zW explains."""
+    inner = np.linalg.pinv(weight.T @ scatter @ weight, rcond=1e-10)
+    return np.trace(scatter - scatter @ weight @ inner @ weight.T @ scatter)
+
+
+ALL = {"unit": "question", "n": 180}
+
+
+def test_in_sample_error_is_the_closed_form_floor(planted):
+    store, rows, maps, table = planted
+    split = splits.split_questions(store.tokens_of("encoder.0.self.value"), 0)
+    trained = rows[split.folds < splits.FOLDS]
+    scatter = np.cov(trained.T, bias=True)
+    for head in range(HEADS):
+        row = pick(table, predictor="head", head=head, penalty="none", split="in_sample", **ALL)
+        assert row.mse == pytest.approx(floor(scatter, maps[head]) / D_MODEL, abs=1e-9)
+        assert row.r2 == pytest.approx(1 - floor(scatter, maps[head]) / np.trace(scatter), abs=1e-9)
+
+
+def test_held_out_error_is_that_of_scikit_learn(planted):
+    store, rows, maps, table = planted
+    split = splits.split_questions(store.tokens_of("encoder.0.self.value"), 0)
+    train, test = rows[~split.held_out], rows[split.held_out]
+    for head in range(HEADS):
+        fitted = LinearRegression().fit(train @ maps[head], train)
+        error = np.square(test - fitted.predict(test @ maps[head])).mean()
+        row = pick(table, predictor="head", head=head, penalty="none", split="held_out", **ALL)
+        assert row.mse == pytest.approx(error, abs=1e-9)
+        assert row.mse_low < row.mse < row.mse_high
+        assert row.r2_low < row.r2 < row.r2_high
+
+
+def test_penalty_is_the_best_of_scikit_learns_cross_validation(planted):
+    store, rows, maps, table = planted
+    split = splits.split_questions(store.tokens_of("encoder.0.self.value"), 0)
+    train, folds = ~split.held_out, split.folds
+    for head in range(HEADS):
+        v = rows @ maps[head]
+        errors = []
+        for strength in affine.STRENGTHS:
+            error = 0.0
+            for fold in range(splits.FOLDS):
+                rest = train & (folds != fold)
+                mean_eigenvalue = np.square(v[rest] - v[rest].mean(0)).sum() / WIDTH
+                ridge = Ridge(strength * mean_eigenvalue, solver="svd").fit(v[rest], rows[rest])
+                error += np.square(ridge.predict(v[folds == fold]) - rows[folds == fold]).sum()
+            errors.append(error)
+        centred = v[train] - v[train].mean(0)
+        best = affine.STRENGTHS[int(np.argmin(errors))] * np.square(centred).sum() / WIDTH
+        row = pick(table, predictor="head", head=head, penalty="cv", split="held_out")
+        assert row.alpha == pytest.approx(best, abs=1e-9)
+        fitted = Ridge(best, solver="svd").fit(v[train], rows[train])
+        error = np.square(fitted.predict(v[~train]) - rows[~train]).mean()
+        assert row.mse == pytest.approx(error, abs=1e-9)
+
+
+def test_paper_reading_is_the_in_sample_fit_of_100(planted):
+    store, rows, maps, table = planted
+    split = splits.split_questions(store.tokens_of("encoder.0.self.value"), 0)
+    for unit in ("question", "position"):
+        chosen = rows[split.sweeps[unit] == 0]
+        expected = []
+        for head in range(HEADS):
+            fitted = LinearRegression().fit(chosen @ maps[head], chosen)
+            expected.append(np.square(chosen - fitted.predict(chosen @ maps[head])).mean())
+        row = pick(table, predictor="heads", unit=unit, n=100, split="in_sample")
+        assert row.mse == pytest.approx(np.mean(expected), abs=1e-9)
+        assert row.mse_low < row.mse < row.mse_high
+    assert (split.sweeps["position"] == 0).sum() == 100
+    assert len(np.unique(split.questions[split.sweeps["question"] == 0])) == 100
+
+
+def test_reference_lines(planted):
+    store, rows, _, table = planted
+    split = splits.split_questions(store.tokens_of("encoder.0.self.value"), 0)
+    train = rows[~split.held_out]
+    mean = pick(table, predictor="mean", split="in_sample", **ALL)
+    assert mean.mse == pytest.approx(train.var(0).mean(), abs=1e-12)
+    assert (mean.r2, mean.r2_low, mean.r2_high) == pytest.approx((0, 0, 0), abs=1e-12)
+    pca = PCA(WIDTH).fit(train)
+    lost = 1 - pca.explained_variance_ratio_.sum()
+    assert pick(table, predictor="pca", split="in_sample", **ALL).r2 == pytest.approx(1 - lost)
+    random = pick(table, predictor="random", penalty="none", split="in_sample", **ALL)
+    together = pick(table, predictor="all heads", penalty="none", split="in_sample", **ALL)
+    heads = pick(table, predictor="heads", penalty="none", split="in_sample", **ALL)
+    assert 0 < lost < 1 - random.r2 < 1
+    assert together.mse < heads.mse
+    values = np.linalg.eigvalsh(np.cov(train.T))
+    assert mean.effective_rank == pytest.approx(values.sum() ** 2 / np.square(values).sum())
+
+
+@given(st.integers(0, 2**20), st.integers(1, D_MODEL))
+@settings(max_examples=15, deadline=None)
+def test_no_linear_code_beats_pca_and_enough_rank_loses_nothing(seed, rank):
+    rows, maps, _ = draw(seed, n=30, rank=rank)
+    vectors = np.concatenate([rows @ maps[0], rows], axis=1)
+    moments, target = Moments.of(vectors), slice(WIDTH, WIDTH + D_MODEL)
+    (fitted,) = affine.fit_affine(moments, slice(0, WIDTH), target)
+    best = affine.fit_principal(moments, target, WIDTH)
+    total = np.square(rows - rows.mean(0)).sum()
+    assert best.total(moments) <= fitted.total(moments) + 1e-9 * total
+    assert fitted.total(moments) == pytest.approx(fitted.errors(vectors).sum(), abs=1e-9 * total)
+    if rank <= WIDTH:
+        assert fitted.total(moments) < 1e-9 * total
+    scatter = moments.scatter[target, target]
+    assert fitted.total(moments) == pytest.approx(floor(scatter, maps[0]), abs=1e-6 * total)
+
+
+@given(st.integers(0, 2**20), st.lists(st.integers(0, 3), min_size=1, max_size=30))
+@settings(max_examples=30, deadline=None)
+def test_moments_of_parts_add_up(seed, labels):
+    vectors = 1e3 + np.random.default_rng(seed).normal(size=(len(labels), 3))
+    labels = np.array(labels) - 1
+    cuts = [slice(i, i + 7) for i in range(0, len(labels), 7)]
+    (parts,) = gather([(cut, vectors[cut]) for cut in cuts], [labels], [3], 3)
+    for label, part in enumerate(parts):
+        mine = vectors[labels == label]
+        assert part.count == len(mine)
+        if len(mine):
+            np.testing.assert_allclose(part.mean, mine.mean(0))
+            expected = len(mine) * np.cov(mine.T, bias=True)
+            np.testing.assert_allclose(part.scatter, expected, atol=1e-8)
+    assert add_up(parts).count == (labels >= 0).sum()
+
+
+def test_same_question_is_never_on_both_sides(tmp_path):
+    rows, maps, lengths = draw(n=120)
+    store = made(tmp_path / "store", rows, maps, lengths, questions=np.arange(120) % 60)
+    tokens = store.tokens_of("encoder.0.self.value")
+    split = splits.split_questions(tokens, seed=3)
+    assert not {*tokens["question"][split.held_out]} & {*tokens["question"][~split.held_out]}
+    assert split.n_training == 45
+    for fold in range(splits.FOLDS):
+        inside = {*tokens["question"][split.folds == fold]}
+        assert inside
+        assert not inside & {*tokens["question"][split.folds != fold]}
+
+
+def test_untrained_twin_stands_beside_it(tmp_path):
+    rows, maps, lengths = draw(n=40)
+    noise = np.random.default_rng(1).normal(size=rows.shape)
+    table = reconstruct(made(tmp_path / "both", rows, maps, lengths, control=noise))
+    trained, untrained = table[~table["untrained"]], table[table["untrained"]]
+    alone = reconstruct(made(tmp_path / "alone", rows, maps, lengths))
+    assert not alone["untrained"].any()
+    np.testing.assert_allclose(trained["mse"], alone["mse"])
+    other = reconstruct(made(tmp_path / "other", noise, maps, lengths))
+    np.testing.assert_allclose(untrained["mse"], other["mse"])
+
+
+def test_targets(tmp_path):
+    """The planted hidden is z with its dimensions in another order: as easy to reconstruct."""
+    rows, maps, lengths = draw(n=40)
+    store = made(tmp_path / "store", rows, maps, lengths)
+    tables = [reconstruct(store, layer=-1, target=target) for target in ("input", "hidden")]
+    np.testing.assert_allclose(tables[0]["mse"], tables[1]["mse"])
+    assert tables[1]["target"].unique().tolist() == ["hidden"]
+    with pytest.raises(InputError, match="below layer 0"):
+        reconstruct(store, layer=0, target="below")
+
+
+def test_streamed_in_blocks_with_memory_for_a_few(tmp_path, monkeypatch):
+    """A store of 38 MB within 16 MB, and the same numbers whatever the blocks are."""
+    rng = np.random.default_rng(0)
+    rows, maps = rng.normal(size=(20_000, 96)), rng.normal(size=(2, 96, 24))
+    lengths = np.full(100, 200)
+    store = made(tmp_path / "store", rows.astype(np.float32), maps, lengths)
+    del rows
+    monkeypatch.setattr(splits, "SIZES", (100,))
+    monkeypatch.setattr(layers, "ROWS_PER_BLOCK", 1024)
+    len(store.tokens)  # the token table is not streamed
+    tracemalloc.start()
+    table = reconstruct(store, layer=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert store.summary["bytes"].sum() > 38e6
+    assert peak < 16e6
+    monkeypatch.setattr(layers, "ROWS_PER_BLOCK", 5000)
+    again = reconstruct(store, layer=0)
+    for name in ("mse", "mse_low", "r2_high", "alpha"):
+        np.testing.assert_allclose(table[name], again[name], rtol=1e-9)
+
+
+def test_bad_input_is_one_line(tmp_path):
+    rows, maps, lengths = draw(n=30)
+    store = made(tmp_path / "store", rows, maps, lengths)
+    for settings_, said in (
+        ({"layer": 7}, "unknown site 'encoder.7.self.value'"),
+        ({"target": "hiden"}, "unknown target 'hiden'; did you mean 'hidden'"),
+    ):
+        with pytest.raises(InputError, match=said) as error:
+            reconstruct(store, **settings_)
+        assert "\n" not in str(error.value)
+    few = made(tmp_path / "few", rows[: lengths[:10].sum()], maps, lengths[:10])
+    with pytest.raises(InputError, match="10 different questions: extract 20 or more"):
+        reconstruct(few)
