@@ -1,0 +1,195 @@
+"""Intervals and tests: what theory says of them, and that they repeat."""
+
+import doctest
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tprprobe import statistics
+from tprprobe.errors import InputError
+from tprprobe.statistics import (
+    adjust,
+    bootstrap,
+    bootstrap_difference,
+    bootstrap_mean,
+    bootstrap_ratio,
+    bounds,
+    exceedance,
+    f1,
+    fisher_test,
+    group_sums,
+    permute_within,
+    replicate_totals,
+    sign_test,
+    wilson,
+)
+
+SEEDS = st.integers(0, 2**31)
+P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=20).map(np.array)
+
+
+def test_the_printed_example():
+    found = doctest.testmod(statistics)
+    assert found.attempted == 1
+    assert found.failed == 0
+
+
+@given(SEEDS, st.integers(1, 8))
+def test_sums_over_groups_are_those_of_a_loop(seed, n_groups):
+    rng = np.random.default_rng(seed)
+    values, groups = rng.normal(size=(30, 2)), rng.choice(list("hgfedcba")[:n_groups], 30)
+    expected = [values[groups == name].sum(0) for name in sorted(set(groups))]
+    np.testing.assert_allclose(group_sums(values, groups), expected)
+
+
+@given(SEEDS)
+def test_replicates_are_totals_of_whole_groups_and_repeat_with_the_seed(seed):
+    sums = np.array([[1.0, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1]])
+    totals = replicate_totals(sums, 50, seed)
+    assert (totals[:, 3] == 3).all()
+    assert (totals[:, :3].sum(1) == 3).all()
+    np.testing.assert_array_equal(totals, replicate_totals(sums, 50, seed))
+
+
+def test_replicates_do_not_depend_on_how_many_are_made_at_once(monkeypatch):
+    sums = np.random.default_rng(0).normal(size=(40, 3))
+    at_once = replicate_totals(sums, 100, 5)
+    monkeypatch.setattr(statistics, "WEIGHTS_AT_ONCE", 70)
+    np.testing.assert_allclose(replicate_totals(sums, 100, 5), at_once)
+
+
+@pytest.mark.parametrize("groups", [10, 80])
+def test_the_interval_of_a_mean_of_many_groups_is_students(groups):
+    values = np.random.default_rng(1).normal(5, 2, groups)
+    found = bootstrap_mean(values, np.arange(groups), replicates=20_000)
+    low, high = stats.t.interval(0.95, groups - 1, values.mean(), stats.sem(values))
+    assert found.value == pytest.approx(values.mean())
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.15 * (high - low))
+
+
+def test_items_of_a_group_are_not_independent():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 20)
+    values = rng.normal(size=60)[groups]
+    right, naive = bootstrap_mean(values, groups), bootstrap_mean(values, np.arange(len(values)))
+    assert right.high - right.low > 3.5 * (naive.high - naive.low)
+
+
+def test_the_mean_and_the_ratio_agree():
+    rng = np.random.default_rng(2)
+    values, groups = rng.normal(size=200), rng.integers(0, 30, 200)
+    sums = group_sums(np.stack([values, np.ones(200)], 1), groups)
+    mean, ratio = bootstrap_mean(values, groups, seed=3), bootstrap_ratio(*sums.T, seed=3)
+    assert (mean.value, mean.low, mean.high) == (ratio.value, ratio.low, ratio.high)
+
+
+def test_a_single_group_has_no_interval_and_nothing_of_nothing_is_nan():
+    alone = bootstrap_mean(np.ones(5), np.zeros(5))
+    assert alone.value == 1
+    assert np.isnan([alone.low, alone.high]).all()
+    nothing = bootstrap(np.zeros((4, 3)), f1)
+    assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
+
+
+def test_a_wider_level_is_wider_for_every_column():
+    replicates = np.random.default_rng(0).normal(size=(1000, 4))
+    narrow, wide = bounds(replicates, 50, 0.8), bounds(replicates, 50, 0.99)
+    assert narrow.shape == (2, 4)
+    assert ((wide[0] < narrow[0]) & (narrow[1] < wide[1])).all()
+
+
+def test_paired_systems_are_drawn_together():
+    rng = np.random.default_rng(0)
+    easy = rng.integers(5, 200, 40).astype(float)
+    first = np.stack([easy + 1, 200 - easy, 200 - easy], 1)
+    second = np.stack([easy, 200 - easy, 200 - easy], 1)
+    found = bootstrap_difference(first, second, f1)
+    assert 0 < found.low < found.value < found.high
+    assert found.p_value < 0.01
+    apart = bootstrap(first, f1)
+    assert found.high - found.low < 0.1 * (apart.high - apart.low)
+
+
+def test_no_difference_has_no_small_p():
+    sums = np.random.default_rng(0).integers(1, 9, (30, 3)).astype(float)
+    assert bootstrap_difference(sums, sums, f1).p_value == 1
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say(root: Path):
+    benchmark = runpy.run_path(str(root / "benchmarks" / "coverage.py"))
+    for case in benchmark["CASES"][1:3]:
+        assert 0.91 <= benchmark["coverage"](case, 40, 200) <= 0.985
+
+
+@given(st.integers(0, 40), st.integers(1, 40))
+def test_wilsons_interval_solves_its_equation(successes, n):
+    successes = min(successes, n)
+    low, high = wilson(successes, n)
+    assert 0 <= low <= successes / n <= high <= 1
+    z = stats.norm.ppf(0.975)
+    for bound in {low, high} - {0.0, 1.0}:
+        deviation = abs(successes / n - bound)
+        assert deviation == pytest.approx(z * np.sqrt(bound * (1 - bound) / n), abs=1e-9)
+
+
+def test_sign_and_fisher_tests_by_hand():
+    assert sign_test(5, 0) == pytest.approx(2 / 32)
+    assert sign_test(0, 0) == 1
+    assert fisher_test(3, 3, 0, 3) == pytest.approx(0.1)
+
+
+@given(SEEDS, st.integers(1, 6))
+def test_permutations_keep_strata_and_lose_nothing(seed, n_strata):
+    rng = np.random.default_rng(seed)
+    strata = rng.choice(list("fedcba")[:n_strata], 25)
+    order = permute_within(strata, rng)
+    assert sorted(order) == list(range(25))
+    assert (strata[order] == strata).all()
+
+
+def test_every_order_within_a_stratum_is_as_likely():
+    rng = np.random.default_rng(0)
+    strata = np.array([1, 0, 1, 0, 1])
+    orders = [tuple(permute_within(strata, rng)[[0, 2, 4]]) for _ in range(3000)]
+    counts = np.unique(orders, axis=0, return_counts=True)[1]
+    assert len(counts) == 6
+    assert stats.chisquare(counts).pvalue > 0.001
+
+
+def test_permutation_p_values_count_the_observed_order():
+    null = np.array([[0.0, 5.0], [1.0, 6.0], [2.0, 7.0]])
+    np.testing.assert_allclose(exceedance(np.array([1.5, 8.0]), null), [0.5, 0.25])
+
+
+def step_down(p_values: np.ndarray, level: float) -> set[int]:
+    """Holm's procedure as it is told: reject the smallest at level/m, the next at level/(m−1), …"""
+    rejected, left = set(), len(p_values)
+    for index in np.argsort(p_values, kind="stable"):
+        if p_values[index] * left > level:
+            break
+        rejected.add(int(index))
+        left -= 1
+    return rejected
+
+
+@given(P_VALUES, st.floats(0.01, 0.99))
+def test_adjusted_p_values_reject_what_holms_procedure_rejects(p_values, level):
+    assert set(np.flatnonzero(adjust(p_values, "holm") <= level)) == step_down(p_values, level)
+
+
+@given(P_VALUES, st.floats(0.01, 0.99))
+def test_the_false_discovery_rate_rejects_all_up_to_the_last_below_the_line(p_values, level):
+    ordered = np.sort(p_values)
+    below = ordered * (len(ordered) / np.arange(1, len(ordered) + 1)) <= level
+    last = ordered[below].max(initial=-1)
+    assert np.array_equal(adjust(p_values) <= level, p_values <= last)
+
+
+def test_an_unknown_correction_is_refused():
+    with pytest.raises(InputError, match="holm"):
+        adjust(np.array([0.1]), "hol")
