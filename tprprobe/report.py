@@ -24,6 +24,8 @@ from tprprobe.figures.tables import Table
 from tprprobe.store import Store, open_store
 
 FILE, TEMPLATE = "report.html", "report.html"
+METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+SIZE = re.compile(r'width="([\d.]+)pt" height="[\d.]+pt"')
 REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
@@ -68,11 +70,13 @@ def write_report(
 
 
 def _svg(figure: Figure, number: int) -> Markup:
-    """The figure as an SVG element whose ids are not those of another figure on the page."""
+    """The figure as an SVG element that fits the page, its ids unlike those of other figures."""
     stream = io.StringIO()
     figure.savefig(stream, format="svg")
     drawn = stream.getvalue()
-    return Markup(REFERENCE.sub(rf"\1f{number}-", drawn[drawn.index("<svg") :]))
+    drawn = METADATA.sub("", drawn[drawn.index("<svg") :])
+    drawn = SIZE.sub(lambda size: f'style="max-width: {1.4 * float(size[1]):.0f}pt"', drawn, count=1)
+    return Markup(REFERENCE.sub(rf"\1f{number}-", drawn))
 
 
 def _cells(table: pd.DataFrame | Table) -> dict[str, Any]:

@@ -51,6 +51,11 @@ class Clusters:
         """The nearest cluster of vectors of the same site, in this store or another."""
         return nearest((vectors - self.mean) / self.scale, self.centers)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Settings, measures and the summary, in JSON types; no labels and no centers."""
+        clusters = json.loads(str(self.summary.to_json(orient="records")))
+        return {key: getattr(self, key) for key in SCALARS} | {"clusters": clusters}
+
 
 def nearest(
     vectors: Float[np.ndarray, "row width"], centers: Float[np.ndarray, "cluster width"]
