@@ -6,6 +6,7 @@ from tprprobe.data.english.grammar import CLOSE, Item, Node
 from tprprobe.data.english.lexicon import VOWELS, Entry
 from tprprobe.data.english.sentences import Argument, Entity, Frame, Sentence, Span, Word
 
+VERBAL = ("verb", "vg")  # phrases of a verb and its particle, its auxiliaries
 CONSONANTAL = ("university", "union")  # a vowel in writing only
 
 
@@ -90,34 +91,32 @@ class _Annotator:
 
     def place(self, phrase: Node) -> tuple[int, Roles]:
         """Place the words of a phrase and link them: the word at its head, and its open roles."""
-        entries, parts, head = self.analysis.entries, [], 0
-        start = len(entries)
+        rule, analysis = phrase.rule, self.analysis
+        start, head = len(analysis.entries), 0
+        parts: list[Placed] = []
+        still: Roles = []
         for item, child in phrase.parts:
-            begin = len(entries)
-            if isinstance(child, Node):
-                place, roles = self.place(child)
-            elif (place := self._place_word(child)) < 0:
+            begin = len(analysis.entries)
+            place, roles = self.place(child) if isinstance(child, Node) else self._place_word(child)
+            if place < 0:
                 continue
-            else:
-                roles = []
             if item.relation == "*":
                 head = place
-            parts.append((item, child, begin, len(entries), place, roles))
-        heads, relations = self.analysis.heads, self.analysis.relations
+            still += roles
+            parts.append((item, child, begin, len(analysis.entries), place, roles))
         for item, _, _, _, place, _ in parts:
             if place != head:
-                heads[place], relations[place] = head + 1, item.relation
-        self._note(phrase, (start, len(entries)), head)
-        if phrase.rule.has_roles:
-            return head, self._give_roles(phrase, head, parts)
-        return head, [role for part in parts for role in part[5]]
+                analysis.heads[place], analysis.relations[place] = head + 1, item.relation
+        if rule.entity or rule.symbol in VERBAL:
+            self._note(phrase, (start, len(analysis.entries)), head)
+        return head, self._give_roles(phrase, head, parts) if rule.has_roles else still
 
-    def _place_word(self, entry: Entry) -> int:
+    def _place_word(self, entry: Entry) -> tuple[int, Roles]:
         """The place of a word; -1 for a comma after a comma, and a stop removes one."""
         analysis = self.analysis
         last = analysis.entries[-1] if analysis.entries else None
         if last is CLOSE and entry is CLOSE:
-            return -1
+            return -1, []
         if last is CLOSE and entry.form == ".":
             analysis.drop_last()
         here = len(analysis.entries)
@@ -126,7 +125,7 @@ class _Annotator:
         analysis.relations.append("root")
         if entry.roleset:
             analysis.predications[here] = Predication(entry, (here, here + 1))
-        return here
+        return here, []
 
     def _note(self, phrase: Node, span: Span, head: int) -> None:
         """What kind of phrase it is may say the type of an entity, or more of a predicate."""

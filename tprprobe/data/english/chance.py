@@ -20,7 +20,7 @@ class Chance:
         return self.random() < probability
 
     def pick(self, choices: Sequence[T]) -> T:
-        return choices[self.below(len(choices))]
+        return choices[int(self.random() * len(choices))]
 
     def weighted(self, weights: Mapping[T, float]) -> T:
         """A key, as likely as its weight."""

@@ -105,11 +105,12 @@ def mentions(phrase: Node) -> tuple[Mention, ...]:
         case "name", _:
             return (_name(phrase),)
         case "np", "coordinated":
-            return _simple(_node(phrase, "*")), _simple(_node(phrase, "conj"))
+            return *mentions(_node(phrase, "*")), *mentions(_node(phrase, "conj"))
         case "np", "kind":
-            return (described(_simple(_node(phrase, "*")), _node(phrase, "appos")),)
+            kind = _node(_node(phrase, "appos"), "*")
+            return (described(_simple(_node(phrase, "*")), kind),)
         case "np", "identity":
-            found, named = _simple(_node(phrase, "*")), _name(_node(phrase, "appos"))
+            found, named = _simple(_node(phrase, "*")), _name(_node(_node(phrase, "appos"), "*"))
             return (replace(found, name=named.name, gender=named.gender),)
         case _:
             return mentions(_node(phrase, "*"))

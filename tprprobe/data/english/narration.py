@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tprprobe.data.english.building import build, plain, word
 from tprprobe.data.english.chance import Chance
 from tprprobe.data.english.features import mask
 from tprprobe.data.english.grammar import Node
@@ -11,16 +12,8 @@ from tprprobe.data.english.phrases import definite, indefinite
 from tprprobe.data.english.planning import Planner
 from tprprobe.data.english.reference import Referrer
 from tprprobe.data.english.story import Actors, Event, Referent
-from tprprobe.data.english.wording import (
-    Manner,
-    build,
-    clause,
-    plain,
-    related,
-    sentence,
-    verb_group,
-    word,
-)
+from tprprobe.data.english.verbgroups import Manner, verb_group
+from tprprobe.data.english.wording import clause, related, sentence
 
 TRIES = 6  # how often a sentence that the split does not allow is worded anew
 DISTRACTIONS = {"statement": 0.22, "undone": 0.16, "habit": 0.3, "affair": 0.16, "intent": 0.08}

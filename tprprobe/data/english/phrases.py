@@ -1,12 +1,12 @@
 """Noun phrases for somebody: by name, by kind, by pronoun."""
 
 from tprprobe.data.english.annotation import article
+from tprprobe.data.english.building import build
 from tprprobe.data.english.features import mask
 from tprprobe.data.english.grammar import Node
 from tprprobe.data.english.lexicon import plural
 from tprprobe.data.english.parsing import fragment
 from tprprobe.data.english.story import Referent
-from tprprobe.data.english.wording import build
 
 PRONOUNS = {
     ("female", "nominative"): "she",
@@ -70,13 +70,13 @@ def with_kind(known: Referent) -> Node:
     base = (word for trait in known.traits if " " in trait for word in trait.split())
     words = _kind(known)
     kind = fragment("description", (article(words[0]), *words, *base))
-    return build("np.kind", {"*": full_name(known), "appos": kind})
+    return build("np.kind", {"*": full_name(known), "appos": build("aside.kind", {"*": kind})})
 
 
 def with_name(known: Referent) -> Node:
     """`the carmaker, Ford,`."""
     name = fragment("name", known.name, known.type)
-    return build("np.identity", {"*": definite(known), "appos": name})
+    return build("np.identity", {"*": definite(known), "appos": build("aside.name", {"*": name})})
 
 
 def owned(known: Referent, owner: tuple[str, ...]) -> Node:
@@ -86,7 +86,7 @@ def owned(known: Referent, owner: tuple[str, ...]) -> Node:
 
 def pair(one: Node, other: Node) -> Node:
     """Two joined by `and`."""
-    return build("np.coordinated", {"*": one, "conj": other})
+    return build("np.coordinated", {"*": one, "conj": build("second.np", {"*": other})})
 
 
 def is_single(types: int) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from tprprobe.data.english.building import plain
 from tprprobe.data.english.cast import Cast
 from tprprobe.data.english.chance import Chance
 from tprprobe.data.english.grammar import Node
@@ -27,7 +28,6 @@ from tprprobe.data.english.phrases import (
 )
 from tprprobe.data.english.resolution import antecedent
 from tprprobe.data.english.story import Actors, Event, Referent
-from tprprobe.data.english.wording import plain
 
 MINOR = {"name": 0.4, "both": 0.3, "title": 0.3}  # styles of those who are not taking part
 

@@ -15,6 +15,7 @@ The summary is one sentence about the first event of the story:
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tprprobe.data.english.building import plain
 from tprprobe.data.english.features import ANY
 from tprprobe.data.english.grammar import Node
 from tprprobe.data.english.parsing import fragment
@@ -28,7 +29,8 @@ from tprprobe.data.english.phrases import (
     with_kind,
 )
 from tprprobe.data.english.story import SIMPLE, Actors, Event, Referent, Story
-from tprprobe.data.english.wording import PLAINLY, clause, plain, related, sentence
+from tprprobe.data.english.verbgroups import PLAINLY
+from tprprobe.data.english.wording import clause, related, sentence
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,36 +4,17 @@ Whom a clause speaks of it asks of the teller; the rest is decided by the event,
 left to the subject, and the manner.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
 from typing import Protocol
 
+from tprprobe.data.english.building import Parts, build, is_plural
 from tprprobe.data.english.features import ANY, mask
-from tprprobe.data.english.grammar import CLOSE, Item, Node, join, rules
-from tprprobe.data.english.lexicon import Entry, lexicon
+from tprprobe.data.english.grammar import Node, rules
+from tprprobe.data.english.lexicon import lexicon
 from tprprobe.data.english.parsing import fragment
 from tprprobe.data.english.story import Actors, Event
+from tprprobe.data.english.verbgroups import BELOW, PLAINLY, Manner, verb_group
 
-Parts = Mapping[str, Node | Entry | None]
-
-MODALS = {("future", False): "will", ("future", True): "would"}
-MODALS |= {("possible", False): "may", ("possible", True): "might"}
-
-
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """What can be worded in two ways."""
-
-    that: bool = True  # said that …
-    later: bool = False  # later sold …
-    perfect: bool = False  # has sold …, where nothing says when
-    shifted: bool = False  # below a verb of the past: had sold, would sell
-    below: bool = False  # below the main clause
-
-
-PLAINLY = Manner()
-BELOW = Manner(below=True)
 ROLES = ("S", "O", "R")
 
 
@@ -55,85 +36,6 @@ class Teller(Protocol):
     def dative(self, told: Event) -> bool:
         """Whether a gift is told before who gets it."""
         ...
-
-
-def build(name: str, parts: Parts) -> Node:
-    """The phrase that a rule makes of the parts given by role or relation; words come by themselves."""
-    rule = rules()[name]
-    found = [(item, child) for item in rule.items if (child := _part(item, parts))]
-    assert len(found) >= rule.needed, f"{name} needs more than {' · '.join(parts)}"
-    node = join(rule, found)
-    assert node, f"{name} does not allow {' · '.join(str(child) for _, child in found)}"
-    return node
-
-
-def _part(item: Item, parts: Parts) -> Node | Entry | None:
-    given = parts.get(item.key)
-    if item.word:
-        return item.word if given or not item.optional else None
-    fits = isinstance(given, Entry) or (given is not None and given.rule.symbol == item.symbol)
-    return given if fits else None
-
-
-@cache
-def word(symbol: str, lexeme: str, tag: str = "") -> Entry:
-    """A form of a word."""
-    found = (e for e in lexicon().classes[symbol] if e.lexeme == lexeme and tag in ("", e.tag))
-    return next(found)
-
-
-def plain(simple: Node) -> Node:
-    """A noun phrase of nothing more."""
-    return build("np.plain", {"*": simple})
-
-
-def is_plural(phrase: Node) -> bool:
-    return phrase.features.get("number", ANY) == mask("plural")
-
-
-@cache
-def verb_group(
-    lexeme: str, tense: str, voice: str, negative: bool, plural: bool, manner: Manner
-) -> Node:
-    """A verb with its auxiliaries: `had not been sold`, `later sold`."""
-    if tense == "past" and manner.shifted:
-        tense = "earlier"
-    elif tense == "past" and manner.perfect and not negative:
-        tense = "perfect"
-    name, tag = _group(tense, voice, negative, manner.later)
-    particle = word("lexical", lexeme).features["particle"]
-    shape = next(s for s in ("none", "over", "up", "down") if mask(s) == particle)
-    verb = build(
-        f"verb.{shape.replace('none', 'plain')}", {"*": word("lexical", lexeme, tag(plural))}
-    )
-    parts: dict[str, Node | Entry | None] = {"*": verb, "ARGM-NEG": CLOSE if negative else None}
-    if tense in ("future", "possible"):
-        parts["ARGM-MOD"] = word("modal", MODALS[tense, manner.shifted])
-    parts["aux:pass"] = word("be", "were" if plural else "was")
-    if tense == "present":
-        parts["aux:pass"] = word("is", "are" if plural else "is")
-    parts["aux"] = word("do", "do" if plural else "does")
-    if tense == "perfect":
-        parts["aux"] = word("have", "have" if plural else "has")
-    return build(f"vg.{name}", parts)
-
-
-def _group(
-    tense: str, voice: str, negative: bool, later: bool
-) -> tuple[str, Callable[[bool], str]]:
-    """The rule of a verb group, and the tag of its verb for singular and plural."""
-    if voice == "passive":
-        past = "later.was" if later else "was"
-        names = {"past": past, "earlier": "had.been", "perfect": "has.been", "present": "is"}
-        return names.get(tense, "will.be"), lambda plural: "VBN"
-    if tense == "past" and not negative:
-        return "later" if later else "past", lambda plural: "VBD"
-    if tense in ("earlier", "perfect"):
-        return "pluperfect" if tense == "earlier" else "perfect", lambda plural: "VBN"
-    if tense == "present" and not negative:
-        return "present", lambda plural: "VBP" if plural else "VBZ"
-    names = {"past": "did", "present": "does", "base": "base"}
-    return names.get(tense, "modal"), lambda plural: "VB"
 
 
 STRUCTURES = {"happening": "intransitive", "donation": "dative"}
@@ -215,7 +117,8 @@ def clause(
     predicate = build("predicate.single", {"*": phrase})
     if then:
         other = verb_phrase(*then, teller, replace(manner, later=False), plural)
-        predicate = build("predicate.coordinated", {"*": phrase, "conj": other})
+        joined = build("other.vp", {"*": other})
+        predicate = build("predicate.coordinated", {"*": phrase, "conj": joined})
     voice, relation = ("active", "nsubj") if gap == "S" else ("passive", "nsubj:pass")
     return build(f"clause.{voice}", {relation: subject, "*": predicate})
 
@@ -242,8 +145,11 @@ def relative(told: Event, topic: Node, gap: str, teller: Teller, free: bool) -> 
 
 def related(topic: Node, told: Event, gap: str, teller: Teller, free: bool) -> Node:
     """A noun phrase with a relative clause, free between commas or restrictive."""
-    parts = {"*": topic, "acl:relcl": relative(told, topic, gap, teller, free)}
-    return build("np.relative" if free else "np.restricted", parts)
+    found = relative(told, topic, gap, teller, free)
+    if free:
+        aside = build("aside.relative", {"*": found})
+        return build("np.relative", {"*": topic, "acl:relcl": aside})
+    return build("np.restricted", {"*": topic, "acl:relcl": found})
 
 
 def sentence(content: Node, front: Node | None = None) -> Node:
