@@ -1,0 +1,60 @@
+"""What ships: recipes that parse, checkpoints that answer as their cards say, and the demo."""
+
+import pytest
+
+from tprprobe import assets, hub
+from tprprobe.data import load_data
+from tprprobe.demo import run_demo
+from tprprobe.errors import InputError
+from tprprobe.evaluation import evaluate
+from tprprobe.models import count_parameters
+from tprprobe.models.checkpoint import load_model
+from tprprobe.recipes import read_recipe
+from tprprobe.store import open_store
+
+FOLDERS = assets.available("models")
+TRAINED = [name for name, folder in FOLDERS.items() if (folder / hub.WEIGHTS).is_file()]
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_every_recipe_parses_and_makes_a_model(name):
+    recipe = read_recipe(FOLDERS[name] / hub.RECIPE)
+    assert recipe.name == name
+    assert count_parameters(recipe.model) > 0
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_checkpoint_answers_as_its_card_says(name):
+    expected = hub.read_json(FOLDERS[name] / hub.EXPECTED)["recompute"]
+    data = load_data(expected["data"], split=expected["split"], n=expected["n"])
+    assert int(evaluate(load_model(name), data)["correct"].sum()) == expected["correct"]
+
+
+def test_the_checkpoints_are_small():
+    files = [file for name in TRAINED for file in FOLDERS[name].iterdir()]
+    assert all(file.stat().st_size <= 10e6 for file in files)
+    assert sum(file.stat().st_size for file in files) < 50e6
+
+
+def test_the_tp_transformer_can_do_arithmetic():
+    rows = hub.read_json(FOLDERS["tpt-c-arithmetic"] / hub.EXPECTED)["exact_match"]
+    (row,) = [r for r in rows if (r["split"], r["module"]) == ("small-test", "arithmetic__mixed")]
+    assert row["exact_match"] >= 0.75
+
+
+def test_the_demo_leaves_a_report_its_figures_and_a_store(tmp_path):
+    out = tmp_path / "demo"
+    report = run_demo(out).read_text()
+    assert {"schlag-fig2.pdf", "schlag-fig3.pdf"} <= {file.name for file in out.iterdir()}
+    assert "<svg" in report
+    assert "http" not in report.replace("http://www.w3.org", "")
+    store = open_store(out / "store")
+    assert store.samples == 128
+    assert store.control is not None
+
+
+def test_the_demo_replaces_no_folder_that_is_not_its_own(tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="not empty"):
+        run_demo(tmp_path)
+    assert (tmp_path / "thesis.txt").exists()
