@@ -75,7 +75,9 @@ def _svg(figure: Figure, number: int) -> Markup:
     figure.savefig(stream, format="svg")
     drawn = stream.getvalue()
     drawn = METADATA.sub("", drawn[drawn.index("<svg") :])
-    drawn = SIZE.sub(lambda size: f'style="max-width: {1.4 * float(size[1]):.0f}pt"', drawn, count=1)
+    drawn = SIZE.sub(
+        lambda size: f'style="max-width: {1.4 * float(size[1]):.0f}pt"', drawn, count=1
+    )
     return Markup(REFERENCE.sub(rf"\1f{number}-", drawn))
 
 
