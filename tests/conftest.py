@@ -1,7 +1,8 @@
 """Fixtures of the whole suite."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,45 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def make_model() -> Callable[..., Any]:
-    """A tiny random TP-Transformer (or what ``options`` make of it) that knows its vocabulary."""
+    """A tiny random TP-Transformer (or what ``options`` make of it) that knows its vocabulary.
+
+    A ``fluent`` one writes different answers of any length to different questions, and ends most.
+    """
+    from torch import nn
+
     from tprprobe.models import build
     from tprprobe.vocabulary import characters
 
-    def make(seed: int = 0, **options: Any) -> Any:
+    def make(seed: int = 0, fluent: bool = False, **options: Any) -> Any:
         sizes = {"d_model": 16, "n_heads": 2, "n_layers": (2, 1), "d_ff": 24}
         model: Any = build({"architecture": "tp-transformer", **sizes, **options}, seed=seed)
         model.vocabulary = characters()
+        if fluent:
+            for linear in (part for part in model.modules() if isinstance(part, nn.Linear)):
+                linear.weight.data.mul_(6)
+            end = model.embedding.token.weight.data[model.config.eos]
+            model.decoder[-1].norm4.bias.data.add_(0.5 * end / end.norm())
         return model.eval()
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_data() -> Callable[..., Any]:
+    """A data set of given (question, answer) pairs, one module."""
+    from tprprobe.data.dataset import Dataset
+    from tprprobe.data.questions import Question
+
+    @dataclass(frozen=True)
+    class Listed(Dataset[Question]):
+        examples_: tuple[Question, ...]
+
+        def read(self, rows: range) -> Iterator[Question]:
+            return (self.examples_[row] for row in rows)
+
+    def make(pairs: Iterable[tuple[str, str]], module: str = "sums") -> Listed:
+        examples = tuple(Question(question, answer, module) for question, answer in pairs)
+        return Listed("listed", "interpolate", 0, range(len(examples)), examples)
 
     return make
 

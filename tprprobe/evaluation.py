@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from jaxtyping import Bool, Int
 from scipy.stats import binomtest
 from torch import Tensor
 
+from tprprobe import hub
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_texts
@@ -19,7 +21,7 @@ from tprprobe.errors import InputError
 from tprprobe.models.decoding import generate
 from tprprobe.vocabulary import Vocabulary
 
-EVALUATED_AT_ONCE = 2048  # questions
+EVALUATED_AT_ONCE, DECODED_AT_ONCE = 2048, 256  # questions
 
 
 def by_length(pairs: Pairs, batch_size: int) -> Iterator[Tensor]:
@@ -51,38 +53,40 @@ def exact_matches(
 
 
 @torch.no_grad()
-def answers(
-    model: Any, pairs: Pairs, vocabulary: Vocabulary, decode: bool = True
-) -> tuple[list[str], Bool[np.ndarray, "sample"]]:
-    """The greedy answer to every source, and whether it is the target.
+def write_answers(model: Any, pairs: Pairs) -> tuple[list[list[int]], Bool[np.ndarray, "sample"]]:
+    """What the model writes greedily for every source, and whether that is the target.
 
-    Right answers are known from teacher forcing; only the others are decoded (without ``decode``
-    they are empty). A module that is not one of ours cannot decode: none of its answers is right.
+    Ids between the start symbol and the end symbol (where it was written), both included. Right
+    answers are known from teacher forcing; only the others are decoded. A module that is not one of
+    ours cannot decode: it writes start symbols only, and none is right.
     """
-    texts = [
-        vocabulary.decode(pairs.target.values[start:end].tolist())
-        for start, end in zip(pairs.target.offsets[:-1], pairs.target.offsets[1:], strict=True)
-    ]
-    if not hasattr(model, "decode"):
-        return [""] * len(texts), np.zeros(len(texts), bool)
+    offsets, values = pairs.target.offsets.tolist(), pairs.target.values.tolist()
+    written = [values[start:end] for start, end in pairwise(offsets)]
+    if not can_decode(model):
+        return [ids[:1] for ids in written], np.zeros(len(written), bool)
     correct, _ = exact_matches(model, pairs)
-    device = next(model.parameters()).device
-    wrong = torch.from_numpy(np.flatnonzero(~correct))
-    if not decode:
-        return [text if right else "" for text, right in zip(texts, correct, strict=True)], correct
-    for indices in wrong.split(256):
-        source = pairs.source.padded(indices, vocabulary.pad).to(device)
+    pad, eos, device = model.config.pad, model.config.eos, next(model.parameters()).device
+    for indices in torch.from_numpy(np.flatnonzero(~correct)).split(DECODED_AT_ONCE):
+        source = pairs.source.padded(indices, pad).to(device)
         for sample, ids in zip(indices.tolist(), generate(model, source).tolist(), strict=True):
-            texts[sample] = vocabulary.decode(ids)
-    return texts, correct
+            end = ids.index(eos) + 1 if eos in ids else len(ids)
+            written[sample] = [model.config.sos, *ids[:end]]
+    return written, correct
+
+
+def can_decode(model: Any) -> bool:
+    """Whether a model can write answers: ours can, an attached module cannot."""
+    return hasattr(model, "decode")
 
 
 def evaluate(model: Any, data: Dataset, vocabulary: Vocabulary | None = None) -> pd.DataFrame:
     """One row a question: module, question, answer, prediction, correct.
 
     Raises:
-        InputError: the model's vocabulary is unknown, or a text cannot be encoded.
+        InputError: the model cannot write, its vocabulary is unknown, or a text cannot be encoded.
     """
+    if not can_decode(model):
+        raise InputError(f"{model.name} is an attached module, which writes no answers to evaluate")
     vocabulary = vocabulary or model.vocabulary
     if vocabulary is None:
         raise InputError("this model's vocabulary is unknown: convert it again with --vocab FILE")
@@ -91,14 +95,14 @@ def evaluate(model: Any, data: Dataset, vocabulary: Vocabulary | None = None) ->
     blocks = data.examples(EVALUATED_AT_ONCE)
     for some in track(blocks, f"answering {data.name}", -(-len(data) // EVALUATED_AT_ONCE)):
         pairs = encode_texts([e.source for e in some], [e.target for e in some], vocabulary)
-        predicted, correct = answers(model, pairs, vocabulary)
+        written, correct = write_answers(model, pairs)
         parts.append(
             pd.DataFrame(
                 {
                     "module": [getattr(example, "module", data.name) for example in some],
                     "question": [example.source for example in some],
                     "answer": [example.target for example in some],
-                    "prediction": predicted,
+                    "prediction": [vocabulary.decode(ids) for ids in written],
                     "correct": correct,
                 }
             )
@@ -114,7 +118,7 @@ def exact_match(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def save_evaluation(rows: pd.DataFrame, model: Any, data: Dataset, out: str | Path) -> Path:
-    """The folder with every prediction (Parquet) and the summary (JSON), for figures and tables."""
+    """The summary in a folder (JSON); beside it every prediction (Parquet), for figures and tables."""
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{model.name}.{data.name}.{data.split}".replace(":", "-").replace("/", "-")
@@ -125,10 +129,9 @@ def save_evaluation(rows: pd.DataFrame, model: Any, data: Dataset, out: str | Pa
         "split": data.split,
         "seed": data.seed,
     }
-    rows.to_parquet(folder / f"{stem}.parquet")
-    path = folder / f"{stem}.json"
-    path.write_text(json.dumps({**about, **summarize(rows)}, indent=1) + "\n")
-    return path
+    summary = json.dumps({**about, **summarize(rows)}, indent=1) + "\n"
+    hub.write_file(folder / f"{stem}.parquet", rows.to_parquet())
+    return hub.write_file(folder / f"{stem}.json", summary.encode())
 
 
 def summarize(rows: pd.DataFrame) -> dict[str, Any]:

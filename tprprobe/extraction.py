@@ -15,10 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from tprprobe.console import track
+from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.errors import InputError
-from tprprobe.evaluation import answers, by_length
+from tprprobe.evaluation import by_length, can_decode, write_answers
 from tprprobe.hooks import capture, find_sites
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.sitenames import select, side_of
@@ -47,32 +48,30 @@ def extract(
 
     The decoder reads the reference (teacher forcing) or what the model itself generates. Attention
     maps are of the first ``attention_samples`` only. ``OUT/untrained`` gets the same vectors of the
-    first 1,000 samples from the model's randomly initialised twin, as a control. A killed run goes
-    on with ``resume`` to a store identical to an uninterrupted one. ``vocabulary`` is needed for an
-    attached module, which has none.
+    first 1,000 samples from the model's randomly initialised twin, as a control; it reads the same
+    symbols and has the same token table. A killed run goes on with ``resume`` to a store identical
+    to an uninterrupted one. ``vocabulary`` is needed for an attached module, which has none.
 
     Raises:
         InputError: no such site, text that cannot be encoded, an existing store, a full disk.
     """
+    if not len(data):
+        raise InputError(f"{data.name} has no examples here: give at least one")
+    if target == "generated" and not can_decode(model):
+        raise InputError(
+            "an attached module writes nothing that its decoder could read: target='reference'"
+        )
     vocabulary = vocabulary or getattr(model, "vocabulary", None)
     if vocabulary is None:
         raise InputError("this model's vocabulary is unknown, so text cannot be encoded: give one")
     names = select(sites or "*", list(find_sites(model)))
     out = Path(out)
-    main = Extraction(model, vocabulary, data, names, out, attention_samples, target)
+    settings = (names, attention_samples, target)
+    main = Extraction(model, model, vocabulary, data, out, *settings)
     writer = main.writer(resume)
     if control and hasattr(model, "architecture"):
         few = data[: min(len(data), CONTROL_SAMPLES)]
-        twin = Extraction(
-            untrained_twin(model),
-            vocabulary,
-            few,
-            names,
-            out / CONTROL,
-            attention_samples,
-            target,
-            False,
-        )
+        twin = Extraction(untrained_twin(model), model, vocabulary, few, out / CONTROL, *settings)
         twin.write(twin.writer(resume))  # before the end: a complete store has its control
     main.write(writer)
     return open_store(out)
@@ -88,19 +87,20 @@ class Block:
 
 @dataclass
 class Extraction:
-    """One pass of one model over data into one store."""
+    """One pass of one model over data into one store; ``author`` is who answers the questions."""
 
     model: Any
+    author: Any
     vocabulary: Vocabulary
     data: Dataset
-    names: list[str]
     out: Path
+    names: list[str]
     attention_samples: int
     target: Target
-    decode: bool = True
 
     def __post_init__(self):
         self.model.eval()
+        self.author.eval()
         self.maps = [name for name in self.names if name.endswith(".attention")]
         self.vectors = [name for name in self.names if name not in self.maps]
         parameter = next(self.model.parameters(), None)
@@ -120,9 +120,10 @@ class Extraction:
             pairs = encode_texts(
                 [e.source for e in some], [e.target for e in some], self.vocabulary
             )
-            predicted, correct = answers(self.model, pairs, self.vocabulary, self.decode)
+            written, correct = write_answers(self.author, pairs)
+            predicted = [self.vocabulary.decode(ids) for ids in written]
             if self.target == "generated":
-                pairs = encode_texts([e.source for e in some], predicted, self.vocabulary)
+                pairs = Pairs(pairs.source, Ragged.from_lists(written))
             with_maps = self.maps if begin < self.attention_samples else []
             block = self._run(pairs, [*self.vectors, *with_maps])
             writer.append(
@@ -151,7 +152,10 @@ class Extraction:
             source, target = (ids.to(self.device) for ids in pairs.batch(indices, pad))
             with capture(self.model, names) as acts:
                 self.model(source, target[:, :-1])
-            for name, tensor in acts.items():
+            for name in names:
+                if name not in acts:
+                    raise InputError(f"the forward pass does not reach {name}: leave this site out")
+                tensor = acts[name]
                 if name in maps:
                     _keep_maps(maps[name], tensor, indices, places, name)
                 else:
@@ -224,7 +228,7 @@ def fingerprint(model: nn.Module) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 
@@ -251,6 +255,12 @@ def _keep_rows(
     """Put the real positions of a batch where their samples lie in the block."""
     if name not in rows:
         rows[name] = np.empty((int(offsets[-1]), *tensor.shape[2:]), np.float32)
+    expected = (len(indices), int(offsets.diff()[indices].max()))
+    if tensor.shape[:2] != expected:
+        raise InputError(
+            f"{name} has shape {tuple(tensor.shape)} for {expected[0]} samples of up to {expected[1]} "
+            "symbols: a site is [batch, seq, …]"
+        )
     values = tensor.float().cpu().numpy()
     for row, sample in enumerate(indices.tolist()):
         start, end = int(offsets[sample]), int(offsets[sample + 1])

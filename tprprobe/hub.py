@@ -67,6 +67,17 @@ def write_folder(folder: str | os.PathLike[str], files: Mapping[str, bytes | str
     return folder
 
 
+def write_file(path: Path, content: bytes) -> Path:
+    """The file with this content, written beside it and renamed: the new one or the old one."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_bytes(content)
+        return partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file.
 
