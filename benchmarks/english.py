@@ -229,7 +229,7 @@ def renew(page: Path, sections: dict[str, str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--reports", type=int, default=2000)
     parser.add_argument("--into", type=Path)
     arguments = parser.parse_args()
