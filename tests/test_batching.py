@@ -6,8 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tprprobe.data.batching import POOL, Ragged, buckets, encode_pairs
+from tprprobe.data.batching import POOL, Ragged, buckets
 from tprprobe.data.dataset import Dataset
+from tprprobe.data.pairs import encode_pairs
 from tprprobe.data.questions import Question
 from tprprobe.errors import InputError
 from tprprobe.vocabulary import CHARACTERS, characters
@@ -82,7 +83,8 @@ def test_buckets_are_of_like_length_and_new_every_epoch():
 @given(st.lists(st.tuples(TEXT, TEXT.map(lambda text: text[:30])), min_size=1, max_size=9))
 def test_encoded_pairs_stand_between_start_and_end(pairs):
     vocabulary = characters()
-    sides = encode_pairs(Listed("", "", 0, range(len(pairs)), tuple(pairs)), vocabulary)
+    encoded = encode_pairs(Listed("", "", 0, range(len(pairs)), tuple(pairs)), vocabulary)
+    sides = (encoded.source, encoded.target)
     for side, texts in zip(sides, zip(*pairs, strict=True), strict=True):
         assert side.values.dtype == torch.uint8
         rows = [side.values[a:b].tolist() for a, b in pairwise(side.offsets.tolist())]
