@@ -30,7 +30,7 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
         InputError: nothing of that name is here or on the hub.
     """
     text = str(name)
-    if Path(name).is_dir() or text.count("/") != 1 or text.startswith((".", "/", "~")):
+    if not is_id(text):
         return assets.find(kind, name)
     from huggingface_hub import snapshot_download
 
@@ -41,6 +41,11 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
         raise InputError(
             f"no folder {text!r} here, and the hub did not give it: {reason}"
         ) from error
+
+
+def is_id(text: str) -> bool:
+    """Whether a name is that of a hub repository, ``owner/name``: a folder of that name goes first."""
+    return text.count("/") == 1 and not text.startswith((".", "/", "~")) and not Path(text).is_dir()
 
 
 def write_folder(folder: str | os.PathLike[str], files: Mapping[str, bytes | str]) -> Path:

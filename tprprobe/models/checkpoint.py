@@ -67,16 +67,32 @@ def load_model(
     Raises:
         InputError: nothing of that name, or a folder whose files do not make a model.
     """
-    text = str(name)
-    untrained = text.startswith(UNTRAINED)
-    folder = hub.locate("models", text.removeprefix(UNTRAINED), local_files_only)
+    place = find_device(device)
+    untrained = str(name).startswith(UNTRAINED)
+    text = str(name).removeprefix(UNTRAINED)
+    folder = hub.locate("models", text, local_files_only)
     model: Any = build(read_config(folder), seed=seed)
     if not untrained:
         _load_weights(model, folder / hub.WEIGHTS)
-    model.vocabulary = Vocabulary.load(folder) if (folder / vocabulary.FILE).is_file() else None
+    model.vocabulary = _vocabulary(folder, model.config.vocab_size)
     model.folder = folder
-    model.name = f"{UNTRAINED if untrained else ''}{folder.name}"
-    return model.to(device).eval()
+    model.name = (UNTRAINED if untrained else "") + (text if hub.is_id(text) else folder.name)
+    return model.to(place).eval()
+
+
+def find_device(name: str) -> torch.device:
+    """The device of this name, if this machine has it.
+
+    Raises:
+        InputError: it has not.
+    """
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"no device {name!r} here ({reason}): give cpu, or cuda on a GPU machine"
+        ) from error
 
 
 def default_data(model: Any, split: str | None = None) -> tuple[str, str | None]:
@@ -85,14 +101,23 @@ def default_data(model: Any, split: str | None = None) -> tuple[str, str | None]
     Raises:
         InputError: the card names none.
     """
-    card = Path(getattr(model, "folder", "")) / hub.CARD
-    front = (
-        ModelCard.load(card, ignore_metadata_errors=True).data.to_dict() if card.is_file() else {}
-    )
-    named = front.get("tprprobe") or {}
+    folder = getattr(model, "folder", None)
+    named = _named_data(folder / hub.CARD) if folder else {}
     if "data" not in named:
         raise InputError(f"the card of {model.name} names no data: give --data")
     return named["data"], split or named.get("split")
+
+
+def _named_data(card: Path) -> dict[str, Any]:
+    """What a card says under ``tprprobe``; nothing where it has no front matter that can be read."""
+    if not card.is_file():
+        return {}
+    try:
+        front = ModelCard.load(card, ignore_metadata_errors=True).data.to_dict()
+    except Exception:  # the hub's client lets the errors of its YAML parser through
+        return {}
+    named = front.get("tprprobe")
+    return named if isinstance(named, dict) else {}
 
 
 def untrained_twin(model: nn.Module, seed: int = 0) -> nn.Module:
@@ -110,6 +135,17 @@ def read_config(folder: Path) -> dict[str, Any]:
         return expand(config)
     except InputError as error:
         raise InputError(f"{folder / hub.CONFIG}: {error}") from error
+
+
+def _vocabulary(folder: Path, size: int) -> Vocabulary | None:
+    if not (folder / vocabulary.FILE).is_file():
+        return None
+    known = Vocabulary.load(folder)
+    if len(known) != size:
+        raise InputError(
+            f"{folder / vocabulary.FILE} has {len(known)} symbols, config.json says vocab_size {size}"
+        )
+    return known
 
 
 def _load_weights(model: nn.Module, path: Path) -> None:
