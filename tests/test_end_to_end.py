@@ -1,0 +1,180 @@
+"""Whole paths: train and resume, two processes, extract and kill, and what bad input says."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+import tprprobe.training as training
+from tprprobe.data import load_data
+from tprprobe.extraction import extract
+from tprprobe.models.checkpoint import load_model
+from tprprobe.recipes import read_recipe
+from tprprobe.store import open_store
+
+RECIPE = """
+name = "tiny"
+batch_size = 16
+evaluate_every = 50
+save_every = 50
+[model]
+architecture = "tp-transformer"
+d_model = 16
+n_heads = 2
+n_layers = [1, 1]
+d_ff = 16
+[optimizer]
+name = "muon"
+[[stages]]
+steps = 60
+learning_rate = 1e-3
+mix = [{ data = "DATA", split = "train-easy", repeat = 2 }]
+[[stages]]
+steps = 40
+learning_rate = 1e-3
+decay = "cosine"
+mix = [{ data = "DATA", split = "train-easy", n = 20 }]
+[[evaluate]]
+data = "DATA"
+split = "train-easy"
+n = 20
+"""
+
+
+@pytest.fixture
+def recipe_file(tmp_path):
+    folder = tmp_path / "data" / "train-easy"
+    folder.mkdir(parents=True)
+    questions = load_data("mathematics:arithmetic__mul", split="small", n=48)
+    text = "".join(f"{q.question}\n{q.answer}\n" for q in questions)
+    (folder / "arithmetic__mul.txt").write_text(text)
+    path = tmp_path / "recipe.toml"
+    path.write_text(RECIPE.replace("DATA", f"{tmp_path / 'data'}:arithmetic__mul"))
+    return path
+
+
+def run(*words, **options):
+    command = [sys.executable, "-m", "tprprobe", *map(str, words)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, **options)
+
+
+def test_a_resumed_run_equals_an_uninterrupted_one(recipe_file, tmp_path, monkeypatch):
+    recipe = read_recipe(recipe_file)
+    whole = training.train(recipe, tmp_path / "whole")
+    save = training.Run.save
+
+    def cut(self, path):
+        save(self, path)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training.Run, "save", cut)
+    with pytest.raises(KeyboardInterrupt):
+        training.train(recipe, tmp_path / "cut")
+    monkeypatch.undo()
+    resumed = training.train(recipe, tmp_path / "cut", resume=True)
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (whole, resumed)]
+    assert weights[0] == weights[1]
+    logs = [
+        [
+            line.split(",")[:1] + line.split(",")[2:]
+            for line in (out / "log.csv").read_text().split()
+        ]
+        for out in (tmp_path / "whole", tmp_path / "cut")
+    ]
+    assert logs[0] == logs[1]
+
+
+def test_two_processes_train_as_one(recipe_file, tmp_path):
+    steps = ["--set", "stages.0.steps=6", "--set", "stages.1.steps=2"]
+    assert run("train", recipe_file, "--out", tmp_path / "one", *steps).returncode == 0
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    command += ["-m", "tprprobe", "train", str(recipe_file), "--out", str(tmp_path / "two"), *steps]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    one, two = (load_model(tmp_path / name / "model").state_dict() for name in ("one", "two"))
+    for name, tensor in one.items():
+        torch.testing.assert_close(two[name], tensor, atol=2e-4, rtol=1e-3)
+
+
+def test_extraction_goes_on_after_kill_9_to_the_same_store(tmp_path):
+    words = ["extract", "--ckpt", "tpt-c-arithmetic", "-n", "700", "--sites", "encoder.*.self.role"]
+    command = [sys.executable, "-m", "tprprobe", *words, "--out", str(tmp_path / "killed")]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    journal = tmp_path / "killed" / "journal.json"
+    while process.poll() is None:
+        if journal.exists() and json.loads(journal.read_text()).get("samples", 0):
+            process.send_signal(signal.SIGKILL)
+            break
+        time.sleep(0.005)
+    process.wait()
+    assert not (tmp_path / "killed" / "manifest.json").exists()
+    assert run(*words, "--out", tmp_path / "killed").returncode == 2
+    assert run(*words, "--out", tmp_path / "killed", "--resume").returncode == 0
+    assert run(*words, "--out", tmp_path / "whole").returncode == 0
+    files = [
+        {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        for root in (tmp_path / "killed", tmp_path / "whole")
+    ]
+    assert files[0] == files[1]
+
+
+def test_a_store_has_whose_vectors_they_are(tmp_path):
+    data = load_data("mathematics:arithmetic__mixed", split="small-test", n=6)
+    store = extract(load_model("tpt-c-arithmetic"), data, "decoder.0.cross.*", tmp_path / "store")
+    assert store.side("decoder.0.cross.key") == "source"
+    assert store.side("decoder.0.cross.role") == "target"
+    assert len(store.read("decoder.0.cross.key")) == sum(store.tokens["side"] == "source")
+    assert open_store(tmp_path / "store").control is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["eval", "--ckpt", "tpt-c-aritmetic"], "tpt-c-arithmetic"),
+        (["eval", "--ckpt", "tpt-c-arithmetic", "--data", "mathematics:arithmetic__mixd"], "mixed"),
+        (["eval", "--ckpt", "tpt-c-arithmetic", "--data", "nowhere.parquet"], "nowhere.parquet"),
+        (["extract", "--ckpt", "tpt-c-arithmetic", "-n", "2", "--sites", "encoder.*.rol"], "role"),
+        (["train", "no-recipe.toml"], "no-recipe.toml"),
+        (["figure", "schlag-fig9"], "schlag-fig"),
+        (["convert", "missing.pt", "out"], "missing.pt"),
+        (["inspect", "nothing"], "nothing"),
+        (["cluster", "nothing", "--site", "x", "--k", "3"], "nothing"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(words, said, tmp_path):
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1, done.stderr
+    assert said in lines[0]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wrong_key_in_a_recipe_names_the_nearest(recipe_file, tmp_path):
+    recipe_file.write_text(recipe_file.read_text().replace("batch_size", "batchsize"))
+    done = run("train", recipe_file, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "batch_size" in done.stderr
+
+
+def test_help_needs_no_torch():
+    code = "import sys, tprprobe.cli; sys.exit('torch' in sys.modules or 'pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_models_are_listed_as_json():
+    listed = json.loads(run("models", "--json").stdout)
+    sizes = {row["name"]: row["parameters"] for row in listed["presets"]}
+    assert sizes["tp-transformer"] == 49_178_624
+    assert sizes["transformer"] == 44_188_160
+    assert {row["name"] for row in listed["checkpoints"]} >= {
+        "tpt-c-arithmetic",
+        "transformer-arithmetic",
+    }
