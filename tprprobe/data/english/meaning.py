@@ -104,6 +104,8 @@ def mentions(phrase: Node) -> tuple[Mention, ...]:
             return (_simple(phrase),)
         case "name", _:
             return (_name(phrase),)
+        case "description", _:
+            return (_noun(phrase, "indefinite"),)
         case "np", "coordinated":
             return *mentions(_node(phrase, "*")), *mentions(_node(phrase, "conj"))
         case "np", "kind":

@@ -5,7 +5,7 @@ left to the subject, and the manner.
 """
 
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tprprobe.data.english.building import Parts, build, is_plural
 from tprprobe.data.english.features import ANY, mask
@@ -18,6 +18,7 @@ from tprprobe.data.english.verbgroups import BELOW, PLAINLY, Manner, verb_group
 ROLES = ("S", "O", "R")
 
 
+@runtime_checkable
 class Teller(Protocol):
     """Who knows how to refer to somebody at this point of a text."""
 
