@@ -12,6 +12,7 @@ import torch
 
 import tprprobe.training as training
 from tprprobe.data import load_data
+from tprprobe.evaluation import evaluate
 from tprprobe.extraction import extract
 from tprprobe.models.checkpoint import load_model
 from tprprobe.recipes import read_recipe
@@ -132,6 +133,16 @@ def test_a_store_has_whose_vectors_they_are(tmp_path):
     assert store.side("decoder.0.cross.role") == "target"
     assert len(store.read("decoder.0.cross.key")) == sum(store.tokens["side"] == "source")
     assert open_store(tmp_path / "store").control is not None
+
+
+def test_questions_that_are_all_answered_right_are_stored_too(tmp_path):
+    data = load_data("mathematics:arithmetic__mul", split="small-test", n=400)
+    model = load_model("tpt-c-arithmetic")
+    right = [i for i, is_right in enumerate(evaluate(model, data)["correct"]) if is_right]
+    one = data[right[0] : right[0] + 1]
+    store = extract(model, one, "encoder.-1.self.role", tmp_path / "store")
+    assert store.tokens["correct"].all()
+    assert (store.tokens["prediction"] == store.tokens["answer"].astype(str)).all()
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,8 @@ def write_answers(model: Any, pairs: Pairs) -> tuple[list[list[int]], Bool[np.nd
     correct, _ = exact_matches(model, pairs)
     pad, eos, device = model.config.pad, model.config.eos, next(model.parameters()).device
     for indices in torch.from_numpy(np.flatnonzero(~correct)).split(DECODED_AT_ONCE):
+        if not len(indices):  # an empty tensor splits into one empty part
+            continue
         source = pairs.source.padded(indices, pad).to(device)
         for sample, ids in zip(indices.tolist(), generate(model, source).tolist(), strict=True):
             end = ids.index(eos) + 1 if eos in ids else len(ids)
