@@ -1,0 +1,110 @@
+"""d directions in the space of v ⊗ r: the diagonal, principal ones, and pairs m ⊗ n.
+
+The diagonal of Mᵀ (v rᵀ) N is (Mᵀ v) ⊙ (Nᵀ r): a Hadamard product of linearly transformed vectors
+is the projection of v ⊗ r on the d tensors m_c ⊗ n_c. The best d directions of all are principal
+components, which in general are no such pairs. Source: schlag Sec. 7, Eqs. 12–13; science.md §4.7.
+"""
+
+import numpy as np
+from jaxtyping import Float64
+from scipy.linalg import eigh
+
+Second = Float64[np.ndarray, "pair pair"]  # E[vec(v ⊗ r) vec(v ⊗ r)ᵀ]
+Basis = Float64[np.ndarray, "pair direction"]  # orthonormal columns
+Matrix = Float64[np.ndarray, "d d"]
+Vector = Float64[np.ndarray, " d"]
+
+STEPS, TOLERANCE, NOTHING = 30, 1e-7, 1e-9
+
+
+def diagonal(width: int) -> Basis:
+    """The model's own: e_c ⊗ e_c."""
+    return pairs(np.eye(width), np.eye(width))
+
+
+def principal(second: Second, count: int) -> Basis:
+    """The directions of largest E[(tᵀ vec(v ⊗ r))²]: no others capture more."""
+    size = len(second)
+    return eigh(second, subset_by_index=(size - count, size - 1))[1]
+
+
+def pairs(left: Matrix, right: Matrix) -> Basis:
+    """vec(m_c ⊗ n_c) of the columns of M and N."""
+    return np.einsum("ic,jc->ijc", left, right).reshape(-1, left.shape[1])
+
+
+def random_pairs(width: int, rng: np.random.Generator) -> Basis:
+    """Pairs of the columns of two random orthogonal matrices."""
+    left, right = (np.linalg.qr(rng.normal(size=(width, width)))[0] for _ in range(2))
+    return pairs(left, right)
+
+
+def orthonormal_pairs(second: Second) -> Basis:
+    """The paper's form at its best: M and N orthogonal, Σ_c E[(m_cᵀ v)² (n_cᵀ r)²] maximised.
+
+    Starts with the principal components of v and of r in their order, which is the optimum for
+    independent v and r; each step, an orthogonal Procrustes problem, captures no less.
+    """
+    width = round(len(second) ** 0.5)
+    tensor = second.reshape((width,) * 4)
+    left, right = (np.linalg.eigh(np.einsum(e, tensor))[1] for e in ("ijkj->ik", "ijil->jl"))
+    captured = 0.0
+    for _ in range(STEPS):
+        before, basis = captured, pairs(left, right)
+        captured = float(np.sum(basis * (second @ basis)))
+        if captured - before <= TOLERANCE * captured:
+            break
+        left = _nearest(np.einsum("ijc,jc->ic", _moved(second, left, right), right))
+        right = _nearest(np.einsum("ijc,ic->jc", _moved(second, left, right), left))
+    return pairs(left, right)
+
+
+def _moved(second: Second, left: Matrix, right: Matrix) -> Float64[np.ndarray, "d d direction"]:
+    return (second @ pairs(left, right)).reshape(*left.shape, -1)
+
+
+def _nearest(matrix: Matrix) -> Matrix:
+    """The orthogonal matrix nearest to this one."""
+    left, _, right = np.linalg.svd(matrix)
+    return left @ right
+
+
+def repeated_pairs(second: Second, count: int, seed: int = 0) -> Basis:
+    """Pairs m ⊗ n found one by one, each the best in what the others leave; vectors may repeat.
+
+    Only the tensors are made orthonormal, M and N need not be. For independent v and r this finds
+    the principal components, which are pairs then.
+    """
+    rest, found = second.copy(), np.empty((len(second), 0))
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        pair = np.outer(*_best_pair(rest, rng)).ravel()
+        new = pair - found @ (found.T @ pair)
+        new -= found @ (found.T @ new)
+        if np.linalg.norm(new) < NOTHING:
+            break
+        new /= np.linalg.norm(new)
+        moved = rest @ new
+        rest -= np.outer(new, moved) + np.outer(moved - (new @ moved) * new, new)
+        found = np.column_stack([found, new])
+    return found
+
+
+def _best_pair(second: Second, rng: np.random.Generator) -> tuple[Vector, Vector]:
+    """The m, n of length 1 that maximise E[(mᵀ v)² (nᵀ r)²], each in turn the best for the other."""
+    width = round(len(second) ** 0.5)
+    tensor = second.reshape((width,) * 4)
+    direction = rng.normal(size=len(second))
+    for _ in range(STEPS):
+        direction = second @ direction
+        direction /= max(np.linalg.norm(direction), NOTHING)
+    right = np.linalg.svd(direction.reshape(width, width))[2][0]
+    left, value = right, 0.0
+    for _ in range(STEPS):
+        left = np.linalg.eigh(np.einsum("ijkl,j,l->ik", tensor, right, right))[1][:, -1]
+        values, vectors = np.linalg.eigh(np.einsum("ijkl,i,k->jl", tensor, left, left))
+        right = vectors[:, -1]
+        if values[-1] - value <= TOLERANCE * values[-1]:
+            break
+        value = values[-1]
+    return left, right
