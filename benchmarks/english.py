@@ -23,6 +23,7 @@ from tprprobe.data.english import (
     parse,
     read_story,
     sample,
+    summaries,
 )
 from tprprobe.data.english.annotation import analyze
 from tprprobe.data.english.constructions import pairs
@@ -214,6 +215,11 @@ def samples() -> str:
     return "\n\n".join([*shown, "A sentence of the first document:", labels(longest)])
 
 
+def policy() -> str:
+    """The rules of the summary, as the module that keeps them states them."""
+    return (summaries.__doc__ or "").partition("\n\n")[2].strip()
+
+
 def grammar() -> str:
     text = (files("tprprobe.data.english") / "grammar.txt").read_text("utf-8")
     return f"```\n{text.strip()}\n```"
@@ -243,6 +249,7 @@ def main() -> None:
         "tagger": tagger(train, test),
         "constructions": constructions(train, held),
         "speed": speed(train),
+        "policy": policy(),
         "samples": samples(),
         "grammar": grammar(),
     }
