@@ -10,7 +10,7 @@ from typing import Any
 from torch import Size, Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.models.keys import Options, count_layers, shape_of
+from tprprobe.models.keys import Options, checked, count_layers, shape_of
 
 SHARED = "shared.weight"
 TIED = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
@@ -100,6 +100,8 @@ def _role_options(state: Mapping[str, Tensor], d_model: int, n_heads: int, d_hea
         return {"roles": ("none",)}
     inside = any(match[2] for match in found)
     shapes = {match[3]: state[match[0]].shape for match in reversed(found)}
+    for name in {"R", "r.weight"} & set(shapes):
+        checked(name, shapes[name], axes=2)
     settings: Options = {
         "roles": ("discrete" if "R" in shapes else "continuous",),
         "role_stacks": (tuple(any(m[1] == s for m in found) for s in ("encoder", "decoder")),),

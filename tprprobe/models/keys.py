@@ -13,15 +13,22 @@ from tprprobe.errors import InputError
 Options = dict[str, tuple[Any, ...]]
 
 
-def shape_of(state: Mapping[str, Tensor], key: str) -> Size:
+def shape_of(state: Mapping[str, Tensor], key: str, axes: int = 2) -> Size:
     """The shape of a tensor that must be there.
 
     Raises:
-        InputError: it is not.
+        InputError: it is not, or has another number of axes.
     """
     if key not in state:
         raise missing(key, state)
-    return state[key].shape
+    return checked(key, state[key].shape, axes)
+
+
+def checked(key: str, shape: Size, axes: int) -> Size:
+    """The shape, if it has so many axes, none of them empty."""
+    if len(shape) != axes or 0 in shape:
+        raise InputError(f"{key} has shape {tuple(shape)}, {axes} axes are needed")
+    return shape
 
 
 def missing(key: str, names: Iterable[str]) -> InputError:
@@ -36,9 +43,16 @@ def nearest(key: str, names: Iterable[str]) -> str:
 
 
 def count_layers(state: Mapping[str, Tensor], stack: str) -> int:
-    """How many layers a stack has: one more than the highest number behind its name."""
+    """How many layers a stack has.
+
+    Raises:
+        InputError: they are not numbered from 0 on without a gap.
+    """
     found = (re.match(rf"{stack}\.(\d+)\.", key) for key in state)
-    return max((int(match[1]) for match in found if match), default=-1) + 1
+    numbers = {int(match[1]) for match in found if match}
+    if not numbers or max(numbers) >= len(numbers):
+        raise InputError(f"{stack} has the layers {sorted(numbers)}: 0, 1, … are needed")
+    return len(numbers)
 
 
 def rename(

@@ -164,6 +164,8 @@ def _unprefixed(state: Mapping[Any, Any], name: str) -> dict[str, Tensor]:
     for key, tensor in state.items():
         if not isinstance(key, str) or not isinstance(tensor, Tensor):
             raise InputError(f"{name}: {key!r} is a {type(tensor).__name__}, not a weight")
+        if not tensor.is_floating_point() or tensor.layout != torch.strided:
+            raise InputError(f"{name}: {key!r} is {tensor.dtype}, {tensor.layout}: not a weight")
         short = next((key[len(p) :] for p in PREFIXES if key.startswith(p)), key)
         if short in plain:
             raise InputError(f"{name} has the weight {short!r} twice, with and without a prefix")

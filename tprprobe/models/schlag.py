@@ -41,8 +41,9 @@ def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
     Raises:
         InputError: the file's table is another one.
     """
-    shape = shape_of(state, POSITIONS)
-    if len(shape) != 3 or not state[POSITIONS][0].allclose(sinusoids(*shape[1:]), atol=1e-5):
+    _, length, d_model = shape_of(state, POSITIONS, axes=3)
+    table = sinusoids(length, d_model)
+    if table.shape[1] != d_model or not state[POSITIONS].float().allclose(table, atol=1e-5):
         raise InputError(f"{POSITIONS} is no sinusoidal table: such a model cannot be represented")
     return dict(state), [POSITIONS]
 
@@ -56,7 +57,7 @@ def options(state: Mapping[str, Tensor]) -> Options:
         "d_model": (d_model,),
         "n_layers": (tuple(count_layers(state, rf"{s}\.layers") for s in ("encoder", "decoder")),),
         "d_ff": (shape_of(state, "encoder.layers.0.densefilter.linear1.weight")[0],),
-        "max_length": (shape_of(state, POSITIONS)[1],),
+        "max_length": (shape_of(state, POSITIONS, axes=3)[1],),
         "roles": ("continuous" if bound else "none",),
         "binding": ("hadamard",),
         "embedding_binding": (any(key.startswith("embedding.linear.") for key in state),),
