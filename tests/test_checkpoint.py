@@ -238,9 +238,12 @@ def test_a_pickle_is_not_opened(folder):
     assert not opened.exists()
 
 
-def test_a_vocabulary_of_another_size_is_refused(folder):
+def test_a_vocabulary_that_is_not_the_models_is_refused(folder):
     (folder / "vocabulary.json").write_text(json.dumps(list(characters().symbols)[:-1]))
-    assert "has 72 symbols, config.json says vocab_size 73" in refusal(folder)
+    assert "vocabulary.json has vocab_size 72, the model 73" in refusal(folder)
+    symbols = list(characters().symbols)
+    (folder / "vocabulary.json").write_text(json.dumps([symbols[1], symbols[0], *symbols[2:]]))
+    assert "vocabulary.json has pad 0, the model 1" in refusal(folder)
     (folder / "vocabulary.json").write_text("{")
     assert "vocabulary.json is not JSON" in refusal(folder)
 

@@ -74,7 +74,7 @@ def load_model(
     model: Any = build(read_config(folder), seed=seed)
     if not untrained:
         _load_weights(model, folder / hub.WEIGHTS)
-    model.vocabulary = _vocabulary(folder, model.config.vocab_size)
+    model.vocabulary = _vocabulary(folder, model.config)
     model.folder = folder
     model.name = (UNTRAINED if untrained else "") + (text if hub.is_id(text) else folder.name)
     return model.to(place).eval()
@@ -137,15 +137,24 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder / hub.CONFIG}: {error}") from error
 
 
-def _vocabulary(folder: Path, size: int) -> Vocabulary | None:
+def _vocabulary(folder: Path, config: Any) -> Vocabulary | None:
     if not (folder / vocabulary.FILE).is_file():
         return None
     known = Vocabulary.load(folder)
-    if len(known) != size:
-        raise InputError(
-            f"{folder / vocabulary.FILE} has {len(known)} symbols, config.json says vocab_size {size}"
-        )
+    check_vocabulary(known, config, str(folder / vocabulary.FILE))
     return known
+
+
+def check_vocabulary(known: Vocabulary, config: Any, where: str) -> None:
+    """Passes where a model's ids are those of the vocabulary.
+
+    Raises:
+        InputError: naming what differs.
+    """
+    wanted = {"vocab_size": len(known), "pad": known.pad, "sos": known.sos, "eos": known.eos}
+    for name, value in wanted.items():
+        if getattr(config, name) != value:
+            raise InputError(f"{where} has {name} {value}, the model {getattr(config, name)}")
 
 
 def _load_weights(model: nn.Module, path: Path) -> None:
