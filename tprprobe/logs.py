@@ -20,7 +20,7 @@ class Log:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
             writer.writerows(self.rows)
-        self.board = SummaryWriter(folder / "tensorboard", purge_step=step)
+        self.board = SummaryWriter(folder / "tensorboard", purge_step=step + 1)
 
     def add(
         self, metric: str, value: float, at: dict[str, float], data: str = "", split: str = ""

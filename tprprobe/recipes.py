@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tprprobe.errors import InputError, unknown
 
+Share = Annotated[float, Field(ge=0, lt=1)]
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -31,7 +33,7 @@ class Stage(_Strict):
     learning_rate: Annotated[float, Field(gt=0)]
     warmup: Annotated[int, Field(ge=0)] = 0
     decay: Literal["constant", "cosine"] = "constant"
-    mix: list[Mix]
+    mix: Annotated[list[Mix], Field(min_length=1)]
 
 
 class Optimizer(_Strict):
@@ -41,9 +43,9 @@ class Optimizer(_Strict):
     """
 
     name: Literal["adam", "adamw", "muon"] = "adam"
-    betas: tuple[float, float] = (0.9, 0.995)
-    eps: float = 1e-8
-    weight_decay: float = 0.0
+    betas: tuple[Share, Share] = (0.9, 0.995)
+    eps: Annotated[float, Field(gt=0)] = 1e-8
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
     clip: Annotated[float, Field(gt=0)] = 0.1
 
 

@@ -1,7 +1,7 @@
 """Training by recipe: one loop for one core, one GPU or many processes under torchrun.
 
-An interrupted run that is resumed equals an uninterrupted one: batches and learning rates are
-functions of the step, and everything else is in ``state.pt``.
+An interrupted run that is resumed equals an uninterrupted one: batches, learning rates and dropout
+are functions of the step, and everything else is in ``state.pt``.
 """
 
 import math
@@ -9,8 +9,10 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -22,7 +24,7 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation import exact_matches
 from tprprobe.logs import Log
 from tprprobe.models import build
-from tprprobe.models.checkpoint import save_pretrained
+from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.muon import Muon
 from tprprobe.pools import Pool, load_pairs
 from tprprobe.recipes import Mix, Optimizer, Recipe, Stage
@@ -68,6 +70,11 @@ def make_optimizers(
     return [(Muon(linear), 1.0), (adam, ADAM_BESIDE_MUON)] if muon else [(adam, 1.0)]
 
 
+def fold(*numbers: int) -> int:
+    """One seed of several numbers."""
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])
+
+
 class Run:
     """One training run: the model, its optimizer, and how far it is."""
 
@@ -76,16 +83,22 @@ class Run:
         self.vocabulary = characters()
         self._watched: dict[str, Pairs] = {}
         self.model: Any = build(recipe.model, seed=recipe.seed).to(worker.device)
+        check_vocabulary(
+            self.vocabulary, self.model.config, f"the vocabulary of {recipe.name}'s data"
+        )
         self.model.vocabulary = self.vocabulary
         self.parallel = DistributedDataParallel(self.model) if worker.world > 1 else self.model
         self.optimizers = make_optimizers(self.model, recipe.optimizer)
         self.window = torch.zeros(2, device=worker.device)  # summed loss, symbols
-        torch.manual_seed(recipe.seed + worker.rank)
 
     def update(self, pool: Pool, indices: Tensor, rate: float) -> None:
-        """One optimizer step on a batch, shared among the processes."""
+        """One optimizer step on a batch, shared among the processes.
+
+        Dropout is seeded by the step. A batch too small to share is everybody's.
+        """
         pad, worker = self.model.config.pad, self.worker
-        mine = indices[worker.rank :: worker.world]
+        torch.manual_seed(fold(self.recipe.seed, self.step, worker.rank))
+        mine = indices[worker.rank :: worker.world] if len(indices) >= worker.world else indices
         source, target = pool.pairs.batch(mine, pad)
         count = worker.total((target[:, 1:] != pad).sum())
         bf16 = self.recipe.precision == "bf16"
@@ -132,7 +145,6 @@ class Run:
             "step": self.step,
             "seconds": self.seconds,
             "window": self.window,
-            "generator": torch.get_rng_state(),
         }
         partial = path.with_suffix(".partial")
         torch.save(state, partial)
@@ -142,9 +154,12 @@ class Run:
         """Continue where :meth:`save` was.
 
         Raises:
-            InputError: another recipe was trained there.
+            InputError: another recipe was trained there, or the file is damaged.
         """
-        state = torch.load(path, map_location=self.worker.device, weights_only=True)
+        try:
+            state = torch.load(path, map_location=self.worker.device, weights_only=True)
+        except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
+            raise InputError(f"{path} is damaged: remove it, or give another --out") from error
         if state["recipe"] != self.recipe.model_dump_json():
             raise InputError(
                 f"{path} is of another recipe: resume with the same one, or give another --out"
@@ -153,7 +168,6 @@ class Run:
         for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         self.step, self.seconds, self.window = state["step"], state["seconds"], state["window"]
-        torch.set_rng_state(state["generator"].cpu())
 
 
 def train(

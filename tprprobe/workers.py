@@ -7,6 +7,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from tprprobe.models.checkpoint import find_device
+
 
 @dataclass
 class Worker:
@@ -18,20 +20,25 @@ class Worker:
 
     @classmethod
     def join(cls, device: str) -> "Worker":
-        """Join the group that torchrun set up, if it did."""
+        """Join the group that torchrun set up, if it did.
+
+        Raises:
+            InputError: there is no such device.
+        """
         if "RANK" not in os.environ:
-            return cls(torch.device(device))
-        rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+            return cls(find_device(device))
         cuda = device.startswith("cuda")
+        place = find_device(f"cuda:{os.environ['LOCAL_RANK']}" if cuda else device)
         dist.init_process_group("nccl" if cuda else "gloo")
-        local = f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if cuda else device
-        return cls(torch.device(local), rank, world)
+        return cls(place, dist.get_rank(), dist.get_world_size())
 
     def total(self, number: Tensor) -> Tensor:
+        """The sum of a number over all processes."""
         if self.world > 1:
             dist.all_reduce(number)
         return number
 
     def leave(self) -> None:
+        """Leave the group."""
         if self.world > 1:
             dist.destroy_process_group()

@@ -1,0 +1,401 @@
+"""Training: what one step is, exact resumption, several processes, logs, refusals."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from tprprobe import training
+from tprprobe.data import load_data
+from tprprobe.data.pairs import encode_pairs
+from tprprobe.errors import InputError
+from tprprobe.logs import COLUMNS, read_log
+from tprprobe.models import build
+from tprprobe.models.checkpoint import load_model
+from tprprobe.pools import Pool
+from tprprobe.recipes import Mix, Recipe, Stage, parse_recipe, read_recipe
+from tprprobe.training import Run, learning_rate, make_optimizers, place_of, train
+from tprprobe.vocabulary import characters
+
+TINY = {
+    "architecture": "tp-transformer",
+    "d_model": 16,
+    "n_heads": 2,
+    "n_layers": [1, 1],
+    "d_ff": 16,
+}
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch):
+    monkeypatch.setattr(training, "REPORT_EVERY", 4)
+
+
+@pytest.fixture
+def recipe(questions):
+    """Twelve steps of one mix and eight of another, evaluated and saved every fourth."""
+
+    def make(model: dict[str, Any] | None = None, **settings: Any) -> Recipe:
+        def stage(steps: int, module: str, **options: Any) -> dict[str, Any]:
+            mix = [{"data": f"{questions}:arithmetic__{module}", "split": "train-easy"}]
+            return {"steps": steps, "learning_rate": 0.01, "mix": mix, **options}
+
+        stages = [stage(12, "add_or_sub", warmup=3), stage(8, "mixed", decay="cosine")]
+        base = {
+            "name": "tiny",
+            "batch_size": 6,
+            "model": model if "architecture" in (model or {}) else {**TINY, **(model or {})},
+            "stages": stages,
+            "evaluate": [
+                {"data": f"{questions}:arithmetic__mixed", "split": "interpolate", "n": 9}
+            ],
+            "evaluate_every": 4,
+            "save_every": 4,
+        }
+        return parse_recipe(base | settings)
+
+    return make
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_model(folder).state_dict()
+
+
+def state(out: Path) -> dict[str, Any]:
+    return torch.load(out / training.STATE, weights_only=True)
+
+
+def figures(out: Path) -> list[dict[str, Any]]:
+    """The log without what the clock says."""
+    return [{key: row[key] for key in COLUMNS if key != "seconds"} for row in read_log(out)]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Bit for bit, through all containers."""
+    if isinstance(one, torch.Tensor):
+        return one.dtype == other.dtype and one.equal(other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other
+
+
+class Killed(BaseException):
+    """What ends a run in the middle."""
+
+
+def killed_at(step: int, monkeypatch, *args: Any, **options: Any) -> None:
+    """Train until the step has begun."""
+    update = Run.update
+
+    def until(self: Run, *batch: Any) -> None:
+        if self.step == step:
+            raise Killed
+        update(self, *batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "update", until)
+        with pytest.raises(Killed):
+            train(*args, **options)
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "adam": {},
+    "muon": {"optimizer": {"name": "muon", "weight_decay": 0.1}},
+    "dropout": {"model": {"dropout": 0.3}, "optimizer": {"name": "adamw"}},
+    "bf16": {"precision": "bf16", "optimizer": {"name": "muon"}},
+    "lstm": {"model": {"architecture": "lstm", "d_model": 8}},
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "step"),
+    [("adam", 3), ("adam", 12), ("adam", 18), ("muon", 13), ("dropout", 7), ("bf16", 9)],
+)
+def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(
+    case, step, recipe, tmp_path, monkeypatch
+):
+    """Bit for bit: the checkpoint, the log and the state, across the stages' boundary."""
+    settings = recipe(**SETTINGS[case])
+    train(settings, tmp_path / "whole")
+    killed_at(step, monkeypatch, settings, tmp_path / "killed")
+    assert not (tmp_path / "killed" / "model").exists()
+    train(settings, tmp_path / "killed", resume=True)
+    whole, resumed = tmp_path / "whole", tmp_path / "killed"
+    assert same(weights(resumed / "model"), weights(whole / "model"))
+    assert figures(resumed) == figures(whole)
+    ours, theirs = state(resumed), state(whole)
+    assert same(ours.pop("seconds") > 0, theirs.pop("seconds") > 0)
+    assert same(ours, theirs)
+
+
+def test_killed_twice_and_after_the_last_step(recipe, tmp_path, monkeypatch):
+    settings = recipe()
+    train(settings, tmp_path / "whole")
+    killed_at(6, monkeypatch, settings, tmp_path / "killed")
+    killed_at(14, monkeypatch, settings, tmp_path / "killed", resume=True)
+
+    def interrupted(*_args, **_options):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "save_pretrained", interrupted)
+        with pytest.raises(Killed):
+            train(settings, tmp_path / "killed", resume=True)
+    train(settings, tmp_path / "killed", resume=True)
+    assert same(weights(tmp_path / "killed" / "model"), weights(tmp_path / "whole" / "model"))
+    assert figures(tmp_path / "killed") == figures(tmp_path / "whole")
+
+
+def test_a_state_that_is_being_written_never_takes_the_old_ones_place(
+    recipe, tmp_path, monkeypatch
+):
+    settings, save = recipe(), torch.save
+    killed_at(9, monkeypatch, settings, tmp_path / "run")
+
+    def half(content: Any, path: Path) -> None:
+        save(content, path)
+        path.write_bytes(path.read_bytes()[:1000])
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "save", half)
+        with pytest.raises(Killed):
+            train(settings, tmp_path / "run", resume=True)
+    assert state(tmp_path / "run")["step"] == 8
+    train(settings, tmp_path / "run", resume=True)
+
+
+def test_the_recipe_alone_decides_the_model(recipe, tmp_path):
+    """The same again whatever the global generator; another one for another seed."""
+    for name, seed, elsewhere in (("a", 0, 1), ("b", 0, 2), ("c", 1, 2)):
+        torch.manual_seed(elsewhere)
+        train(recipe(model={"dropout": 0.2}, seed=seed, evaluate=[]), tmp_path / name)
+    a, b, c = (weights(tmp_path / name / "model") for name in "abc")
+    assert same(a, b)
+    assert not same(a, c)
+
+
+def test_a_step_is_the_papers(recipe, questions, tmp_path):
+    """Mean cross-entropy a symbol, gradient norm clipped to 0.1, Adam, all written out for a step."""
+    settings = recipe(stages=[{**recipe().stages[0].model_dump(), "steps": 1, "warmup": 0}])
+    train(settings, tmp_path / "run")
+    vocabulary, model = characters(), build(settings.model, seed=0)
+    data = load_data(f"{questions}:arithmetic__add_or_sub", split="train-easy")
+    pairs = encode_pairs(data, vocabulary)
+    pool = Pool.load(settings.stages[0].mix, vocabulary, torch.device("cpu"))
+    source, target = pairs.batch(next(pool.batches(6, 0, 0)), vocabulary.pad)
+    logs = model(source, target[:, :-1]).log_softmax(-1)
+    real = target[:, 1:] != vocabulary.pad
+    loss = -logs.gather(-1, target[:, 1:, None])[..., 0][real].mean()
+    loss.backward()
+    norm = torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm()
+    assert norm > 0.1
+    trained = weights(tmp_path / "run" / "model")
+    for name, parameter in model.named_parameters():
+        gradient = parameter.grad * (0.1 / norm)
+        step = 0.01 * gradient / (gradient.abs() + 1e-8)  # Adam's first: m / √v is the sign
+        large = gradient.abs() > 1e-6
+        moved = parameter.detach() - trained[name]
+        torch.testing.assert_close(moved[large], step[large], rtol=1e-3, atol=1e-6)
+    logged = {row["metric"]: float(row["value"]) for row in read_log(tmp_path / "run")}
+    assert logged["loss"] == pytest.approx(loss.item(), abs=1e-4)
+
+
+def test_training_learns(recipe, tmp_path):
+    stage = {**recipe().stages[0].model_dump(), "steps": 60}
+    train(
+        recipe(stages=[stage], optimizer={"clip": 1.0}, batch_size=20, evaluate=[]),
+        tmp_path / "run",
+    )
+    losses = [float(row["value"]) for row in read_log(tmp_path / "run") if row["metric"] == "loss"]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+def test_the_log_is_a_table_and_a_board(recipe, tmp_path, questions):
+    train(recipe(), tmp_path / "run")
+    assert (tmp_path / "run" / "log.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
+    rows = read_log(tmp_path / "run")
+    steps = [int(row["step"]) for row in rows if row["metric"] == "loss"]
+    assert steps == [4, 8, 12, 16, 20]
+    rates = [float(row["value"]) for row in rows if row["metric"] == "learning_rate"]
+    assert rates[:3] == pytest.approx([0.01] * 3)
+    assert rates[-1] == pytest.approx(learning_rate(recipe().stages[1], 7))
+    watched = [row for row in rows if row["metric"] == "exact_match"]
+    assert {(row["data"], row["split"]) for row in watched} == {
+        (f"{questions}:arithmetic__mixed", "interpolate")
+    }
+    assert [row["examples"] for row in watched] == [str(6 * step) for step in steps]
+    assert all(float(row["seconds"]) >= 0 for row in rows)
+    board = EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
+    assert [event.step for event in board.Scalars("loss")] == steps
+    assert len(board.Tags()["scalars"]) == 3
+
+
+def test_a_resumed_run_has_every_figure_once_on_its_board(recipe, tmp_path, monkeypatch):
+    killed_at(11, monkeypatch, recipe(), tmp_path / "run")
+    train(recipe(), tmp_path / "run", resume=True)
+    board = EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
+    assert [event.step for event in board.Scalars("loss")] == [4, 8, 12, 16, 20]
+
+
+def test_what_is_left_is_a_checkpoint_with_its_recipe(recipe, tmp_path):
+    settings = recipe()
+    folder = train(settings, tmp_path / "deep" / "run")
+    assert folder == tmp_path / "deep" / "run" / "model"
+    model: Any = load_model(folder)
+    assert model.vocabulary == characters()
+    assert not model.training
+    assert read_recipe(folder / "recipe.toml") == settings
+    assert {path.name for path in folder.parent.iterdir()} == {
+        "log.csv",
+        "model",
+        "state.pt",
+        "tensorboard",
+    }
+
+
+def test_half_precision_keeps_single_weights(recipe, tmp_path):
+    train(recipe(precision="bf16"), tmp_path / "half")
+    train(recipe(), tmp_path / "single")
+    half, single = (weights(tmp_path / name / "model") for name in ("half", "single"))
+    assert {tensor.dtype for tensor in half.values()} == {torch.float32}
+    assert not same(half, single)
+
+
+@pytest.mark.parametrize("case", ["adam", "muon", "lstm"])
+def test_optimizers_have_every_weight_once(case, recipe):
+    settings = recipe(**SETTINGS[case])
+    model = build(settings.model)
+    optimizers = make_optimizers(model, settings.optimizer)
+    held = [p for o, _ in optimizers for group in o.param_groups for p in group["params"]]
+    assert len(held) == len({id(p) for p in held})
+    assert {id(p) for p in held} == {id(p) for p in model.parameters()}
+    assert [share for _, share in optimizers] == ([1.0, 0.3] if case == "muon" else [1.0])
+
+
+def test_learning_rates():
+    def rates(**options: Any) -> list[float]:
+        stage = Stage(steps=11, learning_rate=1.0, mix=[Mix(data="x")], **options)
+        return [learning_rate(stage, step) for step in range(11)]
+
+    assert rates() == [1.0] * 11
+    assert rates(warmup=4) == pytest.approx([0.2, 0.4, 0.6, 0.8] + [1.0] * 7)
+    cosine = rates(decay="cosine")
+    assert cosine == sorted(cosine, reverse=True)
+    assert cosine[0] == 1.0
+    for step, rate in enumerate(cosine):
+        assert rate == pytest.approx(0.1 + 0.45 * (1 + math.cos(math.pi * step / 11)))
+
+
+def test_places_of_steps(recipe):
+    places = [place_of(recipe(), step) for step in range(20)]
+    assert places == [(0, step) for step in range(12)] + [(1, step) for step in range(8)]
+    with pytest.raises(ValueError, match="20 steps"):
+        place_of(recipe(), 20)
+
+
+def test_a_pool_repeats_its_mix_and_goes_on_anywhere(questions):
+    mixes = [
+        Mix(data=f"{questions}:arithmetic__add_or_sub", split="train-easy", n=5),
+        Mix(data=f"{questions}:arithmetic__mixed", split="train-easy", n=4, repeat=3),
+    ]
+    pool = Pool.load(mixes, characters(), torch.device("cpu"))
+    assert sorted(pool.indices.tolist()) == sorted([*range(5), *[5, 6, 7, 8] * 3])
+    texts = [
+        characters().decode(pool.pairs.source.padded(torch.tensor([i]), 1)[0].tolist())
+        for i in range(9)
+    ]
+    assert texts[0] == "What is 0 plus 0?"
+    assert texts[5] == "Let 0*0."
+    batches = pool.batches(4, seed=7, start=0)
+    first = [next(batches).tolist() for _ in range(12)]
+    assert sorted(i for batch in first[:5] for i in batch) == sorted(pool.indices.tolist())
+    assert first[:5] != first[5:10]
+    for start in (1, 4, 5, 9):
+        assert next(pool.batches(4, seed=7, start=start)).tolist() == first[start]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ({"d_modle": 8}, "did you mean 'd_model'"),
+        ({"vocab_size": 40}, "has vocab_size 73, the model 40"),
+        ({"pad": 0}, "has pad 1, the model 0"),
+        ({"max_length": 10}, "this model has max_length 10"),
+    ],
+)
+def test_models_that_cannot_read_the_data_are_refused(model, message, recipe, tmp_path):
+    with pytest.raises(InputError, match=message):
+        train(recipe(model=model), tmp_path / "run")
+    assert not (tmp_path / "run" / "model").exists()
+
+
+def test_folders_of_other_runs_are_refused_and_kept(recipe, tmp_path, monkeypatch):
+    settings, out = recipe(), tmp_path / "run"
+    killed_at(9, monkeypatch, settings, out)
+    before = (out / "state.pt").read_bytes()
+    with pytest.raises(InputError, match="unfinished run: --resume continues it"):
+        train(settings, out)
+    with pytest.raises(InputError, match="of another recipe"):
+        train(recipe(batch_size=7), out, resume=True)
+    assert (out / "state.pt").read_bytes() == before
+    train(settings, out, resume=True)
+    for resume in (True, False):
+        with pytest.raises(InputError, match="finished run: give another --out"):
+            train(settings, out, resume=resume)
+
+
+@pytest.mark.parametrize("kept", [0, 10, 5000])
+def test_a_damaged_state_is_refused(kept, recipe, tmp_path, monkeypatch):
+    killed_at(9, monkeypatch, recipe(), tmp_path / "run")
+    path = tmp_path / "run" / "state.pt"
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(InputError, match=r"state\.pt is damaged"):
+        train(recipe(), tmp_path / "run", resume=True)
+
+
+def test_data_and_devices_that_are_not_there_are_refused(recipe, tmp_path):
+    stage = recipe().stages[0].model_dump()
+    nowhere = {**stage, "mix": [{"data": "mathematics:arithmetic__mixd"}]}
+    with pytest.raises(InputError, match="did you mean 'arithmetic__mixed'"):
+        train(recipe(stages=[nowhere]), tmp_path / "run")
+    with pytest.raises(InputError, match="no device 'cuda:9'"):
+        train(recipe(), tmp_path / "run", device="cuda:9")
+    assert not (tmp_path / "run" / "model").exists()
+
+
+def launched(processes: int, recipe: Recipe, out: Path) -> subprocess.CompletedProcess:
+    path = out.with_suffix(".toml")
+    path.write_text(tomli_w.dumps(recipe.model_dump(exclude_none=True)))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += [f"--nproc-per-node={processes}", "-m", "tprprobe", "train", str(path), "--out"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    return subprocess.run([*command, str(out)], env=environment, capture_output=True, text=True)
+
+
+def test_two_processes_train_as_one(recipe, tmp_path):
+    """Also with a last batch of one example; Adam's ε keeps rounding from becoming a step."""
+    settings = recipe(
+        batch_size=13, stages=recipe().stages[:1], optimizer={"eps": 1e-3, "clip": 1.0}
+    )
+    finished = launched(2, settings, tmp_path / "two")
+    assert finished.returncode == 0, finished.stderr
+    train(settings, tmp_path / "one")
+    one, two = (weights(tmp_path / name / "model") for name in ("one", "two"))
+    for name, tensor in one.items():
+        torch.testing.assert_close(two[name], tensor, rtol=1e-4, atol=2e-5, msg=name)
+    (last,) = (row for row in read_log(tmp_path / "two") if row["metric"] == "loss")
+    expected = [row for row in read_log(tmp_path / "one") if row["metric"] == "loss"]
+    assert int(last["step"]) == 12
+    assert float(expected[-1]["value"]) < 4
+    rows = {row["metric"] for row in read_log(tmp_path / "two")}
+    assert rows == {"loss", "learning_rate", "exact_match"}
