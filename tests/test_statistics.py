@@ -23,6 +23,7 @@ from tprprobe.statistics import (
     f1,
     fisher_test,
     group_sums,
+    permutations_within,
     permute_within,
     replicate_totals,
     sign_test,
@@ -147,15 +148,21 @@ def test_sign_and_fisher_tests_by_hand():
 def test_permutations_keep_strata_and_lose_nothing(seed, n_strata):
     rng = np.random.default_rng(seed)
     strata = rng.choice(list("fedcba")[:n_strata], 25)
-    order = permute_within(strata, rng)
-    assert sorted(order) == list(range(25))
-    assert (strata[order] == strata).all()
+    for order in permutations_within(strata, 3, rng):
+        assert sorted(order) == list(range(25))
+        assert (strata[order] == strata).all()
+
+
+def test_one_permutation_is_the_first_of_many():
+    strata = np.array([0, 1, 0, 1, 1, 0, 1])
+    one = permute_within(strata, np.random.default_rng(3))
+    assert np.array_equal(one, next(permutations_within(strata, 5, np.random.default_rng(3))))
 
 
 def test_every_order_within_a_stratum_is_as_likely():
     rng = np.random.default_rng(0)
     strata = np.array([1, 0, 1, 0, 1])
-    orders = [tuple(permute_within(strata, rng)[[0, 2, 4]]) for _ in range(3000)]
+    orders = [tuple(order[[0, 2, 4]]) for order in permutations_within(strata, 3000, rng)]
     counts = np.unique(orders, axis=0, return_counts=True)[1]
     assert len(counts) == 6
     assert stats.chisquare(counts).pvalue > 0.001

@@ -5,7 +5,7 @@ totals over groups, and the bootstrap draws groups: a replicate costs one produc
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,10 +166,19 @@ def permute_within(
     strata: Shaped[np.ndarray, " item"], rng: np.random.Generator
 ) -> Int[np.ndarray, " item"]:
     """A random order of the items (values[order]) that leaves every item's stratum what it is."""
+    return next(permutations_within(strata, 1, rng))
+
+
+def permutations_within(
+    strata: Shaped[np.ndarray, " item"], n: int, rng: np.random.Generator
+) -> Iterator[Int[np.ndarray, " item"]]:
+    """n such orders: strata are sorted only once."""
     index = np.unique(strata, return_inverse=True)[1]
+    grouped = np.argsort(index, kind="stable")
     order = np.empty(len(index), int)
-    order[np.argsort(index, kind="stable")] = np.lexsort((rng.random(len(index)), index))
-    return order
+    for _ in range(n):
+        order[grouped] = grouped[np.argsort(index[grouped] + rng.random(len(index)))]
+        yield order.copy()
 
 
 def exceedance(
