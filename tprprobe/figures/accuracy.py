@@ -16,7 +16,7 @@ LEAST = 0.95  # exact match of a module that counts as solved
 TITLE = "Exact match, averaged over modules (percent)"
 CAPTION = (
     "±: half of the 95 % interval of the mean. >95%: modules with more than 95 % right, of those "
-    "evaluated.\nRows “printed in …” are the paper's own figures, copied from its Table 1; they were "
+    "evaluated.\n“printed”: copied from Table 1 of the paper (schlag2019-workshop, schlag2020-final), "
     "not reproduced here."
 )
 
@@ -39,13 +39,17 @@ def summarise_modules(evaluations: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for model, of_model in evaluations.groupby("model", sort=False):
-        weights = f"{of_model['parameters'].iloc[0] / 1e6:.1f}M"
-        row: dict[str, Any] = {"source": OURS, "model": model, "weights": weights}
+        row: dict[str, Any] = {"source": OURS, "model": model}
+        row["weights"] = _millions(of_model["parameters"].iloc[0])
         for split in ("train", *MODULES):
             of_split = of_model.loc[of_model["split"].str.startswith(split)]
             row |= {f"{split}{name}": value for name, value in _mean(of_split).items()}
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _millions(parameters: float) -> str:
+    return "–" if np.isnan(parameters) else f"{parameters / 1e6:.1f}M"
 
 
 def _mean(evaluations: pd.DataFrame) -> dict[str, float]:
@@ -74,7 +78,10 @@ def table1(evaluations: pd.DataFrame) -> Table:
         ">95% (int.)": _solved(rows, "interpolate"),
         "extrapolate": _percent(rows, "extrapolate"),
         ">95% (ext.)": _solved(rows, "extrapolate"),
-        "from": [each if each == OURS else f"printed in {each}" for each in rows["source"]],
+        "from": [
+            each if each == OURS else f"printed ({each.partition('-')[2]})"
+            for each in rows["source"]
+        ],
     }
     starts = np.flatnonzero(rows["source"].ne(rows["source"].shift()))
     return Table(pd.DataFrame(cells), TITLE, CAPTION, ruled=tuple(starts[1:].tolist()))

@@ -44,7 +44,14 @@ def learning_curve(runs: Mapping[str, pd.DataFrame]) -> Drawing:
     _finish(left, "Training loss")
     _finish(right, "Exact match")
     handles = (right if sets else left).get_legend_handles_labels()[0]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=6.5, frameon=False)
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=2,
+        fontsize=6.5,
+        frameon=False,
+        handlelength=3.5,
+    )
     return figure
 
 

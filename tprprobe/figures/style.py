@@ -30,9 +30,15 @@ INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
 
 class Drawing(Figure):
-    """A figure whose files embed their fonts, bear no date and so are reproducible."""
+    """A figure whose files embed their fonts, bear no date and so are reproducible.
+
+    Its layout is settled once, when it is first saved, for all formats.
+    """
 
     def savefig(self, fname: Any, **options: Any) -> None:
+        if self.get_layout_engine() is not None:
+            self.draw_without_rendering()
+            self.set_layout_engine("none")
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
         options.setdefault("metadata", NO_DATES.get(kind))
         with matplotlib.rc_context(FILES):

@@ -1,0 +1,311 @@
+"""Figures show what the results say, and their files are reproducible, searchable and whole."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planted import CROSS, HIDDEN, LAST, MAPS, plant
+
+import tprprobe as tp
+from tprprobe import figures
+from tprprobe.clustering import cluster
+from tprprobe.errors import InputError
+from tprprobe.figures import accuracy, strips, style
+
+EVALUATION = ["model", "parameters", "split", "module", "n", "exact_match", "low", "high"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant(tmp_path_factory.mktemp("planted") / "store", 8)
+
+
+@pytest.fixture(scope="module")
+def roles(store):
+    return cluster(store, LAST, head=0, k=20, n_seeds=2)
+
+
+def texts(figure):
+    """All that is written in a figure, in the order of drawing."""
+    return [text.get_text() for axes in figure.axes for text in axes.texts if text.get_text()]
+
+
+# ---------------------------------------------------------------- role clusters
+
+
+def rows_of(store, roles, samples):
+    """What role_clusters must write: characters and cluster numbers, then the answer."""
+    tokens = store.tokens_of(LAST).assign(label=roles.labels)
+    written = []
+    for sample in samples:
+        mine = tokens[tokens["sample"] == sample]
+        for token, label in zip(mine["token"], mine["label"], strict=True):
+            sign = {"<sos>": "#", "<eos>": "%", " ": ""}.get(token, token)
+            written += [sign, str(label)] if sign else [str(label)]
+        written.append(f"→ {mine['answer'].iloc[0]}")
+    return written
+
+
+def test_role_clusters_show_right_answers_with_their_clusters(store, roles):
+    figure = tp.figures.role_clusters(store, roles, n_rows=4)
+    assert texts(figure) == rows_of(store, roles, [0, 1, 2, 4])  # 3 and 7 are answered wrongly
+
+
+def test_role_clusters_of_all_questions_mark_wrong_answers(store, roles):
+    figure = figures.role_clusters(store, roles, n_rows=4, correct_only=False)
+    last = store.tokens[store.tokens["sample"] == 3].iloc[0]
+    assert texts(figure)[-1] == f"✗ {last['prediction']}  (right: {last['answer']})"
+
+
+def test_role_clusters_of_chosen_questions(store, roles):
+    figure = figures.role_clusters(store, roles, samples=[5, 1])
+    assert texts(figure) == rows_of(store, roles, [5, 1])
+
+
+def test_role_clusters_colour_each_cluster(store, roles):
+    figure = figures.role_clusters(store, roles, samples=[0])
+    (squares,) = figure.axes[0].collections
+    shown = roles.labels[: len(squares.get_facecolor())]
+    np.testing.assert_allclose(squares.get_facecolor()[:, :3], np.array(style.palette(20))[shown])
+
+
+def test_role_clusters_refuse_what_does_not_fit(store, roles, tmp_path):
+    other = plant(tmp_path / "other", 3)
+    with pytest.raises(InputError, match="these clusters are of another store"):
+        figures.role_clusters(other, roles)
+    with pytest.raises(InputError, match=r"no sample 8 .* it has 8, from 0"):
+        figures.role_clusters(store, roles, samples=[8])
+    tokens = store.tokens.assign(correct=False)
+    wrong = type(store)(store.path, store.manifest)
+    wrong.__dict__["tokens"] = tokens
+    with pytest.raises(InputError, match="no correctly answered question"):
+        figures.role_clusters(wrong, roles)
+
+
+@given(st.integers(1, 170), st.integers(0, 40))
+def test_strips_never_leave_the_page(length, after):
+    strip = strips.Strip(
+        ["x"] * length, [(1.0, 1.0, 1.0)] * length, ["0"] * length, after="y" * after
+    )
+    line, column = strip.after_place
+    assert strip.columns <= strips.COLUMNS
+    assert line * strips.COLUMNS + column >= length  # nothing on top of a square
+    assert line < strip.lines or not after
+    assert column + strip.after_slots <= strips.COLUMNS
+
+
+# ---------------------------------------------------------------- attention
+
+
+def test_attention_rows_are_of_the_digits_behind_a_slash(store):
+    tokens = store.tokens_of(MAPS)
+    question = "".join(
+        t if len(t) == 1 else "_" for t in tokens.loc[tokens["sample"] == 0, "token"]
+    )
+    numbers = [part.lstrip("(-").rstrip(").%_") for part in question.split("/")[1:]]
+    headings = [text for text in texts(figures.attention_rows(store, MAPS, 0, 0)) if "from" in text]
+    assert [text[6] for text in headings] == list("".join(numbers))
+    for text in headings:
+        assert question[int(text.split(" at ")[1])] == text[6]
+
+
+def test_attention_rows_print_the_weights(store):
+    weights = store.attention(MAPS, 1)[0, 5]
+    written = texts(figures.attention_rows(store, MAPS, 1, head=0, positions=[5]))
+    expected = [f"{weight:.0%}".rstrip("%") for weight in weights if weight >= 0.05]
+    assert [text for text in written if text.isdigit() and len(text) == 2] == expected
+
+
+def test_attention_of_answers_to_questions(store):
+    figure = figures.attention_matrix(store, CROSS, 2, head=1)
+    (image,) = figure.axes[0].images
+    np.testing.assert_array_equal(image.get_array(), store.attention(CROSS, 2)[1])
+    keys = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert len(keys) == image.get_array().shape[1]
+    assert (keys[0], keys[-1]) == ("#", "%")
+
+
+@pytest.mark.parametrize(
+    ("site", "sample", "head", "positions", "said"),
+    [
+        (MAPS, 7, 0, None, "no attention maps of sample 7"),
+        (MAPS, 0, 2, None, "no head 2: it has 0 to 1"),
+        (MAPS, 0, 0, [99], "no position 99: sample 0 has 0 to"),
+        (CROSS, 0, 0, [], "no digit behind a '/'"),
+        (HIDDEN, 0, 0, None, "no attention maps"),
+    ],
+)
+def test_attention_refuses_what_is_not_there(store, site, sample, head, positions, said):
+    with pytest.raises(InputError, match=said):
+        figures.attention_rows(store, site, sample, head, positions)
+
+
+# ---------------------------------------------------------------- accuracy
+
+
+@pytest.fixture(scope="module")
+def evaluations():
+    rows = [
+        ("big", 2e6, "interpolate", "a", 100, 0.96, 0.90, 0.98),
+        ("big", 2e6, "interpolate", "b", 100, 0.50, 0.40, 0.60),
+        ("big", 2e6, "extrapolate", "a_big", 100, 0.25, 0.20, 0.30),
+        ("big", 2e6, "train-easy", "a", 100, 1.00, 0.96, 1.00),
+        ("big", 2e6, "train-hard", "a", 100, 0.50, 0.40, 0.60),
+        ("big", 2e6, "train-easy", "b", 100, 0.25, 0.20, 0.35),
+        ("small", np.nan, "interpolate", "a", 100, 0.10, 0.05, 0.15),
+    ]
+    return pd.DataFrame(rows, columns=EVALUATION)
+
+
+def test_table1_averages_over_modules(evaluations):
+    big, small = accuracy.summarise_modules(evaluations).to_dict("records")
+    assert big["interpolate"] == pytest.approx(73)
+    assert big["interpolate_margin"] == pytest.approx(100 * np.hypot(0.04, 0.10) / 2)
+    assert (big["interpolate_above"], big["interpolate_modules"]) == (1, 2)
+    assert big["extrapolate"] == pytest.approx(25)
+    assert big["train"] == pytest.approx(100 * (0.75 + 0.25) / 2)  # levels first, then modules
+    assert np.isnan(small["train"])
+    cells = figures.table1(evaluations).cells
+    assert cells["weights"][:2].tolist() == ["2.0M", "–"]
+    assert cells["interpolate"][:2].tolist() == ["73.00 ±5.39", "10.00 ±5.00"]
+    assert cells[">95% (int.)"][:2].tolist() == ["1 of 2", "0 of 1"]
+    assert cells["extrapolate"][1] == cells[">95% (ext.)"][1] == "–"
+
+
+def test_table1_prints_the_papers_rows_as_printed(evaluations):
+    cells = figures.table1(evaluations).cells
+    printed = cells[cells["from"] != "this run"]
+    assert len(cells) - len(printed) == 2
+    assert printed["from"].value_counts().to_dict() == {
+        "printed (workshop)": 7,
+        "printed (final)": 6,
+    }
+    final = printed[(printed["from"] == "printed (final)") & (printed["model"] == "TP-Transformer")]
+    assert final.iloc[0, :8].tolist() == [
+        "TP-Transformer", "49.1M", "1000k", "89.01", "81.92", "18 of 56", "54.67", "3 of 15",
+    ]  # fmt: skip
+
+
+def test_table_files(evaluations, tmp_path):
+    table = figures.table1(evaluations)
+    lines = table.save(tmp_path / "t.md").read_text().splitlines()
+    assert len([line for line in lines if line.startswith("|")]) == len(table.cells) + 2
+    assert "not reproduced" in lines[-1]
+    latex = table.save(tmp_path / "t.tex").read_text()
+    assert r">95\% (int.)" in latex
+    assert latex.count(r"\\") == len(table.cells) + 1
+    pd.testing.assert_frame_equal(
+        pd.read_csv(table.save(tmp_path / "t.csv"), dtype=str), table.cells.astype(object), check_dtype=False
+    )  # fmt: skip
+    assert table.save(tmp_path / "t.pdf").read_bytes().startswith(b"%PDF")
+    assert set(table.cells.to_numpy().ravel()) <= set(texts(table.draw()))
+    with pytest.raises(InputError, match=r"\.docx"):
+        table.save(tmp_path / "t.docx")
+
+
+def test_bars_are_the_exact_matches_with_intervals(evaluations):
+    figure = figures.module_bars(evaluations, "interpolate")
+    axes = figure.axes[0]
+    bars = {round(bar.get_width(), 2) for bar in axes.patches}
+    assert bars == {0.96, 0.5, 0.1}
+    ends = np.concatenate([lines.get_segments() for lines in axes.collections])[:, :, 0]
+    assert {tuple(end) for end in ends.round(2)} == {(0.9, 0.98), (0.4, 0.6), (0.05, 0.15)}
+    middles = {round(bar.get_y() + bar.get_height() / 2) for bar in axes.patches}
+    assert middles == {0, 1}
+    with pytest.raises(InputError, match="did you mean 'extrapolate'"):
+        figures.module_bars(evaluations, "extrapolation")
+
+
+def test_learning_curve_draws_every_run_and_set():
+    log = pd.DataFrame(
+        [(100, "loss", "", "", 2.0), (200, "loss", "", "", 0.5)]
+        + [(200, "exact_match", "mathematics:mixed", split, 0.25) for split in ("small", "large")],
+        columns=["step", "metric", "data", "split", "value"],
+    )
+    figure = figures.learning_curve({"one": log, "two": log.assign(value=log["value"] / 2)})
+    left, right = figure.axes
+    assert [line.get_ydata().tolist() for line in left.lines] == [[2.0, 0.5], [1.0, 0.25]]
+    labels = {line.get_label(): line.get_ydata().tolist() for line in right.lines}
+    assert labels == {"one: mixed large": [0.25], "one: mixed small": [0.25],
+                      "two: mixed large": [0.125], "two: mixed small": [0.125]}  # fmt: skip
+    with pytest.raises(InputError, match="log of one has no rows"):
+        figures.learning_curve({"one": log[:0]})
+
+
+# ---------------------------------------------------------------- files and colours
+
+
+def test_files_are_the_same_bytes_in_every_process(tmp_path):
+    code = (
+        "import sys, pandas as pd; from tprprobe import figures;"
+        "log = pd.DataFrame({'step': [1, 2], 'metric': 'loss', 'data': '', 'split': '', 'value': 1.});"
+        "[figures.learning_curve({'ä': log}).savefig(file) for file in sys.argv[1:]]"
+    )
+    here, there = (
+        [str(tmp_path / f"{at}.{kind}") for kind in ("pdf", "svg", "png")] for at in "ht"
+    )
+    subprocess.run([sys.executable, "-c", code, *there], check=True)  # other hashes of strings
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["", *here])
+        exec(code, {})
+    for one, other in zip(here, there, strict=True):
+        assert Path(one).read_bytes() == Path(other).read_bytes()
+
+
+def test_files_have_embedded_fonts_and_searchable_text(store, roles, tmp_path):
+    figure = figures.role_clusters(store, roles, n_rows=1)
+    pdf = figures.save(figure, tmp_path / "new" / "roles.pdf").read_bytes()
+    assert b"/FontFile2" in pdf  # TrueType, "type 42"
+    assert b"/Type3" not in pdf
+    assert b"CreationDate" not in pdf
+    svg = figures.save(figure, tmp_path / "roles.svg").read_text()
+    assert "Role clusters: encoder.1.self.role, head 0</text>" in svg
+    stream = io.BytesIO()
+    figure.savefig(stream, format="svg")
+    assert stream.getvalue().decode() == svg
+
+
+def test_files_are_whole_or_absent(tmp_path):
+    figure = style.drawing(1, 1)
+    with pytest.raises(InputError, match=r"'roles\.doc': give a file that ends in \.pdf"):
+        figures.save(figure, tmp_path / "roles.doc")
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot write"):
+        figures.save(figure, tmp_path / "file" / "roles.pdf")
+    figure.savefig = lambda path: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    with pytest.raises(InputError, match="No space left"):
+        figures.save(figure, tmp_path / "roles.pdf")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@given(st.tuples(*[st.floats(0, 1)] * 3))
+def test_text_can_be_read_on_any_colour(background):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background]
+    luminance = np.dot(linear, (0.2126, 0.7152, 0.0722))
+    ratio = {"white": 1.05 / (luminance + 0.05), "black": (luminance + 0.05) / 0.05}
+    assert ratio[style.text_colour(background)] >= 4.5  # WCAG 2, AA
+
+
+# Machado, Oliveira and Fernandes (2009), severity 1: how linear RGB looks to such eyes.
+DEFICIENCIES = {
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DEFICIENCIES)
+def test_colours_differ_to_colour_blind_eyes(kind):
+    colours = np.array(style.palette(20))
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(linear @ np.transpose(DEFICIENCIES[kind]), 0, 1)
+    seen = np.where(seen <= 0.0031308, 12.92 * seen, 1.055 * seen ** (1 / 2.4) - 0.055)
+    gaps = np.linalg.norm(seen[:, None] - seen[None], axis=-1) + 9 * np.eye(20)
+    assert gaps[:7, :7].min() > 0.1  # the largest clusters
+    assert gaps.min() > 0.04

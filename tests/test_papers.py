@@ -1,0 +1,157 @@
+"""Every figure is drawn by its name from what lies in a folder; what is wrong is said in a line."""
+
+import csv
+import json
+
+import pytest
+from matplotlib.figure import Figure
+from planted import plant
+
+from tprprobe import papers
+from tprprobe.errors import InputError
+from tprprobe.figures.tables import Table
+from tprprobe.papers import inputs
+
+MODULES = {"arithmetic__mixed": 0.75, "arithmetic__mul": 0.5}
+
+
+def write_evaluation(folder, model="tiny", split="interpolate", **more):
+    """What `tprprobe eval --out` writes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    modules = {
+        name: {"exact_match": value, "exact_match_interval": [value - 0.1, value + 0.1], "n": 80}
+        for name, value in MODULES.items()
+    }
+    summary = {"model": model, "split": split, "modules": modules, **more}
+    (folder / f"{model}.{split}.json").write_text(json.dumps(summary))
+
+
+def write_log(folder):
+    """What `tprprobe train` writes."""
+    folder.mkdir(parents=True)
+    rows = [(step, 1.5, step * 64, "loss", "", "", 2 / step) for step in (10, 20)]
+    rows.append((20, 1.5, 1280, "exact_match", "mathematics:arithmetic__mixed", "small-test", 0.5))
+    with (folder / "log.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["step", "seconds", "examples", "metric", "data", "split", "value"])
+        writer.writerows(rows)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A folder with a store, evaluations and the log of a training run."""
+    run = tmp_path_factory.mktemp("run")
+    plant(run / "store", 6)
+    write_evaluation(run / "eval", parameters=570_000)
+    write_evaluation(run / "eval", split="extrapolate")
+    write_log(run / "training")
+    return run
+
+
+def given(run, name):
+    found = papers.find_inputs(run)
+    return {key: found[key] for key in papers.find_figure(name).inputs}
+
+
+def test_a_folder_shows_what_it_holds(run, tmp_path):
+    assert papers.find_inputs(run) == {
+        "store": run / "store",
+        "evaluations": [run / "eval"],
+        "runs": [run / "training"],
+    }
+    assert papers.find_inputs(run / "store") == {"store": run / "store"}
+    assert papers.find_inputs(tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", list(papers.FIGURES))
+def test_every_figure_is_drawn_from_what_it_is_made_of(run, name):
+    figure = papers.draw(name, **given(run, name))
+    assert isinstance(figure, Figure)
+    assert figure.axes
+
+
+def test_the_list_has_the_promised_names():
+    named = {entry.name for entry in papers.list_figures()}
+    assert named >= {"schlag-fig2", "schlag-fig3", "schlag-fig4", "schlag-fig5", "schlag-table1"}
+    assert "learning-curve" in named
+    assert all(entry.title and entry.inputs for entry in papers.list_figures())
+
+
+def test_options_reach_the_figure(run):
+    figure = papers.draw("schlag-fig2", store=run / "store", layer=0, head=1, k=3, raw=False)
+    title, caption = (text.get_text() for text in figure.texts)
+    assert title.endswith("encoder.0.self.role, head 1")
+    assert "k = 3, standardised" in caption
+    raw = papers.draw("schlag-fig2", store=run / "store", k=3)  # as in the paper
+    assert "k = 3, raw" in raw.texts[1].get_text()
+
+
+def test_attention_is_of_a_right_answer_with_a_fraction(run):
+    figure = papers.draw("schlag-fig3", store=run / "store")
+    assert figure.texts[0].get_text().endswith("head 0, question 0")
+
+
+def test_evaluations_are_tidy(run):
+    frame = inputs.load_evaluations([run / "eval", run / "eval" / "tiny.interpolate.json"])
+    assert len(frame) == 6
+    assert set(frame["split"]) == {"interpolate", "extrapolate"}
+    row = frame[(frame["split"] == "interpolate") & (frame["module"] == "arithmetic__mul")].iloc[0]
+    assert (row["model"], row["n"], row["exact_match"]) == ("tiny", 80, 0.5)
+    assert (row["low"], row["high"], row["parameters"]) == (0.4, 0.6, 570_000)
+    assert frame.loc[frame["split"] == "extrapolate", "parameters"].isna().all()
+
+
+def test_runs_of_one_name_are_told_apart(run, tmp_path):
+    write_log(tmp_path / "training")
+    assert list(inputs.load_runs([run / "training"])) == ["training"]
+    both = inputs.load_runs([run / "training", tmp_path / "training"])
+    assert list(both) == [str(run / "training"), str(tmp_path / "training")]
+    log = both[str(run / "training")]
+    assert log["step"].tolist() == [10, 20, 20]
+    assert log["value"].tolist() == [0.2, 0.1, 0.5]
+
+
+def test_files_by_their_endings(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = papers.write_figure("schlag-table1", sources=[run / "eval"], out="t/table1.md")
+    assert "tiny" in table.read_text()
+    options = {"k": 3, "sample": None}
+    figure = papers.write_figure("schlag-fig2", run / "store", options=options)
+    assert str(figure) == "runs/schlag-fig2.pdf"
+    assert figure.read_bytes().startswith(b"%PDF")
+    assert isinstance(papers.make("schlag-table1", evaluations=[run / "eval"]), Table)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "said"),
+    [
+        ("schlag-fig22", {}, "unknown figure 'schlag-fig22'; did you mean 'schlag-fig2'"),
+        ("schlag-fig2", {}, "schlag-fig2 is made of a store: give --store"),
+        ("schlag-table1", {}, "schlag-table1 is made of evaluations"),
+        ("schlag-fig2", {"store": "nowhere"}, "no store at nowhere"),
+        (
+            "schlag-fig2",
+            {"store": "", "heads": 1},
+            "unknown option of schlag-fig2 'heads'; did you",
+        ),
+        ("schlag-fig4", {"evaluations": ["empty"]}, "empty holds no evaluation"),
+        ("schlag-fig4", {"evaluations": ["absent"]}, "unknown model or folder 'absent'"),
+        ("learning-curve", {"runs": ["empty"]}, r"empty holds no log\.csv"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch, name, asked, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "other.json").write_text("[1, 2")
+    with pytest.raises(InputError, match=said) as error:
+        papers.make(name, **asked)
+    assert "\n" not in str(error.value)
+
+
+def test_no_division_no_attention_figure(run):
+    store = inputs.load_store(run / "store")
+    assert inputs.load_store(store) is store
+    store.__dict__["tokens"] = store.tokens.assign(correct=False)
+    with pytest.raises(InputError, match="no rightly answered question with a '/'"):
+        papers.make("schlag-fig3", store=store)
+    assert isinstance(papers.make("schlag-fig3", store=store, sample=1), Figure)
