@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from tprprobe.data.english.features import ANY, mask
-from tprprobe.data.english.grammar import Item, Node, join, rules
+from tprprobe.data.english.grammar import Node, join, rules
 from tprprobe.data.english.lexicon import Entry, lexicon
 
 Parts = Mapping[str, Node | Entry | None]
@@ -13,19 +13,19 @@ Parts = Mapping[str, Node | Entry | None]
 def build(name: str, parts: Parts) -> Node:
     """The phrase that a rule makes of the parts given by role or relation; words come by themselves."""
     rule = rules()[name]
-    found = [(item, child) for item in rule.items if (child := _part(item, parts))]
+    found = []
+    for item in rule.items:
+        given = parts.get(item.key)
+        if item.word:
+            given = item.word if given or not item.optional else None
+        elif isinstance(given, Node) and given.rule.symbol != item.symbol:
+            given = None
+        if given:
+            found.append((item, given))
     assert len(found) >= rule.needed, f"{name} needs more than {' · '.join(parts)}"
     node = join(rule, found)
     assert node, f"{name} does not allow {' · '.join(str(child) for _, child in found)}"
     return node
-
-
-def _part(item: Item, parts: Parts) -> Node | Entry | None:
-    given = parts.get(item.key)
-    if item.word:
-        return item.word if given or not item.optional else None
-    fits = isinstance(given, Entry) or (given is not None and given.rule.symbol == item.symbol)
-    return given if fits else None
 
 
 @cache

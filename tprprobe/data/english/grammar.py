@@ -29,7 +29,7 @@ class Item:
     fills: bool
     filled: str
     symbol: str
-    demands: tuple[tuple[str, int | str], ...]  # a mask or the name of a variable
+    demands: tuple[tuple[str, int, str], ...]  # feature, and a mask or the name of a variable
     optional: bool
     key: str  # what tells the item from the others of its rule: the role, else the relation
     word: Entry | None  # the one word that can stand there
@@ -44,7 +44,7 @@ class Rule:
     symbol: str
     name: str
     gap: str
-    sets: tuple[tuple[str, int | str], ...]
+    sets: tuple[tuple[str, int, str], ...]
     entity: str
     items: tuple[Item, ...]
     open_types: frozenset[str]
@@ -87,19 +87,19 @@ def join(rule: Rule, parts: Sequence[Part]) -> Node | None:
     for item, child in parts:
         if item.relation == "*":
             head = child
-        for name, demand in item.demands:
-            known = child.features
+        known = child.features
+        for name, atoms, variable in item.demands:
             value = known.get(name, ANY)
             other = known.get("rivals") if name == "type" else None
-            if isinstance(demand, int):
-                if not value & demand or (other and other & demand):
+            if not variable:
+                if not value & atoms or (other and other & atoms):
                     return None
                 continue
             if other is None:
-                slots[demand] = slots.get(demand, ANY) & value
+                slots[variable] = slots.get(variable, ANY) & value
             else:
-                rivals[demand] = rivals.get(demand, ANY) & other
-            bound[demand] = value = bound.get(demand, ANY) & value
+                rivals[variable] = rivals.get(variable, ANY) & other
+            bound[variable] = value = bound.get(variable, ANY) & value
             if not value:
                 return None
     if not rivals and not rule.sets:
@@ -111,14 +111,14 @@ def join(rule: Rule, parts: Sequence[Part]) -> Node | None:
             result["rivals"] = others
         elif others:
             return None
-    for name, value in rule.sets:
-        result[name] = value if isinstance(value, int) else bound.get(value, ANY)
+    for name, atoms, variable in rule.sets:
+        result[name] = bound.get(variable, ANY) if variable else atoms
     return Node(rule, tuple(parts), result)
 
 
-def _pairs(text: str | None) -> tuple[tuple[str, int | str], ...]:
+def _pairs(text: str | None) -> tuple[tuple[str, int, str], ...]:
     pairs = (pair.split(":") for pair in (text or "").split())
-    return tuple((name, value if value.isupper() else mask(value)) for name, value in pairs)
+    return tuple((n, 0, v) if v.isupper() else (n, mask(v), "") for n, v in pairs)
 
 
 def _item(match: re.Match[str]) -> Item:
@@ -127,10 +127,10 @@ def _item(match: re.Match[str]) -> Item:
     return Item(*given, _pairs(demands), bool(optional), role or relation, literal(symbol))
 
 
-def _open_types(sets: Sequence[tuple[str, int | str]], items: Sequence[Item]) -> frozenset[str]:
+def _open_types(sets: Sequence[tuple[str, int, str]], items: Sequence[Item]) -> frozenset[str]:
     head = next(item for item in items if item.relation == "*")
-    exported = dict(head.demands) | dict(sets)
-    return frozenset(v for k, v in exported.items() if k == "type" and isinstance(v, str))
+    exported = {name: variable for name, _, variable in (*head.demands, *sets)}
+    return frozenset(filter(None, [exported.get("type")]))
 
 
 def _rule(line: str) -> Rule:

@@ -39,6 +39,7 @@ class Verb:
 
     lexeme: str
     frame: str
+    particle: str
     s: int
     o: int
     r: int
@@ -157,7 +158,10 @@ def _verb(group: str, lemma: str, row: Mapping[str, Any]) -> Verb:
     s, o, r = (mask(kinds) if (kinds := _selected(row).get(slot)) else 0 for slot in "sor")
     comes, priced = row.get("comes", group in TELLING), row.get("priced", False)
     goods = tuple(row.get("goods", "").split())
-    return Verb(f"{group}:{lemma}", group, s, o, r, row.get("noun", ""), comes, priced, goods)
+    particle = row.get("particle", "")
+    return Verb(
+        f"{group}:{lemma}", group, particle, s, o, r, row.get("noun", ""), comes, priced, goods
+    )
 
 
 def _entries(table: Mapping[str, Any], nouns: dict[str, tuple[str, ...]]) -> Iterator[tuple]:

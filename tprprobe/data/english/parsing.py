@@ -117,10 +117,7 @@ class _Chart:
 def _fits(item: Item, child: Node | Entry) -> bool:
     """Whether a phrase has what the item asks for, whatever stands beside it."""
     known = child.features
-    return not any(
-        isinstance(demand, int) and name in known and not known[name] & demand
-        for name, demand in item.demands
-    )
+    return all(variable or known.get(name, ANY) & atoms for name, atoms, variable in item.demands)
 
 
 def parse_tree(words: Sequence[str]) -> Node | None:

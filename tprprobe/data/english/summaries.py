@@ -2,9 +2,11 @@
 
 The summary is one sentence about the first event of the story:
 
-1. its subject is the topic: the participant of whom another deed is told, without one who acts,
-   else to whom it is done; so the verb is passive where the topic is not the one who acts;
-2. what the topic did or suffered before is a relative clause, what later a second verb phrase;
+1. its subject is the topic: the participant who did or suffered something else that is told, or
+   else the one who acts, or else the one to whom it is done; so the verb is passive where the
+   topic is not the one who acts;
+2. what the topic did or suffered before is a relative clause, what later a second verb phrase
+   (not after a statement, of which it would seem to be a part), each the first that is told;
 3. all that is known of these events is told: who, to whom, at what price, where, when;
 4. persons have their full names, organizations and places their latest, with the kind behind it
    where names of several types can stand; who has no name is `a` and the kind, or so many of them;

@@ -72,8 +72,8 @@ def verb_phrase(
     for item in rule.items:
         if item.role in ROLES and (actors := getattr(told, item.role.lower())):
             types = told.slot(item.role.lower())
-            weak = item.symbol != "agent" and (item.role != "O" or rule.items[1] is item)
-            case = "accusative" if weak else "oblique"  # not: was sold by it, gave Kim it
+            heavy = item.symbol == "agent" or (item.role == "O" and (told.r or told.verb.particle))
+            case = "oblique" if heavy else "accusative"  # not: by it, gave Kim it, took over it
             phrase = teller.refer(actors, case, types, manner.below)
             wrapper = WRAPPERS.get(item.symbol)
             parts[item.role] = build(wrapper, {"*": phrase}) if wrapper else phrase
