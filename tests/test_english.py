@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from tprprobe.data import load_data
 from tprprobe.data.english import (
     CONSTRUCTIONS,
     HELD_OUT,
@@ -437,6 +438,39 @@ def nested(depth: int) -> list[Report]:
 def test_bad_arguments_are_told_with_what_is_accepted(arguments, message):
     with pytest.raises(InputError, match=message):
         sample(0, **arguments)
+
+
+# As a data set
+
+
+def test_the_data_set_is_the_reports_whoever_draws_them():
+    data = load_data("english", "dev", n=70, seed=3)
+    assert len(data) == 70
+    assert data[7] == sample(7, 3, "dev")
+    texts = [(report.source, report.target) for report in data[30:36]]
+    workers = load_data("english", "dev", n=70, seed=3, workers=2)
+    assert [(report.source, report.target) for report in workers][30:36] == texts
+    assert len(load_data("english")) == 1000
+    assert load_data("english").split == "test"
+    hard = load_data("english:ambiguity=1,sentences=5-6,depth=1", "compositional", n=2)[1]
+    assert hard == sample(1, 0, "compositional", ambiguity=1.0, sentences=(5, 6), depth=1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "split", "message"),
+    [
+        ("english", "tests", "did you mean 'test'"),
+        ("english:pronoun=1", None, "did you mean 'pronouns'"),
+        ("english:depth=two", None, "'two' for depth"),
+        ("english:sentences=4", None, "sentences=4-6"),
+        ("english:ambiguity=2", None, "from 0 to 1"),
+        ("english:depth", None, "'' for depth"),
+        ("englisch", None, "english"),
+    ],
+)
+def test_data_sets_that_there_are_not(spec: str, split: str | None, message: str):
+    with pytest.raises(InputError, match=message):
+        load_data(spec, split)
 
 
 # Reading and truth

@@ -12,7 +12,8 @@ import pytest
 
 from tprprobe.data import load_data
 from tprprobe.data.generator import LEVELS, is_test, samplers, samples
-from tprprobe.data.mathematics import CHUNK, SPLITS, Generated
+from tprprobe.data.making import CHUNK
+from tprprobe.data.mathematics import SPLITS, Generated
 from tprprobe.data.questions import modules
 from tprprobe.errors import InputError
 from tprprobe.vocabulary import characters

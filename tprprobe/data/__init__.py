@@ -1,6 +1,7 @@
 """Data sets by name: examples with a source and a target text, the same in every run."""
 
 from tprprobe.data.dataset import Dataset, Request
+from tprprobe.data.english.drawn import draw_reports, is_english
 from tprprobe.data.folder import is_folder, open_folder
 from tprprobe.data.mathematics import generate_questions, is_generated
 from tprprobe.data.parquet import is_parquet, open_parquet
@@ -8,6 +9,7 @@ from tprprobe.errors import InputError
 
 SOURCES = {
     "mathematics:MODULE (or a+b, or all)": (is_generated, generate_questions),
+    "english (or english:KNOB=VALUE,…)": (is_english, draw_reports),
     "FILE.parquet": (is_parquet, open_parquet),
     "FOLDER or FOLDER:MODULE of published Mathematics Dataset files": (is_folder, open_folder),
 }
@@ -18,8 +20,9 @@ def load_data(
 ) -> Dataset:
     """The data set of a name, a file or a folder, all of it or the first n examples.
 
-    Without a split, the Mathematics Dataset's is `interpolate`; n defaults to 1,000 where examples
-    are generated. With workers, that many processes generate them; the examples are the same.
+    Without a split, the Mathematics Dataset's is `interpolate`, the generated English's `test`; n
+    defaults to 1,000 where examples are generated. With workers, that many processes generate
+    them; the examples are the same.
     Raises: InputError for a name, file, split or number that is not there.
     """
     for matches, open_data in SOURCES.values():

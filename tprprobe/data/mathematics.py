@@ -1,21 +1,17 @@
 """The Mathematics Dataset, generated: nothing to download, the same questions for the same seed."""
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
-from multiprocessing import get_context
 
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.generator import LEVELS, samplers, samples
+from tprprobe.data.making import make
 from tprprobe.data.questions import Part, Question, parts
 from tprprobe.errors import unknown
 
 PREFIX = "mathematics:"
 SPLITS = (*LEVELS, "train", "interpolate", "extrapolate", "small", "small-test")
-CHUNK = 32  # questions a worker makes at a time
 
 
 @dataclass(frozen=True)
@@ -26,32 +22,13 @@ class Generated(Dataset[Question]):
     workers: int
 
     def read(self, rows: range) -> Iterator[Question]:
-        chunks = (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
-        generate = partial(_generate, self.parts, self.seed)
-        if self.workers and len(rows) > CHUNK:
-            made = _in_order(generate, chunks, self.workers)
-        else:
-            made = map(generate, chunks)
-        for questions in made:
-            yield from questions
+        return make(partial(_generate, self.parts, self.seed), rows, self.workers)
 
 
 def _generate(parts: Sequence[Part], seed: int, rows: range) -> list[Question]:
     wanted = [(*parts[row % len(parts)], row // len(parts)) for row in rows]
     drawn = samples(wanted, seed)
     return [Question(*pair, part[0]) for pair, part in zip(drawn, wanted, strict=True)]
-
-
-def _in_order(function: Callable, chunks: Iterator[range], workers: int) -> Iterator:
-    """The function of every chunk in order, made by processes that stay a few chunks ahead."""
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        ahead = deque(pool.submit(function, chunk) for chunk in islice(chunks, 2 * workers))
-        try:
-            while ahead:
-                yield ahead.popleft().result()
-                ahead.extend(pool.submit(function, chunk) for chunk in islice(chunks, 1))
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def is_generated(spec: str) -> bool:

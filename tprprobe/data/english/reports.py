@@ -5,7 +5,7 @@ belongs to is decided by a hash of its main event, whatever the seed and the kno
 done by somebody to somebody in dev or test, and so no document, is ever trained on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -40,6 +40,14 @@ class Knobs:
     names: int = 60  # how many names of each kind are in use
     ambiguity: float = 0.75  # how often a name could be that of something else
     pronouns: float = 0.5  # how often a pronoun is used where it can be
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> "Knobs":
+        """The knobs that are given, the others as they are by default."""
+        for name in given:
+            if name not in asdict(cls()):
+                raise unknown("knob", name, asdict(cls()))
+        return cls(**given)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
         low, high = self.sentences
@@ -96,6 +104,15 @@ def is_true(summary: Sequence[str], document: Report) -> bool:
     return tree is not None and holds(tree, document.facts)
 
 
+def check_split(split: str) -> None:
+    """Nothing, if there is such a split.
+
+    Raises: InputError.
+    """
+    if split not in (*SPLITS, COMPOSITIONAL):
+        raise unknown("split", split, (*SPLITS, COMPOSITIONAL))
+
+
 def sample(index: int, seed: int = 0, split: str = "train", **knobs: object) -> Report:
     """Report number `index` of a split: always the same for the same arguments.
 
@@ -103,12 +120,8 @@ def sample(index: int, seed: int = 0, split: str = "train", **knobs: object) -> 
     structure and construction that the other splits never have.
     Raises: InputError for an unknown split or knob, or a knob out of its range.
     """
-    if split not in (*SPLITS, COMPOSITIONAL):
-        raise unknown("split", split, (*SPLITS, COMPOSITIONAL))
-    for name in knobs:
-        if name not in asdict(Knobs()):
-            raise unknown("knob", name, asdict(Knobs()))
-    chance, chosen = Chance(f"{seed}/{split}/{index}"), Knobs(**knobs)  # type: ignore[arg-type]
+    check_split(split)
+    chance, chosen = Chance(f"{seed}/{split}/{index}"), Knobs.of(knobs)
     while not (report := _attempt(chance, split, chosen)):
         pass
     return report
