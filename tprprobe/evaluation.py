@@ -53,18 +53,17 @@ def exact_matches(
 
 
 @torch.no_grad()
-def write_answers(model: Any, pairs: Pairs) -> tuple[list[list[int]], Bool[np.ndarray, "sample"]]:
-    """What the model writes greedily for every source, and whether that is the target.
+def write_answers(model: Any, pairs: Pairs, correct: Bool[np.ndarray, "sample"]) -> list[list[int]]:
+    """What the model writes greedily for every source.
 
     Ids between the start symbol and the end symbol (where it was written), both included. Right
     answers are known from teacher forcing; only the others are decoded. A module that is not one of
-    ours cannot decode: it writes start symbols only, and none is right.
+    ours cannot decode: it writes start symbols only.
     """
     offsets, values = pairs.target.offsets.tolist(), pairs.target.values.tolist()
     written = [values[start:end] for start, end in pairwise(offsets)]
     if not can_decode(model):
-        return [ids[:1] for ids in written], np.zeros(len(written), bool)
-    correct, _ = exact_matches(model, pairs)
+        return [ids[:1] for ids in written]
     pad, eos, device = model.config.pad, model.config.eos, next(model.parameters()).device
     for indices in torch.from_numpy(np.flatnonzero(~correct)).split(DECODED_AT_ONCE):
         if not len(indices):  # an empty tensor splits into one empty part
@@ -73,7 +72,7 @@ def write_answers(model: Any, pairs: Pairs) -> tuple[list[list[int]], Bool[np.nd
         for sample, ids in zip(indices.tolist(), generate(model, source).tolist(), strict=True):
             end = ids.index(eos) + 1 if eos in ids else len(ids)
             written[sample] = [model.config.sos, *ids[:end]]
-    return written, correct
+    return written
 
 
 def can_decode(model: Any) -> bool:
@@ -97,7 +96,8 @@ def evaluate(model: Any, data: Dataset, vocabulary: Vocabulary | None = None) ->
     blocks = data.examples(EVALUATED_AT_ONCE)
     for some in track(blocks, f"answering {data.name}", -(-len(data) // EVALUATED_AT_ONCE)):
         pairs = encode_texts([e.source for e in some], [e.target for e in some], vocabulary)
-        written, correct = write_answers(model, pairs)
+        correct, _ = exact_matches(model, pairs)
+        written = write_answers(model, pairs, correct)
         parts.append(
             pd.DataFrame(
                 {

@@ -1,0 +1,5 @@
+"""From a model and data to a store: every vector of the chosen sites, streamed and resumable."""
+
+from tprprobe.extraction.runs import extract
+
+__all__ = ["extract"]

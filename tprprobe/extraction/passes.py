@@ -1,0 +1,115 @@
+"""Vectors of a block of samples: forward passes read at sites, laid out as a store's ragged rows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float32
+from torch import Tensor
+
+from tprprobe.data.pairs import Pairs
+from tprprobe.errors import InputError
+from tprprobe.evaluation import by_length
+from tprprobe.hooks import capture
+from tprprobe.sitenames import side_of
+
+BATCH = 64  # samples
+ATTENTION = ".attention"
+
+
+@dataclass
+class Block:
+    """What a forward pass over some samples gave.
+
+    ``rows`` go by sample, as a store keeps them; ``maps`` are [head, query, key], one a sample;
+    ``correct`` says which targets the model predicted whole.
+    """
+
+    correct: Bool[np.ndarray, " sample"]
+    rows: dict[str, Float32[np.ndarray, "_token ..."]] = field(default_factory=dict)
+    maps: dict[str, list[np.ndarray]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Where the tokens of every sample lie on a side, as lists: indexing those is cheap."""
+
+    starts: list[int]
+    ends: list[int]
+
+    @classmethod
+    def of(cls, offsets: Tensor) -> "Lengths":
+        values = offsets.tolist()
+        return cls(values[:-1], values[1:])
+
+    def __getitem__(self, sample: int) -> int:
+        return self.ends[sample] - self.starts[sample]
+
+
+def decoder_inputs(pairs: Pairs) -> Tensor:
+    """Offsets of what the decoder reads: every target without its last symbol."""
+    return pairs.target.offsets - torch.arange(len(pairs.target.offsets))
+
+
+def sides_of(site: str) -> tuple[str, str]:
+    """Which tokens an attention map's queries and keys are."""
+    query = side_of(site)
+    return query, "source" if ".cross." in site else query
+
+
+@torch.no_grad()
+def read_block(model: Any, pairs: Pairs, sites: Iterable[str], pad: int) -> Block:
+    """The vectors and maps of all samples, from one teacher-forced pass over each.
+
+    Raises:
+        InputError: the pass does not reach a site, or a site's tensor is not [batch, seq, …].
+    """
+    parameter = next(model.parameters(), None)
+    device = parameter.device if parameter is not None else torch.device("cpu")
+    offsets = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
+    places = {side: Lengths.of(bounds) for side, bounds in offsets.items()}
+    sites, block = list(sites), Block(np.zeros(len(pairs), bool))
+    for indices in by_length(pairs, BATCH):
+        source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
+        with capture(model, sites) as acts:
+            logits = model(source, target[:, :-1])
+        samples = indices.tolist()
+        block.correct[samples] = _correct(logits, target, pad)
+        for site in sites:
+            if site not in acts:
+                raise InputError(f"the forward pass does not reach {site}: leave this site out")
+            values = acts[site].float().cpu().numpy()
+            if site.endswith(ATTENTION):
+                query, key = (places[side] for side in sides_of(site))
+                maps = block.maps.setdefault(site, [values] * len(pairs))
+                for row, sample in enumerate(samples):
+                    maps[sample] = values[row, :, : query[sample], : key[sample]].copy()
+            else:
+                _keep_rows(block.rows, site, values, samples, places[side_of(site)])
+    return block
+
+
+def _correct(logits: Any, target: Tensor, pad: int) -> Bool[np.ndarray, " batch"] | bool:
+    """Which rows' targets are the argmax throughout; of a module without logits, none."""
+    if not isinstance(logits, Tensor) or logits.shape[:2] != target[:, 1:].shape:
+        return False
+    right = (logits.argmax(-1) == target[:, 1:]) | (target[:, 1:] == pad)
+    return right.all(1).numpy(force=True)
+
+
+def _keep_rows(
+    rows: dict[str, np.ndarray], site: str, values: np.ndarray, samples: list[int], places: Lengths
+) -> None:
+    """Put the real positions of a batch where their samples lie in the block."""
+    expected = (len(samples), max(places[sample] for sample in samples))
+    if values.shape[:2] != expected:
+        raise InputError(
+            f"{site} has shape {values.shape} for {expected[0]} samples of up to {expected[1]} "
+            "symbols: a site is [batch, seq, …]"
+        )
+    if site not in rows:
+        rows[site] = np.empty((places.ends[-1], *values.shape[2:]), np.float32)
+    for row, sample in enumerate(samples):
+        rows[site][places.starts[sample] : places.ends[sample]] = values[row, : places[sample]]
