@@ -1,0 +1,270 @@
+"""Claims: quotations are the papers' words; verdicts follow from intervals, and only from these."""
+
+import itertools
+import math
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tprprobe.claims import Claim, Estimate, Evidence, exact, find_claim, judge, load_claims
+from tprprobe.errors import InputError
+
+DECISIONS = {"holds", "fails"}
+OPPOSITE = {"holds": "fails", "fails": "holds"}
+numbers = st.floats(-2, 2).map(lambda x: round(x, 3))
+widths = st.floats(0, 2).map(lambda x: round(x, 3))
+
+
+def claim(**changes: object) -> Claim:
+    fields = {
+        "id": "schlag-test",
+        "paper": "schlag2020-final",
+        "where": "Sec. 5",
+        "quotation": "words",
+        "statistic": "a number",
+        "direction": "greater",
+        "unit": "question",
+    }
+    return Claim.model_validate(fields | changes)
+
+
+@st.composite
+def claims(draw: st.DrawFn, over: tuple[str, ...] = ("one", "every", "some")) -> Claim:
+    direction = draw(st.sampled_from(["greater", "less", "equal"]))
+    margin = draw(widths) if direction == "equal" else None
+    return claim(
+        direction=direction,
+        margin=margin,
+        threshold=draw(numbers),
+        over=draw(st.sampled_from(over)),
+    )
+
+
+@st.composite
+def estimates(draw: st.DrawFn) -> Estimate:
+    value = draw(numbers)
+    return Estimate(value, value - draw(widths), value + draw(widths))
+
+
+def outcome(about: Claim, *cases: Estimate, **changes: object) -> str:
+    fields = {"unit": about.unit, "units": 500, "source": "test"} | changes
+    evidence = Evidence({str(i): case for i, case in enumerate(cases)}, **fields)  # pyright: ignore
+    return judge(about, evidence).outcome
+
+
+def wider(estimate: Estimate, more: float, on_top: float) -> Estimate:
+    return Estimate(estimate.value, estimate.low - more, estimate.high + on_top)
+
+
+# ---- the file ---------------------------------------------------------------------------------------
+
+
+def letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", text.lower())
+
+
+def test_every_quotation_is_in_its_paper(shared: Path):
+    texts = {
+        paper: letters((shared / "papers" / f"{paper}.txt").read_text("utf-8"))
+        for paper in {each.paper for each in load_claims().values()}
+    }
+    for name, each in load_claims().items():
+        for part in each.quotation.split("…"):
+            assert letters(part), name
+            assert letters(part) in texts[each.paper], (name, part)
+
+
+def test_all_three_papers_make_claims():
+    papers = [name.partition("-")[0] for name in load_claims()]
+    assert {paper: papers.count(paper) >= 10 for paper in papers} == {
+        "schlag": True,
+        "jiang": True,
+        "huang": True,
+    }
+
+
+def test_claims_on_architectures_ask_for_three_seeds():
+    compared = [
+        each
+        for each in load_claims().values()
+        if re.search(r"TP-Transformer.* minus (the )?Transformer|TPT-d minus", each.statistic)
+        and "human raters" not in each.conditions
+    ]
+    assert len(compared) > 5
+    for each in compared:
+        per_document = each.unit == "document"  # the vote on 71 references, of two models
+        assert per_document or (each.unit == "model seed" and each.units >= 3), each.id
+
+
+def test_claims_on_numerators_ask_for_discordant_questions():
+    about = [each for each in load_claims().values() if re.search(r"denominator", each.statistic)]
+    assert len(about) > 5
+    for each in about:
+        assert each.gates.get("discordant_exact_match", 0) >= 0.5, each.id
+
+
+def write(path: Path, **changes: object) -> Path:
+    rows = claim().model_dump(exclude_none=True, exclude={"gates", "conditions"}) | changes
+    text = "\n".join(f"{key} = {_toml(value)}" for key, value in rows.items())
+    path.write_text(f"[[claim]]\n{text}\n", "utf-8")
+    return path
+
+
+def _toml(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value).lower()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"margin": 0.1},
+        {"direction": "equal"},
+        {"direction": "bigger"},
+        {"id": "jiang-test"},
+        {"id": "other-test"},
+        {"quotation": ""},
+        {"treshold": 0.1},
+        {"threshold": "much"},
+        {"unit": "token"},
+        {"units": 0},
+    ],
+)
+def test_what_is_no_claim_is_refused(tmp_path: Path, changes: dict[str, object]):
+    assert load_claims(write(tmp_path / "good.toml"))
+    with pytest.raises(InputError, match=r"bad\.toml"):
+        load_claims(write(tmp_path / "bad.toml", **changes))
+
+
+def test_a_file_that_is_no_toml_or_has_an_id_twice_is_refused(tmp_path: Path):
+    (tmp_path / "no.toml").write_text("[[claim")
+    with pytest.raises(InputError, match="no TOML"):
+        load_claims(tmp_path / "no.toml")
+    text = write(tmp_path / "one.toml").read_text("utf-8")
+    (tmp_path / "two.toml").write_text(text * 2, "utf-8")
+    with pytest.raises(InputError, match="'schlag-test' twice"):
+        load_claims(tmp_path / "two.toml")
+
+
+def test_an_unknown_claim_suggests_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'schlag-used'"):
+        find_claim("schlag-usd")
+
+
+# ---- the rules --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "low", "high", "expected"),
+    [
+        ({}, 0.1, 0.2, "holds"),
+        ({}, -0.2, -0.1, "fails"),
+        ({}, -0.1, 0.1, "undecided"),
+        ({"threshold": 0.5}, 0.1, 0.2, "fails"),
+        ({"direction": "less"}, -0.2, -0.1, "holds"),
+        ({"direction": "less"}, 0.1, 0.2, "fails"),
+        ({"direction": "equal", "margin": 0.3}, -0.2, 0.2, "holds"),
+        ({"direction": "equal", "margin": 0.1}, 0.2, 0.4, "fails"),
+        ({"direction": "equal", "margin": 0.1}, -0.2, 0.2, "undecided"),
+        ({}, math.nan, math.nan, "undecided"),
+    ],
+)
+def test_one_number_is_judged_by_its_interval(
+    changes: dict[str, object], low: float, high: float, expected: str
+):
+    assert outcome(claim(**changes), Estimate((low + high) / 2, low, high)) == expected
+
+
+@given(claims(("one",)), estimates(), widths, widths)
+def test_a_wider_interval_decides_nothing_new(
+    about: Claim, estimate: Estimate, below: float, above: float
+):
+    before, after = (
+        outcome(about, estimate),
+        outcome(about, wider(estimate, below, above)),
+    )
+    assert after in {before, "undecided"}
+
+
+@given(claims(("every", "some")), st.lists(estimates(), min_size=1, max_size=5), widths, widths)
+def test_nor_do_wider_intervals_of_several_cases(
+    about: Claim, cases: list[Estimate], below: float, above: float
+):
+    after = outcome(about, *(wider(case, below, above) for case in cases))
+    assert after in {outcome(about, *cases), "undecided"}
+
+
+@given(claims(("every", "some")), st.lists(estimates(), min_size=1, max_size=4))
+def test_the_order_of_cases_does_not_matter(about: Claim, cases: list[Estimate]):
+    assert len({outcome(about, *order) for order in itertools.permutations(cases)}) == 1
+
+
+@given(claims(("one",)), estimates())
+def test_one_case_is_judged_as_one_number(about: Claim, case: Estimate):
+    alone = outcome(about, case)
+    for over in ("every", "some"):
+        assert outcome(about.model_copy(update={"over": over}), case) == alone
+
+
+@given(st.lists(estimates(), min_size=2, max_size=5), numbers)
+def test_every_and_some_are_opposites(cases: list[Estimate], threshold: float):
+    """Not every number is above t exactly where some number is not."""
+    every = outcome(claim(over="every", threshold=threshold), *cases)
+    mirrored = [Estimate(-case.value, -case.high, -case.low) for case in cases]
+    some = outcome(claim(over="some", threshold=-threshold), *mirrored)
+    on_edge = any(threshold in (case.low, case.high) for case in cases)
+    assert on_edge or some == OPPOSITE.get(every, every)
+
+
+@given(claims(("one",)), estimates(), estimates(), st.floats(-1, 1))
+def test_an_unmet_gate_leaves_it_undecided(
+    about: Claim, estimate: Estimate, gate: Estimate, least: float
+):
+    gated = about.model_copy(update={"gates": {"skill": least}})
+    assert outcome(gated, estimate) == "undecided"
+    found = outcome(gated, estimate, gates={"skill": gate})
+    assert found == (outcome(about, estimate) if gate.low >= least else "undecided")
+
+
+@given(claims(), estimates())
+def test_a_wrong_unit_or_too_few_leave_it_undecided(about: Claim, estimate: Estimate):
+    seeds = about.model_copy(update={"unit": "model seed", "units": 3})
+    assert outcome(seeds, estimate, unit="question") == "undecided"
+    assert outcome(seeds, estimate, unit="model seed", units=2) == "undecided"
+
+
+@given(claims(), estimates())
+def test_another_setting_is_not_comparable(about: Claim, estimate: Estimate):
+    limited = about.model_copy(update={"conditions": ["XSum", "human raters"]})
+    assert outcome(limited, estimate, conditions=frozenset({"XSum"})) == "not comparable"
+    met = outcome(limited, estimate, conditions=frozenset({"XSum", "human raters"}))
+    assert met == outcome(about, estimate)
+
+
+@given(claims())
+def test_what_is_not_measured_is_undecided(about: Claim):
+    assert judge(about, None).outcome == "undecided"
+
+
+def test_one_of_many_cases_needs_a_narrower_interval():
+    almost = Estimate(0.2, 0.01, 0.39)
+    some = claim(over="some")
+    assert outcome(some, almost) == "holds"
+    assert outcome(some, almost, *[Estimate(-1, -2, 0.5)] * 19) == "undecided"
+    assert outcome(some, Estimate(0.2, 0.15, 0.25), *[Estimate(-1, -2, 0.5)] * 19) == "holds"
+
+
+def test_several_cases_for_one_number_are_refused():
+    with pytest.raises(InputError, match="over one case, given 2"):
+        outcome(claim(), exact(1), exact(2))
+    with pytest.raises(InputError, match="given 0"):
+        outcome(claim(over="every"))
+
+
+def test_the_reason_has_the_numbers_and_what_they_are_held_against():
+    found = judge(
+        claim(threshold=0.5), Evidence({"": Estimate(0.6, 0.55, 0.65)}, "question", 9, "a")
+    )
+    assert found.reason == "0.600 [0.550, 0.650] (must be above 0.5)"

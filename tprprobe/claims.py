@@ -1,0 +1,227 @@
+"""Verdicts on what the papers claim, by rules that were written down before the measurements.
+
+``claims.toml`` has the claims; a measurement is an estimate with its 95 % interval [low, high].
+
+1. Nothing measured: undecided. Measured where a condition of the claim is not met: not comparable.
+2. A gate (what the model must be able to do first) whose measured lower bound is below what the
+   claim asks, or that was not measured: undecided. So too with an interval over another unit than
+   the claim's, over fewer units than it asks, or with no interval.
+3. One number, against the threshold t:
+       greater   holds if low > t              fails if high ≤ t
+       less      holds if high < t             fails if low ≥ t
+       equal     holds if [low, high] lies within t ± margin, fails if it lies outside
+   and is undecided otherwise.
+4. Of several cases ``every`` holds if all hold and fails if one fails; ``some`` holds if one holds
+   and fails if all fail. Where one of m cases decides, intervals are widened from 95 % to 1 − 5 %/m
+   (Bonferroni; the bounds' distances from the estimate grow as normal quantiles do).
+
+So a wider interval never turns undecided into a decision, nor a decision into its opposite.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from statistics import NormalDist
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tprprobe.errors import InputError, unknown
+
+FILE = "claims.toml"
+PAPERS = ("schlag", "jiang", "huang")
+LEVEL = 0.95
+
+Text = Annotated[str, Field(min_length=1)]
+Outcome = Literal["holds", "fails", "undecided", "not comparable"]
+
+
+class Claim(BaseModel):
+    """One claim of a paper, and what decides it (see the head of ``claims.toml``)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    id: Annotated[str, Field(pattern=rf"^({'|'.join(PAPERS)})(-[a-z0-9]+)+$")]
+    paper: Literal["schlag2020-final", "schlag2019-first", "jiang2021", "huang2018"]
+    where: Text
+    quotation: Text
+    statistic: Text
+    direction: Literal["greater", "less", "equal"]
+    threshold: float = 0.0
+    margin: Annotated[float, Field(ge=0)] | None = None
+    over: Literal["one", "every", "some"] = "one"
+    unit: Literal["question", "document", "model seed", "run", "exact"]
+    units: Annotated[int, Field(gt=0)] = 1
+    gates: dict[str, float] = {}
+    conditions: list[Text] = []
+    printed: str = ""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Claim":
+        if (self.direction == "equal") != (self.margin is not None):
+            raise ValueError("a margin belongs to direction 'equal', and to no other")
+        if not self.paper.startswith(self.id.partition("-")[0]):
+            raise ValueError(f"the id is of another paper than {self.paper}")
+        return self
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95 % interval; an exact one is its own interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was measured: one estimate a case, what the intervals are over, and of what model."""
+
+    cases: Mapping[str, Estimate]
+    unit: str
+    units: int
+    source: str
+    gates: Mapping[str, Estimate] = field(default_factory=dict)
+    conditions: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a claim's evidence says of it, and why."""
+
+    claim: Claim
+    outcome: Outcome
+    reason: str
+
+
+def exact(value: float) -> Estimate:
+    """A number that has no error."""
+    return Estimate(value, value, value)
+
+
+def load_claims(path: Path | None = None) -> dict[str, Claim]:
+    """The claims by id, of a file like the ``claims.toml`` that is the default.
+
+    Raises:
+        InputError: no TOML, an unknown key, a wrong value, an id twice.
+    """
+    return _shipped() if path is None else _parse(path.read_text("utf-8"), str(path))
+
+
+@cache
+def _shipped() -> dict[str, Claim]:
+    return _parse((files("tprprobe") / FILE).read_text("utf-8"), FILE)
+
+
+def _parse(text: str, name: str) -> dict[str, Claim]:
+    try:
+        rows = tomllib.loads(text).get("claim", [])
+        claims = [Claim.model_validate(row) for row in rows]
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{name} is no TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"{name}: claim {error.title} {place}: {first['msg']}") from error
+    found = {claim.id: claim for claim in claims}
+    if len(found) != len(claims):
+        ids = [claim.id for claim in claims]
+        raise InputError(f"{name} has {max(ids, key=ids.count)!r} twice: an id names one claim")
+    return found
+
+
+def find_claim(name: str) -> Claim:
+    """The claim of that id.
+
+    Raises:
+        InputError: there is none (the nearest is suggested).
+    """
+    claims = load_claims()
+    if name not in claims:
+        raise unknown("claim", name, claims)
+    return claims[name]
+
+
+def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
+    """holds, fails, undecided or not comparable, by the rules above.
+
+    Raises:
+        InputError: evidence with no case, or with several for a claim about one number.
+    """
+    if evidence is None:
+        return Verdict(claim, "undecided", "not measured")
+    if not evidence.cases or (claim.over == "one" and len(evidence.cases) > 1):
+        raise InputError(f"{claim.id} is over {claim.over} case, given {len(evidence.cases)}")
+    if missing := [each for each in claim.conditions if each not in evidence.conditions]:
+        return Verdict(claim, "not comparable", f"the claim is about: {', '.join(missing)}")
+    if unmet := _unmet(claim, evidence):
+        return Verdict(claim, "undecided", unmet)
+    outcome = _decide(claim, list(evidence.cases.values()))
+    return Verdict(claim, outcome, _explain(claim, evidence))
+
+
+def _unmet(claim: Claim, evidence: Evidence) -> str:
+    """What keeps the numbers from deciding, if anything does."""
+    for name, least in claim.gates.items():
+        gate, words = evidence.gates.get(name), name.replace("_", " ")
+        if gate is None:
+            return f"{words} was not measured"
+        if not gate.low >= least:
+            return f"{words} {_show(gate)}, must be at least {least:g}"
+    if evidence.unit != claim.unit:
+        return f"an interval over {evidence.unit}s; it must be over {claim.unit}s"
+    if evidence.units < claim.units:
+        return f"{evidence.units} {claim.unit}(s), must be at least {claim.units}"
+    return ""
+
+
+def _decide(claim: Claim, cases: list[Estimate]) -> Outcome:
+    alone = [_compare(claim, each) for each in cases]
+    among = [_compare(claim, _widen(each, len(cases))) for each in cases]
+    by_all, by_one = ("fails", "holds") if claim.over == "some" else ("holds", "fails")
+    if by_one in among:
+        return by_one
+    return by_all if set(alone) == {by_all} else "undecided"
+
+
+def _compare(claim: Claim, estimate: Estimate) -> Outcome:
+    """The verdict on one number; an interval that is NaN decides nothing."""
+    t, low, high = claim.threshold, estimate.low, estimate.high
+    if claim.margin is not None:
+        holds = t - claim.margin <= low and high <= t + claim.margin
+        fails = low > t + claim.margin or high < t - claim.margin
+    elif claim.direction == "greater":
+        holds, fails = low > t, high <= t
+    else:
+        holds, fails = high < t, low >= t
+    return "holds" if holds else "fails" if fails else "undecided"
+
+
+def _widen(estimate: Estimate, cases: int) -> Estimate:
+    """The interval at level 1 − 5 %/cases."""
+    wide, plain = (NormalDist().inv_cdf((1 - LEVEL) / 2 / n) for n in (cases, 1))
+    factor = wide / plain
+    value = estimate.value
+    low, high = (value + factor * (bound - value) for bound in (estimate.low, estimate.high))
+    return Estimate(value, low, high)
+
+
+def _explain(claim: Claim, evidence: Evidence) -> str:
+    """The numbers: all of up to three cases, else the lowest and the highest."""
+    target = {"greater": "above", "less": "below", "equal": "equal to"}[claim.direction]
+    cases = sorted(evidence.cases.items(), key=lambda case: case[1].value)
+    shown = cases if len(cases) <= 3 else [cases[0], cases[-1]]
+    numbers = "; ".join(f"{name} {_show(each)}".strip() for name, each in shown)
+    of = f"{claim.over} of {len(cases)} " if claim.over != "one" else ""
+    margin = f" ± {claim.margin:g}" if claim.margin else ""
+    return f"{numbers} ({of}must be {target} {claim.threshold:g}{margin})"
+
+
+def _show(estimate: Estimate) -> str:
+    if estimate.low == estimate.high:
+        return f"{estimate.value:.4g}"
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
