@@ -14,4 +14,5 @@ from .models.checkpoint import load_model as load_model
 from .models.checkpoint import push_to_hub as push_to_hub
 from .models.checkpoint import save_pretrained as save_pretrained
 from .models.convert import convert as convert
+from .naming import name_roles as name_roles
 from .store import open_store as open_store

@@ -1,0 +1,103 @@
+"""Predicates to name clusters by: conjunctions of what the fields of a table say of a token."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+from scipy.sparse import csr_array
+
+AND = " ∧ "
+LONGEST, SUPPORT = 3, 0.002
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Predicates, no two of which hold for the same tokens; `sizes` are how many atoms they have.
+
+    Tokens that no field tells apart are of one kind; `members` says for which kinds a predicate
+    holds, `kinds` which kind every token is.
+    """
+
+    names: list[str]
+    sizes: Int[np.ndarray, " predicate"]
+    members: csr_array
+    kinds: Int[np.ndarray, " token"]
+
+    def extension(self, name: str) -> Bool[np.ndarray, " token"]:
+        """The tokens for which the predicate of this name holds."""
+        return self.members[[self.names.index(name)]].toarray()[0][self.kinds] > 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Atoms:
+    """What single fields say: the field and the word of an atom, and the kinds it holds for."""
+
+    fields: Int[np.ndarray, " atom"]
+    words: list[str]
+    extensions: Bool[np.ndarray, "atom kind"]
+
+
+def build_lattice(
+    described: pd.DataFrame, longest: int = LONGEST, support: float = SUPPORT
+) -> Lattice:
+    """All conjunctions of up to `longest` fields' values that hold for that share of the tokens.
+
+    Of those that hold for the same tokens the shortest stays. What its tokens have in common in the
+    first field stands in front of a name and counts for nothing: `digit ∧ ones`.
+    """
+    codes = np.stack([described[name].cat.codes for name in described], 1)
+    of_token = described.groupby(list(described), observed=True, dropna=False).ngroup().to_numpy()
+    kinds = codes[np.unique(of_token, return_index=True)[1]]
+    counts = np.bincount(of_token).astype(np.float32)
+    atoms = _atoms(described, kinds)
+    conjunctions = _conjoin(atoms, counts, longest, support * len(described))
+    extensions = np.array(list(conjunctions.values())).reshape(-1, len(kinds))
+    heads = [""] if described.empty else list(described.iloc[:, 0].cat.categories)
+    names = [
+        AND.join([*_head(kinds[held, 0], heads, atoms.fields[conjunction[0]]), *words])
+        for conjunction, held in zip(conjunctions, extensions, strict=True)
+        for words in [[atoms.words[atom] for atom in conjunction]]
+    ]
+    sizes = np.array([len(conjunction) for conjunction in conjunctions], int)
+    return Lattice(names, sizes, csr_array(extensions, dtype=np.float32), of_token)
+
+
+def _atoms(described: pd.DataFrame, kinds: Int[np.ndarray, "kind field"]) -> _Atoms:
+    values = [
+        (field, str(word), kinds[:, field] == code)
+        for field, name in enumerate(described)
+        for code, word in enumerate(described[name].cat.categories)
+    ]
+    fields, words, extensions = zip(*values, strict=True)
+    return _Atoms(np.array(fields), list(words), np.array(extensions))
+
+
+def _conjoin(
+    atoms: _Atoms, counts: Float[np.ndarray, " kind"], longest: int, enough: float
+) -> dict[tuple[int, ...], Bool[np.ndarray, " kind"]]:
+    """Conjunctions of atoms of rising fields, shorter ones first, each with its own extension."""
+    seen: set[bytes] = set()
+    found: dict[tuple[int, ...], np.ndarray] = {}
+    level: dict[tuple[int, ...], np.ndarray] = {(): np.ones(len(counts), bool)}
+    for _ in range(longest):
+        held = np.array(list(level.values())).reshape(-1, len(counts))
+        supports = (held * counts) @ atoms.extensions.T.astype(np.float32)
+        last = np.array([atoms.fields[each[-1]] if each else -1 for each in level])
+        grown: dict[tuple[int, ...], np.ndarray] = {}
+        parents = list(level)
+        for parent, atom in np.argwhere((supports >= enough) & (atoms.fields > last[:, None])):
+            extension = held[parent] & atoms.extensions[atom]
+            key = np.packbits(extension).tobytes()
+            if key not in seen:
+                seen.add(key)
+                grown[*parents[parent], int(atom)] = extension
+        found |= grown
+        level = grown
+    return found
+
+
+def _head(codes: Int[np.ndarray, " kind"], heads: list[str], first_field: int) -> list[str]:
+    """The value that all kinds share in the first field, unless an atom says it."""
+    shared = codes[0] >= 0 and (codes == codes[0]).all()
+    return [heads[codes[0]]] if shared and first_field > 0 else []
