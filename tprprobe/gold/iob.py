@@ -1,0 +1,70 @@
+"""Entities as tags, a token a line: IOB2."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from tprprobe.errors import InputError
+from tprprobe.gold.labels import Labelled, Target
+from tprprobe.gold.textfiles import comments, located, read_blocks, rows
+
+TAG = re.compile(r"O|[BI]-\S+")
+
+
+def read_iob(path: Path, task: str = "nel") -> list[Labelled]:
+    """The sentences of a file with the lines ``form tag`` or ``number form tag``.
+
+    Raises:
+        InputError: naming the file and the line that is wrong.
+    """
+    sentences: list[Labelled] = []
+    document = ""
+    for block in read_blocks(path):
+        found = comments(block)
+        document = found.get("newdoc id", document)
+        words, tags = [], []
+        for place, (number, line) in enumerate(rows(block), 1):
+            with located(path, number):
+                form, tag = _read(line.split("\t") if "\t" in line else line.split(), place)
+                check_tag(tag, tags[-1] if tags else "O")
+            words.append(form)
+            tags.append(tag)
+        if words:
+            name = found.get("sent_id", str(len(sentences) + 1))
+            text = found.get("text", " ".join(words))
+            targets = {task: decode_tags(tags)}
+            sentences.append(Labelled(name, document or name, tuple(words), text, targets))
+    return sentences
+
+
+def _read(fields: list[str], place: int) -> tuple[str, str]:
+    if len(fields) == 2:
+        return fields[0], fields[1]
+    if len(fields) < 3:
+        raise InputError(f"{len(fields)} columns: a line is `form tag` or `number form tag`")
+    if fields[0] != str(place):
+        raise InputError(f"token number {fields[0]!r}, expected {place}: tokens count from 1")
+    return fields[1], fields[2]
+
+
+def check_tag(tag: str, before: str) -> None:
+    """Passes where the tag may stand behind the one before.
+
+    Raises:
+        InputError: it is no tag, or goes on with an entity that did not begin.
+    """
+    if not TAG.fullmatch(tag):
+        raise InputError(f"tag {tag!r}: tags are O, B-TYPE and I-TYPE (IOB2)")
+    if tag[0] == "I" and before[1:] != tag[1:]:
+        raise InputError(f"tag {tag!r} behind {before!r}: in IOB2 an entity begins with B-")
+
+
+def decode_tags(tags: Sequence[str]) -> tuple[Target, ...]:
+    """The entities that tags mark."""
+    targets: list[Target] = []
+    for word, tag in enumerate(tags):
+        if tag[0] == "B":
+            targets.append(Target(tag[2:], (word, word + 1)))
+        elif tag[0] == "I":
+            targets[-1] = targets[-1]._replace(span1=(targets[-1].span1[0], word + 1))
+    return tuple(targets)
