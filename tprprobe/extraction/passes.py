@@ -71,23 +71,17 @@ def read_block(model: Any, pairs: Pairs, sites: Iterable[str], pad: int) -> Bloc
     offsets = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
     places = {side: Lengths.of(bounds) for side, bounds in offsets.items()}
     sites, block = list(sites), Block(np.zeros(len(pairs), bool))
-    for indices in by_length(pairs, BATCH):
-        source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
-        with capture(model, sites) as acts:
+    with capture(model, sites) as acts:
+        for indices in by_length(pairs, BATCH):
+            acts.clear()
+            source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
             logits = model(source, target[:, :-1])
-        samples = indices.tolist()
-        block.correct[samples] = _correct(logits, target, pad)
-        for site in sites:
-            if site not in acts:
-                raise InputError(f"the forward pass does not reach {site}: leave this site out")
-            values = acts[site].float().cpu().numpy()
-            if site.endswith(ATTENTION):
-                query, key = (places[side] for side in sides_of(site))
-                maps = block.maps.setdefault(site, [values] * len(pairs))
-                for row, sample in enumerate(samples):
-                    maps[sample] = values[row, :, : query[sample], : key[sample]].copy()
-            else:
-                _keep_rows(block.rows, site, values, samples, places[side_of(site)])
+            samples = indices.tolist()
+            block.correct[samples] = _correct(logits, target, pad)
+            for site in sites:
+                if site not in acts:
+                    raise InputError(f"the forward pass does not reach {site}: leave this site out")
+                _keep(block, site, acts[site], samples, places)
     return block
 
 
@@ -97,6 +91,19 @@ def _correct(logits: Any, target: Tensor, pad: int) -> Bool[np.ndarray, " batch"
         return False
     right = (logits.argmax(-1) == target[:, 1:]) | (target[:, 1:] == pad)
     return right.all(1).numpy(force=True)
+
+
+def _keep(
+    block: Block, site: str, tensor: Tensor, samples: list[int], places: dict[str, Lengths]
+) -> None:
+    values = tensor.float().cpu().numpy()
+    if not site.endswith(ATTENTION):
+        return _keep_rows(block.rows, site, values, samples, places[side_of(site)])
+    query, key = (places[side] for side in sides_of(site))
+    maps = block.maps.setdefault(site, [values] * len(block.correct))
+    for row, sample in enumerate(samples):
+        maps[sample] = values[row, :, : query[sample], : key[sample]].copy()
+    return None
 
 
 def _keep_rows(

@@ -1,8 +1,8 @@
 """The run of an extraction: block by block, the model's store and its untrained twin's together."""
 
 import hashlib
-import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +28,7 @@ from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.layout import CONTROL
 from tprprobe.vocabulary import Vocabulary
 
-BLOCK, BLOCK_BYTES = 1024, 256 * 2**20  # samples, and their vectors, that are held at once
+BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
 CONTROL_SAMPLES = 1000
 
 Target = Literal["reference", "generated"]
@@ -157,12 +157,23 @@ class Extraction:
 
     def _bytes(self, example: Any, maps: bool) -> int:
         """About how much the vectors of an example take."""
-        symbols = {"source": len(example.source) + 2, "target": len(example.target) + 1}
-        return sum(
-            spec.row_bytes * math.prod(symbols[side] for side in spec.rows.split("_"))
-            for spec in self.specs.values()
-            if maps or not spec.is_attention
-        )
+        source, target = len(example.source) + 2, len(example.target) + 1
+        size = source * self._row_bytes["source"] + target * self._row_bytes["target"]
+        if maps:
+            size += source * source * self._row_bytes["source_source"]
+            size += target * (
+                source * self._row_bytes["target_source"]
+                + target * self._row_bytes["target_target"]
+            )
+        return size
+
+    @cached_property
+    def _row_bytes(self) -> Counter[str]:
+        """Bytes of a row of all sites with the same kind of rows."""
+        sizes = Counter()
+        for spec in self.specs.values():
+            sizes[spec.rows] += spec.row_bytes
+        return sizes
 
     @cached_property
     def specs(self) -> dict[str, SiteSpec]:
@@ -176,7 +187,13 @@ class Extraction:
         if name.endswith(ATTENTION):
             return SiteSpec(("_".join(sides_of(name)), "head"), (len(block.maps[name][0]),))
         axes = find_sites(self.model)[name].axes[2:]
-        return SiteSpec((side_of(name), *axes), block.rows[name].shape[1:])
+        shape = block.rows[name].shape[1:]
+        if len(shape) != len(axes):
+            raise InputError(
+                f"a row of {name} has shape {shape}, but its axes are {' × '.join(axes)}: attach it "
+                "with heads=, or another submodule"
+            )
+        return SiteSpec((side_of(name), *axes), shape)
 
     def _settings(self, model: Any, samples: int) -> dict[str, Any]:
         return {
