@@ -1,6 +1,6 @@
 """jiang's published model as plain equations on a dictionary of tensors with the authors' names.
 
-Written from published-code.md A4 and B2 and from nothing of this package. ``c`` is the authors'
+Written from the authors' published code and from nothing of this package. ``c`` is the authors'
 configuration JSON.
 """
 

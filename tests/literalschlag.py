@@ -1,6 +1,6 @@
 """schlag's published model as plain equations on a dictionary of tensors with the authors' names.
 
-Written from published-code.md A1, A2 and B1 and from nothing of this package.
+Written from the authors' published code and from nothing of this package.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 All functions take role distributions by site, ``{"encoder.0.self.role_weights": array}``, one row a
 real token (no padding).
-Source: jiang Sec. 4 (over 90 % of the distributions have a maximum above .98); science.md §1.5.
+Source: jiang Sec. 4 (over 90 % of the distributions have a maximum above .98).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

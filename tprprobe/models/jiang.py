@@ -1,6 +1,6 @@
 """The checkpoints of jiang's code and plain T5: key names, and the settings that shapes tell.
 
-Source: published-code.md A4, B2.
+Source: the weights of github.com/jiangycTarheel/TPT-Summ.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The configuration JSON of jiang's code and of Hugging Face T5, read into our options.
 
-Source: published-code.md A4 (models/configuration_tpt.py, transformers 2.9.0).
+Source: models/configuration_tpt.py of github.com/jiangycTarheel/TPT-Summ, transformers 2.9.0.
 """
 
 from collections.abc import Mapping

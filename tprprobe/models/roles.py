@@ -1,6 +1,6 @@
 """The parts of a jiang sub-layer: where its roles come from, and how a binding joins its filler.
 
-Source: jiang Eqs. 4–6 and the options of the authors' code (published-code.md A4).
+Source: jiang Eqs. 4–6 and the options of the authors' code (github.com/jiangycTarheel/TPT-Summ).
 """
 
 import torch

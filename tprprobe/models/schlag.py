@@ -1,6 +1,6 @@
 """The checkpoints of schlag's code: key names, and the sizes that their shapes tell.
 
-Source: published-code.md B1.
+Source: the weights of github.com/ischlag/TP-Transformer.
 """
 
 import re
