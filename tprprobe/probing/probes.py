@@ -1,0 +1,146 @@
+"""The edge probe, many of one shape at once: parameters are stacked along the axis ``probe``.
+
+Projection of every span's vectors by a span convolution, self-attentive pooling within the span,
+and a classifier Linear, tanh, LayerNorm, dropout, Linear. Source: Tenney et al. 2019; jiant,
+modules/edge_probing.py and modules/simple_modules.py.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+HIDDEN, DROPOUT = 256, 0.3
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What probes must share to be trained in one stack."""
+
+    width: int
+    spans: int
+    labels: int
+    kernel: int = 1
+    hidden: int = HIDDEN
+
+    @property
+    def parameters(self) -> int:
+        """Numbers of one probe."""
+        return sum(int(np.prod(size)) for size in self.sizes().values())
+
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of one probe's parameters."""
+        h, found = self.hidden, {}
+        for span in range(self.spans):
+            found[f"project{span}_weight"] = (self.kernel * self.width, h)
+            found[f"project{span}_bias"] = (h,)
+            found[f"attend{span}_weight"] = (h,)
+            found[f"attend{span}_bias"] = ()
+        return found | {
+            "hidden_weight": (self.spans * h, h),
+            "hidden_bias": (h,),
+            "norm_weight": (h,),
+            "norm_bias": (h,),
+            "output_weight": (h, self.labels),
+            "output_bias": (self.labels,),
+        }
+
+
+class EdgeProbes(nn.Module):
+    """Probes of one shape; ``mean`` and ``scale`` standardise what each of them reads."""
+
+    def __init__(self, shape: Shape, parameters: dict[str, Tensor]):
+        super().__init__()
+        self.shape = shape
+        for name, tensor in parameters.items():
+            self.register_parameter(name, nn.Parameter(tensor))
+
+    @classmethod
+    def create(cls, shape: Shape, seeds: Sequence[int]) -> "EdgeProbes":
+        """Probes with fresh weights; probes of one seed begin with the same."""
+        fresh = {seed: _initialise(shape, seed) for seed in {*seeds}}
+        return cls(
+            shape, {name: torch.stack([fresh[s][name] for s in seeds]) for name in shape.sizes()}
+        )
+
+    def take(self, chosen: Int[Tensor, " chosen"]) -> "EdgeProbes":
+        """Some of the probes, with weights of their own."""
+        return EdgeProbes(self.shape, {k: p.detach()[chosen] for k, p in self.named_parameters()})
+
+    def forward(
+        self,
+        windows: Sequence[Float[Tensor, "probe _state window"]],
+        owners: Sequence[Int[Tensor, " _state"] | None],
+        n_targets: int,
+        kept: Float[Tensor, "probe target hidden"] | None = None,
+    ) -> Float[Tensor, "probe target label"]:
+        """The logits of every label.
+
+        Args:
+            windows: for every span the states of all targets, one after another, each with its
+                neighbours in the kernel.
+            owners: for every span the target of each state; None where each has exactly one.
+            n_targets: how many targets there are.
+            kept: what dropout leaves of every hidden unit (times 1 / (1 − rate)), while training.
+        """
+        pooled = [
+            self._pool(span, x, owner, n_targets)
+            for span, (x, owner) in enumerate(zip(windows, owners, strict=True))
+        ]
+        weights = dict(self.named_parameters())
+        hidden = torch.tanh(
+            torch.baddbmm(
+                weights["hidden_bias"][:, None], torch.cat(pooled, -1), weights["hidden_weight"]
+            )
+        )
+        hidden = nn.functional.layer_norm(hidden, hidden.shape[-1:])
+        hidden = hidden * weights["norm_weight"][:, None] + weights["norm_bias"][:, None]
+        if kept is not None:
+            hidden = hidden * kept
+        return torch.baddbmm(weights["output_bias"][:, None], hidden, weights["output_weight"])
+
+    def _pool(
+        self, span: int, x: Tensor, owner: Tensor | None, n: int
+    ) -> Float[Tensor, "probe target hidden"]:
+        """Σ_t softmax(a)_t p_t over the states of each target, p = W x + b, a = w · p + c."""
+        weights = {
+            name: getattr(self, f"{name.replace('_', f'{span}_')}")
+            for name in ("project_weight", "project_bias", "attend_weight", "attend_bias")
+        }
+        p = torch.baddbmm(weights["project_bias"][:, None], x, weights["project_weight"])
+        if owner is None:
+            return p
+        a = (p @ weights["attend_weight"][..., None]).squeeze(-1) + weights["attend_bias"][:, None]
+        index = owner.expand(len(a), -1)
+        highest = a.detach().new_full((len(a), n), -torch.inf)
+        highest = highest.scatter_reduce(1, index, a.detach(), "amax")
+        share = torch.exp(a - highest[:, owner])
+        total = share.new_zeros(len(a), n).index_add(1, owner, share)
+        share = share / total[:, owner]
+        return p.new_zeros(len(a), n, p.shape[-1]).index_add(1, owner, share[..., None] * p)
+
+
+def _initialise(shape: Shape, seed: int) -> dict[str, Tensor]:
+    """torch's own initialisation of Linear, Conv1d and LayerNorm, from a local generator."""
+    generator = torch.Generator().manual_seed(seed)
+    found: dict[str, Tensor] = {}
+    fan_in = 1
+    for name, size in shape.sizes().items():
+        if name.startswith("norm"):
+            found[name] = torch.ones(size) if name.endswith("weight") else torch.zeros(size)
+            continue
+        fan_in = size[0] if name.endswith("weight") else fan_in
+        found[name] = (2 * torch.rand(size, generator=generator) - 1) / fan_in**0.5
+    return found
+
+
+def draw_dropout(
+    seed: int, step: int, n_targets: int, hidden: int, rate: float = DROPOUT
+) -> Tensor:
+    """What is kept of the hidden units of a batch: a function of seed and step, whoever trains."""
+    state = int(np.random.SeedSequence([seed, step]).generate_state(1)[0])
+    generator = torch.Generator().manual_seed(state)
+    return (torch.rand(n_targets, hidden, generator=generator) >= rate).float() / (1 - rate)

@@ -1,0 +1,269 @@
+"""A run of probes: laid out, trained round by round, written as it goes, put together."""
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from tprprobe.console import progress, stderr
+from tprprobe.errors import InputError
+from tprprobe.hub import read_json, write_file
+from tprprobe.probing.corpora import read_corpus
+from tprprobe.probing.grid import Piece, find_sites, lay_out, training_samples
+from tprprobe.probing.materials import prepare
+from tprprobe.probing.results import Results, Tested, gather
+from tprprobe.probing.rounds import Fitted, run_round
+from tprprobe.probing.saved import save_probe
+from tprprobe.probing.schedules import find_schedule
+from tprprobe.probing.scores import Score, describe
+from tprprobe.probing.settings import Settings
+from tprprobe.probing.stacks import Material, Stack
+from tprprobe.probing.tasks import Task, find_tasks
+from tprprobe.store import Store
+
+SETTINGS, ROUNDS, PROBES = "settings.json", "rounds", "probes"
+TABLES = ("rows", "differences", "documents")
+KEPT = ("f1", "f1_low", "f1_high", "accuracy")  # of a saved probe's measures
+
+
+def probe(
+    store: Store,
+    task: str | os.PathLike[str] | Iterable[str],
+    test: Store | None = None,
+    tokens: pd.DataFrame | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    **settings: Any,
+) -> pd.DataFrame:
+    """What the vectors of a store know about the labels of its words: a row a probe.
+
+    Rows have task, side, site, layer, head, seed, control (``real`` for none); f1 and accuracy with
+    95 % intervals over held-out documents; precision, recall, f1 of subsets (``left`` and ``right``:
+    where the second span lies; ``single``: spans of one token); selectivity (accuracy minus that of
+    the control task; ``prefix_selectivity``: of the prefix control), beyond_identity (f1 minus that of
+    the commonest label of the word), and of real labels codelength (bits), compression, information
+    (bits a target) and ``added`` (information beyond the other of role and filler).
+
+    ``test`` is another store to test on (what the model generates, say), ``tokens`` a token table in
+    place of the store's own (with labels that it lacks). ``out`` gets rows, differences and documents
+    as Parquet and CSV, and the probes of real labels (see :func:`load_probe`); a run that was cut off
+    goes on with ``resume``. See :class:`Settings` for the others.
+    Source: Tenney et al. 2019; jiang §4 for decoders.
+
+    Raises:
+        InputError: no labels, no such task, site or setting, too few documents, a folder in use.
+    """
+    chosen = Settings.of(**settings)
+    run = Run.prepare(store, task, test, tokens, chosen)
+    folder = None if out is None else _begin(Path(out), run.describe(), resume)
+    results = run.finish(folder, torch.device(device))
+    if folder is not None:
+        _write(folder, results)
+    return results.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Everything that is to be trained, in rounds."""
+
+    store: Store
+    settings: Settings
+    tasks: Sequence[Task]
+    materials: dict[tuple[Task, str], Material]
+    rounds: list[list[Piece]]
+    test: Store | None
+
+    @classmethod
+    def prepare(
+        cls,
+        store: Store,
+        task: str | os.PathLike[str] | Iterable[str],
+        test: Store | None,
+        tokens: pd.DataFrame | None,
+        settings: Settings,
+    ) -> "Run":
+        """The run of some tasks on a store, on both sides where both have labels and sites."""
+        table = store.tokens if tokens is None else tokens
+        tasks = find_tasks(task, table.columns)
+        sites = find_sites(store, settings.sites)
+        materials: dict[tuple[Task, str], Material] = {}
+        rounds: list[list[Piece]] = []
+        for side in ("source", "target"):
+            of_side = [site for site in sites if store.side(site) == side]
+            labelled = [each for each in tasks if of_side and _has_labels(table, each, side)]
+            if labelled:
+                corpus = read_corpus(store, table, side, labelled, settings.seed)
+                other = (
+                    None if test is None else read_corpus(test, test.tokens, side, labelled, None)
+                )
+                found = {each: prepare(each, corpus, other, settings) for each in labelled}
+                rounds += lay_out(corpus, of_side, found, settings)
+                materials |= {(each, side): material for each, material in found.items()}
+        for each in tasks:
+            if each not in {known for known, _ in materials}:
+                raise InputError(
+                    f"no side of {store.path} has both these sites and labels of {each.name}"
+                )
+        return cls(store, settings, tasks, materials, rounds, test)
+
+    def describe(self) -> dict[str, Any]:
+        """What two runs must share for one to go on with the other."""
+        return {
+            "store": _identity(self.store),
+            "test": None if self.test is None else _identity(self.test),
+            "tasks": [task.model_dump(mode="json") for task in self.tasks],
+            "settings": self.settings.as_dict(),
+        }
+
+    def finish(self, folder: Path | None, device: torch.device) -> Results:
+        """The results; rounds that the folder already has are not trained again."""
+        tested: list[Tested] = []
+        total = sum(len(piece.probes) for pieces in self.rounds for piece in pieces)
+        self._say_what_is_lost()
+        with progress() as bars:
+            bar = bars.add_task("probing", total=total, note="")
+            for number, pieces in enumerate(self.rounds):
+                known = None if folder is None else _read_round(folder, number, pieces)
+                if known is None:
+                    note = f"round {number + 1} of {len(self.rounds)}"
+                    before = len(tested)
+
+                    def report(
+                        stacks: Sequence[Stack], note: str = note, before: int = before
+                    ) -> None:
+                        done = sum(len(stack.probes) - len(stack.live) for stack in stacks)
+                        bars.update(bar, completed=before + done, note=note)
+
+                    known = self._train(folder, number, pieces, device, report)
+                tested += known
+                bars.update(bar, completed=len(tested))
+        return gather(tested, self.materials)
+
+    def _train(
+        self,
+        folder: Path | None,
+        number: int,
+        pieces: Sequence[Piece],
+        device: torch.device,
+        report: Callable[[Sequence[Stack]], None],
+    ) -> list[Tested]:
+        schedule = find_schedule(self.settings.schedule)
+        fitted: list[Fitted] = []
+        for corpus in dict.fromkeys(piece.corpus for piece in pieces):
+            stacks = [
+                Stack(piece.probes, piece.shape, piece.material, schedule, device)
+                for piece in pieces
+                if piece.corpus is corpus
+            ]
+            fitted += run_round(stacks, training_samples(corpus), device, report)
+        if folder is not None:
+            self._save(folder, number, fitted)
+        return [Tested(f.probe, f.stack.material, f.sums, f.subsets, f.validations) for f in fitted]
+
+    def _save(self, folder: Path, number: int, fitted: Sequence[Fitted]) -> None:
+        """The probes of real labels, then the round, whose presence means that it is done."""
+        for each in fitted:
+            probe = each.probe
+            if probe.control == "real" and probe.portion is None:
+                row = describe(Score({}, each.sums, each.subsets))
+                metrics = {name: float(row[name]) for name in KEPT}
+                mode = self.settings.mode(each.stack.material.train.corpus.side)
+                save_probe(folder / PROBES / name_probe(each), each, mode, metrics)
+        stream = io.BytesIO()
+        arrays = {f"sums{i}": each.sums for i, each in enumerate(fitted)}
+        validations = np.array([each.validations for each in fitted])
+        np.savez_compressed(stream, validations=validations, **arrays)
+        write_file(_round_file(folder, number), stream.getvalue())
+
+    def _say_what_is_lost(self) -> None:
+        for (task, side), material in self.materials.items():
+            if material.lost:
+                stderr.print(
+                    f"{task.name}: {material.lost} targets left out on the {side} side, whose words "
+                    "have no token or no state that predicts them"
+                )
+
+
+def name_probe(fitted: Fitted) -> str:
+    """The folder of a saved probe."""
+    vector, probe = fitted.probe.vector, fitted.probe
+    head = "" if vector.head is None else f".head{vector.head}"
+    return f"{probe.task.name}.{vector.site}{head}.seed{probe.seed}"
+
+
+def _has_labels(table: pd.DataFrame, task: Task, side: str) -> bool:
+    cells = table.loc[np.asarray(table["side"] == side), task.cells]
+    return bool((cells.notna() & (cells.astype(str) != "")).any())
+
+
+def _identity(store: Store) -> dict[str, Any]:
+    manifest = {key: store.manifest.get(key) for key in ("model", "data", "samples", "lengths")}
+    return {"path": str(store.path.resolve()), **manifest}
+
+
+def _begin(folder: Path, wanted: dict[str, Any], resume: bool) -> Path:
+    """The folder of a run, new or gone on with."""
+    wanted = json.loads(json.dumps(wanted))
+    if (folder / SETTINGS).is_file():
+        if not resume:
+            raise InputError(f"{folder} holds probes: go on with --resume, or give another --out")
+        begun = read_json(folder / SETTINGS)
+        for key, value in wanted.items():
+            if begun.get(key) != value:
+                raise InputError(
+                    f"{folder} was begun with another {key}: give the same, or another --out"
+                )
+    elif folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} holds something else: give another --out")
+    (folder / ROUNDS).mkdir(parents=True, exist_ok=True)
+    (folder / PROBES).mkdir(exist_ok=True)
+    write_file(folder / SETTINGS, (json.dumps(wanted, indent=1) + "\n").encode())
+    return folder
+
+
+def _round_file(folder: Path, number: int) -> Path:
+    return folder / ROUNDS / f"{number:04}.npz"
+
+
+def _read_round(folder: Path, number: int, pieces: Sequence[Piece]) -> list[Tested] | None:
+    """The tested probes of a round that is done, None where it is not."""
+    file = _round_file(folder, number)
+    if not file.is_file():
+        return None
+    probes = [
+        (probe, piece.material)
+        for corpus in dict.fromkeys(piece.corpus for piece in pieces)
+        for piece in pieces
+        if piece.corpus is corpus
+        for probe in piece.probes
+    ]
+    with np.load(file) as arrays:
+        return [
+            Tested(
+                probe,
+                material,
+                arrays[f"sums{i}"],
+                ("all", *material.test.targets.subsets()),
+                int(arrays["validations"][i]),
+            )
+            for i, (probe, material) in enumerate(probes)
+        ]
+
+
+def _write(folder: Path, results: Results) -> None:
+    """The tables of a run."""
+    for name in TABLES:
+        table: pd.DataFrame = getattr(results, name)
+        stream = io.BytesIO()
+        table.to_parquet(stream, index=False)
+        write_file(folder / f"{name}.parquet", stream.getvalue())
+        if name != "documents":
+            write_file(folder / f"{name}.csv", table.to_csv(index=False).encode())
