@@ -15,4 +15,7 @@ from .models.checkpoint import push_to_hub as push_to_hub
 from .models.checkpoint import save_pretrained as save_pretrained
 from .models.convert import convert as convert
 from .naming import name_roles as name_roles
+from .probing import load_probe as load_probe
+from .probing import probe as probe
+from .reconstruction import reconstruct as reconstruct
 from .store import open_store as open_store

@@ -31,6 +31,7 @@ Seed = Annotated[int, typer.Option(help="Seed of what is random.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")]
 Out = Annotated[Path | None, typer.Option(help="Where the results are written.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with what was cut off.")]
+PROBED = "tpt-d-english"  # what `probe` reads without a store
 
 
 class Decoded(StrEnum):
@@ -190,6 +191,148 @@ def cluster(
         of = result.site if result.head is None else f"{result.site} head {result.head}"
         typer.echo(f"{of}: stability {result.stability:.3f} over {result.n_seeds} seeds")
         typer.echo(result.summary.to_string(index=False))
+    return None
+
+
+@app.command()
+def probe(
+    task: Annotated[str, typer.Argument(help="A folder of probes/ (pos dep srl nel) or all.")],
+    store: Annotated[Path | None, typer.Argument(help="A store with labels.")] = None,
+    ckpt: Annotated[
+        str | None, typer.Option(help="A checkpoint to extract from, instead of a store.")
+    ] = None,
+    data: Data = None,
+    split: Split = None,
+    n: Number = None,
+    sites: Annotated[
+        list[str] | None, typer.Option(help="Site patterns; by default role, filler, tpr, hidden.")
+    ] = None,
+    heads: Annotated[bool, typer.Option("--heads", help="A probe a head.")] = False,
+    seeds: Annotated[int, typer.Option(help="Probes with different seeds.")] = 1,
+    control: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="control, prefix, shuffled, untrained, previous, dictionary; default all."
+        ),
+    ] = None,
+    span_mode: Annotated[
+        str | None, typer.Option(help="first_state, all_states or last_state.")
+    ] = None,
+    kernel: Annotated[int, typer.Option(help="Width of the span convolution.")] = 1,
+    schedule: Annotated[str, typer.Option(help="short or tenney.")] = "short",
+    no_information: Annotated[
+        bool, typer.Option("--no-information", help="No codelengths and usable information.")
+    ] = False,
+    budget: Annotated[float, typer.Option(help="GB of memory for probes and vectors.")] = 2.0,
+    test: Annotated[Path | None, typer.Option(help="Another store to test on.")] = None,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    out: Out = None,
+    resume: Resume = False,
+    as_json: Json = False,
+) -> None:
+    """Train probes for labels of words on every site of a store, beside their controls."""
+    from tprprobe.extraction import extract as run_extract
+    from tprprobe.probing import probe as run
+    from tprprobe.store import open_store
+
+    if store is not None:
+        opened = open_store(store)
+    else:
+        model, examples = _model_and_data(ckpt or PROBED, data, split, n, seed, device)
+        out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
+        opened = run_extract(model, examples, out=out / "store", resume=resume)
+    rows = run(
+        opened,
+        task,
+        test=None if test is None else open_store(test),
+        out=out,
+        resume=resume,
+        device=device,
+        sites=sites,
+        heads=heads,
+        seeds=seeds,
+        controls=control,
+        span_mode=span_mode,
+        kernel=kernel,
+        schedule=schedule,
+        information=not no_information,
+        budget=int(budget * 2**30),
+        seed=seed,
+    )
+    if as_json:
+        return _print_json(json.loads(rows.to_json(orient="records")))
+    columns = ["task", "site", "head", "seed", "control", "f1", "f1_low", "f1_high", "accuracy"]
+    typer.echo(rows[columns].round(3).to_string(index=False, na_rep=""))
+    return None
+
+
+@app.command()
+def reconstruct(
+    store: Path,
+    layer: Annotated[
+        int | None, typer.Option(help="A layer, -1 is the last; without it, all.")
+    ] = None,
+    target: Annotated[
+        str, typer.Option(help="z is the layer's input (LN z), hidden (its output) or below.")
+    ] = "input",
+    baseline: Annotated[
+        list[Path] | None, typer.Option(help="Stores of other models, the Transformer's first.")
+    ] = None,
+    seed: Seed = 0,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """How much of a state one head's value vector keeps: affine reconstruction with controls."""
+    import pandas as pd
+
+    from tprprobe.figures.reconstruction import reconstruction_table
+    from tprprobe.papers.measured import save_reconstruction
+    from tprprobe.reconstruction import reconstruct as run
+    from tprprobe.store import open_store
+
+    found = [run(open_store(each), layer, target, seed) for each in (store, *(baseline or []))]
+    results = pd.concat(found, ignore_index=True)
+    if out:
+        save_reconstruction(results, out)
+    if as_json:
+        return _print_json(json.loads(results.to_json(orient="records")))
+    typer.echo(reconstruction_table(results).markdown())
+    return None
+
+
+@app.command()
+def binding(
+    ckpt: Annotated[
+        list[str] | None, typer.Option(help="Trained models that are asked the same question.")
+    ] = None,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """The binding problem of stacked attention: shown exactly, and asked of trained models."""
+    import pandas as pd
+
+    from tprprobe.binding_problem import binding_probe, demonstrate, measure_degrees
+    from tprprobe.console import track
+    from tprprobe.figures.binding import binding_table, demonstration_table
+    from tprprobe.models.checkpoint import load_model
+    from tprprobe.papers.measured import save_binding
+
+    exact = {"demonstration": demonstrate(seed=seed), "degrees": measure_degrees(seed=seed)}
+    models = [load_model(name, device=device) for name in ckpt or []]
+    parts = [binding_probe(each, seed=seed) for each in track(models, "probing", len(models))]
+    probed = pd.concat(parts, ignore_index=True) if parts else None
+    if out:
+        save_binding(exact, probed, out)
+    if as_json:
+        tables = exact | ({} if probed is None else {"probe": probed})
+        rows = {name: json.loads(each.to_json(orient="records")) for name, each in tables.items()}
+        return _print_json(rows)
+    typer.echo(demonstration_table(**exact).markdown())
+    if probed is not None:
+        typer.echo(binding_table(probed).markdown())
     return None
 
 

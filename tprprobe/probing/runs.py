@@ -29,6 +29,7 @@ from tprprobe.probing.tasks import Task, find_tasks
 from tprprobe.store import Store
 
 SETTINGS, ROUNDS, PROBES = "settings.json", "rounds", "probes"
+STORE = "store"  # the folder of the store, where it is extracted for the run
 TABLES = ("rows", "differences", "documents")
 KEPT = ("f1", "f1_low", "f1_high", "accuracy")  # of a saved probe's measures
 
@@ -221,7 +222,7 @@ def _begin(folder: Path, wanted: dict[str, Any], resume: bool) -> Path:
                 raise InputError(
                     f"{folder} was begun with another {key}: give the same, or another --out"
                 )
-    elif folder.exists() and any(folder.iterdir()):
+    elif folder.exists() and {each.name for each in folder.iterdir()} - {STORE}:
         raise InputError(f"{folder} holds something else: give another --out")
     (folder / ROUNDS).mkdir(parents=True, exist_ok=True)
     (folder / PROBES).mkdir(exist_ok=True)

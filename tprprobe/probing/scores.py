@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy import stats
 
 from tprprobe.probing.settings import BASELINES
 from tprprobe.probing.tallies import ALL, TERMS
@@ -67,9 +68,10 @@ def describe(score: Score) -> dict[str, Any]:
 
 
 def differences(scores: Sequence[Score]) -> pd.DataFrame:
-    """F1 of one minus F1 of another, on the same documents, with p corrected over the table (Holm).
+    """F1 of one minus F1 of another on the same documents, with p corrected over the table (Holm).
 
-    Seeds are added up. Pairs: the vectors of a sub-layer with each other, every vector with its
+    ``low`` to ``high`` is the 95 % bootstrap interval over documents; ``p`` is that of the t test of
+    difference / standard error, which has the resolution that a correction needs. Seeds are added up. Pairs: the vectors of a sub-layer with each other, every vector with its
     controls and with the baselines.
     """
     added = _add_seeds(scores)
@@ -84,9 +86,19 @@ def _compare(first: Score, second: Score) -> dict[str, Any]:
     found = bootstrap_difference(
         first.whole[shared], second.whole[shared], f1_of, replicates=REPLICATES
     )
-    values = (found.value, found.low, found.high, found.p_value, int(shared.sum()))
+    p = _p_value(found.value, float(np.nanstd(found.replicates)), int(shared.sum()))
+    values = (found.value, found.low, found.high, p, int(shared.sum()))
     names = (first.place["task"], label(first.place), label(second.place))
     return dict(zip(COLUMNS, (*names, *values), strict=True))
+
+
+def _p_value(difference: float, error: float, n: int) -> float:
+    """Two-sided p of a difference with a bootstrap standard error over n documents."""
+    if n < 2 or not np.isfinite(difference):
+        return 1.0
+    if error == 0:
+        return float(difference == 0)
+    return float(2 * stats.t.sf(abs(difference) / error, n - 1))
 
 
 def label(place: Mapping[str, Any]) -> str:

@@ -4,9 +4,9 @@ import os
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tprprobe import assets
 from tprprobe.errors import InputError, unknown
@@ -29,7 +29,7 @@ class Task(BaseModel):
     labels: Literal["training"] | tuple[str, ...] = "training"
     metric: Literal["micro_f1", "accuracy"] = "micro_f1"
     unscored: tuple[str, ...] = ()
-    column: Annotated[str, Field(min_length=1)] = ""
+    column: str = ""
     source: str = ""
 
     @property
