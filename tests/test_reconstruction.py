@@ -153,6 +153,9 @@ def test_reference_lines(planted):
     together = pick(table, predictor="all heads", penalty="none", split="in_sample", **ALL)
     heads = pick(table, predictor="heads", penalty="none", split="in_sample", **ALL)
     assert 0 < lost < 1 - random.r2 < 1
+    assert random.gain == 0
+    assert heads.gain == pytest.approx(heads.r2 - random.r2)
+    assert heads.gain_low < heads.gain < heads.gain_high
     assert together.mse < heads.mse
     values = np.linalg.eigvalsh(np.cov(train.T))
     assert mean.effective_rank == pytest.approx(values.sum() ** 2 / np.square(values).sum())

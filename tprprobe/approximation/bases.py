@@ -2,7 +2,7 @@
 
 The diagonal of Mᵀ (v rᵀ) N is (Mᵀ v) ⊙ (Nᵀ r): a Hadamard product of linearly transformed vectors
 is the projection of v ⊗ r on the d tensors m_c ⊗ n_c. The best d directions of all are principal
-components, which in general are no such pairs. Source: schlag Sec. 7, Eqs. 12–13; science.md §4.7.
+components, which in general are no such pairs. Source: schlag Sec. 7, Eqs. 12–13.
 """
 
 import numpy as np

@@ -1,6 +1,7 @@
 """How much of v ⊗ r, the full tensor product of filler and role, d numbers keep: head by head."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,11 @@ from tprprobe.approximation import bases
 from tprprobe.approximation.bases import Basis, Second
 from tprprobe.errors import InputError
 from tprprobe.sitenames import layer_of
-from tprprobe.statistics import bootstrap_ratio, group_sums
+from tprprobe.statistics import bounds, group_sums, replicate_totals
 from tprprobe.store import Store
 
 POSITIONS, DRAWS, ROWS_AT_ONCE = 20_000, 5, 512
+BASES = ("own", "principal", "repeated pairs", "orthonormal pairs", "random pairs")
 
 Vectors = Float64[np.ndarray, "row d_head"]
 
@@ -39,6 +41,16 @@ class Bound:
             yield rows, tensor.reshape(len(tensor), -1)
 
 
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """What bases keep of one head's v ⊗ r on held-out positions, summed by question."""
+
+    kept: Float64[np.ndarray, "question basis"]
+    total: Float64[np.ndarray, " question"]
+    directions: list[int]
+    positions: int
+
+
 def capture_variance(
     store: Store, pattern: str = "encoder.*.self.role", seed: int = 0
 ) -> pd.DataFrame:
@@ -49,23 +61,28 @@ def capture_variance(
                  repeat) · orthonormal pairs (the paper's form at its best) · random pairs (the
                  same form, the mean of five draws)
     captured     E|P vec(v ⊗ r)|² / E|v ⊗ r|², about the origin as in the paper, on questions that
-                 the basis was not fitted to; low, high: 95 % interval over these
+                 the basis was not fitted to
+    of_best      the same as a share of what the principal directions capture
+    _low, _high  95 % intervals of both, over these questions
     directions   of the basis: d, or fewer where they capture all
     untrained    the randomly initialised twin; no such rows where the store has no control
+    Where there are several heads, rows without head, layer and site are their mean, by ``stack``.
     At most 20,000 positions a head. The share depends on the scale of every dimension of v and r,
-    which the model leaves open up to a factor between v, r and W_o.
-    Source: schlag Sec. 7; science.md §4.7.
+    which the model leaves open up to a factor between v, r and W_o. Source: schlag Sec. 7.
 
     Raises:
         InputError: no such roles, or fillers of another shape beside them.
     """
-    return pd.DataFrame(
-        [
-            place | row
-            for place, bound in read_heads(store, pattern, POSITIONS, seed)
-            for row in _capture(bound, seed)
-        ]
-    )
+    rows, together = [], defaultdict(list)
+    for place, bound in read_heads(store, pattern, POSITIONS, seed):
+        found = _capture(bound, seed)
+        stack = place["site"].partition(".")[0]
+        together[place["untrained"], stack].append(found)
+        rows += [place | {"stack": stack} | row for row in _describe([found], seed)]
+    for (untrained, stack), heads in together.items():
+        place = {"untrained": untrained, "stack": stack}
+        rows += [place | row for row in _describe(heads, seed) if len(heads) > 1]
+    return pd.DataFrame(rows).astype({"layer": "Int64", "head": "Int64"})
 
 
 def read_heads(
@@ -101,24 +118,45 @@ def _read(store: Store, site: str, positions: int, seed: int) -> Iterator[Bound]
         yield Bound(parts[0].astype(np.float64), parts[1].astype(np.float64), questions)
 
 
-def _capture(bound: Bound, seed: int) -> Iterator[dict[str, object]]:
+def _capture(bound: Bound, seed: int) -> Captured:
     order = np.random.default_rng(seed).permutation(bound.questions.max() + 1)
     is_test = order[bound.questions] % 2 == 1
     test, second = bound[is_test], second_moment(bound[~is_test])
     total = np.square(test.fillers).sum(1) * np.square(test.roles).sum(1)
-    for name, found in fit_bases(second, seed).items():
-        kept = np.mean([_kept(test, basis) for basis in found], axis=0)
-        sums = group_sums(np.stack([kept, total], 1), test.questions)
-        share = bootstrap_ratio(sums[:, 0], sums[:, 1], seed=seed)
-        yield {
-            "basis": name,
-            "captured": share.value,
-            "low": share.low,
-            "high": share.high,
-            "directions": found[0].shape[1],
-            "positions": len(total),
+    fitted = fit_bases(second, seed).values()
+    kept = [np.mean([_kept(test, basis) for basis in found], axis=0) for found in fitted]
+    sums = group_sums(np.stack([*kept, total], 1), test.questions)
+    directions = [found[0].shape[1] for found in fitted]
+    return Captured(sums[:, :-1], sums[:, -1], directions, len(total))
+
+
+def _describe(heads: Sequence[Captured], seed: int) -> Iterator[dict[str, Any]]:
+    """A row a basis: what it captures, the mean over heads that were read at the same positions."""
+    sums = np.concatenate([np.column_stack([head.kept, head.total]) for head in heads], axis=1)
+    values = _shares(sums.sum(0, keepdims=True), len(heads))[:, 0]
+    replicates = _shares(replicate_totals(sums, seed=seed), len(heads))
+    intervals = bounds(replicates.swapaxes(0, 1), len(sums))
+    for index, basis in enumerate(BASES):
+        row: dict[str, Any] = {"basis": basis}
+        for name, value, (low, high) in zip(
+            ("captured", "of_best"), values[:, index], intervals[:, :, index].T, strict=True
+        ):
+            row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+        yield row | {
+            "directions": heads[0].directions[index],
+            "positions": heads[0].positions,
             "questions": len(sums),
         }
+
+
+def _shares(
+    totals: Float64[np.ndarray, "replicate term"], n_heads: int
+) -> Float64[np.ndarray, "2 replicate basis"]:
+    """Captured, and captured as a share of the best, both the mean over heads."""
+    by_head = totals.reshape(len(totals), n_heads, -1)
+    kept, total = by_head[..., :-1], by_head[..., -1:]
+    best = kept[..., [BASES.index("principal")]]
+    return np.stack([np.mean(kept / total, axis=1), np.mean(kept / best, axis=1)])
 
 
 def second_moment(bound: Bound) -> Second:
@@ -134,13 +172,14 @@ def fit_bases(second: Second, seed: int = 0) -> dict[str, list[Basis]]:
     """The bases that are compared, by name; of random pairs there are several."""
     width = round(len(second) ** 0.5)
     rng = np.random.default_rng(seed)
-    return {
-        "own": [bases.diagonal(width)],
-        "principal": [bases.principal(second, width)],
-        "repeated pairs": [bases.repeated_pairs(second, width, seed)],
-        "orthonormal pairs": [bases.orthonormal_pairs(second)],
-        "random pairs": [bases.random_pairs(width, rng) for _ in range(DRAWS)],
-    }
+    found = (
+        [bases.diagonal(width)],
+        [bases.principal(second, width)],
+        [bases.repeated_pairs(second, width, seed)],
+        [bases.orthonormal_pairs(second)],
+        [bases.random_pairs(width, rng) for _ in range(DRAWS)],
+    )
+    return dict(zip(BASES, found, strict=True))
 
 
 def _kept(bound: Bound, basis: Basis) -> Float64[np.ndarray, " row"]:

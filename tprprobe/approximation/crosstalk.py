@@ -17,7 +17,9 @@ from tprprobe.store import Store
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
 CANDIDATES, DRAWS = 256, 25
-METHODS = (("outer", "duals"), ("hadamard", "duals"), ("hadamard", "least squares"))
+METHODS = tuple(
+    (binding, unbinding) for binding in ("outer", "hadamard") for unbinding in ("duals", "learned")
+)
 
 Rows = Float[Tensor, "candidate d_head"]
 
@@ -55,10 +57,11 @@ def unbind_sums(
 ) -> pd.DataFrame:
     """How well each filler f_i is recovered from the sum of n bindings of randomly drawn positions.
 
-    One row a binding and n. ``unbinding``: duals are the pseudo-inverse of the n roles (outer) or
-    1/r (hadamard); least squares is r_i / Σ_j r_j², the best diagonal map for uncorrelated fillers.
+    One row a binding, unbinding and n. Duals are the pseudo-inverse of the n roles (outer) or 1/r
+    (hadamard); learned are the vectors u of least E|f̂ − f|² for fillers drawn independently of the
+    roles with the first and second moments of the candidates (:func:`learn_unbinding`).
     error        E|f̂ − f|² / E|f|²: outer 0 up to n = d independent roles; for white fillers then
-                 (n − d) / n, and for hadamard with roles of ±1 n − 1 (duals), (n − 1) / n
+                 (n − d) / n, and for hadamard with roles of ±1 n − 1 (duals), (n − 1) / n (learned)
     accuracy     the share of f̂ whose nearest candidate, by cosine, is f; chance is 1 / candidates;
                  low, high: 95 % interval over draws
     size         numbers in the sum: d² (outer), d (hadamard)
@@ -75,19 +78,41 @@ def unbind_sums(
     for n in counts:
         drawn = [rng.permutation(len(fillers))[:n] for _ in range(draws)]
         for kind, unbinding in METHODS:
-            parts = [_recover(fillers, roles, each, kind, unbinding) for each in drawn]
+            parts = [_recover(fillers, roles, each, (kind, unbinding)) for each in drawn]
             rows.append({"binding": kind, "unbinding": unbinding, "n": n} | _summarise(parts, seed))
             rows[-1]["size"] = fillers.shape[1] ** (2 if kind == "outer" else 1)
     return pd.DataFrame(rows).assign(d_head=fillers.shape[1], candidates=len(fillers))
 
 
-def _recover(
-    fillers: Rows, roles: Rows, drawn: np.ndarray, kind: str, unbinding: str
-) -> np.ndarray:
+def learn_unbinding(
+    roles: Float[Tensor, "role d_head"], fillers: Float[Tensor, "candidate d_head"], kind: str
+) -> Float[Tensor, "role d_head"]:
+    """u_i = argmin E|unbind(Σ_j bind(f_j, r_j), u_i) − f_i|², f_j independent with these moments.
+
+    With m the mean and q the mean square of f, E[f_i f_j] is G = (q − m²) I + m² 1 1ᵀ: outer
+    (Rᵀ G R)⁺ Rᵀ G, q and m² summed over dimensions; hadamard the same within each dimension.
+    """
+    power, square = fillers.square().mean(0), fillers.mean(0).square()
+    if kind == "outer":
+        root = _root(len(roles), power.sum(), square.sum())
+        return torch.linalg.lstsq(root @ roles, root, driver="gelsd")[0].mT
+    products = (power - square) * roles + square * roles.sum(0)  # E[f_i Σ_j f_j r_j]
+    return products / (roles * products).sum(0)
+
+
+def _root(n: int, power: Tensor, square: Tensor) -> Float[Tensor, "role role"]:
+    """The symmetric square root of G."""
+    apart = (power - square).sqrt()
+    common = ((power - square + n * square).sqrt() - apart) / n
+    return apart * torch.eye(n, dtype=power.dtype) + common
+
+
+def _recover(fillers: Rows, roles: Rows, drawn: np.ndarray, method: tuple[str, str]) -> np.ndarray:
     """Of one sum: |f̂ − f|², |f|² and whether f is the nearest candidate, one row a constituent."""
-    bound = roles[drawn]
+    bound, (kind, unbinding) = roles[drawn], method
     total = bind(fillers[drawn], bound, kind).sum(0)
-    vectors = duals(bound, kind) if unbinding == "duals" else bound / bound.square().sum(0)
+    learned = unbinding == "learned"
+    vectors = learn_unbinding(bound, fillers, kind) if learned else duals(bound, kind)
     found, true = unbind(total, vectors, kind), fillers[drawn]
     cosine = F.normalize(found, dim=-1) @ F.normalize(fillers, dim=-1).T
     right = (cosine.argmax(1) == torch.from_numpy(drawn)).double()

@@ -1,6 +1,6 @@
 """How well z is an affine image of one head's v: held out, in-sample, and beside what needs no head."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -17,7 +17,7 @@ from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 
 PRINTED_N = 100  # of the paper, which does not say of what
-BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high")
+BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high", "gain_low", "gain_high")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ def reconstruct(
 ) -> pd.DataFrame:
     """How well z is reconstructed as W v + b from the value vector v of one head, layer by layer.
 
-    One row a layer, training set, predictor and split. z is LN(z), of which v is an affine map
+    One row a layer, training set, predictor and split, with the name of the store's model. z is LN(z), of which v is an affine map
     (``target="input"``), the layer's output (``hidden``) or z before LN (``below``).
     predictor    head (with its number) · heads (the mean error over heads, the paper's number) ·
                  all heads (of all v together) · random (projections of LN(z) as wide as a head) ·
@@ -52,10 +52,11 @@ def reconstruct(
     split        held_out (a quarter of the questions), or in_sample (what the paper seems to print)
     mse          per dimension of z; a squared norm is ``width`` times that
     r2           1 − |Z − Ẑ|² / |Z − mean of the training set|²
-    _low, _high  95 % intervals of both, over questions, where n is all or the paper's 100
+    gain         r2 minus that of random projections with the same penalty
+    _low, _high  95 % intervals of these, over questions, where n is all or the paper's 100
     untrained    the randomly initialised twin's vectors; no such rows where the store has no control
     effective_rank   participation ratio of z in the training set
-    Source: schlag Sec. 6.1, Eq. 8 (0.017 TP-Transformer, 0.009 Transformer); science.md §4.5.
+    Source: schlag Sec. 6.1, Eq. 8 (0.017 TP-Transformer, 0.009 Transformer).
 
     Raises:
         InputError: no such layer or target, sites missing from the store, too few questions.
@@ -66,7 +67,15 @@ def reconstruct(
         if each is not None
         for found in find_layers(each, layer, target, seed)
     ]
-    return pd.concat(parts, ignore_index=True).astype({"head": "Int64"})
+    table = pd.concat(parts, ignore_index=True).astype({"head": "Int64"})
+    table.insert(0, "model", _name(store))
+    return table
+
+
+def _name(store: Store) -> str:
+    """The model that the store is of; where it does not say, its folder."""
+    of = store.manifest.get("model", store.path.name)
+    return str(of["name"] if isinstance(of, Mapping) else of)
 
 
 def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFrame:
@@ -84,7 +93,18 @@ def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFr
     ]
     place = {"layer": layer.number, "target": target, "untrained": untrained}
     table = pd.DataFrame([place | _describe(line, layer) for line in lines])
+    table["gain"] = table["r2"] - table["r2"].to_numpy()[_rivals(lines)]
     return table.assign(**dict(zip(BOUNDS, _intervals(layer, lines, split.questions), strict=True)))
+
+
+def _rivals(lines: Sequence[Line]) -> list[int]:
+    """For every line, that of the random projections which were fitted and scored as it was."""
+    keys = [(id(line.training), line.predictor.penalty, line.split) for line in lines]
+    names = [line.predictor.name for line in lines]
+    random = {
+        key: i for i, (key, name) in enumerate(zip(keys, names, strict=True)) if name == "random"
+    }
+    return [random[key] for key in keys]
 
 
 def _train(layer: Layer, split: Split) -> tuple[list[Training], Moments]:
@@ -122,9 +142,9 @@ def _describe(line: Line, layer: Layer) -> dict[str, Any]:
 
 def _intervals(
     layer: Layer, lines: Sequence[Line], questions: Int[np.ndarray, " row"]
-) -> Float64[np.ndarray, "4 line"]:
+) -> Float64[np.ndarray, "bound line"]:
     """The BOUNDS of every line that has them, by the bootstrap over the questions of its rows."""
-    found = np.full((len(BOUNDS), len(lines)), np.nan)
+    found, rivals = np.full((len(BOUNDS), len(lines)), np.nan), _rivals(lines)
     together: dict[tuple[int, str], list[int]] = {}
     for index, line in enumerate(lines):
         if line.has_interval:
@@ -134,15 +154,21 @@ def _intervals(
         dimensions = np.bincount(questions[lines[indices[0]].rows], minlength=len(errors))
         mean = next(index for index in indices if lines[index].predictor.name == "mean")
         sums = np.column_stack([errors[:, indices], dimensions * layer.width, errors[:, mean]])
-        found[:, indices] = _bounds(sums[dimensions > 0])
+        random = [indices.index(rivals[index]) for index in indices]
+        found[:, indices] = _bounds(sums[dimensions > 0], random)
     return found
 
 
-def _bounds(sums: Float64[np.ndarray, "question term"]) -> Float64[np.ndarray, "4 line"]:
-    """The BOUNDS from sums by question: errors of every line, dimensions, errors of the mean."""
+def _bounds(
+    sums: Float64[np.ndarray, "question term"], random: Sequence[int]
+) -> Float64[np.ndarray, "bound line"]:
+    """The BOUNDS from sums by question: errors of every line, dimensions, errors of the mean.
+
+    ``random`` has for every line the one of the random projections that it is compared with.
+    """
     totals = replicate_totals(sums)
     errors, dimensions, mean = totals[:, :-2], totals[:, [-2]], totals[:, [-1]]
-    parts = (errors / dimensions, 1 - errors / mean)
+    parts = (errors / dimensions, 1 - errors / mean, (errors[:, random] - errors) / mean)
     return np.concatenate([bounds(part, len(sums)) for part in parts])
 
 
