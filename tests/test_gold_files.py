@@ -1,0 +1,217 @@
+"""Annotation files: what is read is what is written there; what is wrong is named with its line."""
+
+import gzip
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tprprobe.errors import InputError
+from tprprobe.gold.annotated import add_labels, is_annotated, read_annotated
+from tprprobe.gold.edges import read_edges, write_edges
+from tprprobe.gold.labels import (
+    Labelled,
+    Target,
+    decode_cell,
+    encode_cells,
+    token_columns,
+    words_of_tokens,
+)
+
+CONLLU = """# newdoc id = letters
+# sent_id = letters-1
+# text = Ann doesn't sleep.
+1\tAnn\tAnn\tPROPN\tNNP\t_\t4\tnsubj\t_\t_
+2-3\tdoesn't\t_\t_\t_\t_\t_\t_\t_\t_
+2\tdoes\tdo\tAUX\tVBZ\t_\t4\taux\t_\t_
+3\tn't\tnot\tPART\tRB\t_\t4\tadvmod\t_\t_
+4\tsleep\tsleep\tVERB\tVB\t_\t0\troot\t_\t_
+4.1\tghost\t_\t_\t_\t_\t_\t_\t_\t_
+5\t.\t.\tPUNCT\t.\t_\t4\tpunct\t_\t_
+
+1\tYes\tyes\tINTJ\tUH\t_\t0\troot\t_\t_
+"""
+PLUS = """# global.columns = ID FORM NER UP:PRED UP:ARGHEADS UP:ARGSPANS
+1\tNew\tB-LOC\t_\t_\t_
+2\tYork\tI-LOC\t_\t_\t_
+3\tsleeps\tO\tsleep.01\tA0:2|AM-TMP:4\tA0:1-2|V:3-3|AM-TMP:4-4
+4\tnow\t_\t_\t_\t_
+"""
+IOB = "# sent_id = letters-1\n1\tAnn\tB-PER\n2\tdoes\tO\n3\tn't\tO\n4\tsleep\tO\n5\t.\tO\n"
+EDGES = '{"text": "a b c", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": "x"}]}\n'
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_a_treebank_is_read(tmp_path, ending):
+    first, second = read_annotated(write(tmp_path, f"a.conllu{ending}", CONLLU))
+    assert first.words == ("Ann", "does", "n't", "sleep", ".")
+    assert (first.name, first.document, second.name) == ("letters-1", "letters", "2")
+    assert [target.label for target in first.targets["pos"]] == ["NNP", "VBZ", "RB", "VB", "."]
+    dep = dict(((t.label, t.span1), t.span2) for t in first.targets["dep"])
+    assert dep["nsubj", (0, 1)] == (3, 4)
+    assert dep["root", (3, 4)] == (3, 4)
+    assert [first.text[start:end] for start, end in first.offsets] == list(first.words)
+
+
+def test_columns_of_entities_and_roles_are_read(tmp_path):
+    (sentence,) = read_annotated(write(tmp_path, "a.conllup", PLUS))
+    assert sentence.targets["nel"] == (Target("LOC", (0, 2)),)
+    assert sentence.targets["srl"] == (
+        Target("ARG0", (2, 3), (0, 2)),
+        Target("ARGM-TMP", (2, 3), (3, 4)),
+    )
+
+
+def test_a_label_file_joins_the_sentences_of_another(tmp_path):
+    sentences = read_annotated(write(tmp_path, "a.conllu", CONLLU))
+    joined = add_labels(sentences, write(tmp_path, "b.iob2", IOB), "nel")
+    assert joined[0].targets["nel"] == (Target("PER", (0, 1)),)
+    assert joined[1].targets["nel"] == ()
+    edges = json.dumps({"text": "Yes", "targets": [{"span1": [0, 1], "label": "x"}]})
+    joined = add_labels(joined, write(tmp_path, "srl.jsonl", edges), "mood")
+    assert joined[1].targets["mood"] == (Target("x", (0, 1)),)
+    with pytest.raises(InputError, match=r"c\.iob2: sentence '1' \(Bob…\) is not among the 2"):
+        add_labels(sentences, write(tmp_path, "c.iob2", "Bob B-PER\n"), "nel")
+
+
+WRONG = {
+    "a.conllu": [
+        ("", "is empty"),
+        ("1\ta\n", r"line 1: 2 columns between tabs instead of 10"),
+        (CONLLU.replace("3\tn't", "4\tn't"), r"line 7: word number '4', expected 3"),
+        (CONLLU.replace("4\tnsubj", "9\tnsubj"), r"line 4: head '9' in a sentence of 5 words"),
+        (CONLLU.replace("4\tnsubj", "_\tnsubj"), r"line 4: head '_'"),
+        (CONLLU.replace("NNP", "N NP"), r"line 4: label 'N NP'"),
+    ],
+    "a.conllup": [
+        (PLUS.replace("NER", "NERD"), r"line 1: unknown column 'NERD'; did you mean 'NER'"),
+        (PLUS.replace("ID FORM", "ID FORN"), r"line 1: unknown column 'FORN'"),
+        (PLUS.replace("I-LOC", "I-PER"), r"line 3: tag 'I-PER' behind 'B-LOC'"),
+        (PLUS.replace("4-4", "4-9"), r"line 4: span \[3, 9\) in a sentence of 4 words"),
+        (PLUS.replace("A0:1-2", "A0:1"), r"line 4: argument 'A0:1'"),
+    ],
+    "a.iob2": [
+        ("", "is empty"),
+        ("a B-PER\nb X\n", r"line 2: tag 'X'"),
+        ("a O\nb I-PER\n", r"line 2: tag 'I-PER' behind 'O'"),
+        ("1\ta\tO\n3\tb\tO\n", r"line 2: token number '3', expected 2"),
+        ("a\n", r"line 1: 1 columns"),
+    ],
+    "a.jsonl": [
+        ("", "is empty"),
+        (EDGES + "{", r"line 2: not JSON"),
+        (EDGES.replace("[2, 3]", "[3, 4]"), r"line 1: span \[3, 4\).*3 words.*count from 0"),
+        (EDGES.replace("[0, 2]", "[1, 1]"), r"line 1: span \[1, 1\)"),
+        (EDGES.replace("[0, 2]", "[0.5, 1]"), r"line 1: span \[0\.5, 1\]"),
+        (EDGES.replace("span1", "span"), r"line 1: unknown key of a target 'span'"),
+        (EDGES.replace('"x"', "7"), r"line 1: label 7"),
+        (EDGES.replace('"x"', '"x y"'), r"line 1: label 'x y'"),
+        (EDGES.replace('"text"', '"test"'), r"line 1: a line is a JSON object"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [(name, text, said) for name, cases in WRONG.items() for text, said in cases],
+)
+def test_what_is_wrong_is_named_with_its_line(tmp_path, name, text, said):
+    with pytest.raises(InputError, match=said) as error:
+        read_annotated(write(tmp_path, name, text))
+    assert name in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_damaged_and_unknown_files_are_refused(tmp_path):
+    cut = write(tmp_path, "a.conllu.gz", CONLLU)
+    cut.write_bytes(cut.read_bytes()[:-12])
+    with pytest.raises(InputError, match=r"a\.conllu\.gz: "):
+        read_annotated(cut)
+    latin = tmp_path / "b.conllu"
+    latin.write_bytes(CONLLU.replace("Ann", "Zoë").encode("latin-1"))
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_annotated(latin)
+    with pytest.raises(InputError, match="an annotated file ends in"):
+        read_annotated(tmp_path / "c.txt")
+    with pytest.raises(InputError, match="No such file"):
+        read_annotated(tmp_path / "d.conllu")
+    assert is_annotated("x.conllu.gz")
+    assert not is_annotated("x.gz")
+
+
+LABEL = st.text("AB:$'[],)(0", min_size=1, max_size=4)
+
+
+@st.composite
+def drawn(draw):
+    """A number of words, and targets that are all different."""
+    n = draw(st.integers(1, 6))
+    spans = st.tuples(st.integers(0, n - 1), st.integers(1, n)).filter(lambda s: s[0] < s[1])
+    target = st.builds(Target, LABEL, spans, st.none() | spans)
+    return n, draw(st.lists(target, unique=True, max_size=5))
+
+
+def make_sentence(n, targets):
+    words = tuple(f"w{i}" for i in range(n))
+    return Labelled("s", "d", words, " ".join(words), {"x": tuple(targets)})
+
+
+@given(drawn())
+def test_cells_hold_all_targets(given_):
+    sentence = make_sentence(*given_)
+    listed = encode_cells(sentence.targets["x"], len(sentence.words))
+    found = [target for word, cell in enumerate(listed) for target in decode_cell(cell, word)]
+    assert Counter(found) == Counter(sentence.targets["x"])
+
+
+@given(st.lists(drawn(), min_size=1, max_size=3))
+def test_edges_are_read_as_written(tmp_path_factory, given_):
+    sentences = [make_sentence(*each) for each in given_]
+    path = tmp_path_factory.mktemp("edges") / "x.jsonl.gz"
+    found = read_edges(write_edges(sentences, path, "x"), "x")
+    assert [each.words for each in found] == [each.words for each in sentences]
+    for each, written in zip(found, sentences, strict=True):
+        assert Counter(each.targets["x"]) == Counter(written.targets["x"])
+
+
+def test_tokens_belong_to_words_and_bear_their_cells():
+    targets = {"nel": (Target("PER", (0, 2)),), "pos": (Target("NN", (0, 1)), Target("VB", (2, 3)))}
+    sentence = Labelled("s", "d", ("Ann", "Lee", "sleeps"), "Ann  Lee sleeps", targets)
+    tokens = [(0, 1), (1, 3), (3, 4), (5, 8), (8, 12), (12, 15), (15, 15)]
+    columns = token_columns(sentence, tokens)
+    assert columns["word"] == [0, 0, -1, 1, 2, 2, -1]
+    assert columns["pos"] == ["NN", "NN", "", "", "VB", "VB", ""]
+    assert columns["nel"][:2] == ["PER[0,2)"] * 2
+
+
+def test_a_token_of_two_words_is_the_first_ones():
+    assert words_of_tokens([(0, 2), (2, 5)], [(0, 1), (1, 3), (3, 5)]) == [0, 0, 1]
+
+
+def test_ewt_is_what_its_files_say(shared, tmp_path):
+    folder = shared / "data" / "ewt"
+    with gzip.open(folder / "conllu" / "en_ewt-ud-dev.conllu.gz", "rt", encoding="utf-8") as file:
+        blocks = file.read().split("\n\n")[:150]
+    found = read_annotated(write(tmp_path, "dev.conllu", "\n\n".join(blocks)))
+    found = add_labels(found, _first(folder / "ner" / "en_ewt-ner-dev.iob2.gz", tmp_path), "nel")
+    for task, file in {"pos": "pos", "dep": "dep"}.items():
+        edges = read_annotated(folder / "edges" / f"{file}.dev.jsonl.gz", task)[:150]
+        assert [each.words for each in found] == [each.words for each in edges]
+        assert [each.targets[task] for each in found] == [each.targets[task] for each in edges]
+    entities = read_annotated(folder / "edges" / "ner.dev.jsonl.gz", "nel")
+    by_name = {each.name: each.targets["nel"] for each in entities}
+    assert [each.targets["nel"] for each in found] == [by_name.get(e.name, ()) for e in found]
+
+
+def _first(path, folder):
+    """The first 150 sentences of a gzipped file."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return write(folder, path.stem, "\n\n".join(file.read().split("\n\n")[:150]))
