@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from tprprobe.errors import unknown
 
 _LAYER = re.compile(r"(encoder|decoder)\.(-?\d+)(?=\.|$)")
+_TARGET = ("decoder.", "embedding.target.", "sentence.", "word.")
 
 
 def select(patterns: str | Iterable[str], names: Sequence[str]) -> list[str]:
@@ -45,4 +46,4 @@ def side_of(name: str) -> str:
     """Whose tokens a site has a vector of: the ``target``'s (the decoder's), or the ``source``'s."""
     if name.endswith((".cross.key", ".cross.value")):
         return "source"
-    return "target" if name.startswith(("decoder.", "embedding.target.", "word.")) else "source"
+    return "target" if name.startswith(_TARGET) else "source"

@@ -7,8 +7,11 @@ import torch
 from torch import nn
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.models.captioner import Captioner, CaptionerConfig
 from tprprobe.models.presets import PRESETS
 from tprprobe.models.recurrent import LSTM, LSTMConfig
+from tprprobe.models.tpgn import TPGN
+from tprprobe.models.tpgnconfig import TPGNConfig
 from tprprobe.models.tpt import TPT
 from tprprobe.models.tptconfig import TPTConfig
 from tprprobe.models.transformer import Transformer, TransformerConfig
@@ -24,6 +27,8 @@ ARCHITECTURES: dict[str, tuple[type, type[nn.Module], dict[str, Any]]] = {
     "lstm": (LSTMConfig, LSTM, {}),
     "tpt": (TPTConfig, TPT, {}),
     "t5": (TPTConfig, TPT, {"roles": "none"}),
+    "tpgn": (TPGNConfig, TPGN, {}),
+    "cnn-lstm": (CaptionerConfig, Captioner, {}),
 }
 
 

@@ -25,4 +25,6 @@ PRESETS: dict[str, dict[str, Any]] = {
     "tpt-d": {"architecture": "tpt"},
     "tpt-c-t5": {"architecture": "tpt", "roles": "continuous", "after_residual": False},
     "t5": {"architecture": "t5"},
+    "tpgn": {"architecture": "tpgn"},
+    "cnn-lstm": {"architecture": "cnn-lstm"},
 }

@@ -1,0 +1,331 @@
+"""The TPGN and the CNN-LSTM: the paper's equations literally, sizes, sites, decoding."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tprprobe.errors import InputError
+from tprprobe.hooks import capture, intervene, sites
+from tprprobe.models import build, count_parameters
+from tprprobe.models.checkpoint import load_model, save_pretrained
+from tprprobe.models.decoding import generate
+from tprprobe.sitenames import side_of
+
+TINY = {"d_embedding": 4, "d_features": 6, "vocab_size": 9}
+SITES = ["sentence.tpr", "word.hidden", "word.unbinding", "word.filler"]
+
+
+def tiny(seed: int = 0, d: int = 3, **options: Any) -> Any:
+    """A double-precision TPGN whose every parameter, biases and v̄ too, is random."""
+    name = options.pop("architecture", "tpgn")
+    model: Any = build({"architecture": name, "d_model": d, **TINY, **options}, seed=seed).double()
+    random = torch.Generator().manual_seed(seed)
+    for tensor in (*model.parameters(), *model.buffers()):
+        tensor.data = torch.randn(tensor.shape, generator=random, dtype=torch.float64) * 0.7
+    return model.eval()
+
+
+def batch(seed: int, n: int = 3, length: int = 5) -> tuple[torch.Tensor, torch.Tensor]:
+    random = torch.Generator().manual_seed(seed)
+    features = torch.randn(n, 6, generator=random, dtype=torch.float64)
+    return features, torch.randint(0, 9, (n, length), generator=random)
+
+
+def written_out(model: Any, v: torch.Tensor, words: list[int]) -> list[dict[str, Any]]:
+    """huang's Eqs. 3-18 for one image, number by number; a dictionary of every quantity a step."""
+    d = model.config.d_model
+    s, u, d_e = model.sentence.gates, model.word.gates, model.config.d_embedding
+    sigma, tanh = lambda x: 1 / (1 + math.exp(-x)), math.tanh
+
+    def dot(row: torch.Tensor, vector: list[float]) -> float:
+        assert len(row) == len(vector)
+        return sum(a * b for a, b in zip(row.tolist(), vector, strict=True))
+
+    def bias(gates: Any, gate: int, unit: int) -> float:
+        return gates.bias[gate, unit].item() if model.config.biases else 0.0
+
+    centered = [a - b for a, b in zip(v.tolist(), model.mean.tolist(), strict=True)]
+    initial = model.sentence.initial
+    plan = [
+        dot(initial.weight[i], centered) + (initial.bias[i].item() if model.config.biases else 0)
+        for i in range(d * d)
+    ]
+    cells1, p, cells2, steps = [0.0] * (d * d), [0.0] * d, [0.0] * d, []
+    if model.cells is not None:
+        cells1 = [
+            dot(r, centered) + b.item()
+            for r, b in zip(model.cells.weight, model.cells.bias, strict=True)
+        ]
+    order = {"i": 0, "f": 1, "g": 2, "o": 3}
+    for word in words:
+        e = model.embedding.weight[word].tolist()
+        assert len(e) == d_e
+        gate1 = {
+            name: [
+                (tanh if name == "g" else sigma)(
+                    dot(s.from_word[g, k], p)
+                    - dot(s.from_input[g, k], e)
+                    + dot(s.from_sentence[g, k], plan)
+                    + bias(s, g, k)
+                )
+                for k in range(d * d)
+            ]
+            for name, g in order.items()
+        }
+        matrix = [plan[d * k : d * k + d] for k in range(d)]
+        gate2 = {
+            name: [
+                (tanh if name == "g" else sigma)(
+                    dot(u.from_sentence[g], matrix[k])
+                    - dot(u.from_input[g, k], e)
+                    + dot(u.from_word[g, k], p)
+                    + bias(u, g, k)
+                )
+                for k in range(d)
+            ]
+            for name, g in order.items()
+        }
+        cells1 = [
+            f * c + i * g
+            for f, c, i, g in zip(gate1["f"], cells1, gate1["i"], gate1["g"], strict=True)
+        ]
+        cells2 = [
+            f * c + i * g
+            for f, c, i, g in zip(gate2["f"], cells2, gate2["i"], gate2["g"], strict=True)
+        ]
+        plan = [o * tanh(c) for o, c in zip(gate1["o"], cells1, strict=True)]
+        p = [o * tanh(c) for o, c in zip(gate2["o"], cells2, strict=True)]
+        unbind = model.word.unbind
+        unbinding = [
+            tanh(dot(unbind.weight[k], p) + (unbind.bias[k].item() if model.config.biases else 0))
+            for k in range(d * d)
+        ]
+        square = torch.tensor(plan, dtype=torch.float64).reshape(d, d)
+        diagonal = torch.block_diag(*[square] * d)  # d² × d²
+        filler = diagonal @ torch.tensor(unbinding, dtype=torch.float64)
+        weight = model.embedding.weight if model.output is None else model.output
+        logits = weight @ filler + (model.output_bias if model.config.biases else 0)
+        values = {"sentence.tpr": square, "word.hidden": p, "word.unbinding": unbinding}
+        values |= {"word.filler": filler, "logits": logits}
+        steps.append(
+            {k: torch.as_tensor(x, dtype=torch.float64).detach() for k, x in values.items()}
+        )
+    return steps
+
+
+@settings(max_examples=12)
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 4),
+    st.sampled_from(
+        [
+            {},
+            {"biases": False},
+            {"cells": "features"},
+            {"output": "tied", "d": 3, "d_embedding": 9},
+        ]
+    ),
+)
+def test_the_batched_model_is_the_papers_equations(seed, length, options):
+    model = tiny(seed, **options)
+    features, target = batch(seed, 2, length)
+    with capture(model, "*") as acts, torch.no_grad():
+        acts_and_logits = {"logits": model(features, target)} | acts
+    for row in range(2):
+        for t, step in enumerate(written_out(model, features[row], target[row].tolist())):
+            for name, value in step.items():
+                torch.testing.assert_close(
+                    acts_and_logits[name][row, t], value, rtol=0, atol=1e-10, msg=f"{name} at {t}"
+                )
+
+
+def test_at_the_papers_size_a_filler_is_the_product_with_the_materialised_matrix():
+    model: Any = build({"preset": "tpgn", "vocab_size": 12}, seed=0).double().eval()
+    features = torch.randn(2, 2048, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    with capture(model, "*") as acts, torch.no_grad():
+        model(features, torch.tensor([[2, 5, 6], [2, 7, 8]]))
+    for tpr, u, f in zip(
+        *(acts[name].flatten(0, 1) for name in (SITES[0], *SITES[2:])), strict=True
+    ):
+        matrix = torch.block_diag(*[tpr] * 25)
+        assert matrix.shape == (625, 625)
+        torch.testing.assert_close(f, matrix @ u, rtol=0, atol=1e-10)
+
+
+def test_the_word_network_reads_the_sentence_before_this_step():
+    model = tiny()
+    features, target = batch(0)
+    with capture(model, "word.hidden") as acts, torch.no_grad():
+        model(features, target)
+        before = acts["word.hidden"][:, 0]
+        model.sentence.gates.from_input.data += 1  # changes Ŝ_1, not Ŝ_0
+        model(features, target)
+        torch.testing.assert_close(acts["word.hidden"][:, 0], before)
+        assert not torch.allclose(acts["word.hidden"][:, 1], before)
+
+
+TABLE = {  # weights at the paper's size
+    "sentence.gates.from_word": 62_500,
+    "sentence.gates.from_input": 62_500,
+    "sentence.gates.from_sentence": 1_562_500,
+    "sentence.initial.weight": 1_280_000,
+    "word.unbind.weight": 15_625,
+    "word.gates.from_input": 2_500,
+    "word.gates.from_word": 2_500,
+    "word.gates.from_sentence": 100,
+    "embedding.weight": 219_775,
+    "output": 5_494_375,
+}
+
+
+def test_the_preset_has_the_papers_weights():
+    with torch.device("meta"):
+        model = build({"preset": "tpgn"})
+    sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
+    assert {name: sizes.pop(name) for name in TABLE} == TABLE
+    assert sum(TABLE.values()) == 8_702_375 == count_parameters({"preset": "tpgn", "biases": False})
+    assert sum(sizes.values()) == 12_641
+    assert count_parameters({"preset": "tpgn"}) == 8_702_375 + 12_641
+    tied = {"preset": "tpgn", "output": "tied", "d_embedding": 625, "biases": False}
+    assert count_parameters(tied) == 8_702_375 - 219_775 + (625 - 25) * 4 * (625 + 25)
+
+
+def test_the_baseline_is_slightly_smaller():
+    d, e, vocab = 512, 240, 8791
+    expected = 2048 * e + e + vocab * e + 4 * d * (e + d + 2) + d * vocab + vocab
+    assert count_parameters({"preset": "cnn-lstm"}) == expected == 8_655_575
+    assert 0.98 < expected / count_parameters({"preset": "tpgn"}) < 1
+
+
+def test_tying_needs_words_as_wide_as_fillers():
+    with pytest.raises(InputError, match=r"d² = 625.*d_embedding 625"):
+        build({"preset": "tpgn", "output": "tied"})
+
+
+@pytest.mark.parametrize("cells", ["zeros", "features"])
+def test_gradients_flow_to_every_parameter_and_are_those_of_differences(cells):
+    model = tiny(cells=cells)
+    features, target = batch(1)
+    loss = model(features, target).logsumexp(-1).sum()
+    loss.backward()
+    for name, parameter in model.named_parameters():
+        place = tuple(n // 2 for n in parameter.shape)
+        with torch.no_grad():
+            values = []
+            for step in (1e-6, -2e-6):
+                parameter[place] += step
+                values.append(model(features, target).logsumexp(-1).sum().item())
+            parameter[place] += 1e-6
+        slope = (values[0] - values[1]) / 2e-6
+        if name == "embedding.weight":  # this row may be no word of the batch
+            assert parameter.grad.abs().sum() > 0
+        assert parameter.grad[place].item() == pytest.approx(slope, abs=1e-6, rel=1e-6), name
+
+
+def test_a_fixed_embedding_is_not_trained():
+    model = tiny(embedding="fixed")
+    model(*batch(0)).sum().backward()
+    assert model.embedding.weight.grad is None
+    assert model.output.grad is not None
+
+
+def test_sites_have_a_time_axis_and_belong_to_the_words():
+    model = tiny()
+    table = sites(model)
+    assert sorted(table["site"]) == sorted(SITES)
+    assert {side_of(name) for name in SITES} == {"target"}
+    features, target = batch(0, n=2, length=4)
+    with capture(model, "*") as acts, torch.no_grad():
+        model(features, target)
+    shapes = {"sentence.tpr": (2, 4, 3, 3), "word.hidden": (2, 4, 3)}
+    shapes |= {"word.unbinding": (2, 4, 9), "word.filler": (2, 4, 9)}
+    assert {name: tuple(acts[name].shape) for name in acts} == shapes
+
+
+def test_an_unbinding_vector_put_in_changes_the_words_and_nothing_that_recurs():
+    model = tiny()
+    features, target = batch(0)
+    with torch.no_grad(), capture(model, "word.hidden") as acts:
+        plain = model(features, target)
+        hidden = acts["word.hidden"]
+        with intervene(model, {"word.unbinding": torch.zeros_like}):
+            edited = model(features, target)
+        torch.testing.assert_close(edited, model.output_bias.expand_as(edited))
+        torch.testing.assert_close(acts["word.hidden"], hidden)
+        assert not torch.allclose(plain, edited)
+
+
+@pytest.mark.parametrize("architecture", ["tpgn", "cnn-lstm"])
+@settings(max_examples=10)
+@given(seed=st.integers(0, 1000), cut=st.integers(1, 4))
+def test_decoding_in_parts_is_decoding_at_once(architecture, seed, cut):
+    model = tiny(seed, architecture=architecture)
+    features, target = batch(seed)
+    with torch.no_grad():
+        whole = model(features, target)
+        memory = model.encode(features)
+        first, cache = model.decode(target[:, :cut], memory)
+        second, _ = model.decode(target[:, cut:], memory, cache)
+    torch.testing.assert_close(torch.cat([first, second], 1), whole)
+
+
+def best_by_search(model: Any, features: torch.Tensor, length: int) -> list[int]:
+    """The caption of one image with the highest mean log-probability, of all there are."""
+    best = (-math.inf, [])
+    open_captions = [([], 0.0)]
+    for step in range(1, length + 1):
+        grown = []
+        for words, score in open_captions:
+            target = torch.tensor([[model.config.sos, *words]])
+            logs = model(features[None], target)[0, -1].log_softmax(-1).tolist()
+            for word, log in enumerate(logs):
+                new = ([*words, word], score + log)
+                if word == model.config.eos or step == length:
+                    best = max(best, (new[1] / step, new[0]))
+                else:
+                    grown.append(new)
+        open_captions = grown
+    return best[1]
+
+
+@pytest.mark.parametrize("architecture", ["tpgn", "cnn-lstm"])
+@pytest.mark.parametrize("read", [False, True])
+def test_greedy_and_beam_decoding(architecture, read):
+    model = tiny(3, architecture=architecture, vocab_size=5)
+    features, _ = batch(3, n=6)
+    with torch.no_grad(), capture(model, "word.hidden" if read else "*") as acts:
+        greedy = generate(model, features, max_length=4)
+        for row, words in zip(features, greedy, strict=True):
+            written = [model.config.sos]
+            for word in words.tolist():
+                logits = model(row[None], torch.tensor([written]))[0, -1]
+                assert word == logits.argmax()
+                written.append(word)
+                if word == model.config.eos:
+                    break
+        beam = generate(model, features, max_length=3, beam=25)
+        assert acts
+        for row, words in zip(features, beam, strict=True):
+            expected = best_by_search(model, row, 3)
+            assert words.tolist()[: len(expected)] == expected
+
+
+@pytest.mark.parametrize("architecture", ["tpgn", "cnn-lstm"])
+@pytest.mark.parametrize("width", [5, 7])
+def test_features_of_another_width_are_refused(architecture, width):
+    with pytest.raises(InputError, match=rf"\(2, {width}\).*\[batch, 6\]"):
+        tiny(architecture=architecture)(torch.zeros(2, width), torch.ones(2, 3, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("options", [{}, {"output": "tied", "d_embedding": 9, "cells": "features"}])
+def test_a_checkpoint_brings_everything_back(tmp_path, options):
+    model: Any = build({"architecture": "tpgn", "d_model": 3, **TINY, **options}, seed=1).eval()
+    model.mean += torch.rand(6)
+    features, target = batch(0)
+    loaded: Any = load_model(save_pretrained(model, tmp_path / "model"))
+    torch.testing.assert_close(loaded(features.float(), target), model(features.float(), target))
+    torch.testing.assert_close(loaded.mean, model.mean)

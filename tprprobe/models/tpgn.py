@@ -1,0 +1,165 @@
+"""The Tensor Product Generation Network: each word is unbound from a matrix that holds the plan.
+
+S and U of the paper are two LSTMs that read each other's last state. Side by side, with the state
+h = [vec Ŝ; p] and zeros and repetitions in their weights, they are one LSTM of d² + d units, so
+the loop over time is torch's own. Everything after it (u_t, f_t, the words) is batched over time.
+Source: huang §4.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from tprprobe.models.sites import Site, per_position
+from tprprobe.models.tpgnconfig import TPGNConfig
+from tprprobe.models.tpgnstate import State, Weights, check_features
+
+GATES = 4  # in the order of torch's LSTM: î, f̂, g, ô
+FORGET = 1
+
+
+class Gates(nn.Module):
+    """The weights of the four gates of S (``units`` d²) or of U (``units`` d), stacked."""
+
+    bias: Any
+
+    def __init__(self, units: int, sentence: Float[Tensor, "gate ..."], config: TPGNConfig):
+        super().__init__()
+        self.from_input = nn.Parameter(_matrices(units, config.d_embedding))  # D
+        self.from_word = nn.Parameter(_matrices(units, config.d_model))  # W_1; U_2
+        self.from_sentence = nn.Parameter(sentence)  # U_1; w_2
+        self.register_parameter("bias", _bias(units) if config.biases else None)
+
+
+class Sentence(nn.Module):
+    """S: its gates read p_{t−1}, x_{t−1} and all of Ŝ_{t−1} (Eqs. 3-8)."""
+
+    def __init__(self, config: TPGNConfig):
+        super().__init__()
+        d = config.d_model
+        self.gates = Gates(d * d, _matrices(d * d, d * d), config)
+        self.initial = nn.Linear(config.d_features, d * d, bias=config.biases)  # C_s
+        self.tpr = Site("batch seq d_filler d_role", d)
+
+    def recurrent(self) -> Float[Tensor, "gate unit state"]:
+        """[U_1  W_1]: what multiplies [vec Ŝ; p]."""
+        return torch.cat([self.gates.from_sentence, self.gates.from_word], 2)
+
+
+class Word(nn.Module):
+    """U: its gates read a linear map of Ŝ_{t−1}'s rows (Eqs. 10-15); u_t = tanh(W_u p_t)."""
+
+    def __init__(self, config: TPGNConfig):
+        super().__init__()
+        d = config.d_model
+        self.gates = Gates(d, _matrices(1, d)[:, 0], config)
+        self.unbind = nn.Linear(d, d * d, bias=config.biases)  # W_u
+        self.hidden, self.unbinding, self.filler = map(per_position, (d, d * d, d * d))
+
+    def recurrent(self) -> Float[Tensor, "gate unit state"]:
+        """[I ⊗ w_2ᵀ  U_2], as Ŝ w_2 = (I ⊗ w_2ᵀ) vec Ŝ."""
+        w = self.gates.from_sentence
+        rows = torch.einsum("ik,gj->gikj", torch.eye(w.shape[1]).to(w), w).flatten(2)
+        return torch.cat([rows, self.gates.from_word], 2)
+
+
+class TPGN(nn.Module):
+    """Words of an image's features; sites ``sentence.tpr`` and ``word.hidden/unbinding/filler``.
+
+    The sites are on the way from the recurrence to the words: an edit changes what is read from
+    Ŝ_t and p_t, not how they go on.
+    """
+
+    mean: Tensor
+    output: Tensor | None
+    output_bias: Tensor | None
+
+    def __init__(self, config: TPGNConfig):
+        super().__init__()
+        self.config, d = config, config.d_model
+        self.register_buffer("mean", torch.zeros(config.d_features))  # v̄
+        self.embedding = nn.Embedding(config.vocab_size, config.d_embedding)  # W_e
+        nn.init.normal_(self.embedding.weight, std=config.d_embedding**-0.5)
+        self.embedding.weight.requires_grad_(config.embedding == "trained")
+        self.sentence, self.word = Sentence(config), Word(config)
+        self.cells = None
+        if config.cells == "features":
+            self.cells = nn.Linear(config.d_features, d * d, bias=config.biases)
+        free, (vocab, fillers) = config.output == "free", (config.vocab_size, d * d)
+        weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(vocab, fillers)))
+        self.register_parameter("output", weight if free else None)  # W_x
+        bias = nn.Parameter(torch.zeros(vocab)) if config.biases else None
+        self.register_parameter("output_bias", bias)
+        self.dropout = nn.Dropout(config.dropout)
+        for linear in filter(None, (self.sentence.initial, self.word.unbind, self.cells)):
+            nn.init.xavier_uniform_(linear.weight)
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
+
+    def forward(
+        self,
+        source: Float[Tensor, "batch d_features"],
+        target: Int[Tensor, "batch target_seq"],
+    ) -> Float[Tensor, "batch target_seq vocab"]:
+        """Logits of the word after each one of ``target``, the decoder's input (start symbol first)."""
+        return self.decode(target, self.encode(source))[0]
+
+    def encode(self, source: Float[Tensor, "batch d_features"]) -> State:
+        """The state before the first word: Ŝ_0 = C_s (v − v̄) and p_0 = 0 (Eq. 9)."""
+        check_features(source, self.config.d_features)
+        centered = source.to(self.mean.dtype) - self.mean
+        plan = self.sentence.initial(centered)
+        zeros = plan.new_zeros(len(plan), self.config.d_model)
+        cells = torch.zeros_like(plan) if self.cells is None else self.cells(centered)
+        return State(torch.cat([plan, zeros], 1), torch.cat([cells, zeros], 1), self._weights())
+
+    def decode(
+        self, target: Int[Tensor, "batch seq"], memory: State, cache: State | None = None
+    ) -> tuple[Float[Tensor, "batch seq vocab"], State]:
+        """Logits and the state after ``target``; with a cache, ``target`` continues from it."""
+        state = cache or memory.repeated(len(target))
+        words = self.dropout(self.embedding(target))
+        hx = [state.h[None], state.c[None]]
+        out, h, c = torch.lstm(words, hx, state.weights, True, 1, 0.0, self.training, False, True)
+        filler = self.unbound(out)
+        weight = self.embedding.weight if self.output is None else self.output
+        logits = F.linear(self.dropout(filler), weight, self.output_bias)
+        return logits, State(h[0], c[0], state.weights)
+
+    def unbound(self, out: Float[Tensor, "batch seq state"]) -> Float[Tensor, "batch seq d_filler"]:
+        """f_t = S_t u_t, where S_t has d copies of Ŝ_t on its diagonal: Ŝ_t times each d of u_t."""
+        d = self.config.d_model
+        tpr = self.sentence.tpr(out[..., : d * d].unflatten(-1, (d, d)))
+        hidden = self.word.hidden(out[..., d * d :])
+        unbinding = self.word.unbinding(torch.tanh(self.word.unbind(hidden)))
+        chunks = unbinding.unflatten(-1, (d, d))
+        return self.word.filler((chunks @ tpr.mT).flatten(-2))
+
+    def _weights(self) -> Weights:
+        """The weights of the one LSTM: the gates of S and of U in turn, gate by gate."""
+        parts = self.sentence, self.word
+        recurrent = torch.cat([part.recurrent() for part in parts], 1).flatten(0, 1)
+        words = -torch.cat([part.gates.from_input for part in parts], 1).flatten(0, 1)
+        zeros = recurrent.new_zeros(len(recurrent))
+        bias = zeros
+        if self.config.biases:
+            bias = torch.cat([part.gates.bias for part in parts], 1).flatten()
+        return words, recurrent, bias, zeros
+
+
+def _matrices(rows: int, columns: int) -> Float[Tensor, "gate {rows} {columns}"]:
+    """A matrix a gate, initialised each for itself."""
+    weights = torch.empty(GATES, rows, columns)
+    for gate in weights:
+        nn.init.xavier_uniform_(gate)
+    return weights
+
+
+def _bias(units: int) -> nn.Parameter:
+    """Zeros, but one for what is kept."""
+    bias = torch.zeros(GATES, units)
+    bias[FORGET] = 1
+    return nn.Parameter(bias)

@@ -1,0 +1,42 @@
+"""What captioning models carry from word to word."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from tprprobe.errors import InputError
+
+Weights = tuple[Tensor, ...]  # of torch's LSTM: input, recurrent, and the bias of either
+
+
+@dataclass(frozen=True)
+class State:
+    """Hidden and cell states after what was read, and the weights of the recurrence, made once."""
+
+    h: Float[Tensor, "batch d_state"]
+    c: Float[Tensor, "batch d_state"]
+    weights: Weights
+
+    def __getitem__(self, rows: Int[Tensor, " row"]) -> "State":
+        return State(self.h[rows], self.c[rows], self.weights)
+
+    def repeated(self, n: int) -> "State":
+        """A state for each of n rows; those that share one (a beam's) stand behind each other."""
+        times = n // len(self.h)
+        if times == 1:
+            return self
+        h, c = (each.repeat_interleave(times, 0) for each in (self.h, self.c))
+        return State(h, c, self.weights)
+
+
+def check_features(source: Tensor, width: int) -> None:
+    """Nothing, if these are feature vectors of that width.
+
+    Raises: InputError.
+    """
+    if source.ndim != 2 or source.shape[1] != width or not source.is_floating_point():
+        raise InputError(
+            f"image features of shape {tuple(source.shape)}, {source.dtype}: this model reads "
+            f"[batch, {width}] real numbers"
+        )
