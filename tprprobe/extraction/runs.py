@@ -4,16 +4,17 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
 import torch
 from torch import nn
 
-from tprprobe.console import progress
+from tprprobe.console import progress, stderr
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_texts
@@ -21,12 +22,13 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation import can_decode, exact_matches, write_answers
 from tprprobe.extraction.passes import ATTENTION, Block, read_block, sides_of
 from tprprobe.extraction.tables import token_table
+from tprprobe.extraction.words import align_words, tasks_of
 from tprprobe.hooks import find_sites
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.sitenames import select, side_of
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.layout import CONTROL
-from tprprobe.vocabulary import Vocabulary
+from tprprobe.vocabulary import Codec
 
 BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
 CONTROL_SAMPLES = 1000
@@ -43,7 +45,7 @@ def extract(
     target: Target = "reference",
     control: bool = True,
     resume: bool = False,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: Codec | None = None,
 ) -> Store:
     """The store of ``sites`` (default: all) of a model on every example of ``data``.
 
@@ -90,11 +92,12 @@ class Extraction:
     """What is extracted; ``model`` is who answers the questions."""
 
     model: Any
-    vocabulary: Vocabulary
+    vocabulary: Codec
     data: Dataset
     names: list[str]
     attention_samples: int
     target: Target
+    tally: Counter[str] = field(default_factory=Counter)  # of sub-words, and those of no word
 
     def open(self, model: Any, out: Path, samples: int, resume: bool) -> Pass:
         """A store for a model's vectors, begun or (``resume``) as far as it is."""
@@ -116,6 +119,8 @@ class Extraction:
                 bars.advance(bar, len(some))
         for each in passes:
             each.writer.finish()
+        if self.tally["unaligned"]:
+            stderr.print(f"{self.tally['unaligned']} of {self.tally['tokens']} tokens have no word")
 
     def _write_block(self, passes: Sequence[Pass], first: int, some: Sequence[Any]) -> None:
         maps = first < self.attention_samples
@@ -130,12 +135,24 @@ class Extraction:
             block = read_block(self.model, pairs, names, self.vocabulary.pad)
             written, correct = write_answers(self.model, pairs, block.correct), block.correct
         predictions = [self.vocabulary.decode(ids) for ids in written]
-        table = token_table(some, pairs, predictions, correct, first, self.vocabulary)
+        words = self._words(some, pairs, written)
+        table = token_table(some, pairs, predictions, correct, first, self.vocabulary, words)
         for each in passes:
             if each.writer.samples_done <= first < each.samples:
                 own = each.model is self.model
                 found = block if own else read_block(each.model, pairs, names, self.vocabulary.pad)
                 each.writer.append(found.rows, table, found.maps)
+
+    def _words(
+        self, some: Sequence[Any], pairs: Pairs, written: Sequence[Sequence[int]]
+    ) -> dict[str, pd.DataFrame]:
+        """The columns of words by side, where tokens are sub-words."""
+        if self.vocabulary.most is None:
+            return {}
+        own = written if self.target == "generated" else None
+        tables, counts = align_words(some, pairs, self.vocabulary, tasks_of(self.data), own)
+        self.tally.update(counts)
+        return tables
 
     def split(self, done: int, ends: Iterable[int]) -> Iterator[tuple[int, list[Any]]]:
         """From sample ``done`` on, the number of a block's first sample and its examples.

@@ -1,6 +1,6 @@
 """The token table of a block of samples: one row a token of either side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tprprobe.data.pairs import Pairs
 from tprprobe.extraction.passes import decoder_inputs
-from tprprobe.vocabulary import Vocabulary
+from tprprobe.vocabulary import Codec
 
 
 def token_table(
@@ -19,9 +19,13 @@ def token_table(
     predictions: Sequence[str],
     correct: np.ndarray,
     first: int,
-    vocabulary: Vocabulary,
+    vocabulary: Codec,
+    words: Mapping[str, pd.DataFrame],
 ) -> pd.DataFrame:
-    """side, sample (from ``first`` on), position, id, token, question, answer, prediction, …"""
+    """side, sample (from ``first`` on), position, id, token, question, answer, prediction, …
+
+    ``words`` are further columns by side.
+    """
     of_sample = {
         "question": _category([example.source for example in examples]),
         "answer": _category([example.target for example in examples]),
@@ -29,6 +33,8 @@ def token_table(
         "correct": np.asarray(correct, bool),
         "module": _category([getattr(example, "module", "") for example in examples]),
     }
+    if hasattr(examples[0], "document_name"):
+        of_sample["document"] = _category([example.document_name for example in examples])
     symbols = pd.Index(vocabulary.symbols)
     sides = {
         "source": (pairs.source.values, pairs.source.offsets),
@@ -48,7 +54,8 @@ def token_table(
             "id": ids.numpy().astype(np.int32),
             "token": pd.Categorical.from_codes(ids.numpy().astype(np.int32), categories=symbols),
         }
-        parts.append(pd.DataFrame(table | {name: v[sample] for name, v in of_sample.items()}))
+        columns = table | {name: values[sample] for name, values in of_sample.items()}
+        parts.append(pd.DataFrame(columns | dict(words.get(side, {}))))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -1,0 +1,159 @@
+"""What extraction writes beside vectors: words of sub-words, labels, what the encoder is given."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import tprprobe as tp
+from tprprobe.data.annotated import join_labels, set_source
+from tprprobe.data.english.drawn import Drawn
+from tprprobe.errors import InputError
+from tprprobe.extraction import runs
+from tprprobe.gold.labels import decode_cell
+from tprprobe.models import build
+from tprprobe.subwords import train_subwords
+
+SITES = ["encoder.0.hidden", "decoder.0.hidden"]
+CONLLU = """# newdoc id = a
+# sent_id = 1
+# text = It's rain-ing.
+1\tIt\t_\t_\tPRP\t_\t3\tnsubj\t_\t_
+2\t's\t_\t_\tVBZ\t_\t3\taux\t_\t_
+3\train-ing\t_\t_\tVBG\t_\t0\troot\t_\t_
+4\t.\t_\t_\t.\t_\t3\tpunct\t_\t_
+
+# sent_id = 2
+# text = Kim naps
+1\tKim\t_\t_\tNNP\t_\t2\tnsubj\t_\t_
+2\tnaps\t_\t_\tVBZ\t_\t0\troot\t_\t_
+"""
+
+
+@pytest.fixture(scope="module")
+def reports() -> Any:
+    return tp.load_data("english", split="train", n=5, seed=3)
+
+
+@pytest.fixture(scope="module")
+def model(reports) -> Any:
+    vocabulary = train_subwords((r.source for r in reports), 400, max_source=60, max_target=30)
+    sizes = {"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 16, "n_layers": 1, "n_roles": 3}
+    built: Any = build({"architecture": "tpt", "vocab_size": len(vocabulary), **sizes})
+    built.vocabulary, built.name = vocabulary, "tiny"
+    return built
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "two.conllu"
+    path.write_text(CONLLU)
+    return path
+
+
+def side(store: Any, name: str, sample: int) -> pd.DataFrame:
+    tokens = store.tokens
+    return tokens[(tokens["side"] == name) & (tokens["sample"] == sample)]
+
+
+def words(model: Any, tokens: pd.DataFrame) -> list[str]:
+    """The words of a side as its sub-words spell them."""
+    inside = tokens[tokens["word"] >= 0]
+    return [model.vocabulary.decode(ids).strip() for _, ids in inside.groupby("word")["id"]]
+
+
+def test_words_are_spelt_by_their_subwords_and_cut_where_the_source_is(model, reports, tmp_path):
+    store = tp.extract(model, reports, SITES, tmp_path / "store", control=False)
+    for i, report in enumerate(reports):
+        summary, document = side(store, "target", i), side(store, "source", i)
+        spelt = words(model, summary)
+        assert spelt[:-1] == list(report.summary.forms)[: len(spelt) - 1]  # the last may be cut
+        assert len(summary) == 30 or len(spelt) == len(report.summary.forms)
+        forms = [form for sentence in report.document for form in sentence.forms]
+        found = words(model, document)
+        assert found[:-1] == forms[: len(found) - 1]
+        assert len(document) == 60 or len(found) == len(forms)
+
+
+def test_labels_are_those_of_the_grammar(model, reports, tmp_path):
+    store = tp.extract(model, reports, SITES, tmp_path / "store", control=False)
+    for i, report in enumerate(reports):
+        tokens = side(store, "target", i).query("word >= 0").drop_duplicates("word")
+        for word, pos, dep in zip(tokens["word"], tokens["pos"], tokens["dep"], strict=True):
+            gold = report.summary.words[word]
+            assert pos == gold.xpos
+            (target,) = decode_cell(dep, word)
+            assert target.label == gold.deprel
+            assert target.span2 == ((gold.head - 1, gold.head) if gold.head else (word, word + 1))
+        entities = [
+            t
+            for cell, w in zip(tokens["nel"], tokens["word"], strict=True)
+            for t in decode_cell(cell, w)
+        ]
+        whole = [e for e in report.summary.entities if e.span[0] <= tokens["word"].max()]
+        assert [(t.label, t.span1) for t in entities] == [(e.label, e.span) for e in whole]
+
+
+def test_what_a_model_writes_is_aligned_as_it_was_written(model, reports, tmp_path):
+    store = tp.extract(model, reports, SITES, tmp_path / "store", target="generated", control=False)
+    for i in range(len(reports)):
+        tokens = side(store, "target", i)
+        spelt = "".join(words(model, tokens))
+        prediction = "".join(str(tokens["prediction"].iloc[0]).split())
+        assert prediction.startswith(spelt)
+
+
+def test_sentences_of_a_file_are_read_with_their_labels(model, file, tmp_path):
+    store = tp.extract(model, tp.load_data(str(file)), SITES, tmp_path / "store", control=False)
+    for name in ("source", "target"):
+        tokens = side(store, name, 0)
+        assert words(model, tokens) == ["It", "'s", "rain-ing", "."]
+        assert list(tokens.query("word >= 0").drop_duplicates("word")["pos"]) == [
+            "PRP",
+            "VBZ",
+            "VBG",
+            ".",
+        ]
+    assert set(store.tokens["document"]) == {"a"}
+
+
+def test_the_encoder_reads_what_it_is_given(file):
+    data = tp.load_data(str(file))
+    sources = {
+        context: [example.source for example in set_source(data, context)]
+        for context in ("same", "document", "empty")
+    }
+    both = "It's rain-ing. Kim naps"
+    assert sources == {
+        "same": ["It's rain-ing.", "Kim naps"],
+        "document": [both, both],
+        "empty": ["", ""],
+    }
+
+
+def test_nothing_to_read_is_read(model, file, tmp_path):
+    data = set_source(tp.load_data(str(file)), "empty")
+    store = tp.extract(model, data, SITES, tmp_path / "store", control=False)
+    assert list(side(store, "source", 0)["token"]) == ["</s>"]
+    assert not any(side(store, "source", 0)["pos"])
+
+
+def test_labels_of_another_file_are_joined(file, tmp_path):
+    (tmp_path / "names.iob2").write_text("Kim B-PER\nnaps O\n")
+    data = join_labels(tp.load_data(str(file)), {"nel": str(tmp_path / "names.iob2")})
+    assert [[t.label for t in e.sentence.targets["nel"]] for e in data] == [[], ["PER"]]
+
+
+def test_what_is_not_annotated_has_no_other_source(reports):
+    assert isinstance(reports, Drawn)
+    with pytest.raises(InputError, match="--source is for annotated files"):
+        set_source(reports, "empty")
+
+
+def test_blocks_end_where_maps_end_and_before_they_are_too_large(model, reports, monkeypatch):
+    run = runs.Extraction(model, model.vocabulary, reports, SITES, 2, "reference")
+    assert [(first, len(some)) for first, some in run.split(0, [5])] == [(0, 2), (2, 3)]
+    assert [(first, len(some)) for first, some in run.split(2, [4])] == [(2, 2), (4, 1)]
+    monkeypatch.setattr(runs, "BLOCK_BYTES", 1)
+    assert [len(some) for _, some in run.split(0, [5])] == [1] * 5
