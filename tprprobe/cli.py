@@ -34,6 +34,14 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with what was cut 
 PROBED = "tpt-d-english"  # what `probe` reads without a store
 
 
+class Context(StrEnum):
+    """What the encoder reads while the decoder is forced to write an annotated sentence."""
+
+    same = "same"
+    document = "document"
+    empty = "empty"
+
+
 class Decoded(StrEnum):
     """What the decoder reads while vectors are extracted."""
 
@@ -133,16 +141,27 @@ def extract(
     attention_samples: Annotated[
         int, typer.Option(help="First samples with attention maps.")
     ] = 128,
+    source: Annotated[
+        Context | None, typer.Option(help="What the encoder reads of an annotated file.")
+    ] = None,
     target: Annotated[Decoded, typer.Option(help="What the decoder reads.")] = Decoded.reference,
+    labels: Annotated[
+        list[str] | None, typer.Option(help="TASK=FILE: more labels of an annotated file.")
+    ] = None,
     no_control: Annotated[bool, typer.Option("--no-control", help="No untrained twin.")] = False,
     out: Out = None,
     resume: Resume = False,
     device: Device = "cpu",
 ) -> None:
     """Write every vector of the chosen sites into a store."""
+    from tprprobe.data.annotated import join_labels, set_source
     from tprprobe.extraction import extract as run
 
     model, examples = _model_and_data(ckpt, data, split, n, seed, device)
+    if source:
+        examples = set_source(examples, source.value)
+    if labels:
+        examples = join_labels(examples, _pairs(labels))
     out = out or Path("runs") / str(getattr(model, "name", "store")).replace(":", "-")
     store = run(
         model, examples, sites, out, attention_samples, target.value, not no_control, resume
@@ -337,6 +356,44 @@ def binding(
 
 
 @app.command()
+def name(
+    store: Path,
+    site: Annotated[
+        list[str] | None, typer.Option(help="Site patterns; encoder.*.self.role.")
+    ] = None,
+    k: Annotated[list[int] | None, typer.Option(help="Numbers of clusters; 20.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Do not standardise dimensions.")] = False,
+    baseline: Annotated[
+        Path | None, typer.Option(help="A store of the same questions, of a Transformer.")
+    ] = None,
+    seed: Seed = 0,
+    out: Out = None,
+    resume: Resume = False,
+    as_json: Json = False,
+) -> None:
+    """Name the clusters of all heads by gold structure, held out and beside controls."""
+    from tprprobe.console import track
+    from tprprobe.naming import as_dict, name_all, tell
+    from tprprobe.store import open_store
+
+    named = name_all(
+        open_store(store),
+        site or "encoder.*.self.role",
+        k or 20,
+        raw,
+        seed,
+        open_store(baseline) if baseline else None,
+        out,
+        resume,
+        progress=lambda parts: track(parts, "naming", len(parts)),
+    )
+    if as_json:
+        return _print_json(as_dict(named))
+    typer.echo(tell(named))
+    return None
+
+
+@app.command()
 def figure(
     name: Annotated[str | None, typer.Argument(help="A figure; without it, the list.")] = None,
     store: Annotated[Path | None, typer.Option(help="A store.")] = None,
@@ -387,6 +444,14 @@ def _model_and_data(
     if data is None:
         data, split = default_data(model, split)
     return model, load_data(data, split=split, n=n, seed=seed)
+
+
+def _pairs(given: list[str]) -> dict[str, str]:
+    """TASK=FILE, …"""
+    for each in given:
+        if "=" not in each:
+            raise InputError(f"--labels {each!r}: give TASK=FILE, for example nel=entities.iob2")
+    return dict(each.split("=", 1) for each in given)
 
 
 def _print_json(content: Any) -> None:
