@@ -398,4 +398,4 @@ def test_two_processes_train_as_one(recipe, tmp_path):
     assert int(last["step"]) == 12
     assert float(expected[-1]["value"]) < 4
     rows = {row["metric"] for row in read_log(tmp_path / "two")}
-    assert rows == {"loss", "learning_rate", "exact_match"}
+    assert rows == {"loss", "learning_rate", "exact_match", "held_out_loss"}

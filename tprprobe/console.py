@@ -20,7 +20,7 @@ def progress(shown: bool = True) -> Progress:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=stderr, disable=not shown)
+    return Progress(*columns, console=stderr, disable=not shown, speed_estimate_period=300)
 
 
 def track(items: Iterable[T], title: str, total: int) -> Iterator[T]:

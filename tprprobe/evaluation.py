@@ -1,9 +1,13 @@
-"""Exact match: a question is answered when every symbol of its answer is right."""
+"""Exact match: a question is answered when every symbol of its answer is right.
+
+Data of documents are summarized and scored instead (tprprobe.predictions).
+"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,9 +21,11 @@ from tprprobe import hub
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_texts
+from tprprobe.data.questions import Question
 from tprprobe.errors import InputError
 from tprprobe.models.decoding import generate
-from tprprobe.vocabulary import Vocabulary
+from tprprobe.predictions import evaluate_summaries, save_predictions, summarize_scores
+from tprprobe.vocabulary import Codec
 
 EVALUATED_AT_ONCE, DECODED_AT_ONCE = 2048, 256  # questions
 
@@ -80,11 +86,15 @@ def can_decode(model: Any) -> bool:
     return hasattr(model, "decode")
 
 
-def evaluate(model: Any, data: Dataset, vocabulary: Vocabulary | None = None) -> pd.DataFrame:
-    """One row a question: module, question, answer, prediction, correct.
+def evaluate(
+    model: Any, data: Dataset, vocabulary: Codec | None = None, **options: Any
+) -> pd.DataFrame:
+    """One row an example. Of questions: module, question, answer, prediction, correct; of documents:
+    source, target, prediction and every score, the summaries written with options of `generate`.
 
     Raises:
-        InputError: the model cannot write, its vocabulary is unknown, or a text cannot be encoded.
+        InputError: the model cannot write, its vocabulary is unknown, a text cannot be encoded, or
+            options for questions, whose answers are always written greedily.
     """
     if not can_decode(model):
         raise InputError(f"{model.name} is an attached module, which writes no answers to evaluate")
@@ -92,24 +102,36 @@ def evaluate(model: Any, data: Dataset, vocabulary: Vocabulary | None = None) ->
     if vocabulary is None:
         raise InputError("this model's vocabulary is unknown: convert it again with --vocab FILE")
     model.eval()
-    parts = []
-    blocks = data.examples(EVALUATED_AT_ONCE)
-    for some in track(blocks, f"answering {data.name}", -(-len(data) // EVALUATED_AT_ONCE)):
-        pairs = encode_texts([e.source for e in some], [e.target for e in some], vocabulary)
-        correct, _ = exact_matches(model, pairs)
-        written = write_answers(model, pairs, correct)
-        parts.append(
-            pd.DataFrame(
-                {
-                    "module": [getattr(example, "module", data.name) for example in some],
-                    "question": [example.source for example in some],
-                    "answer": [example.target for example in some],
-                    "prediction": [vocabulary.decode(ids) for ids in written],
-                    "correct": correct,
-                }
-            )
-        )
-    return pd.concat(parts, ignore_index=True)
+    if not isinstance(data[0], Question):
+        return evaluate_summaries(model, data, vocabulary, **options)
+    if options:
+        given = ", ".join(options)
+        raise InputError(f"{given}: answers to questions are written greedily; leave this out")
+    blocks = track(
+        data.examples(EVALUATED_AT_ONCE),
+        f"answering {data.name}",
+        -(-len(data) // EVALUATED_AT_ONCE),
+    )
+    return pd.concat([_answer(model, some, vocabulary) for some in blocks], ignore_index=True)
+
+
+def _answer(model: Any, questions: list[Question], vocabulary: Codec) -> pd.DataFrame:
+    pairs = encode_texts(
+        [question.source for question in questions],
+        [question.target for question in questions],
+        vocabulary,
+    )
+    correct, _ = exact_matches(model, pairs)
+    written = write_answers(model, pairs, correct)
+    return pd.DataFrame(
+        {
+            "module": [question.module for question in questions],
+            "question": [question.source for question in questions],
+            "answer": [question.target for question in questions],
+            "prediction": [vocabulary.decode(ids) for ids in written],
+            "correct": correct,
+        }
+    )
 
 
 def exact_match(rows: pd.DataFrame) -> dict[str, Any]:
@@ -119,8 +141,15 @@ def exact_match(rows: pd.DataFrame) -> dict[str, Any]:
     return {"exact_match": right / n, "exact_match_interval": [low, high], "n": n}
 
 
-def save_evaluation(rows: pd.DataFrame, model: Any, data: Dataset, out: str | Path) -> Path:
-    """The summary in a folder (JSON); beside it every prediction (Parquet), for figures and tables."""
+def save_evaluation(
+    rows: pd.DataFrame,
+    model: Any,
+    data: Dataset,
+    out: str | Path,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> Path:
+    """The summary in a folder (JSON); beside it every prediction, for figures and tables: Parquet
+    of questions, JSONL of documents. ``options`` are those the summaries were written with."""
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{model.name}.{data.name}.{data.split}".replace(":", "-").replace("/", "-")
@@ -131,12 +160,21 @@ def save_evaluation(rows: pd.DataFrame, model: Any, data: Dataset, out: str | Pa
         "split": data.split,
         "seed": data.seed,
     }
+    if is_scored(rows):
+        return save_predictions(rows, about | {"decoding": dict(options)}, folder, stem)
     summary = json.dumps({**about, **summarize(rows)}, indent=1) + "\n"
     hub.write_file(folder / f"{stem}.parquet", rows.to_parquet())
     return hub.write_file(folder / f"{stem}.json", summary.encode())
 
 
+def is_scored(rows: pd.DataFrame) -> bool:
+    """Whether an evaluation is one of summaries, not of answers to questions."""
+    return "module" not in rows
+
+
 def summarize(rows: pd.DataFrame) -> dict[str, Any]:
-    """Exact match over all questions, and of each module."""
+    """Exact match over all questions, and of each module; of documents every score."""
+    if is_scored(rows):
+        return summarize_scores(rows)
     modules = {str(name): exact_match(part) for name, part in rows.groupby("module", sort=True)}
     return {**exact_match(rows), "modules": modules}

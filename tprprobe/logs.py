@@ -6,7 +6,16 @@ from typing import Any
 
 from torch.utils.tensorboard import SummaryWriter
 
-COLUMNS: tuple[str, ...] = ("step", "seconds", "examples", "metric", "data", "split", "value")
+COLUMNS: tuple[str, ...] = (
+    "step",
+    "seconds",
+    "examples",
+    "tokens",
+    "metric",
+    "data",
+    "split",
+    "value",
+)
 FILE = "log.csv"
 
 
@@ -25,7 +34,7 @@ class Log:
     def add(
         self, metric: str, value: float, at: dict[str, float], data: str = "", split: str = ""
     ) -> None:
-        """Append one figure; ``at`` is step, seconds and examples seen."""
+        """Append one figure; ``at`` is step, seconds, and examples and tokens seen."""
         row = {**at, "metric": metric, "data": data, "split": split, "value": value}
         self.rows.append(row)
         with self.path.open("a", newline="") as file:

@@ -2,16 +2,19 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import torch
 from torch import Tensor
 
 from tprprobe.data import load_data
 from tprprobe.data.batching import Ragged, buckets
+from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
-from tprprobe.recipes import Mix
-from tprprobe.vocabulary import Vocabulary
+from tprprobe.recipes import Mix, Recipe
+from tprprobe.subwords import load_subwords, train_subwords
+from tprprobe.vocabulary import Codec, characters
 
 
 @dataclass
@@ -23,7 +26,7 @@ class Pool:
     lengths: Tensor
 
     @classmethod
-    def load(cls, mixes: list[Mix], vocabulary: Vocabulary, device: torch.device) -> "Pool":
+    def load(cls, mixes: list[Mix], vocabulary: Codec, device: torch.device) -> "Pool":
         parts = [load_pairs(mix, vocabulary) for mix in mixes]
         starts = torch.tensor([0, *(len(part) for part in parts)]).cumsum(0)
         repeated = [
@@ -47,10 +50,26 @@ class Pool:
             epoch, skipped = epoch + 1, skipped + len(epoch_batches)
 
 
-def load_pairs(mix: Mix, vocabulary: Vocabulary) -> Pairs:
+def make_codec(recipe: Recipe) -> Codec:
+    """The sub-words of a recipe, from a file or trained on its first mix; else characters."""
+    settings = recipe.subwords
+    if settings is None:
+        return characters()
+    if settings.file:
+        known = load_subwords(settings.file)
+        return replace(known, max_source=settings.max_source, max_target=settings.max_target)
+    examples = islice(_data(recipe.stages[0].mix[0]), settings.texts // 2)
+    texts = chain.from_iterable((example.source, example.target) for example in examples)
+    return train_subwords(texts, settings.size, settings.max_source, settings.max_target)
+
+
+def load_pairs(mix: Mix, vocabulary: Codec) -> Pairs:
     """The encoded examples of one part of a mix."""
-    data = load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=os.cpu_count() or 1)
-    return encode_pairs(data, vocabulary)
+    return encode_pairs(_data(mix), vocabulary)
+
+
+def _data(mix: Mix) -> Dataset:
+    return load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=os.cpu_count() or 1)
 
 
 def concatenate(parts: list[Ragged]) -> Ragged:

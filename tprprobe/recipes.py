@@ -27,22 +27,37 @@ class Mix(_Strict):
 
 
 class Stage(_Strict):
-    """Optimizer steps on one mix; ``cosine`` decays the learning rate to a tenth at its end."""
+    """Optimizer steps on one mix; ``cosine`` decays the learning rate to a tenth at its end.
+
+    ``adafactor`` is jiang's schedule over the steps of the whole run, which ``learning_rate``
+    multiplies: 0.01 for 30,000 steps, then 1 / √(step − 20,000).
+    """
 
     steps: Annotated[int, Field(gt=0)]
     learning_rate: Annotated[float, Field(gt=0)]
     warmup: Annotated[int, Field(ge=0)] = 0
-    decay: Literal["constant", "cosine"] = "constant"
+    decay: Literal["constant", "cosine", "adafactor"] = "constant"
     mix: Annotated[list[Mix], Field(min_length=1)]
 
 
-class Optimizer(_Strict):
-    """Adam as the paper has it by default: β (0.9, 0.995), gradient norm clipped to 0.1.
+class Subwords(_Strict):
+    """The sub-words of a run: read from a file, or trained on the first texts of the first mix."""
 
-    ``muon`` orthogonalises the updates of linear weights and gives the rest to AdamW.
+    file: str | None = None
+    size: Annotated[int, Field(gt=0)] = 8000
+    texts: Annotated[int, Field(gt=0)] = 50_000
+    max_source: Annotated[int, Field(gt=0)] = 512
+    max_target: Annotated[int, Field(gt=0)] = 64
+
+
+class Optimizer(_Strict):
+    """Adam as schlag has it by default: β (0.9, 0.995), gradient norm clipped to 0.1.
+
+    ``muon`` orthogonalises the updates of linear weights and gives the rest to AdamW; ``adafactor``
+    is jiang's, which has no moments to set; its own schedule is a stage's decay "adafactor".
     """
 
-    name: Literal["adam", "adamw", "muon"] = "adam"
+    name: Literal["adam", "adamw", "muon", "adafactor"] = "adam"
     betas: tuple[Share, Share] = (0.9, 0.995)
     eps: Annotated[float, Field(gt=0)] = 1e-8
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
@@ -59,6 +74,8 @@ class Recipe(_Strict):
     precision: Literal["fp32", "bf16"] = "fp32"
     seed: int = 0
     optimizer: Optimizer = Optimizer()
+    label_smoothing: Share = 0.0
+    subwords: Subwords | None = None  # None: the characters of the Mathematics Dataset
     evaluate: list[Mix] = []
     evaluate_every: Annotated[int, Field(gt=0)] = 1000
     save_every: Annotated[int, Field(gt=0)] = 1000

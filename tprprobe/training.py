@@ -14,21 +14,21 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from tprprobe.console import progress
 from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
-from tprprobe.evaluation import exact_matches
+from tprprobe.evaluation import by_length, exact_matches
 from tprprobe.logs import Log
+from tprprobe.losses import summed_loss
 from tprprobe.models import build
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.muon import Muon
-from tprprobe.pools import Pool, load_pairs
+from tprprobe.optimizers import Adafactor, relative_step
+from tprprobe.pools import Pool, load_pairs, make_codec
 from tprprobe.recipes import Mix, Optimizer, Recipe, Stage
-from tprprobe.vocabulary import characters
 from tprprobe.workers import Worker
 
 STATE, MODEL = "state.pt", "model"
@@ -37,7 +37,12 @@ REPORT_EVERY = 50  # steps between two figures of the loss; evaluation and savin
 
 
 def learning_rate(stage: Stage, step: int) -> float:
-    """The rate at a step of a stage: linear warm-up, then constant or a cosine down to a tenth."""
+    """The rate at a step of a stage: linear warm-up, then constant or a cosine down to a tenth.
+
+    With ``adafactor`` it is jiang's schedule instead, times the stage's rate.
+    """
+    if stage.decay == "adafactor":
+        return stage.learning_rate * relative_step(step + 1)
     rate = stage.learning_rate * min(1.0, (step + 1) / (stage.warmup + 1))
     if stage.decay == "constant":
         return rate
@@ -58,6 +63,8 @@ def make_optimizers(
     model: nn.Module, settings: Optimizer
 ) -> list[tuple[torch.optim.Optimizer, float]]:
     """The optimizers of a recipe, each with its share of the learning rate."""
+    if settings.name == "adafactor":
+        return [(Adafactor(model.parameters()), 1.0)]
     linear = [m.weight for m in model.modules() if isinstance(m, nn.Linear)]
     muon = {id(weight) for weight in linear} if settings.name == "muon" else set()
     adam = (torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW)(
@@ -80,16 +87,18 @@ class Run:
 
     def __init__(self, recipe: Recipe, worker: Worker):
         self.recipe, self.worker, self.step, self.seconds = recipe, worker, 0, 0.0
-        self.vocabulary = characters()
+        self.tokens = 0
+        self.vocabulary = make_codec(recipe)
         self._watched: dict[str, Pairs] = {}
-        self.model: Any = build(recipe.model, seed=recipe.seed).to(worker.device)
+        sizes = {"vocab_size": len(self.vocabulary)} if recipe.subwords else {}
+        self.model: Any = build(sizes | recipe.model, seed=recipe.seed).to(worker.device)
         check_vocabulary(
             self.vocabulary, self.model.config, f"the vocabulary of {recipe.name}'s data"
         )
         self.model.vocabulary = self.vocabulary
         self.parallel = DistributedDataParallel(self.model) if worker.world > 1 else self.model
         self.optimizers = make_optimizers(self.model, recipe.optimizer)
-        self.window = torch.zeros(2, device=worker.device)  # summed loss, symbols
+        self.window = torch.zeros(2, device=worker.device)  # summed loss, symbols of targets
 
     def update(self, pool: Pool, indices: Tensor, rate: float) -> None:
         """One optimizer step on a batch, shared among the processes.
@@ -104,9 +113,7 @@ class Run:
         bf16 = self.recipe.precision == "bf16"
         with torch.autocast(worker.device.type, torch.bfloat16, enabled=bf16):
             logits = self.parallel(source, target[:, :-1])
-        loss = F.cross_entropy(
-            logits.float().flatten(0, 1), target[:, 1:].flatten(), ignore_index=pad, reduction="sum"
-        )
+        loss = summed_loss(logits, target[:, 1:], pad, self.recipe.label_smoothing)
         (loss * (worker.world / count)).backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.optimizer.clip)
         for optimizer, share in self.optimizers:
@@ -115,6 +122,7 @@ class Run:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         self.window += torch.stack([loss.detach(), count / worker.world])
+        self.tokens += pool.pairs.tokens(indices)
         self.step += 1
 
     def mean_loss(self) -> float:
@@ -133,8 +141,12 @@ class Run:
     @property
     def at(self) -> dict[str, float]:
         """Where in the run a figure was taken."""
-        examples = self.step * self.recipe.batch_size
-        return {"step": self.step, "seconds": round(self.seconds, 1), "examples": examples}
+        return {
+            "step": self.step,
+            "seconds": round(self.seconds, 1),
+            "examples": self.step * self.recipe.batch_size,
+            "tokens": self.tokens,
+        }
 
     def save(self, path: Path) -> None:
         """Everything a resumed run needs, written beside the file and renamed."""
@@ -144,6 +156,7 @@ class Run:
             "optimizers": [optimizer.state_dict() for optimizer, _ in self.optimizers],
             "step": self.step,
             "seconds": self.seconds,
+            "tokens": self.tokens,
             "window": self.window,
         }
         partial = path.with_suffix(".partial")
@@ -168,6 +181,7 @@ class Run:
         for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         self.step, self.seconds, self.window = state["step"], state["seconds"], state["window"]
+        self.tokens = state["tokens"]
 
 
 def train(
@@ -193,7 +207,7 @@ def train(
     with progress(shown=log is not None) as bars:
         bar = bars.add_task(recipe.name, total=recipe.steps, completed=run.step, note="")
         for rate, loss in _steps(run):
-            note = f"loss {loss:.3f} · {run.at['examples'] / run.seconds:,.0f} examples/s"
+            note = f"loss {loss:.3f} · {run.tokens / run.seconds:,.0f} tokens/s"
             bars.update(bar, completed=run.step, note=note)
             if log:
                 log.add("loss", round(loss, 5), run.at)
@@ -225,14 +239,28 @@ def _steps(run: Run) -> Iterator[tuple[float, float]]:
             yield rate, loss
 
 
+@torch.no_grad()
+def held_out_loss(model: Any, pairs: Pairs, batch_size: int = 256) -> float:
+    """The mean cross-entropy a symbol of the targets, in nats; without smoothing."""
+    pad, total, count = model.config.pad, 0.0, 0
+    for indices in by_length(pairs, batch_size):
+        source, target = pairs.batch(indices, pad)
+        logits = model(source, target[:, :-1])
+        total += float(summed_loss(logits, target[:, 1:], pad))
+        count += int((target[:, 1:] != pad).sum())
+    return total / count
+
+
 def _after(run: Run, log: Log, out: Path) -> None:
     """Evaluate and save where the recipe says so."""
     recipe, last = run.recipe, run.step == run.recipe.steps
     if last or run.step % recipe.evaluate_every < REPORT_EVERY:
         run.model.eval()
         for mix in recipe.evaluate:
-            correct, _ = exact_matches(run.model, run.watched(mix))
-            log.add("exact_match", float(correct.mean()), run.at, mix.data, mix.split or "")
+            pairs, named = run.watched(mix), (mix.data, mix.split or "")
+            correct, _ = exact_matches(run.model, pairs)
+            log.add("exact_match", float(correct.mean()), run.at, *named)
+            log.add("held_out_loss", round(held_out_loss(run.model, pairs), 5), run.at, *named)
         run.model.train()
     if last or run.step % recipe.save_every < REPORT_EVERY:
         run.save(out / STATE)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int64, Integer
@@ -16,6 +17,38 @@ CHARACTERS = " !'()*+,-./0123456789:<=>?ACDEFGHILMPRSTWabcdefghijklmnopqrstuvwxy
 FILE = "vocabulary.json"
 
 
+@runtime_checkable
+class Codec(Protocol):
+    """What turns texts into ids and back: characters (below) or sub-words."""
+
+    @property
+    def pad(self) -> int: ...
+    @property
+    def sos(self) -> int: ...
+    @property
+    def eos(self) -> int: ...
+    @property
+    def most(self) -> tuple[int, int] | None:
+        """The most ids of a source and of a target, the rest is cut; None if nothing is cut."""
+        ...
+
+    @property
+    def source_start(self) -> bool:
+        """Whether a source, too, begins with the start symbol."""
+        ...
+
+    @property
+    def symbols(self) -> tuple[str, ...]: ...
+    def __len__(self) -> int: ...
+    def encode(self, text: str) -> list[int]: ...
+    def encode_all(
+        self, texts: Sequence[str]
+    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]: ...
+    def offsets(self, text: str) -> list[tuple[int, int]]: ...
+    def decode(self, ids: Iterable[int]) -> str: ...
+    def files(self) -> dict[str, str]: ...
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """The symbols of a character model, their place being their id.
@@ -25,6 +58,8 @@ class Vocabulary:
     """
 
     symbols: tuple[str, ...]
+    most = None
+    source_start = True
 
     def __post_init__(self):
         missing = [special for special in SPECIALS if special not in self.symbols]
@@ -86,6 +121,10 @@ class Vocabulary:
             raise self._foreign(texts)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         return ids.astype(self.dtype), np.concatenate([[0], lengths.cumsum()])
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Where each symbol of `encode` stands in the text: one character each."""
+        return [(i, i + 1) for i in range(len(text))]
 
     def _foreign(self, texts: Iterable[str]) -> InputError:
         known = {symbol for symbol in self.symbols if len(symbol) == 1}

@@ -1,16 +1,21 @@
 """Data sets by name: examples with a source and a target text, the same in every run."""
 
+from tprprobe.data.annotated import is_annotated_file, open_annotated
+from tprprobe.data.corpora import is_corpus, open_corpus
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.english.drawn import draw_reports, is_english
 from tprprobe.data.folder import is_folder, open_folder
 from tprprobe.data.mathematics import generate_questions, is_generated
-from tprprobe.data.parquet import is_parquet, open_parquet
 from tprprobe.errors import InputError
 
 SOURCES = {
     "mathematics:MODULE (or a+b, or all)": (is_generated, generate_questions),
     "english (or english:KNOB=VALUE,…)": (is_english, draw_reports),
-    "FILE.parquet": (is_parquet, open_parquet),
+    "FILE.conllu, FILE.conllup, FILE.iob2, edge-probing FILE.jsonl": (
+        is_annotated_file,
+        open_annotated,
+    ),
+    "FILE.jsonl, FILE.parquet, FILE.source, or a FOLDER of such files": (is_corpus, open_corpus),
     "FOLDER or FOLDER:MODULE of published Mathematics Dataset files": (is_folder, open_folder),
 }
 

@@ -21,6 +21,7 @@ class Example(Protocol):
 
 
 E = TypeVar("E", bound=Example)
+ALL = "all"  # the split of what has none
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Encoded examples: sources and targets as ids, each between its start and end symbol."""
+"""Encoded examples: sources and targets as ids, up to an end symbol, targets from a start symbol."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from torch import Tensor
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.questions import check_length
-from tprprobe.vocabulary import Vocabulary
+from tprprobe.vocabulary import Codec
 
-Flat = tuple[Integer[np.ndarray, "_"], Int64[np.ndarray, "_"]]  # values, lengths
+Flat = tuple[Integer[np.ndarray, "_"], Int64[np.ndarray, "_"], int]  # values, lengths, texts cut
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Pairs:
 
     source: Ragged
     target: Ragged
+    cut: tuple[int, int] = (0, 0)  # sources and targets that were too long
 
     def __len__(self) -> int:
         return len(self.source)
@@ -32,46 +33,69 @@ class Pairs:
         """The chosen pairs as padded ids."""
         return self.source.padded(indices, pad), self.target.padded(indices, pad)
 
+    def tokens(self, indices: Tensor) -> int:
+        """How many ids the chosen pairs have."""
+        sides = (self.source.offsets, self.target.offsets)
+        return sum(int((ends[indices + 1] - ends[indices]).sum()) for ends in sides)
+
     def to(self, device: torch.device | str) -> "Pairs":
-        return Pairs(self.source.to(device), self.target.to(device))
+        return Pairs(self.source.to(device), self.target.to(device), self.cut)
 
 
-def encode_pairs(data: Dataset, vocabulary: Vocabulary) -> Pairs:
-    """The ids of all questions and of all answers, each between start and end symbol.
+def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
+    """The ids of all sources and of all targets, with start and end symbols.
 
     Raises: InputError for a question or answer that is too long or has an unknown character.
     """
-    encoded = [_encode_block(*block, vocabulary) for block in data.blocks()]
-    source, target = (_joined(side) for side in zip(*encoded, strict=True))
-    return Pairs(source, target)
+    return _paired([_encode_block(*block, vocabulary) for block in data.blocks()])
 
 
-def encode_texts(questions: Sequence[str], answers: Sequence[str], vocabulary: Vocabulary) -> Pairs:
-    """The same of questions and answers in memory."""
-    source, target = _encode_block(questions, answers, vocabulary)
-    return Pairs(_joined([source]), _joined([target]))
+def encode_texts(sources: Sequence[str], targets: Sequence[str], vocabulary: Codec) -> Pairs:
+    """The same of texts in memory."""
+    return _paired([_encode_block(sources, targets, vocabulary)])
 
 
 def _encode_block(
-    questions: Sequence[str], answers: Sequence[str], vocabulary: Vocabulary
+    sources: Sequence[str], targets: Sequence[str], vocabulary: Codec
 ) -> tuple[Flat, Flat]:
-    check_length("question", max(questions, key=len))
-    check_length("answer", max(answers, key=len))
-    return _enclosed(questions, vocabulary), _enclosed(answers, vocabulary)
+    if vocabulary.most is None:  # characters: nothing is cut
+        check_length("question", max(sources, key=len))
+        check_length("answer", max(targets, key=len))
+        return _enclosed(sources, vocabulary, True), _enclosed(targets, vocabulary, True)
+    max_source, max_target = vocabulary.most
+    source = _cut(_enclosed(sources, vocabulary, vocabulary.source_start), max_source)
+    return source, _cut(_enclosed(targets, vocabulary, True), max_target + 1)
 
 
-def _enclosed(texts: Sequence[str], vocabulary: Vocabulary) -> Flat:
+def _enclosed(texts: Sequence[str], vocabulary: Codec, start: bool) -> Flat:
     values, offsets = vocabulary.encode_all(texts)
-    lengths = np.diff(offsets) + 2
+    lengths = np.diff(offsets) + start + 1
     ends = lengths.cumsum()
-    enclosed = np.full(len(values) + 2 * len(texts), vocabulary.sos, values.dtype)
+    enclosed = np.full(ends[-1], vocabulary.sos, values.dtype)
     enclosed[ends - 1] = vocabulary.eos
     inside = np.ones(len(enclosed), bool)
-    inside[ends - 1] = inside[ends - lengths] = False
+    inside[ends - 1] = False
+    if start:
+        inside[ends - lengths] = False
     enclosed[inside] = values
-    return enclosed, lengths
+    return enclosed, lengths, 0
+
+
+def _cut(flat: Flat, most: int) -> Flat:
+    """The first so many ids of each text, and how many texts had more."""
+    values, lengths, _ = flat
+    places = np.arange(len(values)) - np.repeat(lengths.cumsum() - lengths, lengths)
+    return values[places < most], np.minimum(lengths, most), int((lengths > most).sum())
+
+
+def _paired(blocks: Sequence[tuple[Flat, Flat]]) -> Pairs:
+    source, target = zip(*blocks, strict=True)
+    return Pairs(
+        _joined(source), _joined(target), (sum(f[2] for f in source), sum(f[2] for f in target))
+    )
 
 
 def _joined(blocks: Sequence[Flat]) -> Ragged:
-    values, lengths = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
-    return Ragged(torch.from_numpy(values), torch.from_numpy(np.append(0, lengths.cumsum())))
+    values, lengths, _ = zip(*blocks, strict=True)
+    offsets = np.append(0, np.concatenate(lengths).cumsum())
+    return Ragged(torch.from_numpy(np.concatenate(values)), torch.from_numpy(offsets))

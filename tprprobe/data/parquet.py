@@ -1,7 +1,7 @@
-"""Questions in a Parquet file: written once, read again without generating them."""
+"""Parquet files: questions written once and read again without generating them, and articles."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -10,47 +10,67 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tprprobe.data.dataset import Dataset, Request
+from tprprobe.data.articles import Article, check_text, find_columns
+from tprprobe.data.dataset import ALL, Dataset, E, Request
 from tprprobe.data.questions import Question
 from tprprobe.errors import InputError
 
 COLUMNS = ("question", "answer", "module")
 KEY = b"tprprobe"  # of our metadata in the file's
-GROUP = 16384  # rows a group: what is decoded to read one row
+GROUP = 16384  # rows a group
+BATCH = 1024  # rows that are decoded at a time
 
 
 @dataclass(frozen=True)
-class Stored(Dataset[Question]):
-    """The questions of a Parquet file."""
+class Stored(Dataset[E]):
+    """The examples of a Parquet file, made of the columns of these names."""
 
     path: Path
     starts: tuple[int, ...]  # first row of every row group
+    columns: tuple[str, ...]
+    make: Callable[..., E]
 
-    def read(self, rows: range) -> Iterator[Question]:
-        for table in self._tables(rows):
-            columns = (table[name].to_pylist() for name in COLUMNS)
-            yield from map(Question, *columns)
+    def read(self, rows: range) -> Iterator[E]:
+        for columns in self._tables(rows):
+            yield from map(self.make, *columns)
 
-    def blocks(self, size: int = GROUP) -> Iterator[tuple[list[str], list[str]]]:
-        del size  # a row group is decoded as a whole
-        for table in self._tables(self.rows):
-            yield table["question"].to_pylist(), table["answer"].to_pylist()
+    def blocks(self, size: int = BATCH) -> Iterator[tuple[list[str], list[str]]]:
+        del size  # a batch is decoded as a whole
+        for columns in self._tables(self.rows):
+            yield columns[0], columns[1]
 
-    def _tables(self, rows: range) -> Iterator[pa.Table]:
-        """The rows as tables, a new one wherever they go on in another row group."""
+    def _tables(self, rows: range) -> Iterator[list[list[str]]]:
+        """The columns of the rows, a new part wherever they go on in another row group."""
         numbers = np.array(rows)
         groups = np.searchsorted(self.starts, numbers, side="right") - 1
         runs = np.split(numbers, np.flatnonzero(np.diff(groups)) + 1) if len(rows) else []
         with pq.ParquetFile(self.path) as file:
             for run in runs:
                 group = int(np.searchsorted(self.starts, run[0], side="right")) - 1
-                yield self._group(file, group).take(pa.array(run - self.starts[group]))
+                yield from self._group(file, group, run)
 
-    def _group(self, file: pq.ParquetFile, group: int) -> pa.Table:
-        try:
-            return file.read_row_group(group, columns=list(COLUMNS))
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{self.path} is damaged ({error}); write it again") from None
+    def _group(
+        self, file: pq.ParquetFile, group: int, run: np.ndarray
+    ) -> Iterator[list[list[str]]]:
+        """The columns of the rows `run` of a row group, which is never decoded as a whole."""
+        start = self.starts[group]
+        batches = file.iter_batches(BATCH, row_groups=[group], columns=list(self.columns))
+        while len(run):
+            try:
+                batch = next(batches)
+            except (pa.ArrowException, OSError, StopIteration) as error:
+                raise InputError(f"{self.path} is damaged ({error}); write it again") from None
+            inside = np.isin(run, np.arange(start, start + len(batch)))
+            if inside.any():
+                yield self._checked(batch.take(pa.array(run[inside] - start)), run[inside])
+            run, start = run[~inside], start + len(batch)
+
+    def _checked(self, batch: pa.RecordBatch, rows: np.ndarray) -> list[list[str]]:
+        columns = [batch[name].to_pylist() for name in self.columns]
+        for name, texts in zip(self.columns, columns, strict=True):
+            for row, text in zip(rows, texts, strict=True):
+                check_text(text, name, f"{self.path}, row {row + 1}")
+        return columns
 
 
 def write_parquet(dataset: Dataset[Question], path: str | Path) -> None:
@@ -70,27 +90,25 @@ def write_parquet(dataset: Dataset[Question], path: str | Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def is_parquet(spec: str) -> bool:
-    """Whether a data set is a Parquet file."""
-    return spec.endswith(".parquet")
+def open_parquet(path: Path, request: Request) -> Dataset:
+    """The examples of a Parquet file, or the first n: articles, or what `write_parquet` wrote.
 
-
-def open_parquet(request: Request) -> Stored:
-    """The questions that `write_parquet` wrote, or the first n; name, split and seed are theirs.
-
-    Raises: InputError for a file that is damaged or not ours, another split, or too large an n.
+    Name, split and seed of the latter are theirs.
+    Raises: InputError for a damaged file, one without these columns, another split, too large an n.
     """
-    path = Path(request.spec)
     try:
         file = pq.read_metadata(path)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is no readable Parquet file ({error}); write it again") from None
-    if KEY not in (file.metadata or {}):
-        raise InputError(f"{path} was not written by write_parquet; give a file that was")
-    about = json.loads(file.metadata[KEY])
-    if request.split not in (None, about["split"]):
-        raise InputError(f"split {request.split!r} of {path}, which holds {about['split']!r} only")
     sizes = [file.row_group(i).num_rows for i in range(file.num_row_groups)]
     starts = tuple(np.cumsum([0, *sizes[:-1]]).tolist())
     rows = request.first_rows(file.num_rows)
-    return Stored(about["name"], about["split"], about["seed"], rows, path, starts)
+    if KEY in (file.metadata or {}):
+        about = json.loads(file.metadata[KEY])
+        if request.split not in (None, about["split"]):
+            raise InputError(f"split {request.split!r} of {path}, which holds {about['split']!r}")
+        place = (about["name"], about["split"], about["seed"], rows, path, starts)
+        return Stored(*place, COLUMNS, Question)
+    columns = find_columns(file.schema.to_arrow_schema().names, str(path))
+    place = (request.spec, request.split or ALL, request.seed, rows, path, starts)
+    return Stored(*place, columns, Article)

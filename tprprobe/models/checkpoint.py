@@ -13,10 +13,11 @@ import torch
 from huggingface_hub import ModelCard
 from torch import nn
 
-from tprprobe import hub, vocabulary
+from tprprobe import hub, subwords, vocabulary
 from tprprobe.errors import InputError, unknown
 from tprprobe.models import build, expand
-from tprprobe.vocabulary import Vocabulary
+from tprprobe.subwords import Subwords, load_subwords
+from tprprobe.vocabulary import Codec, Vocabulary
 
 UNTRAINED = "untrained:"
 
@@ -137,21 +138,25 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder / hub.CONFIG}: {error}") from error
 
 
-def _vocabulary(folder: Path, config: Any) -> Vocabulary | None:
-    if not (folder / vocabulary.FILE).is_file():
-        return None
-    known = Vocabulary.load(folder)
-    check_vocabulary(known, config, str(folder / vocabulary.FILE))
-    return known
+def _vocabulary(folder: Path, config: Any) -> Codec | None:
+    for file, load in ((vocabulary.FILE, Vocabulary.load), (subwords.FILE, load_subwords)):
+        if (folder / file).is_file():
+            known = load(folder)
+            check_vocabulary(known, config, str(folder / file))
+            return known
+    return None
 
 
-def check_vocabulary(known: Vocabulary, config: Any, where: str) -> None:
+def check_vocabulary(known: Codec, config: Any, where: str) -> None:
     """Passes where a model's ids are those of the vocabulary.
 
     Raises:
         InputError: naming what differs.
     """
-    wanted = {"vocab_size": len(known), "pad": known.pad, "sos": known.sos, "eos": known.eos}
+    size = config.vocab_size if isinstance(known, Subwords) else len(known)  # T5 rounds it up
+    if size < len(known):
+        raise InputError(f"{where} has {len(known)} sub-words, the model rows for {size}")
+    wanted = {"vocab_size": size, "pad": known.pad, "sos": known.sos, "eos": known.eos}
     for name, value in wanted.items():
         if getattr(config, name) != value:
             raise InputError(f"{where} has {name} {value}, the model {getattr(config, name)}")

@@ -1,0 +1,57 @@
+"""Documents with their summaries, and the files they come in.
+
+A file is `FILE.jsonl`, `FILE.parquet` or `FILE.source` beside `FILE.target` (one text a line); all but
+Parquet may be gzipped. A folder has such files named by split: `train.source`, `dev.jsonl.gz`.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from tprprobe.errors import InputError
+
+# What hub data sets call them: XSum, CNN/DailyMail, arXiv and PubMed, Wikihow.
+COLUMNS = (
+    ("document", "summary"),
+    ("article", "highlights"),
+    ("article", "abstract"),
+    ("text", "headline"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """A document and its summary."""
+
+    document: str
+    summary: str
+
+    @property
+    def source(self) -> str:
+        return self.document
+
+    @property
+    def target(self) -> str:
+        return self.summary
+
+
+def find_columns(names: Collection[str], where: str) -> tuple[str, str]:
+    """The names of document and summary among these.
+
+    Raises: InputError if they are not among them.
+    """
+    for columns in COLUMNS:
+        if set(columns) <= set(names):
+            return columns
+    given = ", ".join(map(repr, names)) or "nothing"
+    raise InputError(f"{where} has {given}, but no {' with '.join(map(repr, COLUMNS[0]))}")
+
+
+def check_text(text: object, kind: str, where: str) -> None:
+    """Nothing, if this is a text that says something.
+
+    Raises: InputError, beginning with where it is.
+    """
+    if not isinstance(text, str):
+        raise InputError(f"{where}: the {kind} is {text!r}, not a text")
+    if not text.strip():
+        raise InputError(f"{where}: the {kind} is empty; leave the example out")
