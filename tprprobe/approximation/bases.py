@@ -101,8 +101,8 @@ def _best_pair(second: Second, rng: np.random.Generator) -> tuple[Vector, Vector
     right = np.linalg.svd(direction.reshape(width, width))[2][0]
     left, value = right, 0.0
     for _ in range(STEPS):
-        left = np.linalg.eigh(np.einsum("ijkl,j,l->ik", tensor, right, right))[1][:, -1]
-        values, vectors = np.linalg.eigh(np.einsum("ijkl,i,k->jl", tensor, left, left))
+        left = np.linalg.eigh(np.einsum("ijk,j->ik", tensor @ right, right))[1][:, -1]
+        values, vectors = np.linalg.eigh(left @ np.tensordot(left, tensor, 1))
         right = vectors[:, -1]
         if values[-1] - value <= TOLERANCE * values[-1]:
             break

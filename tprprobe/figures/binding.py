@@ -1,0 +1,107 @@
+"""The binding problem: the exact demonstration as a table, and what trained models' states tell."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.tables import Table
+
+BARS = ("first", "middle", "last")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+EXACT_TITLE = "a → b, c → d against a → d, c → b: what two attention layers make of them"
+EXACT_CAPTION = (
+    "Random networks of integers in float64, so equal is bit for bit. formula: the share whose "
+    "difference is Σ O'[(V'O[V(z_b − z_d) ⊙ (w_a r_a − w_c r_c)]) ⊙ r_e]\nexactly (as printed: with "
+    "r_e = 1). Paper (schlag Sec. 6.2): the standard model's states are equal, Eq. 10; TP-attention's "
+    "are not, Eq. 11.\nDegree: of the input in the states after each layer, attention weights held fixed "
+)
+PROBE_TITLE = "Which digit divides a in (a/b)/(c/d) and (a/d)/(c/b)? Paired accuracy, middle bar"
+PROBE_CAPTION = (
+    "Both questions of a pair right, [95 % interval] over pairs of digits; 0 for a state that is the same "
+    "for both, 0.25 for guesses. depth 0: before any attention.\nThe paper prints no number for it "
+    "(Sec. 6.2 argues on paper), so there is none beside ours."
+)
+
+
+def demonstration_table(demonstration: pd.DataFrame, degrees: pd.DataFrame) -> Table:
+    """The exact demonstration, with the polynomial degrees in its caption."""
+    cells = pd.DataFrame(
+        {
+            "attention": demonstration["attention"],
+            "case": demonstration["case"],
+            "networks": [str(n) for n in demonstration["draws"]],
+            "equal": [f"{share:.0%}" for share in demonstration["equal"]],
+            "formula": [
+                "–" if share != share else f"{share:.0%}" for share in demonstration["formula"]
+            ],
+            "largest difference": [f"{x:,.10g}" for x in demonstration["largest_difference"]],
+        }
+    )
+    first_tp = int((demonstration["attention"] == "tp").argmax())
+    raised = [
+        f"{kind} {', '.join(map(str, each['degree']))}"
+        for kind, each in degrees.groupby("attention", sort=False)
+    ]
+    caption = f"{EXACT_CAPTION}(layer 0 is the input): {'; '.join(raised)}."
+    return Table(cells, EXACT_TITLE, caption, ruled=(first_tp,))
+
+
+def binding_table(probed: pd.DataFrame, bar: str = "middle") -> Table:
+    """Paired accuracy at one fraction bar by model and depth, beside what the models answer."""
+    rows = []
+    for (model, untrained), found in probed.groupby(["model", "untrained"], sort=False):
+        at_bar = found[found["bar"] == bar].sort_values("depth")
+        row = {
+            "model": f"{model}, untrained" if untrained else str(model),
+            "exact match": _interval(at_bar.iloc[0], "exact_match"),
+        }
+        for _, each in at_bar.iterrows():
+            row[f"depth {each['depth']}"] = _interval(each, "paired_accuracy")
+        rows.append(row)
+    return Table(pd.DataFrame(rows).fillna("–"), PROBE_TITLE, PROBE_CAPTION)
+
+
+def _interval(row: pd.Series, name: str) -> str:
+    return f"{row[name]:.3f} [{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]"
+
+
+def binding_accuracy(probed: pd.DataFrame) -> Drawing:
+    """Paired accuracy against depth, a panel a fraction bar, a line a model (its twin dashed)."""
+    figure = drawing(7, 2.9)
+    panels = figure.subplots(1, len(BARS), sharey=True)
+    models = list(probed["model"].unique())
+    for bar, axes in zip(BARS, panels, strict=True):
+        for at, (model, colour) in enumerate(zip(models, palette(len(models)), strict=True)):
+            found = probed[(probed["model"] == model) & (probed["bar"] == bar)]
+            for untrained, each in found.groupby("untrained"):
+                name = f"{model}, untrained" if untrained else str(model)
+                shift = (at - (len(models) - 1) / 2) * 0.08
+                _draw_line(axes, each, name, (colour, MARKERS[at % len(MARKERS)], shift))
+        axes.axhline(0.25, color=MUTED, linewidth=0.8, linestyle=":")
+        axes.set(xlabel="attention layers read", ylim=(-0.03, 1.05))
+        axes.set_xticks(sorted(probed["depth"].unique()))
+        axes.grid(axis="y", color=FAINT, linewidth=0.5)
+        tidy(axes, f"{bar} bar")
+    panels[0].set_ylabel("paired accuracy")
+    panels[0].annotate(
+        "guesses", (1, 0.25), xycoords=("axes fraction", "data"), xytext=(0, 2),
+        textcoords="offset points", ha="right", fontsize=6, color=INK,
+    )  # fmt: skip
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False,
+        handlelength=3.5,
+    )  # fmt: skip
+    return figure
+
+
+def _draw_line(axes: Axes, found: pd.DataFrame, name: str, style: tuple) -> None:
+    rows, (colour, marker, shift) = found.sort_values("depth"), style
+    values = rows["paired_accuracy"]
+    errors = [values - rows["paired_accuracy_low"], rows["paired_accuracy_high"] - values]
+    untrained = bool(rows["untrained"].iloc[0])
+    axes.errorbar(
+        rows["depth"] + shift, values, errors, color=colour, marker=marker, markersize=4.5,
+        linestyle="--" if untrained else "-", linewidth=1.1, capsize=2,
+        markerfacecolor="white" if untrained else colour, label=name,
+    )  # fmt: skip

@@ -1,0 +1,112 @@
+"""Hadamard against tensor product: what the diagonal keeps of v ⊗ r, and unbinding (schlag Sec. 7)."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from tprprobe.figures.style import FAINT, Drawing, drawing, tidy
+from tprprobe.figures.tables import Table
+
+BASES = {
+    "principal": "best subspace (PCA)",
+    "repeated pairs": "best pairs, vectors repeat",
+    "orthonormal pairs": "paper's form at its best",
+    "own": "the model's own diagonal",
+    "random pairs": "random orthonormal pairs",
+}
+TRAINED, UNTRAINED = ("#0072B2", "o"), ("#CC79A7", "d")
+METHODS = {
+    ("outer", "duals"): ("tensor product, duals", "#0072B2", "o", "-"),
+    ("outer", "learned"): ("tensor product, learned", "#56B4E9", "s", "--"),
+    ("hadamard", "duals"): ("Hadamard, duals", "#D55E00", "^", "-"),
+    ("hadamard", "learned"): ("Hadamard, learned", "#E69F00", "D", "--"),
+}
+TITLE = "Share of E|v ⊗ r|² kept by as many directions as a head is wide"
+CAPTION = (
+    "Held-out questions; mean over heads with [95 % interval] over questions, lowest and highest head. "
+    "“of the best”: as a share of what PCA keeps.\nThe paper (schlag Sec. 7) prints no number: it claims "
+    "that learning converges to the optimum, which would be 1 in that column."
+)
+
+
+def capture_table(captured: pd.DataFrame) -> Table:
+    """What each basis keeps, mean over heads and their range, trained and untrained."""
+    rows, ruled = [], []
+    for (stack, untrained), found in captured.groupby(["stack", "untrained"], sort=False):
+        ruled.append(len(rows))
+        heads = found[found["head"].notna()]
+        for basis, name in BASES.items():
+            of = heads.loc[heads["basis"] == basis, "captured"]
+            row = _mean(found[found["basis"] == basis])
+            rows.append(
+                {
+                    "vectors": f"{stack}, {'untrained' if untrained else 'trained'}",
+                    "directions": name,
+                    "kept": _interval(row, "captured"),
+                    "heads": f"{of.min():.3f} to {of.max():.3f}",
+                    "of the best": _interval(row, "of_best"),
+                }
+            )
+    return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
+
+
+def _mean(rows: pd.DataFrame) -> pd.Series:
+    """The row of the mean over heads; of a single head, its own."""
+    return rows[rows["head"].isna()].iloc[0] if len(rows) > 1 else rows.iloc[0]
+
+
+def _interval(row: pd.Series, name: str) -> str:
+    return f"{row[name]:.3f} [{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]"
+
+
+def hadamard_against_tensor(captured: pd.DataFrame, unbound: pd.DataFrame) -> Drawing:
+    """What directions keep of v ⊗ r, a mark a head (left); unbinding against constituents (right)."""
+    figure = drawing(7, 3.1)
+    left, right = figure.subplots(1, 2, width_ratios=(5, 4))
+    _draw_bases(left, captured)
+    tidy(left, "Kept of v ⊗ r, every head")
+    _draw_unbinding(right, unbound)
+    tidy(right, "Fillers recovered, mean over heads")
+    for axes in (left, right):
+        handles, labels = axes.get_legend_handles_labels()
+        axes.legend(
+            handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=6.5,
+            frameon=False, handlelength=3,
+        )  # fmt: skip
+    return figure
+
+
+def _draw_bases(axes: Axes, captured: pd.DataFrame) -> None:
+    heads = captured[captured["head"].notna()]
+    places = {basis: len(BASES) - 1 - i for i, basis in enumerate(BASES)}
+    for untrained, found in heads.groupby("untrained"):
+        colour, marker = UNTRAINED if untrained else TRAINED
+        y = found["basis"].map(places).astype(float) + (-0.16 if untrained else 0.16)
+        axes.plot(
+            found["captured"], y, marker, color=colour, markersize=4, alpha=0.75, linestyle="none",
+            markeredgewidth=0, label="untrained" if untrained else "trained",
+        )  # fmt: skip
+    axes.set_yticks(list(places.values()), [BASES[basis] for basis in places])
+    axes.set(xlabel="share of E|v ⊗ r|², held out", xlim=(0, 1), ylim=(-0.6, len(BASES) - 0.4))
+    axes.grid(axis="x", color=FAINT, linewidth=0.5)
+
+
+def _draw_unbinding(axes: Axes, unbound: pd.DataFrame) -> None:
+    model = unbound[(unbound["vectors"] == "model") & ~unbound["untrained"]]
+    for (binding, unbinding), (name, colour, marker, dashes) in METHODS.items():
+        found = model[(model["binding"] == binding) & (model["unbinding"] == unbinding)]
+        mean = found.groupby("n")["accuracy"].mean()
+        axes.plot(
+            mean.index, mean, dashes, color=colour, marker=marker, markersize=4, linewidth=1.2,
+            label=name,
+        )  # fmt: skip
+    width = int(unbound["d_head"].iloc[0])
+    axes.axvline(width, color=FAINT, linewidth=1)
+    axes.annotate(
+        f"width of a head: {width}", (width, 0.02), xytext=(-3, 0), textcoords="offset points",
+        rotation=90, fontsize=6.5, ha="right",
+    )  # fmt: skip
+    axes.set(xscale="log", xlabel="bindings in the sum", ylabel="nearest candidate is right")
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_ylim(0, 1.03)
+    axes.grid(axis="y", color=FAINT, linewidth=0.5)

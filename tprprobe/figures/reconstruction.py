@@ -1,0 +1,154 @@
+"""How well z is reconstructed from one head's value vector: schlag's Sec. 6.1, with controls."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
+
+from tprprobe.errors import InputError
+from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.tables import Table
+
+PRINTED = {"TP-Transformer": 0.017, "Transformer": 0.009}  # Source: schlag Sec. 6.1
+PRINTED_N = 100
+# Colour, marker and dashes of what is drawn.
+STYLES = {
+    "heads": ("one head (mean)", "#0072B2", "o", "-"),
+    "random": ("random projections", "#D55E00", "s", "--"),
+    "pca": ("best linear code (PCA)", "#009E73", "^", ":"),
+    "mean": ("mean of z", MUTED, "", "-."),
+}
+ROWS = {
+    "heads": "one head (mean)",
+    "random": "random projections of that width",
+    "pca": "PCA of that width",
+    "all heads": "all heads together",
+    "mean": "mean of z",
+}
+TITLE = "Affine reconstruction of z from the value vector of one head: error per dimension"
+CAPTION = (
+    "Held out: a quarter of the questions; [95 % interval] over questions. n = 100: in-sample, the two "
+    "likeliest readings of the paper's number.\n“printed”: schlag Sec. 6.1, last of 6 layers of 8 heads "
+    "of 64, trained on all modules. It does not say of what n = 100 counts, nor whether z was held out,\n"
+    "nor whether the error is a mean or a sum over dimensions, so it is not comparable with ours; "
+    "the order of predictors within a model is."
+)
+
+
+def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
+    """What reconstructs z in one layer of every model of ``tprprobe reconstruct``, and the print."""
+    rows, ruled = [], []
+    for (model, untrained), found in results.groupby(["model", "untrained"], sort=False):
+        number = sorted(found["layer"].unique())[layer]
+        ruled.append(len(rows))
+        rows += _rows(
+            found[found["layer"] == number],
+            f"{model}, untrained" if untrained else str(model),
+            number,
+        )
+    ruled.append(len(rows))
+    for model, error in PRINTED.items():
+        texts = (f"{model} (printed)", "last", ROWS["heads"], "–", "–", "–", f"{error:.3f}", "")
+        rows.append(dict(zip(rows[0], texts, strict=True)))
+    return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
+
+
+def _rows(found: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, str]]:
+    whole = _whole(found, "held_out")
+    small = found[(found["n"] == PRINTED_N) & (found["split"] == "in_sample")]
+    for predictor, name in ROWS.items():
+        row = whole[whole["predictor"] == predictor].iloc[0]
+        readings = small[small["predictor"] == predictor].set_index("unit")["mse"]
+        yield {
+            "model": model,
+            "layer": str(layer),
+            "from": name,
+            "held out": f"{row['mse']:.4f} [{row['mse_low']:.4f}, {row['mse_high']:.4f}]",
+            "R²": f"{row['r2']:.3f} [{row['r2_low']:.3f}, {row['r2_high']:.3f}]",
+            "R² over random": f"{row['gain']:+.3f} [{row['gain_low']:+.3f}, {row['gain_high']:+.3f}]",
+            "n = 100 positions": _number(readings, "position"),
+            "n = 100 questions": _number(readings, "question"),
+        }
+
+
+def _number(readings: pd.Series, unit: str) -> str:
+    return f"{readings[unit]:.4f}" if unit in readings else "–"
+
+
+def _whole(found: pd.DataFrame, split: str) -> pd.DataFrame:
+    """The rows of the largest training set, without penalty."""
+    of = found[(found["unit"] == "question") & (found["penalty"] == "none")]
+    return of[(of["split"] == split) & (of["n"] == of["n"].max())]
+
+
+def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
+    """Error against the number of positions fitted (left) and by layer (right), a row a model.
+
+    Raises:
+        InputError: there is no trained model in the results.
+    """
+    trained = results[~results["untrained"]]
+    if trained.empty:
+        raise InputError("there are no results of a trained model to draw")
+    models = list(trained["model"].unique())
+    figure = drawing(7, 2.7 * len(models) + 0.5)
+    panels = figure.subplots(len(models), 2, squeeze=False, width_ratios=(3, 2))
+    for model, (left, right) in zip(models, panels, strict=True):
+        of_model = results[results["model"] == model]
+        number = sorted(of_model["layer"].unique())[layer]
+        _draw_sweep(left, of_model[~of_model["untrained"] & (of_model["layer"] == number)])
+        tidy(left, f"{model}, layer {number}")
+        _draw_layers(right, of_model)
+        tidy(right, "by layer, held out")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    more, names = panels[0, 1].get_legend_handles_labels()
+    figure.legend(
+        [*handles, *more], [*labels, *names], loc="outside lower center", ncols=3, fontsize=7,
+        frameon=False, handlelength=3.5,
+    )  # fmt: skip
+    return figure
+
+
+def _draw_sweep(axes: Axes, found: pd.DataFrame) -> None:
+    """Error against n positions: held out filled, in-sample hollow, with what the paper prints."""
+    of = found[(found["unit"] == "position") & (found["penalty"] == "none")]
+    for predictor in ("heads", "random", "pca"):
+        name, colour, marker, dashes = STYLES[predictor]
+        for split, fill in (("held_out", colour), ("in_sample", "white")):
+            rows = of[(of["predictor"] == predictor) & (of["split"] == split)].sort_values("n")
+            axes.plot(
+                rows["n"], rows["mse"], dashes, color=colour, marker=marker, markersize=4.5,
+                markerfacecolor=fill, linewidth=1.2, label=f"{name}, {split.replace('_', ' ')}",
+            )  # fmt: skip
+    for model, error in PRINTED.items():
+        axes.plot(PRINTED_N, error, "x", color=INK, markersize=5)
+        axes.annotate(
+            f"printed, {model}: {error}", (PRINTED_N, error), xytext=(6, -2.5),
+            textcoords="offset points", fontsize=6.5, color=INK,
+        )  # fmt: skip
+    axes.set(xscale="log", xlabel="positions fitted", ylabel="squared error per dimension")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", color=FAINT, linewidth=0.5)
+
+
+def _draw_layers(axes: Axes, of_model: pd.DataFrame) -> None:
+    """R² by layer with 95 % intervals; of the untrained twin, its heads only."""
+    for untrained, predictors in ((False, ("heads", "random", "pca")), (True, ("heads",))):
+        found = of_model[of_model["untrained"] == untrained]
+        for predictor in predictors if len(found) else ():
+            _, colour, marker, _ = STYLES[predictor]
+            rows = _whole(found, "held_out")
+            rows = rows[rows["predictor"] == predictor].sort_values("layer")
+            errors = [rows["r2"] - rows["r2_low"], rows["r2_high"] - rows["r2"]]
+            axes.errorbar(
+                rows["layer"], rows["r2"], errors, color="#CC79A7" if untrained else colour,
+                marker="d" if untrained else marker, markersize=4.5, linestyle="none", capsize=2,
+                label="one head (mean), untrained" if untrained else None,
+            )  # fmt: skip
+    axes.set(xlabel="layer", ylabel="R²", ylim=(0, 1.02))
+    axes.set_xticks(sorted(of_model["layer"].unique()))
+    axes.margins(x=0.2)
+    axes.grid(axis="y", color=FAINT, linewidth=0.5)
