@@ -16,6 +16,8 @@ from tprprobe.logs import read_log
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
 
+PROBE = "probe.csv"  # of `tprprobe binding --out`
+
 Source = str | os.PathLike[str]
 
 
@@ -85,6 +87,20 @@ def _log(folder: Path) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"step": int, "value": float})
 
 
+def load_bindings(sources: Iterable[Source]) -> pd.DataFrame:
+    """The tables of ``tprprobe binding --ckpt … --out``, one after another.
+
+    Raises:
+        InputError: a folder has none.
+    """
+    paths = [Path(source) / PROBE for source in sources]
+    if missing := [path for path in paths if not path.is_file()]:
+        raise InputError(
+            f"{missing[0].parent} holds no {PROBE}: make one with `tprprobe binding --ckpt CKPT --out`"
+        )
+    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+
+
 def _find(source: Source) -> Path:
     """A path that exists, or the folder of a shipped checkpoint."""
     return Path(source) if Path(source).exists() else assets.find("models", source)
@@ -97,7 +113,9 @@ def find_inputs(folder: Source) -> dict[str, Any]:
     stores = [each for each in folders if (each / MANIFEST).is_file()]
     evaluations = [each for each in folders if any(map(_summary, each.glob("*.json")))]
     runs = [each for each in folders if (each / LOG).is_file()]
+    bindings = [each for each in folders if (each / PROBE).is_file()]
     found = {"store": stores and stores[0], "evaluations": evaluations, "runs": runs}
+    found["bindings"] = bindings
     return {key: paths for key, paths in found.items() if paths}
 
 
@@ -105,4 +123,5 @@ INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "store": ("a store: give --store STORE", load_store),
     "evaluations": ("evaluations: give --ckpt with folders of `eval --out`", load_evaluations),
     "runs": ("logs of training: give --ckpt with folders of `train --out`", load_runs),
+    "bindings": ("binding probes: give --ckpt with folders of `binding --out`", load_bindings),
 }
