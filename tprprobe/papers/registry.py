@@ -14,6 +14,7 @@ from tprprobe.clustering import cluster
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
+from tprprobe.papers import measured
 from tprprobe.papers.inputs import INPUTS, Source
 from tprprobe.store import Store
 
@@ -84,6 +85,17 @@ FIGURES = {
         Entry("schlag-fig3", "Attention from digits to '/'", draw_attention),
         Entry("schlag-fig4", "Exact match by module, interpolation", draw_interpolation),
         Entry("schlag-fig5", "Exact match by module, extrapolation", draw_extrapolation),
+        Entry("schlag-sec6.1", "Reconstruction of z, with controls", measured.draw_reconstruction),
+        Entry(
+            "schlag-sec6.1-table", "Reconstruction of z by a head", measured.tabulate_reconstruction
+        ),
+        Entry("schlag-sec6.2", "The binding problem, exactly", measured.tabulate_demonstration),
+        Entry("schlag-sec6.2-trained", "Which digit divides which", measured.draw_binding),
+        Entry(
+            "schlag-sec6.2-trained-table", "Which digit divides which", measured.tabulate_binding
+        ),
+        Entry("schlag-sec7", "Hadamard against tensor product", measured.draw_capture),
+        Entry("schlag-sec7-table", "What the diagonal keeps of v ⊗ r", measured.tabulate_capture),
         Entry("learning-curve", "Loss and exact match against steps", figures.learning_curve),
     )
 }
