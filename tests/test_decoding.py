@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tprprobe.errors import InputError
+from tprprobe.hooks import intervene
 from tprprobe.models import build
 from tprprobe.models.decoding import generate
 
@@ -25,11 +26,17 @@ SOURCES = [[2, 4, 5, 3], [2, 6, 3], [2, 7, 7, 4, 5, 6, 3], [2, 3], [2, 5, 4, 5, 
 
 
 def model_of(case: str, seed: int) -> Any:
-    """A random model of few symbols, so that end symbols and pads are often written."""
+    """A random model of few symbols, so that end symbols and pads are often written.
+
+    T5's tied embedding would repeat its input, were its layers not loud.
+    """
     model: Any = build({"architecture": case.split()[0], **CASES[case]}, seed=seed)
     with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(1.5)
+        for name, parameter in model.named_parameters():
+            if case not in ("tpt", "t5"):
+                parameter.mul_(1.5)
+            elif parameter.ndim > 1 and not name.startswith("embedding"):
+                parameter.mul_(4)
     return model.double().eval()
 
 
@@ -51,23 +58,33 @@ def greedy_alone(model: Any, source: list[int], most: int) -> list[int]:
     return ids[1:]
 
 
-def beam_alone(model: Any, source: list[int], most: int, beam: int) -> list[int]:
-    """The beam search of the docstring on hypotheses (score, ids, ended), with no cache."""
-    eos, beams = model.config.eos, [(0.0, [model.config.sos], False)]
-    for _ in range(most):
-        candidates = [hypothesis for hypothesis in beams if hypothesis[2]]
-        live = [hypothesis for hypothesis in beams if not hypothesis[2]]
-        if not live:
-            break
-        logs = log_probabilities(model, source, [ids for _, ids, _ in live]).tolist()
-        candidates += [
-            (score + log, [*ids, symbol], symbol == eos)
-            for (score, ids, _), row in zip(live, logs, strict=True)
-            for symbol, log in enumerate(row)
+def beam_alone(
+    model: Any, source: list[int], most: int, beam: int, penalty: float = 1.0, early: Any = False
+) -> list[int]:
+    """The beam search of the docstring on hypotheses (score, ids) of one source, with no cache."""
+    eos, live, ended = model.config.eos, [(0.0, [model.config.sos])], []
+    for length in range(1, most + 1):
+        logs = log_probabilities(model, source, [ids for _, ids in live]).tolist()
+        candidates = sorted(
+            (
+                (score + log, [*ids, symbol])
+                for (score, ids), row in zip(live, logs, strict=True)
+                for symbol, log in enumerate(row)
+            ),
+            key=lambda hypothesis: -hypothesis[0],
+        )[: 2 * beam]
+        ended += [
+            (score / length**penalty, ids)
+            for score, ids in candidates[:beam]
+            if ids[-1] == eos or length == most
         ]
-        beams = sorted(candidates, key=lambda hypothesis: -hypothesis[0])[:beam]
-    complete = [hypothesis for hypothesis in beams if hypothesis[2]]
-    return max(complete or beams, key=lambda hypothesis: hypothesis[0])[1][1:]
+        ended = sorted(ended, key=lambda hypothesis: -hypothesis[0])[:beam]
+        live = [each for each in candidates if each[1][-1] != eos][:beam]
+        longest = most if early == "never" and penalty > 0 else length
+        hopeless = live[0][0] / longest**penalty <= ended[-1][0] if ended else False
+        if len(ended) == beam and (early is True or hopeless):
+            break
+    return ended[0][1][1:]
 
 
 def as_rows(found: Tensor, model: Any) -> list[list[int]]:
@@ -98,23 +115,27 @@ def test_greedy_is_the_uncached_argmax_of_each_row(case):
 @pytest.mark.parametrize("case", CASES)
 def test_a_beam_is_the_uncached_beam_of_each_row(case):
     pads = 0
-    for seed, beam in ((0, 2), (1, 4)):
+    for seed, beam, penalty, early in ((0, 2, 1.0, False), (1, 4, 0.0, True), (2, 3, 2.0, "never")):
         model = model_of(case, seed)
-        found = as_rows(generate(model, batch(model.config.pad), max_length=6, beam=beam), model)
-        assert found == [beam_alone(model, source, 6, beam) for source in SOURCES]
+        found = as_rows(
+            generate(
+                *(model, batch(model.config.pad), 6, beam),
+                length_penalty=penalty,
+                early_stopping=early,
+            ),
+            model,
+        )
+        assert found == [beam_alone(model, row, 6, beam, penalty, early) for row in SOURCES]
         pads += sum(model.config.pad in row for row in found)
     assert pads or case not in ("tp-transformer", "transformer")
 
 
 def test_a_beam_that_keeps_all_finds_the_best_answer_of_all():
-    """Against all 7 + 7·8 + 7·8² … answers that end, each scored by one pass."""
-    model = model_of("tp-transformer", 5)
-    answers = [
-        [*body, 3]
-        for length in range(3)
-        for body in product([s for s in range(8) if s != 3], repeat=length)
-    ]
-    found = as_rows(generate(model, batch(1), max_length=3, beam=512), model)
+    """Against all 7 + 7·8 + 7·8² … answers that end or are of full length, each scored by one pass."""
+    model, others = model_of("tp-transformer", 5), [s for s in range(8) if s != 3]
+    answers = [[*body, 3] for n in range(3) for body in product(others, repeat=n)]
+    answers += [list(body) for body in product(others, repeat=3)]
+    found = as_rows(generate(model, batch(1), 3, beam=512, length_penalty=0.0), model)
     for source, row in zip(SOURCES, found, strict=True):
         inputs = [[2, *answer] + [0] * (3 - len(answer)) for answer in answers]
         rows = torch.tensor([source] * len(answers))
@@ -131,7 +152,7 @@ def test_a_beam_that_keeps_all_finds_the_best_answer_of_all():
 def test_a_wider_beam_finds_no_less_likely_an_answer_than_greedy(case):
     model = model_of(case, 1)
     greedy = as_rows(generate(model, batch(model.config.pad), max_length=6), model)
-    wide = as_rows(generate(model, batch(model.config.pad), max_length=6, beam=500), model)
+    wide = as_rows(generate(model, batch(model.config.pad), 6, beam=500, length_penalty=0.0), model)
     for source, one, other in zip(SOURCES, greedy, wide, strict=True):
         if one[-1] == model.config.eos:
             assert score(model, source, other) >= score(model, source, one) - 1e-9
@@ -178,6 +199,68 @@ def test_each_step_computes_one_position_only():
     assert widths == [1] * 5
 
 
+EDITS = {
+    "encoder.0.self.filler": lambda x: 1.5 * x,
+    "decoder.*.self.key": lambda x: x + 0.3,
+    "decoder.0.cross.value": lambda x: -x,
+    "decoder.1.cross.query": lambda x: x.roll(1, -1),
+}
+
+
+@pytest.mark.parametrize(("case", "seed"), [("tp-transformer", 1), ("tpt", 0), ("t5", 1)])
+def test_edited_sites_are_edited_once_at_every_step(case, seed):
+    model = model_of(case, seed)
+    plain = generate(model, batch(model.config.pad), 6, beam=3)
+    with intervene(model, EDITS):
+        greedy = as_rows(generate(model, batch(model.config.pad), 6), model)
+        beams = as_rows(generate(model, batch(model.config.pad), 6, beam=3), model)
+        assert greedy == [greedy_alone(model, source, 6) for source in SOURCES]
+        assert beams == [beam_alone(model, source, 6, 3) for source in SOURCES]
+    assert as_rows(plain, model) != beams
+
+
+def test_what_is_read_has_every_row_at_every_step():
+    model, shapes = model_of("tp-transformer", 0), []
+    site = model.decoder[1].cross.attention
+    reader = site.register_forward_hook(lambda _m, _i, out: shapes.append(tuple(out.shape)))
+    read = [generate(model, batch(1), 6, beam) for beam in (1, 3)]
+    reader.remove()
+    assert {shape[0] for shape in shapes} == {5, 15}
+    assert all(shape[1:] == (2, 1, 7) for shape in shapes if shape[2] == 1)
+    assert all(
+        one.equal(generate(model, batch(1), 6, n)) for one, n in zip(read, (1, 3), strict=True)
+    )
+
+
+def test_rows_that_have_ended_are_dropped():
+    model, rows = model_of("tpt", 0), []
+    model.decoder[0].register_forward_hook(lambda _m, args, _o: rows.append(len(args[0])))
+    found = as_rows(generate(model, batch(0), 8), model)
+    assert len({len(row) for row in found}) > 1, "all rows are of one length: nothing to drop"
+    assert rows == sorted(rows, reverse=True)
+    assert rows[0] > rows[-1]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_no_ngram_is_written_twice(beam, n):
+    model = model_of("t5", 0)
+    for row in as_rows(generate(model, batch(0), 7, beam, no_repeat=n), model):
+        grams = [tuple([0, *row][i : i + n]) for i in range(len(row) + 2 - n)]
+        assert len(set(grams)) == len(grams)
+    assert generate(model, batch(0), 7, beam, no_repeat=8).equal(generate(model, batch(0), 7, beam))
+
+
+@pytest.mark.parametrize("beam", [1, 2])
+def test_no_row_ends_before_the_least_length(beam):
+    models = [model_of("tp-transformer", seed) for seed in range(3)]
+    free = [len(row) for m in models for row in as_rows(generate(m, batch(1), 8, beam), m)]
+    held = [
+        len(row) for m in models for row in as_rows(generate(m, batch(1), 8, beam, min_length=3), m)
+    ]
+    assert min(free) < 4 <= min(held)
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_the_model_is_left_as_it_was(training):
     model = model_of("tp-transformer", 0).train(training)
@@ -192,6 +275,12 @@ def test_dropout_is_off_while_decoding():
     model.train()
     first, second = (generate(model, batch(1), max_length=9) for _ in range(2))
     assert first.equal(second)
+
+
+@pytest.mark.parametrize("options", [{"min_length": 5}, {"min_length": -1}, {"no_repeat": -1}])
+def test_rules_that_nothing_can_follow_are_refused(options):
+    with pytest.raises(InputError, match="less than max_length"):
+        generate(model_of("lstm", 0), batch(1), max_length=5, **options)
 
 
 @pytest.mark.parametrize(("beam", "max_length"), [(0, 5), (-1, 5), (1, 0), (3, 0)])

@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from tprprobe.models.caches import KeyValues
 from tprprobe.models.sites import attention_map, per_head, per_position
 
 Roles = Literal["continuous", "one", "none"]
 Binding = Literal["hadamard", "outer"]
-KeyValue = tuple[Tensor, Tensor]  # keys and values, each [batch, seq, head, d_head]
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
@@ -30,8 +30,8 @@ def project(x: Tensor, linears: list[nn.Linear], n_heads: int) -> tuple[Tensor, 
 
 def attend(
     query: Float[Tensor, "batch query head d_head"],
-    key: Float[Tensor, "batch key head d_head"],
-    value: Float[Tensor, "batch key head d_head"],
+    key: Float[Tensor, "sample key head d_head"],
+    value: Float[Tensor, "sample key head d_head"],
     mask: Tensor | None,
     scale: float,
     dropout: float,
@@ -39,8 +39,14 @@ def attend(
 ) -> Float[Tensor, "batch query head d_head"]:
     """v̄ = softmax(scale · q kᵀ + mask) v; the map itself only where ``site`` is read.
 
-    A Boolean mask keeps where it is True; a float mask is added to the scores.
+    A Boolean mask keeps where it is True; a float mask is added to the scores. Where there are
+    n times as many rows of queries as of keys (the hypotheses of a beam), n rows read one of keys.
     """
+    if (rows := len(query) // len(key)) > 1:
+        query = query.unflatten(0, (-1, rows)).flatten(1, 2)  # [sample, row * query, head, d_head]
+        mask = None if mask is None else tile(mask, rows)
+        v_bar = attend(query, key, value, mask, scale, dropout, site)
+        return v_bar.unflatten(1, (rows, -1)).flatten(0, 1)
     q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
     if not site.is_read:
         v_bar = F.scaled_dot_product_attention(q, k, v, mask, dropout, scale=scale)
@@ -52,6 +58,11 @@ def attend(
         )
     weights = F.dropout(site(scores.softmax(-1)), dropout)
     return (weights @ v).transpose(1, 2)
+
+
+def tile(mask: Tensor, rows: int) -> Tensor:
+    """The mask of ``rows`` rows of queries that stand behind each other."""
+    return mask if mask.shape[2] == 1 else mask.repeat(1, 1, rows, 1)
 
 
 class TPAttention(nn.Module):
@@ -97,36 +108,37 @@ class TPAttention(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch query d_model"],
-        memory: Float[Tensor, "batch key d_model"] | None = None,
-        mask: Bool[Tensor, "batch #head #query key"] | None = None,
+        memory: Float[Tensor, "sample key d_model"] | None = None,
+        mask: Bool[Tensor, "sample #head #query key"] | None = None,
         uniform: Bool[Tensor, "batch query"] | None = None,
-        past: KeyValue | None = None,
-    ) -> tuple[Float[Tensor, "batch query d_model"], KeyValue]:
-        """The sub-layer's output and its keys and values, for the cache.
+        past: KeyValues | None = None,
+    ) -> Float[Tensor, "batch query d_model"]:
+        """The sub-layer's output.
 
-        ``memory`` is what keys and values are read from (default: x itself); ``past`` are keys and
-        values known already: of a memory, all of them; of x, the earlier positions. Queries marked
-        ``uniform`` attend equally to all keys (the published treatment of padded queries).
+        ``memory`` is what keys and values are read from (default: x itself). ``past`` holds those
+        that are known and takes the new ones: all of a memory, of x those of earlier positions.
+        Queries marked ``uniform`` attend equally to all keys (the published treatment of padded
+        queries).
         """
-        x = self.input(x)
+        x, past = self.input(x), past or KeyValues()
         own = [self.to_query, *([self.to_role] if self.roles == "continuous" else [])]
         read = [self.to_key, self.to_value]
         if memory is None:
             query, *role, key, value = project(x, [*own, *read], self.n_heads)
-            key, value = self.key(key), self.value(value)
-            if past is not None:
-                key, value = torch.cat([past[0], key], 1), torch.cat([past[1], value], 1)
+            key, value = past.extend(self.key(key), self.value(value))
         else:
             query, *role = project(x, own, self.n_heads)
-            key, value = past or project(memory, read, self.n_heads)
-            key, value = self.key(key), self.value(value)
+            if not past.length:
+                key, value = project(memory, read, self.n_heads)
+                past.extend(self.key(key), self.value(value))
+            key, value = past.pair
         query = self.query(query)
         if uniform is not None:
             query = query.masked_fill(uniform[:, :, None, None], 0.0)
             mask = None if mask is None else mask | uniform[:, None, :, None]
         dropout = self.dropout if self.training else 0.0
         v_bar = attend(query, key, value, mask, self.scale, dropout, self.attention)
-        return self._bind(self.filler(v_bar), *role), (key, value)
+        return self._bind(self.filler(v_bar), *role)
 
     def _bind(self, filler: Tensor, role: Tensor | None = None) -> Tensor:
         if self.roles == "none":

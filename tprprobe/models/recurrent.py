@@ -88,7 +88,8 @@ class LSTM(nn.Module):
         self, target: Int[Tensor, "batch seq"], memory: State, cache: State | None = None
     ) -> tuple[Float[Tensor, "batch seq vocab"], State]:
         """Logits and the state after ``target``; with a cache, ``target`` continues from it."""
-        state = cache or memory
+        rows = torch.arange(len(target), device=target.device)  # several may share a memory
+        state = cache or memory[rows // (len(target) // len(memory.h))]
         out, (h, c) = self.lstm(self._one_hot(target), (state.h[None], state.c[None]))
         return self.output(self.decoder[0].hidden(out)), State(h[0], c[0])
 

@@ -5,7 +5,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tprprobe.models.attention import KeyValue, attend, split_heads
+from tprprobe.models.attention import attend, split_heads
+from tprprobe.models.caches import KeyValues
 from tprprobe.models.roles import (
     Add,
     Concatenate,
@@ -83,18 +84,18 @@ class SubLayer(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch query d_model"],
-        bias: Float[Tensor, "#batch #head #query key"],
-        memory: Float[Tensor, "batch key d_model"] | None = None,
-        past: KeyValue | None = None,
-    ) -> tuple[Float[Tensor, "batch query d_model"], KeyValue]:
-        """The sub-layer's output and its keys and values, for the cache.
+        bias: Float[Tensor, "#sample #head #query key"],
+        memory: Float[Tensor, "sample key d_model"] | None = None,
+        past: KeyValues | None = None,
+    ) -> Float[Tensor, "batch query d_model"]:
+        """The sub-layer's output.
 
         ``bias`` (positions and mask) is added to the scores; ``memory`` and ``past`` are as in
         :class:`tprprobe.models.attention.TPAttention`.
         """
         normed = self.input(self.norm(x))
         query = self.query(split_heads(self.to_query(normed), self.n_heads))
-        key, value = self._keys_values(normed, memory, past)
+        key, value = self._keys_values(normed, memory, past or KeyValues())
         rate = self.rate if self.training else 0.0
         v_bar = t5_attention(query, key, value, bias, rate, self.attention)
         if self.inside:
@@ -103,17 +104,15 @@ class SubLayer(nn.Module):
         if not self.inside:
             out = self.filler(out)
             out = self._bind(out, out, query) if self.bound else out
-        return out, (key, value)
+        return out
 
-    def _keys_values(self, x: Tensor, memory: Tensor | None, past: KeyValue | None) -> KeyValue:
-        if memory is not None and past is not None:
-            return past
+    def _keys_values(self, x: Tensor, memory: Tensor | None, past: KeyValues) -> tuple[Tensor, ...]:
+        if memory is not None and past.length:
+            return past.pair
         read = x if memory is None else memory
         key = self.key(split_heads(self.to_key(read), self.n_heads))
         value = self.value(split_heads(self.to_value(read), self.n_heads))
-        if past is not None:
-            key, value = torch.cat([past[0], key], 1), torch.cat([past[1], value], 1)
-        return key, value
+        return past.extend(key, value)
 
     def _bind(self, filler: Vector, read: Tensor, query: Tensor) -> Vector:
         role = self.role(self._role(filler, read, query))
@@ -137,18 +136,24 @@ class SubLayer(nn.Module):
 
 def t5_attention(
     query: Float[Tensor, "batch query head d_head"],
-    key: Float[Tensor, "batch key head d_head"],
-    value: Float[Tensor, "batch key head d_head"],
-    bias: Float[Tensor, "#batch #head #query key"],
+    key: Float[Tensor, "sample key head d_head"],
+    value: Float[Tensor, "sample key head d_head"],
+    bias: Float[Tensor, "#sample #head #query key"],
     dropout: float,
     site: Site,
 ) -> Float[Tensor, "batch query head d_head"]:
     """v̄ = softmax(q kᵀ + bias) v, the softmax in single precision whatever the model's."""
     if query.dtype != torch.float64:
         return attend(query, key, value, bias, 1.0, dropout, site)
+    key, value, bias = (repeat_rows(each, len(query)) for each in (key, value, bias))
     scores = torch.einsum("bqhd,bkhd->bhqk", query, key) + bias
     weights = F.dropout(site(single_softmax(scores)), dropout)
     return torch.einsum("bhqk,bkhd->bqhd", weights, value)
+
+
+def repeat_rows(x: Tensor, rows: int) -> Tensor:
+    """As many rows, each one several times in a row (a single one fits any number of rows)."""
+    return x if len(x) in (1, rows) else x.repeat_interleave(rows // len(x), 0)
 
 
 def role_shape(config: TPTConfig) -> tuple[int, int]:

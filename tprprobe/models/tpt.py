@@ -10,12 +10,11 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tprprobe.models.attention import KeyValue
+from tprprobe.models.caches import Cache, KeyValues, Memory
 from tprprobe.models.relative import RelativeBias, additive
 from tprprobe.models.sites import per_position
 from tprprobe.models.sublayers import SubLayer
 from tprprobe.models.tptconfig import TPTConfig
-from tprprobe.models.transformer import Cache, Memory
 
 SELF_HIDDEN, CROSS_HIDDEN = -1e4, -1e9  # what the published masks add to a hidden key's score
 
@@ -47,7 +46,7 @@ class EncoderLayer(nn.Module):
         self.hidden = per_position(config.d_model)
 
     def forward(self, x: Tensor, bias: Tensor) -> Float[Tensor, "batch seq d_model"]:
-        return self.hidden(self.feed_forward(self.self(x, bias)[0]))
+        return self.hidden(self.feed_forward(self.self(x, bias)))
 
 
 class DecoderLayer(nn.Module):
@@ -65,12 +64,12 @@ class DecoderLayer(nn.Module):
         y: Tensor,
         memory: Memory,
         biases: tuple[Tensor, Tensor],
-        own: KeyValue | None,
-        read: KeyValue | None,
-    ) -> tuple[Float[Tensor, "batch seq d_model"], KeyValue, KeyValue]:
-        y, own_now = self.self(y, biases[0], past=own)
-        y, read_now = self.cross(y, biases[1], memory.states, past=read)
-        return self.hidden(self.feed_forward(y)), own_now, read_now
+        own: KeyValues,
+        read: KeyValues,
+    ) -> Float[Tensor, "batch seq d_model"]:
+        y = self.self(y, biases[0], past=own)
+        y = self.cross(y, biases[1], memory.states, past=read)
+        return self.hidden(self.feed_forward(y))
 
 
 class TPT(nn.Module):
@@ -111,20 +110,17 @@ class TPT(nn.Module):
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Cache | None = None
     ) -> tuple[Float[Tensor, "batch seq vocab"], Cache]:
-        """Logits and the extended cache; with a cache, ``target`` continues what it holds.
+        """Logits and the cache, extended in place; with one given, ``target`` continues what it holds.
 
         Self-attention is causal and nothing else: the start symbol is the pad id.
         """
         cache = cache or Cache.empty(len(self.decoder))
         biases = self._biases(cache.length, target.shape[1], memory)
         y = self.dropout(self.embedding(target))
-        own, read = [], []
-        for layer, past, known in zip(self.decoder, cache.own, cache.memory, strict=True):
-            y, keys_values, memory_kv = layer(y, memory, biases, past, known)
-            own.append(keys_values)
-            read.append(memory_kv)
+        for layer, own, read in zip(self.decoder, cache.own, cache.memory, strict=True):
+            y = layer(y, memory, biases, own, read)
         y = self.dropout(self.decoder_norm(y)) * self.config.d_model**-0.5
-        return y @ self.embedding.weight.T, Cache(cache.length + target.shape[1], own, read)
+        return y @ self.embedding.weight.T, cache
 
     def _biases(self, past: int, n: int, memory: Memory) -> tuple[Tensor, Tensor]:
         own = self.decoder_bias(past, n, past + n)

@@ -5,15 +5,16 @@ and post-layer-norm, roles from the query side in self- and cross-attention, tie
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tprprobe.errors import InputError
-from tprprobe.models.attention import Binding, KeyValue, Roles, TPAttention
+from tprprobe.models.attention import Binding, Roles, TPAttention
+from tprprobe.models.caches import Cache, KeyValues, Memory
 from tprprobe.models.sites import per_position
 
 
@@ -34,36 +35,6 @@ class TransformerConfig:
     pad: int = 1
     sos: int = 2
     eos: int = 3
-
-
-@dataclass
-class Memory:
-    """What the decoder reads of the source: the encoder's output and which keys are real."""
-
-    states: Float[Tensor, "batch seq d_model"]
-    mask: Bool[Tensor, "batch 1 1 seq"]
-
-    def __getitem__(self, rows: Tensor) -> "Memory":
-        return Memory(self.states[rows], self.mask[rows])
-
-
-@dataclass
-class Cache:
-    """Keys and values of the positions decoded so far and of the memory, a pair a layer."""
-
-    length: int = 0
-    own: list[KeyValue | None] = field(default_factory=list)
-    memory: list[KeyValue | None] = field(default_factory=list)
-
-    @classmethod
-    def empty(cls, n_layers: int) -> "Cache":
-        return cls(0, [None] * n_layers, [None] * n_layers)
-
-    def __getitem__(self, rows: Tensor) -> "Cache":
-        pick = [
-            [pair and (pair[0][rows], pair[1][rows]) for pair in c] for c in (self.own, self.memory)
-        ]
-        return Cache(self.length, *pick)
 
 
 class BoundSites(nn.Module):
@@ -146,7 +117,7 @@ class EncoderLayer(nn.Module):
         self.hidden = per_position(d)
 
     def forward(self, x: Tensor, mask: Tensor) -> Float[Tensor, "batch seq d_model"]:
-        x = x + self.dropout(self.self(self.norm1(x), mask=mask)[0])
+        x = x + self.dropout(self.self(self.norm1(x), mask=mask))
         x = x + self.dropout(self.feed_forward(self.norm2(x)))
         return self.hidden(self.norm3(x))
 
@@ -170,15 +141,15 @@ class DecoderLayer(nn.Module):
         memory: Memory,
         mask: Tensor | None,
         uniform: Tensor | None,
-        own: KeyValue | None,
-        read: KeyValue | None,
-    ) -> tuple[Float[Tensor, "batch seq d_model"], KeyValue, KeyValue]:
-        out, own_now = self.self(self.norm1(y), mask=mask, uniform=uniform, past=own)
+        own: KeyValues,
+        read: KeyValues,
+    ) -> Float[Tensor, "batch seq d_model"]:
+        out = self.self(self.norm1(y), mask=mask, uniform=uniform, past=own)
         y = y + self.dropout(out)
-        out, read_now = self.cross(self.norm2(y), memory.states, mask=memory.mask, past=read)
+        out = self.cross(self.norm2(y), memory.states, mask=memory.mask, past=read)
         y = y + self.dropout(out)
         y = y + self.dropout(self.feed_forward(self.norm3(y)))
-        return self.hidden(self.norm4(y)), own_now, read_now
+        return self.hidden(self.norm4(y))
 
 
 def attention(config: TransformerConfig) -> TPAttention:
@@ -197,6 +168,8 @@ def attention(config: TransformerConfig) -> TPAttention:
 
 class Transformer(nn.Module):
     """Sequence to sequence on character ids: ``roles="none"`` the Transformer, else the TP-Transformer."""
+
+    pads_look_ahead = True  # a written pad reads later positions, which no cache can hold
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -223,20 +196,16 @@ class Transformer(nn.Module):
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Cache | None = None
     ) -> tuple[Float[Tensor, "batch seq vocab"], Cache]:
-        """Logits and the extended cache; with a cache, ``target`` continues what it holds.
+        """Logits and the cache, extended in place; with one given, ``target`` continues what it holds.
 
         Self-attention is causal; a padded query attends to all positions equally, as published.
         """
         cache = cache or Cache.empty(len(self.decoder))
         mask, uniform = self._target_mask(target, cache.length)
         y = self.embedding(target, start=cache.length, target=True)
-        own, read = [], []
-        for layer, past, known in zip(self.decoder, cache.own, cache.memory, strict=True):
-            y, keys_values, memory_kv = layer(y, memory, mask, uniform, past, known)
-            own.append(keys_values)
-            read.append(memory_kv)
-        logits = y @ self.embedding.token.weight.T
-        return logits, Cache(cache.length + target.shape[1], own, read)
+        for layer, own, read in zip(self.decoder, cache.own, cache.memory, strict=True):
+            y = layer(y, memory, mask, uniform, own, read)
+        return y @ self.embedding.token.weight.T, cache
 
     def _target_mask(self, target: Tensor, past: int) -> tuple[Tensor | None, Tensor | None]:
         n = target.shape[1]

@@ -1,0 +1,88 @@
+"""What a decoder computes once and reads at every step: the memory, and its layers' keys and values."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+ROOM = 16  # positions by which buffers grow
+
+Rows = Int[Tensor, " row"]
+
+
+@dataclass
+class Memory:
+    """What the decoder reads of the source: the encoder's output and which keys are real."""
+
+    states: Float[Tensor, "batch seq d_model"]
+    mask: Bool[Tensor, "batch 1 1 seq"]
+
+    def __getitem__(self, rows: Rows) -> "Memory":
+        return Memory(self.states[rows], self.mask[rows])
+
+
+class KeyValues:
+    """Keys and values of one attention, each [batch, seq, head, d_head].
+
+    Later ones are written in place behind the earlier ones: a cache that two continuations start
+    from must be copied (``cache[rows]``), and gradients do not flow through it.
+    """
+
+    def __init__(self, length: int = 0, buffers: tuple[Tensor, ...] = ()):
+        self.length, self._buffers = length, buffers
+
+    @property
+    def pair(self) -> tuple[Tensor, ...]:
+        """All keys and all values."""
+        return tuple(buffer[:, : self.length] for buffer in self._buffers)
+
+    def extend(self, *new: Tensor) -> tuple[Tensor, ...]:
+        """All keys and all values, the new ones last; the first ones are kept as they are."""
+        start, self.length = self.length, self.length + new[0].shape[1]
+        if not start:
+            self._buffers = new
+            return new
+        if self.length > self._buffers[0].shape[1]:
+            self._buffers = tuple(grown(b, start, self.length + ROOM) for b in self._buffers)
+        for buffer, part in zip(self._buffers, new, strict=True):
+            buffer[:, start : self.length] = part
+        return self.pair
+
+    def __getitem__(self, rows: Rows) -> "KeyValues":
+        return KeyValues(self.length, tuple(b.index_select(0, rows) for b in self._buffers))
+
+
+def grown(buffer: Tensor, length: int, room: int) -> Tensor:
+    """The first ``length`` positions with room for more."""
+    larger = buffer.new_empty(buffer.shape[0], room, *buffer.shape[2:])
+    larger[:, :length] = buffer[:, :length]
+    return larger
+
+
+class Cache:
+    """Keys and values of the positions decoded so far and of the memory, for every layer.
+
+    A memory's row may serve several rows that stand behind each other (the hypotheses of a beam).
+    """
+
+    def __init__(self, own: list[KeyValues], memory: list[KeyValues]):
+        self.own, self.memory = own, memory
+
+    @classmethod
+    def empty(cls, n_layers: int) -> "Cache":
+        return cls([KeyValues() for _ in range(n_layers)], [KeyValues() for _ in range(n_layers)])
+
+    @property
+    def length(self) -> int:
+        """How many positions have been decoded."""
+        return self.own[0].length
+
+    def __getitem__(self, rows: Rows) -> "Cache":
+        """These rows; where hypotheses share a memory, all those of a sample stay together."""
+        (own, *_), (memory, *_) = self.own[0].pair, self.memory[0].pair
+        shared = len(own) // len(memory)
+        samples = rows[::shared] // shared
+        same = samples.equal(torch.arange(len(memory), device=rows.device))
+        kept = self.memory if same else [layer[samples] for layer in self.memory]
+        return Cache([layer[rows] for layer in self.own], kept)
