@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -107,24 +108,36 @@ def evaluate(
     split: Split = None,
     n: Number = None,
     seed: Seed = 0,
+    beams: Annotated[int | None, typer.Option(help="Of summaries: beam width.")] = None,
+    max_length: Annotated[int | None, typer.Option(help="… most symbols written.")] = None,
+    min_length: Annotated[int | None, typer.Option(help="… fewest symbols.")] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="… exponent of length.")] = None,
+    no_repeat: Annotated[int | None, typer.Option(help="… n-grams that come once.")] = None,
     out: Out = None,
     device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
-    """Exact match with its 95 % interval, over all questions and of each module."""
+    """Exact match of answers, or scores of summaries (ROUGE, METEOR, …), with 95 % intervals."""
     from tprprobe.evaluation import evaluate as run
     from tprprobe.evaluation import save_evaluation, summarize
 
-    model, questions = _model_and_data(ckpt, data, split, n, seed, device)
-    rows = run(model, questions)
+    model, examples = _model_and_data(ckpt, data, split, n, seed, device)
+    given = {
+        "beam": beams,
+        "max_length": max_length,
+        "min_length": min_length,
+        "length_penalty": length_penalty,
+        "no_repeat": no_repeat,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    rows = run(model, examples, **options)
     summary = summarize(rows)
     if out:
-        save_evaluation(rows, model, questions, out)
+        save_evaluation(rows, model, examples, out, options)
     if as_json:
         return _print_json(summary)
-    for name, row in {**summary["modules"], "all": summary}.items():
-        low, high = row["exact_match_interval"]
-        typer.echo(f"{name:44} {row['exact_match']:.3f} [{low:.3f}, {high:.3f}]  n {row['n']}")
+    for line in _score_lines(summary):
+        typer.echo(line)
     return None
 
 
@@ -432,6 +445,18 @@ def demo(out: Annotated[Path, typer.Option(help="Where it is left.")] = Path("ru
     from tprprobe.demo import run_demo
 
     _say(f"open {run_demo(out)}")
+
+
+def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
+    if "scores" in summary:
+        for name, row in summary["scores"].items():
+            if row["n"]:
+                interval = f"[{row['low']:.4f}, {row['high']:.4f}]"
+                yield f"{name:16} {row['value']:.4f} {interval}  n {row['n']}"
+        return
+    for name, row in {**summary["modules"], "all": summary}.items():
+        low, high = row["exact_match_interval"]
+        yield f"{name:44} {row['exact_match']:.3f} [{low:.3f}, {high:.3f}]  n {row['n']}"
 
 
 def _model_and_data(

@@ -4,6 +4,7 @@ One grammar (grammar.txt) and one lexicon (lexicon.toml) word the reports and pa
 """
 
 from tprprobe.data.english.constructions import CONSTRUCTIONS, HELD_OUT, STRUCTURES
+from tprprobe.data.english.judging import is_faithful, is_grammatical
 from tprprobe.data.english.parsing import parse
 from tprprobe.data.english.reports import Knobs, Report, is_true, read_story, sample, split_of
 from tprprobe.data.english.sentences import (
@@ -28,6 +29,8 @@ __all__ = [
     "Sentence",
     "Word",
     "detokenize",
+    "is_faithful",
+    "is_grammatical",
     "is_true",
     "parse",
     "read_story",

@@ -1,0 +1,17 @@
+"""Scores of summaries: by documents, with intervals; between models, paired; by people, blind."""
+
+from tprprobe.scoring.baselines import BASELINES, baseline_rows
+from tprprobe.scoring.faithfulness import compare_matches, match_unsupported
+from tprprobe.scoring.scores import compare_scores, mean_scores, score_summaries
+from tprprobe.scoring.votes import count_votes
+
+__all__ = [
+    "BASELINES",
+    "baseline_rows",
+    "compare_matches",
+    "compare_scores",
+    "count_votes",
+    "match_unsupported",
+    "mean_scores",
+    "score_summaries",
+]

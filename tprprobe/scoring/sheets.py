@@ -1,0 +1,88 @@
+"""Blind sheets for people: two models' summaries side by side, and which is whose in a key apart.
+
+A sheet is a CSV file that any spreadsheet opens; `key_of(sheet)` is the JSON file beside it that
+tells the seed, the two models, and where each stands in every row. Nothing in a sheet tells it.
+"""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.errors import InputError
+from tprprobe.hub import write_file
+
+SIDES = ("A", "B")
+SHOWN = ("item", "source", *SIDES)
+
+
+def key_of(sheet: str | Path) -> Path:
+    """The file that says which model is A and which is B in every row of a sheet."""
+    return Path(sheet).with_suffix(".key.json")
+
+
+def draw_sheet(
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    names: tuple[str, str],
+    questions: Sequence[str],
+    n: int,
+    seed: int = 0,
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """n documents by chance with both summaries in random order, empty cells to fill, and the key.
+
+    Where both models wrote the same there is nothing to choose: these documents are left out.
+    Raises: InputError if the two are not of the same documents, or fewer than n differ.
+    """
+    if not first["source"].equals(second["source"]):
+        raise InputError("two models are compared on the same documents; evaluate both on the same")
+    differ = np.flatnonzero((first["prediction"] != second["prediction"]).to_numpy())
+    if n > len(differ):
+        raise InputError(
+            f"n = {n}; the models wrote different summaries of {len(differ)} documents"
+        )
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(differ)[:n]
+    swapped = rng.random(n) < 0.5
+    pairs = [(first["prediction"].iloc[i], second["prediction"].iloc[i]) for i in chosen]
+    shown = [pair[::-1] if swap else pair for pair, swap in zip(pairs, swapped, strict=True)]
+    sheet = pd.DataFrame(shown, columns=list(SIDES))
+    sheet.insert(0, "source", first["source"].iloc[chosen].to_numpy())
+    sheet.insert(0, "item", np.arange(1, n + 1))
+    key = {"models": list(names), "seed": seed, "rows": chosen.tolist()}
+    return sheet.assign(**dict.fromkeys(questions, "")), key | {"swapped": swapped.tolist()}
+
+
+def write_sheet(sheet: pd.DataFrame, key: dict[str, Any], path: str | Path) -> Path:
+    """The CSV file, with its key beside it."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(key_of(path), (json.dumps(key, indent=1) + "\n").encode())
+    text = sheet.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
+    return write_file(path, text.encode())
+
+
+def read_sheet(path: str | Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A filled sheet and its key.
+
+    Raises: InputError if one of them is missing, damaged, or they have not the same rows.
+    """
+    path = Path(path)
+    try:
+        key = json.loads(key_of(path).read_text("utf-8"))
+        sheet = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except FileNotFoundError as error:
+        raise InputError(f"no {error.filename}; a sheet and its .key.json stand together") from None
+    except ValueError as error:
+        raise InputError(f"{path} or its key is damaged ({error})") from None
+    lacking = [name for name in SHOWN if name not in sheet]
+    if lacking or len(sheet) != len(key["rows"]):
+        raise InputError(
+            f"{path} lacks {', '.join(lacking) or 'rows'}; fill in the sheet as written"
+        )
+    order = np.argsort(sheet["item"].astype(int).to_numpy())  # people sort what they fill in
+    return sheet.iloc[order].reset_index(drop=True), key
