@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from tprprobe.data import load_data
-from tprprobe.data.batching import Ragged, buckets
+from tprprobe.data.batching import buckets
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.pairs import Pairs, encode_pairs
+from tprprobe.data.pairs import Pairs, encode_mix, encode_pairs
 from tprprobe.recipes import Mix, Recipe
 from tprprobe.subwords import load_subwords, train_subwords
 from tprprobe.vocabulary import Codec, characters
@@ -27,15 +27,13 @@ class Pool:
 
     @classmethod
     def load(cls, mixes: list[Mix], vocabulary: Codec, device: torch.device) -> "Pool":
-        parts = [load_pairs(mix, vocabulary) for mix in mixes]
-        starts = torch.tensor([0, *(len(part) for part in parts)]).cumsum(0)
+        parts = [_data(mix) for mix in mixes]
+        pairs = encode_mix(parts, vocabulary)
+        starts = torch.tensor([0, *map(len, parts)]).cumsum(0)
         repeated = [
             torch.arange(len(part)).add(start).repeat(mix.repeat)
             for part, start, mix in zip(parts, starts, mixes, strict=False)
         ]
-        pairs = Pairs(
-            concatenate([p.source for p in parts]), concatenate([p.target for p in parts])
-        )
         indices = torch.cat(repeated)
         lengths = (pairs.source.lengths + pairs.target.lengths)[indices]
         return cls(pairs.to(device), indices, lengths)
@@ -70,10 +68,3 @@ def load_pairs(mix: Mix, vocabulary: Codec) -> Pairs:
 
 def _data(mix: Mix) -> Dataset:
     return load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=os.cpu_count() or 1)
-
-
-def concatenate(parts: list[Ragged]) -> Ragged:
-    """All sequences, one part after another."""
-    ends = torch.tensor([0, *(len(part.values) for part in parts)]).cumsum(0)
-    offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends, strict=False)]
-    return Ragged(torch.cat([part.values for part in parts]), torch.cat([*offsets, ends[-1:]]))

@@ -1,0 +1,90 @@
+"""Texts as ids, a block at a time: up to an end symbol, cut where the vocabulary says so."""
+
+from collections.abc import Sequence
+from tempfile import TemporaryFile
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Int64, Integer
+
+from tprprobe.data.batching import Ragged
+from tprprobe.data.questions import check_length
+from tprprobe.vocabulary import Codec
+
+
+class Flat(NamedTuple):
+    """Encoded texts one after another."""
+
+    values: Integer[np.ndarray, " token"]
+    lengths: Int64[np.ndarray, " text"]
+    cut: int  # texts that were too long
+
+    def ragged(self) -> Ragged:
+        """The same texts, each to be found."""
+        offsets = np.append(0, self.lengths.cumsum())
+        return Ragged(torch.from_numpy(self.values), torch.from_numpy(offsets))
+
+
+class Spool:
+    """Encoded texts that are written to a temporary file as they come and read from it.
+
+    The file has no name and is gone with its readers. It lies where `TMPDIR` says.
+    """
+
+    def __init__(self):
+        self.file = TemporaryFile()  # noqa: SIM115 (closed by `flat`)
+        self.lengths, self.cut = [], 0
+
+    def write(self, flat: Flat) -> None:
+        """Add texts."""
+        self.dtype = flat.values.dtype
+        self.file.write(flat.values.tobytes())
+        self.lengths.append(flat.lengths)
+        self.cut += flat.cut
+
+    def flat(self) -> Flat:
+        """All texts, whose ids stay on the disk until they are used."""
+        self.file.flush()
+        with self.file:
+            values = np.memmap(self.file, self.dtype, "r+")
+        return Flat(values, np.concatenate(self.lengths), self.cut)
+
+
+def encode_sources(texts: Sequence[str], vocabulary: Codec) -> Flat:
+    """The ids of sources, with the start symbol where the vocabulary's sources have one."""
+    if vocabulary.most is None:
+        check_length("question", max(texts, key=len))
+        return _enclosed(texts, vocabulary, vocabulary.source_start)
+    return _cut(_enclosed(texts, vocabulary, vocabulary.source_start), vocabulary.most[0])
+
+
+def encode_targets(texts: Sequence[str], vocabulary: Codec) -> Flat:
+    """The ids of targets behind the start symbol, which does not count when they are cut."""
+    if vocabulary.most is None:
+        check_length("answer", max(texts, key=len))
+        return _enclosed(texts, vocabulary, True)
+    return _cut(_enclosed(texts, vocabulary, True), vocabulary.most[1] + 1)
+
+
+def _enclosed(texts: Sequence[str], vocabulary: Codec, start: bool) -> Flat:
+    values, offsets = vocabulary.encode_all(texts)
+    lengths = np.diff(offsets) + start + 1
+    ends = lengths.cumsum()
+    enclosed = np.full(ends[-1], vocabulary.sos, values.dtype)
+    enclosed[ends - 1] = vocabulary.eos
+    inside = np.ones(len(enclosed), bool)
+    inside[ends - 1] = False
+    if start:
+        inside[ends - lengths] = False
+    enclosed[inside] = values
+    return Flat(enclosed, lengths, 0)
+
+
+def _cut(flat: Flat, most: int) -> Flat:
+    """The first so many ids of each text."""
+    places = np.arange(len(flat.values)) - np.repeat(
+        flat.lengths.cumsum() - flat.lengths, flat.lengths
+    )
+    lengths = np.minimum(flat.lengths, most)
+    return Flat(flat.values[places < most], lengths, int((flat.lengths > most).sum()))
