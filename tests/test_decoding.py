@@ -261,6 +261,20 @@ def test_no_row_ends_before_the_least_length(beam):
     assert min(free) < 4 <= min(held)
 
 
+@pytest.mark.parametrize("case", ["tp-transformer", "t5", "lstm"])
+def test_a_batch_of_many_lengths_writes_what_its_rows_write_alone(case):
+    model = model_of(case, 2)
+    pad = model.config.pad
+    sources = [[2, *((n * i) % 5 + 3 for i in range(n % 13))] for n in range(40)]
+    padded = torch.tensor([row + [pad] * (13 - len(row)) for row in sources])
+    padded[7] = pad  # nothing but pads
+    together = as_rows(generate(model, padded, 6), model)
+    rows = [0, 7, 12, 25, 39]
+    assert [together[row] for row in rows] == [
+        as_rows(generate(model, padded[row : row + 1], 6), model)[0] for row in rows
+    ]
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_the_model_is_left_as_it_was(training):
     model = model_of("tp-transformer", 0).train(training)

@@ -1,8 +1,10 @@
 """What a decoder computes once and reads at every step: the memory, and its layers' keys and values."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -20,6 +22,14 @@ class Memory:
 
     def __getitem__(self, rows: Rows) -> "Memory":
         return Memory(self.states[rows], self.mask[rows])
+
+    @staticmethod
+    def join(parts: Sequence["Memory"]) -> "Memory":
+        """All rows, with hidden zeros behind those of the narrower parts."""
+        rooms = [max(p.states.shape[1] for p in parts) - p.states.shape[1] for p in parts]
+        states = [F.pad(p.states, (0, 0, 0, n)) for p, n in zip(parts, rooms, strict=True)]
+        masks = [F.pad(p.mask, (0, n)) for p, n in zip(parts, rooms, strict=True)]
+        return Memory(torch.cat(states), torch.cat(masks))
 
 
 class KeyValues:

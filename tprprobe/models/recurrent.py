@@ -4,6 +4,7 @@ Sizes as printed (18M); layer sizes are not in the papers: 2,048 units over one-
 thinking steps are remembered from Saxton et al. 2019, not checked against it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,11 @@ class State:
 
     def __getitem__(self, rows: Tensor) -> "State":
         return State(self.h[rows], self.c[rows])
+
+    @staticmethod
+    def join(parts: Sequence["State"]) -> "State":
+        """All rows."""
+        return State(torch.cat([p.h for p in parts]), torch.cat([p.c for p in parts]))
 
 
 class Layer(nn.Module):

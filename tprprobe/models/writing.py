@@ -10,6 +10,7 @@ from torch import Tensor
 from tprprobe.models.sites import Site
 
 WORTH_DROPPING = 0.25  # the share of ended samples from which copying the others' cache pays
+PARTS, LEAST_PART = 4, 8  # a batch is encoded in at most so many parts, of at least so many rows
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Rows:
         n, device = len(source) * beam, source.device
         self.model, self.rules, self.beam = model, rules, beam
         self.is_read = any(site.is_read for site in model.modules() if isinstance(site, Site))
-        memory = model.encode(source)
+        memory = model.encode(source) if self.is_read else encode_by_length(model, source)
         own = self.is_read and beam > 1
         self.memory = memory[torch.arange(n, device=device) // beam] if own else memory
         self.cache = None
@@ -80,3 +81,13 @@ class Rows:
         hypotheses = torch.arange(self.beam, device=kept.device)
         self.pick((kept[:, None] * self.beam + hypotheses).flatten())
         return kept
+
+
+def encode_by_length(model: Any, source: Int[Tensor, "batch seq"]) -> Any:
+    """The memory of a batch, encoded in parts of like length, so that few pads are computed."""
+    real, width = source != model.config.pad, source.shape[1]
+    lengths = torch.where(real.any(1), width - real.flip(1).int().argmax(1), width)
+    order = lengths.argsort()
+    parts = order.split(max(LEAST_PART, -(-len(source) // PARTS)))
+    memories = [model.encode(source[rows, : int(lengths[rows[-1]])]) for rows in parts]
+    return type(memories[0]).join(memories)[order.argsort()]
