@@ -10,16 +10,15 @@ between a quarter and the whole of ``--source``. Needs the extra ``dev`` (transf
 """
 
 import argparse
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 import transformers
+from mathematics import compare
 from torch import Tensor
 
 from tprprobe.models.checkpoint import load_model
@@ -87,17 +86,6 @@ def writing(theirs: Any, ours: Any, source: Tensor, length: int) -> tuple[Action
         return generate(ours.eval(), source, length, **options)
 
     return their, our
-
-
-def compare(actions: dict[str, Action], rounds: int) -> dict[str, float]:
-    """The median seconds of each action; they run in turn, and the first round is not counted."""
-    seconds: dict[str, list[float]] = {title: [] for title in actions}
-    for _ in range(rounds + 1):
-        for title, action in actions.items():
-            start = time.perf_counter()
-            action()
-            seconds[title].append(time.perf_counter() - start)
-    return {title: statistics.median(taken[1:]) for title, taken in seconds.items()}
 
 
 def main() -> None:

@@ -6,7 +6,8 @@ PATH is a checkout of github.com/ischlag/TP-Transformer (5a78b20). Both sides ha
 batch and run in turn in one process; a time is the median over the rounds, after one that is not
 counted. A step is forward, loss, backward, clipping and Adam, theirs as in their ``utils/trainer.py``
 without its logging, ours :meth:`tprprobe.training.Run.update`. Decoding writes 30 characters for every
-question of the batch (no row may end), both without gradients.
+question of the batch (no row may end), both without gradients. bfloat16 is measured where the device
+has units for it. With one thread (``OMP_NUM_THREADS=1``) times are processor time.
 """
 
 import argparse
@@ -121,7 +122,8 @@ def agreement(theirs: Any, ours: Any, source: Tensor, target: Tensor) -> str:
         apart = torch.sub(*logits).abs().max().item()
     theirs_write, ours_write = (decode() for decode in decoders(theirs, ours, source).values())
     same = (theirs_write[:, 1:] == ours_write).float().mean().item()
-    theirs.train(), ours.train()
+    theirs.train()
+    ours.train()
     return (
         f"logits differ by at most {apart:.1e}, {same:.1%} of the decoded characters are the same"
     )
@@ -139,9 +141,11 @@ def compare(actions: dict[str, Action], rounds: int) -> dict[str, float]:
 
 
 def now() -> float:
-    """The time at which all work so far is done."""
+    """The time at which all work so far is done: processor time where one thread does it all."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
+    elif torch.get_num_threads() == 1:
+        return time.process_time()  # other work on the machine counts little
     return time.perf_counter()
 
 
@@ -152,11 +156,20 @@ def row(title: str, seconds: dict[str, float]) -> str:
     return f"| {title} | {seconds['theirs']:.3f} | {' | '.join(cells)} |"
 
 
+def kinds(device: str) -> list[str]:
+    """The precisions that the device has units for; a CPU says so in /proc/cpuinfo, where there is one."""
+    cpuinfo = Path("/proc/cpuinfo")
+    without = device == "cpu" and cpuinfo.exists() and "_bf16" not in cpuinfo.read_text()
+    return ["fp32"] if without else ["fp32", "bf16"]
+
+
 def measure(name: str, given: argparse.Namespace) -> Iterator[str]:
     """The lines of one model."""
     data = load_data(given.data, split="train-medium", n=BATCH)
     pairs = encode_pairs(data, characters())
-    runs = {kind: our_run(name, SIZES[given.size], kind, given.device) for kind in ("fp32", "bf16")}
+    runs = {
+        kind: our_run(name, SIZES[given.size], kind, given.device) for kind in kinds(given.device)
+    }
     ours: Any = runs["fp32"].model
     theirs = authors_model(given.path, name, ours.config).to(given.device)
     for run in runs.values():
@@ -167,7 +180,8 @@ def measure(name: str, given: argparse.Namespace) -> Iterator[str]:
     alike = agreement(theirs, ours, source, target)
     seconds = compare(decoders(theirs, ours, source), given.rounds)
     yield row(f"{title}: decoding {CHARACTERS} characters", seconds)
-    theirs.train(), ours.train()
+    theirs.train()
+    ours.train()
     steps = {"theirs": authors_step(theirs, source, target, ours.config.pad)}
     steps |= {kind: our_step(run, pairs) for kind, run in runs.items()}
     yield row(f"{title}: training step", compare(steps, given.rounds))
