@@ -15,6 +15,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from tprprobe import hub
 from tprprobe.errors import InputError
+from tprprobe.spiece import read_spiece
 
 FILE, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 SPECIALS = ("<pad>", "</s>", "<unk>")
@@ -170,6 +171,8 @@ def load_subwords(path: str | Path) -> Subwords:
     known = hub.read_json(settings) if settings.is_file() else {}
     try:
         tokenizer = _read(file)
+    except InputError:
+        raise
     except FileNotFoundError:
         raise InputError(f"no {file.name} in {file.parent}; give a tokenizer's file") from None
     except Exception as error:  # the library raises plain Exceptions
@@ -185,4 +188,4 @@ def load_subwords(path: str | Path) -> Subwords:
 def _read(file: Path) -> Tokenizer:
     if file.suffix == ".json":
         return Tokenizer.from_str(file.read_text("utf-8"))
-    raise ValueError("its name does not end in .json")
+    return read_spiece(file.read_bytes())

@@ -1,10 +1,13 @@
 """Data sets by name: examples with a source and a target text, the same in every run."""
 
 from tprprobe.data.annotated import is_annotated_file, open_annotated
+from tprprobe.data.captions.files import is_captions, open_captions
+from tprprobe.data.captions.scenes import draw_scenes, is_scenes
 from tprprobe.data.corpora import is_corpus, open_corpus
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.english.drawn import draw_reports, is_english
 from tprprobe.data.folder import is_folder, open_folder
+from tprprobe.data.hubsets import is_hub_set, open_hub_set
 from tprprobe.data.mathematics import generate_questions, is_generated
 from tprprobe.errors import InputError
 
@@ -15,6 +18,9 @@ SOURCES = {
         is_annotated_file,
         open_annotated,
     ),
+    "scenes (or scenes:KNOB=VALUE,…)": (is_scenes, draw_scenes),
+    "captions:FILE (or captions:FILE,features=FILE)": (is_captions, open_captions),
+    "xsum, cnn_dailymail, arxiv or wikihow (or NAME:PATH)": (is_hub_set, open_hub_set),
     "FILE.jsonl, FILE.parquet, FILE.source, or a FOLDER of such files": (is_corpus, open_corpus),
     "FOLDER or FOLDER:MODULE of published Mathematics Dataset files": (is_folder, open_folder),
 }

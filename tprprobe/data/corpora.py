@@ -26,7 +26,7 @@ FORMATS: dict[str, Opener] = {
 }
 SPLITS = ("train", "dev", "test")
 SHARES = {"train": range(205), "dev": range(205, 230), "test": range(230, 256)}  # of a byte
-ALIASES = {"dev": {"val", "valid", "validation"}, "test": set(), "train": set()}
+ALIASES = {"dev": ("validation", "val", "valid")}
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def open_corpus(request: Request) -> Dataset:
     if request.split in SPLITS:
         whole = _open(path, replace(request, split=None, n=None))
         if whole.split == ALL:
-            return _part(whole, request)
+            return divide(whole, request)
     return _open(path, request)
 
 
@@ -89,8 +89,8 @@ def _of_split(folder: Path, split: str | None) -> Path:
     raise unknown(f"split of {folder}", wanted, sorted(files))
 
 
-def _part(whole: Dataset[Article], request: Request) -> Part:
-    """The examples of a split, and of them the first n."""
+def divide(whole: Dataset[Article], request: Request) -> Part:
+    """The examples of a split of what has none, and of them the first n."""
     assert request.split is not None
     share = SHARES[request.split]
     bytes_ = (_byte(request.seed, text) for sources, _ in whole.blocks() for text in sources)

@@ -1,11 +1,7 @@
-"""From a finished training run to a checkpoint that ships: measured, with a card that says how.
-
-Run as ``python -m tprprobe.cards RUN OUT``; every number of the card is measured then.
-"""
+"""Checkpoints that answer questions: exact match by module and split, and the card."""
 
 import json
 import platform
-import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -21,7 +17,7 @@ from tprprobe.gold.parsing import QUESTION
 from tprprobe.logs import FILE as LOG
 from tprprobe.logs import read_log
 from tprprobe.models.checkpoint import load_model, save_pretrained
-from tprprobe.recipes import Recipe, parse_recipe, read_recipe
+from tprprobe.recipes import Recipe, parse_recipe
 from tprprobe.training import MODEL
 
 SPLITS = {"small-test": 1000, "train-easy": 1000, "interpolate": 1000, "extrapolate": 500}
@@ -29,17 +25,11 @@ FOCUS = "mathematics:arithmetic__mixed"  # what the checkpoints are made for
 RECOMPUTED = 200  # questions whose exact match a test computes again
 
 
-def ship(run: Path, out: Path, recipe: Recipe | None = None) -> Path:
-    """The checkpoint folder of a finished run: weights, recipe, card, curve, expected.json.
-
-    ``recipe`` is the one to print where the run read the same examples from files.
-    """
-    if not (run / MODEL).is_dir():
-        raise InputError(f"{run} is no finished run: it has no folder {MODEL}")
+def ship(run: Path, out: Path, recipe: Recipe) -> Path:
+    """The checkpoint folder of a finished run: weights, recipe to print, card, curve, expected.json."""
     model: Any = load_model(run / MODEL)
     model.name = out.name
     trained = parse_recipe(_settings(run / MODEL))
-    recipe = recipe or trained
     modules = sorted({mix.data.split(":")[1] for stage in recipe.stages for mix in stage.mix})
     rows = pd.concat([_measure(model, module, split) for split in SPLITS for module in modules])
     unseen = _unseen(model, trained)
@@ -174,8 +164,3 @@ def _card(
         "",
     ]
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    printed = read_recipe(sys.argv[3]) if len(sys.argv) > 3 else None
-    print(ship(Path(sys.argv[1]), Path(sys.argv[2]), printed))

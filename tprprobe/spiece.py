@@ -1,0 +1,44 @@
+"""SentencePiece models as T5 has them (`spiece.model`), made a tokenizer of the library `tokenizers`."""
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+from tprprobe.errors import InputError
+
+UNIGRAM = 1  # of SentencePiece's model types
+SPACE = "▁"
+
+
+def read_spiece(content: bytes) -> Tokenizer:
+    """The tokenizer of a SentencePiece unigram model: pieces, scores and normalisation are its own.
+
+    Raises: InputError without the package sentencepiece, and for a model of another type.
+    """
+    try:
+        from sentencepiece import sentencepiece_model_pb2 as schema
+    except ImportError:
+        raise InputError(
+            "a SentencePiece model needs a package; pip install 'tprprobe[summarization]'"
+        ) from None
+    proto = schema.ModelProto.FromString(content)  # type: ignore[attr-defined]
+    if proto.trainer_spec.model_type != UNIGRAM:
+        raise InputError("a SentencePiece model that is no unigram model; T5's are")
+    tokenizer = Tokenizer(
+        models.Unigram(
+            [(piece.piece, piece.score) for piece in proto.pieces],
+            proto.trainer_spec.unk_id,
+            proto.trainer_spec.byte_fallback,
+        )
+    )
+    tokenizer.normalizer = _normalizer(proto.normalizer_spec.precompiled_charsmap)
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(SPACE)
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.ByteFallback(), decoders.Metaspace(SPACE), decoders.Fuse()]
+    )
+    return tokenizer
+
+
+def _normalizer(charsmap: bytes) -> normalizers.Normalizer:
+    """The model's own table of characters, then single spaces and none at the end."""
+    spaces = [normalizers.Strip(left=True, right=True), normalizers.Replace(Regex(" {2,}"), " ")]
+    table = [normalizers.Precompiled(charsmap)] if charsmap else []
+    return normalizers.Sequence([*table, *spaces])
