@@ -3,9 +3,11 @@
 import csv
 import json
 
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from planted import plant
+from values import plant_values
 
 from tprprobe import papers
 from tprprobe.errors import InputError
@@ -37,19 +39,36 @@ def write_log(folder):
         writer.writerows(rows)
 
 
+def write_binding(folder):
+    """What `tprprobe binding --ckpt … --out` writes."""
+    folder.mkdir(parents=True)
+    bars = pd.DataFrame({"bar": ["first", "middle", "last"]}).merge(
+        pd.DataFrame({"depth": [0, 1]}), how="cross"
+    )
+    names = ("accuracy", "paired_accuracy", "exact_match")
+    shares = {
+        f"{name}{end}": x for name in names for end, x in (("", 0.5), ("_low", 0.4), ("_high", 0.6))
+    }
+    bars.assign(model="tiny", untrained=False, **shares).to_csv(folder / "probe.csv", index=False)
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A folder with a store, evaluations and the log of a training run."""
+    """A folder with a store, evaluations, the log of a training run and a binding probe."""
     run = tmp_path_factory.mktemp("run")
     plant(run / "store", 6)
     write_evaluation(run / "eval", parameters=570_000)
     write_evaluation(run / "eval", split="extrapolate")
     write_log(run / "training")
+    write_binding(run / "binding")
+    plant_values(run.parent / "values")
     return run
 
 
 def given(run, name):
     found = papers.find_inputs(run)
+    if name.startswith("schlag-sec"):
+        found |= {"store": run.parent / "values"}
     return {key: found[key] for key in papers.find_figure(name).inputs}
 
 
@@ -58,6 +77,7 @@ def test_a_folder_shows_what_it_holds(run, tmp_path):
         "store": run / "store",
         "evaluations": [run / "eval"],
         "runs": [run / "training"],
+        "bindings": [run / "binding"],
     }
     assert papers.find_inputs(run / "store") == {"store": run / "store"}
     assert papers.find_inputs(tmp_path) == {}
@@ -74,7 +94,8 @@ def test_the_list_has_the_promised_names():
     named = {entry.name for entry in papers.list_figures()}
     assert named >= {"schlag-fig2", "schlag-fig3", "schlag-fig4", "schlag-fig5", "schlag-table1"}
     assert "learning-curve" in named
-    assert all(entry.title and entry.inputs for entry in papers.list_figures())
+    assert named >= {"schlag-sec6.1", "schlag-sec6.2", "schlag-sec7"}
+    assert all(entry.title for entry in papers.list_figures())
 
 
 def test_options_reach_the_figure(run):

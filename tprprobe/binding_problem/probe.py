@@ -127,8 +127,8 @@ def choose(states: Float[np.ndarray, "question d_model"], table: pd.DataFrame, s
     return right
 
 
-def _score(name: str, values: np.ndarray, groups: pd.Series) -> dict[str, float]:
-    found = bootstrap_mean(values.astype(float), groups.to_numpy())
+def _score(name: str, values: np.ndarray, groups: Any) -> dict[str, float]:
+    found = bootstrap_mean(values.astype(float), np.asarray(groups))
     return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
 
 

@@ -1,5 +1,7 @@
 """The binding problem: the exact demonstration as a table, and what trained models' states tell."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -49,7 +51,8 @@ def demonstration_table(demonstration: pd.DataFrame, degrees: pd.DataFrame) -> T
 def binding_table(probed: pd.DataFrame, bar: str = "middle") -> Table:
     """Paired accuracy at one fraction bar by model and depth, beside what the models answer."""
     rows = []
-    for (model, untrained), found in probed.groupby(["model", "untrained"], sort=False):
+    groups: Any = probed.groupby(["model", "untrained"], sort=False)
+    for (model, untrained), found in groups:
         at_bar = found[found["bar"] == bar].sort_values("depth")
         row = {
             "model": f"{model}, untrained" if untrained else str(model),
@@ -72,7 +75,7 @@ def binding_accuracy(probed: pd.DataFrame) -> Drawing:
     models = list(probed["model"].unique())
     for bar, axes in zip(BARS, panels, strict=True):
         for at, (model, colour) in enumerate(zip(models, palette(len(models)), strict=True)):
-            found = probed[(probed["model"] == model) & (probed["bar"] == bar)]
+            found: Any = probed[(probed["model"] == model) & (probed["bar"] == bar)]
             for untrained, each in found.groupby("untrained"):
                 name = f"{model}, untrained" if untrained else str(model)
                 shift = (at - (len(models) - 1) / 2) * 0.08
@@ -95,7 +98,7 @@ def binding_accuracy(probed: pd.DataFrame) -> Drawing:
     return figure
 
 
-def _draw_line(axes: Axes, found: pd.DataFrame, name: str, style: tuple) -> None:
+def _draw_line(axes: Axes, found: Any, name: str, style: tuple) -> None:
     rows, (colour, marker, shift) = found.sort_values("depth"), style
     values = rows["paired_accuracy"]
     errors = [values - rows["paired_accuracy_low"], rows["paired_accuracy_high"] - values]

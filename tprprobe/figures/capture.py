@@ -1,5 +1,7 @@
 """Hadamard against tensor product: what the diagonal keeps of v ⊗ r, and unbinding (schlag Sec. 7)."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -31,7 +33,8 @@ CAPTION = (
 def capture_table(captured: pd.DataFrame) -> Table:
     """What each basis keeps, mean over heads and their range, trained and untrained."""
     rows, ruled = [], []
-    for (stack, untrained), found in captured.groupby(["stack", "untrained"], sort=False):
+    groups: Any = captured.groupby(["stack", "untrained"], sort=False)
+    for (stack, untrained), found in groups:
         ruled.append(len(rows))
         heads = found[found["head"].notna()]
         for basis, name in BASES.items():
@@ -65,7 +68,7 @@ def hadamard_against_tensor(captured: pd.DataFrame, unbound: pd.DataFrame) -> Dr
     _draw_bases(left, captured)
     tidy(left, "Kept of v ⊗ r, every head")
     _draw_unbinding(right, unbound)
-    tidy(right, "Fillers recovered, mean over heads")
+    tidy(right, "Fillers recovered by unbinding")
     for axes in (left, right):
         handles, labels = axes.get_legend_handles_labels()
         axes.legend(
@@ -76,7 +79,7 @@ def hadamard_against_tensor(captured: pd.DataFrame, unbound: pd.DataFrame) -> Dr
 
 
 def _draw_bases(axes: Axes, captured: pd.DataFrame) -> None:
-    heads = captured[captured["head"].notna()]
+    heads: Any = captured[captured["head"].notna()]
     places = {basis: len(BASES) - 1 - i for i, basis in enumerate(BASES)}
     for untrained, found in heads.groupby("untrained"):
         colour, marker = UNTRAINED if untrained else TRAINED
@@ -91,7 +94,7 @@ def _draw_bases(axes: Axes, captured: pd.DataFrame) -> None:
 
 
 def _draw_unbinding(axes: Axes, unbound: pd.DataFrame) -> None:
-    model = unbound[(unbound["vectors"] == "model") & ~unbound["untrained"]]
+    model: Any = unbound[(unbound["vectors"] == "model") & ~unbound["untrained"]]
     for (binding, unbinding), (name, colour, marker, dashes) in METHODS.items():
         found = model[(model["binding"] == binding) & (model["unbinding"] == unbinding)]
         mean = found.groupby("n")["accuracy"].mean()
@@ -102,7 +105,7 @@ def _draw_unbinding(axes: Axes, unbound: pd.DataFrame) -> None:
     width = int(unbound["d_head"].iloc[0])
     axes.axvline(width, color=FAINT, linewidth=1)
     axes.annotate(
-        f"width of a head: {width}", (width, 0.02), xytext=(-3, 0), textcoords="offset points",
+        f"width of a head: {width}", (width, 0.25), xytext=(-3, 0), textcoords="offset points",
         rotation=90, fontsize=6.5, ha="right",
     )  # fmt: skip
     axes.set(xscale="log", xlabel="bindings in the sum", ylabel="nearest candidate is right")

@@ -1,6 +1,7 @@
 """How well z is reconstructed from one head's value vector: schlag's Sec. 6.1, with controls."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -24,7 +25,7 @@ ROWS = {
     "random": "random projections of that width",
     "pca": "PCA of that width",
     "all heads": "all heads together",
-    "mean": "mean of z",
+    "mean": "mean of z (effective rank {:.1f})",
 }
 TITLE = "Affine reconstruction of z from the value vector of one head: error per dimension"
 CAPTION = (
@@ -39,8 +40,9 @@ CAPTION = (
 def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     """What reconstructs z in one layer of every model of ``tprprobe reconstruct``, and the print."""
     rows, ruled = [], []
-    for (model, untrained), found in results.groupby(["model", "untrained"], sort=False):
-        number = sorted(found["layer"].unique())[layer]
+    groups: Any = results.groupby(["model", "untrained"], sort=False)
+    for (model, untrained), found in groups:
+        number = int(sorted(found["layer"].unique())[layer])
         ruled.append(len(rows))
         rows += _rows(
             found[found["layer"] == number],
@@ -49,12 +51,12 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
         )
     ruled.append(len(rows))
     for model, error in PRINTED.items():
-        texts = (f"{model} (printed)", "last", ROWS["heads"], "–", "–", "–", f"{error:.3f}", "")
+        texts = (f"{model} (printed)", "last", ROWS["heads"], *"–––", *[f"{error:.3f}"] * 2)
         rows.append(dict(zip(rows[0], texts, strict=True)))
     return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
 
 
-def _rows(found: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, str]]:
+def _rows(found: Any, model: str, layer: int) -> Iterator[dict[str, str]]:
     whole = _whole(found, "held_out")
     small = found[(found["n"] == PRINTED_N) & (found["split"] == "in_sample")]
     for predictor, name in ROWS.items():
@@ -63,7 +65,7 @@ def _rows(found: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, str
         yield {
             "model": model,
             "layer": str(layer),
-            "from": name,
+            "from": name.format(row["effective_rank"]),
             "held out": f"{row['mse']:.4f} [{row['mse_low']:.4f}, {row['mse_high']:.4f}]",
             "R²": f"{row['r2']:.3f} [{row['r2_low']:.3f}, {row['r2_high']:.3f}]",
             "R² over random": f"{row['gain']:+.3f} [{row['gain_low']:+.3f}, {row['gain_high']:+.3f}]",
@@ -72,11 +74,11 @@ def _rows(found: pd.DataFrame, model: str, layer: int) -> Iterator[dict[str, str
         }
 
 
-def _number(readings: pd.Series, unit: str) -> str:
+def _number(readings: Any, unit: str) -> str:
     return f"{readings[unit]:.4f}" if unit in readings else "–"
 
 
-def _whole(found: pd.DataFrame, split: str) -> pd.DataFrame:
+def _whole(found: Any, split: str) -> Any:
     """The rows of the largest training set, without penalty."""
     of = found[(found["unit"] == "question") & (found["penalty"] == "none")]
     return of[(of["split"] == split) & (of["n"] == of["n"].max())]
@@ -88,15 +90,15 @@ def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
     Raises:
         InputError: there is no trained model in the results.
     """
-    trained = results[~results["untrained"]]
+    trained: Any = results[~results["untrained"]]
     if trained.empty:
         raise InputError("there are no results of a trained model to draw")
     models = list(trained["model"].unique())
     figure = drawing(7, 2.7 * len(models) + 0.5)
     panels = figure.subplots(len(models), 2, squeeze=False, width_ratios=(3, 2))
     for model, (left, right) in zip(models, panels, strict=True):
-        of_model = results[results["model"] == model]
-        number = sorted(of_model["layer"].unique())[layer]
+        of_model: Any = results[results["model"] == model]
+        number = int(sorted(of_model["layer"].unique())[layer])
         _draw_sweep(left, of_model[~of_model["untrained"] & (of_model["layer"] == number)])
         tidy(left, f"{model}, layer {number}")
         _draw_layers(right, of_model)
@@ -110,7 +112,7 @@ def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
     return figure
 
 
-def _draw_sweep(axes: Axes, found: pd.DataFrame) -> None:
+def _draw_sweep(axes: Axes, found: Any) -> None:
     """Error against n positions: held out filled, in-sample hollow, with what the paper prints."""
     of = found[(found["unit"] == "position") & (found["penalty"] == "none")]
     for predictor in ("heads", "random", "pca"):
@@ -134,7 +136,7 @@ def _draw_sweep(axes: Axes, found: pd.DataFrame) -> None:
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
 
 
-def _draw_layers(axes: Axes, of_model: pd.DataFrame) -> None:
+def _draw_layers(axes: Axes, of_model: Any) -> None:
     """R² by layer with 95 % intervals; of the untrained twin, its heads only."""
     for untrained, predictors in ((False, ("heads", "random", "pca")), (True, ("heads",))):
         found = of_model[of_model["untrained"] == untrained]
