@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tprprobe.gold import join
+from tprprobe.naming.fields import ARITHMETIC, describe
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 ROLE, LAST, HIDDEN = "encoder.0.self.role", "encoder.1.self.role", "encoder.1.hidden"
@@ -103,3 +105,63 @@ def truth(store: Store) -> np.ndarray:
     """The planted cluster of every source token of a planted store."""
     tokens = store.tokens_of(LAST)
     return np.concatenate([groups_of(list(each)) for _, each in tokens.groupby("sample")["token"]])
+
+
+def compose(rng: np.random.Generator, depth: int = 3, long: float = 0.4) -> str:
+    """A random expression whose divisions nest; numbers have another digit with probability long."""
+    if depth == 0 or rng.random() < 0.25:
+        digits = 1 + min(2, int(rng.geometric(1 - long)) - 1)
+        return str(int(rng.integers(10 ** (digits - 1), 10**digits)))
+    left, right = compose(rng, depth - 1, long), compose(rng, depth - 1, long)
+    symbol = str(rng.choice(["/", "/", "*", " + ", " - "]))
+    return f"({left}){symbol}({right})" if depth > 1 else f"{left}{symbol}{right}"
+
+
+def grouping(gold: pd.DataFrame, *fields: str) -> pd.Series:
+    """The planted role of every token: its kind, and of digits the words of some fields too."""
+    described = describe(gold, ARITHMETIC)
+    words = [described[name].astype(object).where(gold["kind"] == "digit") for name in fields]
+    parts = pd.concat([described["kind"].astype(object), *words], axis=1)
+    return parts.apply(lambda row: " ∧ ".join(row.dropna()), axis=1)
+
+
+def plant_roles(
+    path: Path,
+    *fields: str,
+    samples: int = 160,
+    noise: float = 0.2,
+    wrong: float = 0.0,
+    long: float = 0.4,
+    seed: int = 0,
+    scale=1.0,
+) -> Store:
+    """A store of random expressions; head 0's roles have a center a planted role, all else is noise.
+
+    ``wrong`` is the share of tokens that lie at the center of another token's role.
+    """
+    rng = np.random.default_rng(seed)
+    heads = ("role", "query", "key", "filler")
+    sites = {
+        f"encoder.0.self.{name}": SiteSpec(("source", "head", "d_head"), (2, 24)) for name in heads
+    }
+    flat = SiteSpec(("source", "d_model"), (24,))
+    sites |= {"encoder.0.self.input": flat, "encoder.0.hidden": flat}
+    tables = [
+        tokens_of(sample, f"Calculate {compose(rng, long=long)}.", "1") for sample in range(samples)
+    ]
+    table = pd.concat(tables, ignore_index=True)
+    gold = join(table[table["side"] == "source"].reset_index(drop=True))
+    groups = pd.factorize(grouping(gold, *fields))[0]
+    moved = np.flatnonzero(rng.random(len(groups)) < wrong)
+    groups[moved] = rng.permutation(groups[moved])
+    for folder, planted in ((path, True), (path / "untrained", False)):
+        writer = StoreWriter.create(folder, sites, {"model": "planted", "data": "made"})
+        values = {name: rng.normal(size=(len(gold), *spec.shape)) for name, spec in sites.items()}
+        if planted:
+            centers = np.linalg.qr(rng.normal(size=(24, 24)))[0][: groups.max() + 1]
+            values["encoder.0.self.role"][:, 0] *= noise
+            values["encoder.0.self.role"][:, 0] += 2 * centers[groups]
+            values["encoder.0.self.role"] *= scale
+        writer.append(values, table)
+        writer.finish()
+    return open_store(path)

@@ -432,6 +432,21 @@ def figure(
 
 
 @app.command()
+def sheet(
+    first: Path,
+    second: Path,
+    out: Annotated[Path, typer.Option(help="FILE.csv; its .key.json lies beside it.")],
+    kind: Annotated[str, typer.Option(help="votes or facts.")] = "votes",
+    n: Annotated[int, typer.Option("-n", help="How many documents.")] = 120,
+    seed: Seed = 0,
+) -> None:
+    """A blind sheet for people: summaries of two models (folders of `eval --out`) side by side."""
+    from tprprobe.papers.scored import make_sheet
+
+    _say(f"fill in: {make_sheet(first, second, out, kind, n, seed)}")
+
+
+@app.command()
 def report(run: Path, out: Out = None) -> None:
     """One self-contained HTML file about a store: sites, clusters, figures."""
     from tprprobe.report import report_run

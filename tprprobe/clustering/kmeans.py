@@ -40,7 +40,13 @@ def cluster(
         InputError: no such site or head, a site with heads and none given, k out of range, vectors
             that are not finite, fewer distinct vectors than k.
     """
-    source = Source.find(store, site, head)
+    return cluster_source(Source.find(store, site, head), k, seed, raw, n_seeds)
+
+
+def cluster_source(
+    source: Source, k: int = 20, seed: int = 0, raw: bool = False, n_seeds: int = 10
+) -> Clusters:
+    """The same of vectors that were found before, or of a projection of them."""
     if not 1 <= k <= source.rows:
         raise InputError(f"k is {k}, but {source} has {source.rows} vectors: give 1 to that many")
     if n_seeds < 2:
@@ -67,7 +73,7 @@ def cluster(
         centers=fits[best][order],
         mean=mean,
         scale=scale,
-        summary=summarise(labels, store.tokens_of(source.site), k),
+        summary=summarise(labels, source.store.tokens_of(source.site), k),
     )
 
 

@@ -1,7 +1,7 @@
 """The vectors of one site of a store, or of one head of it, scaled, in memory or streamed."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float32
@@ -28,13 +28,14 @@ def _heads(store: Store, site: str) -> Sequence[int | None]:
 
 @dataclass(frozen=True)
 class Source:
-    """Where vectors come from: a site of a store, and one head of it where it has heads."""
+    """Where vectors come from: a site of a store, one head of it where it has heads, or an image."""
 
     store: Store
     site: str
     head: int | None
     rows: int
     width: int
+    projection: Float32[np.ndarray, "d_model width"] | None = None
 
     @classmethod
     def find(cls, store: Store, site: str, head: int | None) -> "Source":
@@ -61,6 +62,10 @@ class Source:
     def __str__(self) -> str:
         return self.site if self.head is None else f"{self.site}, head {self.head}"
 
+    def project(self, projection: Float32[np.ndarray, "d_model width"]) -> "Source":
+        """The images of these vectors under a linear map."""
+        return replace(self, projection=projection, width=projection.shape[1])
+
     @property
     def is_streamed(self) -> bool:
         return self.rows * self.width * np.dtype(np.float32).itemsize > BUDGET
@@ -79,7 +84,7 @@ class Source:
                     f"{self} holds vectors that are not finite (the first is row "
                     f"{rows.start + bad[0]} of {self.rows}): they cannot be clustered"
                 )
-            yield vectors
+            yield vectors if self.projection is None else vectors @ self.projection
 
     def moments(self) -> tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]:
         """Mean and standard deviation of each dimension; 1 for one that does not vary."""

@@ -37,6 +37,7 @@ class Field:
 
 
 PLACES = {-1: "decimals", 0: "ones", 1: "tens", 2: "hundreds", 3: "thousands", 4: "ten thousands+"}
+SURFACE = {"denominator": "behind ‘/’", "numerator": "not behind ‘/’"}
 # The first field is the one every name begins with.
 ARITHMETIC = {
     "kind": Field(("kind",)),
@@ -45,6 +46,7 @@ ARITHMETIC = {
     "polarity_global": Field(("polarity_global",), "global {}"),
     "flips": Field(("flips",), "{} flips", {1: "1 flip", 2: "2+ flips"}, most=2),
     "argument": Field(("slot", "parent"), "argument {} of {}"),
+    "surface": Field(("surface_polarity",), words=SURFACE),
     "neg": Field(("neg",), words={True: "negative", False: "positive"}),
     "msd": Field(("msd",), words={True: "first digit", False: "later digit"}),
     "char": Field(("char",), "‘{}’"),

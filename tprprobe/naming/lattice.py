@@ -55,7 +55,7 @@ def build_lattice(
     extensions = np.array(list(conjunctions.values())).reshape(-1, len(kinds))
     heads = [""] if described.empty else list(described.iloc[:, 0].cat.categories)
     names = [
-        AND.join([*_head(kinds[held, 0], heads, atoms.fields[conjunction[0]]), *words])
+        AND.join([*_head(kinds[held, 0], heads, int(atoms.fields[conjunction[0]])), *words])
         for conjunction, held in zip(conjunctions, extensions, strict=True)
         for words in [[atoms.words[atom] for atom in conjunction]]
     ]

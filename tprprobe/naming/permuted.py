@@ -1,6 +1,6 @@
 """Agreement of clusterings with gold fields, beside what it is when the field's values are permuted."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from jaxtyping import Float, Int, Shaped
 from tprprobe.naming.measures import Tables, count_tables, informations, measure
 from tprprobe.statistics import exceedance, permutations_within
 
-PERMUTATIONS = 100
+PERMUTATIONS = 50
 
 Labels = Int[np.ndarray, "token clustering"]
 Strata = Shaped[np.ndarray, " token"]
@@ -45,27 +45,32 @@ def conditional_agreement(
     labels: Labels,
     described: pd.DataFrame,
     field: str,
-    given: list[str],
+    given: Sequence[str],
+    nulls: Mapping[str, Strata],
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> pd.DataFrame:
     """The same rows of the AMI of a field given others: Σ_s n_s (I_s − E I_s) / Σ_s n_s (H̄_s − E I_s).
 
-    s are the combinations of values of the given fields; the null permutes within these. What only
+    s are the combinations of values of the given fields; all nulls permute within these. What only
     follows from them, e.g. that digits of one place are denominators more often, counts for nothing.
     """
     known = np.logical_and.reduce([described[name].notna() for name in (field, *given)])
-    strata = described.loc[known].groupby(given, observed=True).ngroup().to_numpy()
-    classes = _permute(described.loc[known, field], [strata], permutations, seed)
+    if not known.any():
+        return pd.DataFrame()
+    stratum = described.loc[known].groupby(list(given), observed=True).ngroup().to_numpy()
+    crossed = [
+        pd.factorize(each[known])[0] * (stratum.max() + 1) + stratum for each in nulls.values()
+    ]
+    classes = _permute(described.loc[known, field], crossed, permutations, seed)
+    inside = [np.flatnonzero(stratum == each) for each in np.unique(stratum)]
     rows = []
     for clustering, column in enumerate(labels[known].T):
-        parts = [
-            _gains(count_tables(column[strata == each], classes[:, strata == each]))
-            for each in np.unique(strata)
-        ]
+        parts = [_gains(count_tables(column[each], classes[:, each])) for each in inside]
         gained, possible = np.sum([part[0] for part in parts], 0), sum(part[1] for part in parts)
-        values = {f"ami given {' and '.join(given)}": gained / possible}
-        rows += _compare({"clustering": clustering, "field": field}, values, ["given"])
+        if possible > 0:
+            values = {f"ami given {', '.join(given)}": gained / possible}
+            rows += _compare({"clustering": clustering, "field": field}, values, [*nulls])
     return pd.DataFrame(rows)
 
 
