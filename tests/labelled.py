@@ -23,6 +23,7 @@ ENCODER, ROLE, FILLER, HEADS = (
     "encoder.0.self.filler",
     "encoder.0.self.tpr",
 )
+WEIGHTS = "encoder.0.self.role_weights"
 STATE = "decoder.0.hidden"
 WIDTH = len(VOCABULARY)
 SITES = {
@@ -30,6 +31,7 @@ SITES = {
     ROLE: SiteSpec(("source", "head", "d_head"), (2, 4)),
     FILLER: SiteSpec(("source", "head", "d_head"), (2, 4)),
     HEADS: SiteSpec(("source", "d_model"), (8,)),
+    WEIGHTS: SiteSpec(("source", "head", "n_roles"), (2, 5)),
     STATE: SiteSpec(("target", "d_model"), (WIDTH,)),
 }
 
@@ -46,7 +48,9 @@ def cells(words: list[tuple[str, str]]) -> dict[str, list[str]]:
     """The cells of the tasks: tags, a head each, entities, arguments of verbs."""
     tags = [tag for _, tag in words]
     nouns = [i for i, tag in enumerate(tags) if tag == "NN"]
-    heads = [min(nouns, key=lambda j, i=i: (abs(i - j), j)) if nouns else i for i in range(len(tags))]
+    heads = [
+        min(nouns, key=lambda j, i=i: (abs(i - j), j)) if nouns else i for i in range(len(tags))
+    ]
     dep = [
         f"{'root' if i == h else tags[i].lower()}[{i},{i + 1})[{h},{h + 1})"
         for i, h in enumerate(heads)
@@ -64,9 +68,13 @@ def cells(words: list[tuple[str, str]]) -> dict[str, list[str]]:
 
 def table(sample: int, words: list[tuple[str, str]]) -> pd.DataFrame:
     """Tokens of both sides: source words one by one, target words behind a start symbol."""
-    columns = {"token": [word for word, _ in words], "word": list(range(len(words))), **cells(words)}
+    columns = {
+        "token": [word for word, _ in words],
+        "word": list(range(len(words))),
+        **cells(words),
+    }
     source = pd.DataFrame(columns)
-    target = pd.DataFrame({"token": ["<s>"], "word": [-1], **dict.fromkeys(cells(words), [""])})
+    target = pd.DataFrame({"token": ["<s>"], "word": [-1], **{k: [""] for k in cells(words)}})
     target = pd.concat([target, source])
     parts = [
         part.assign(side=side, position=range(len(part)))
@@ -94,17 +102,17 @@ def plant(path: Path, samples: int = 60, seed: int = 0, control: bool = True) ->
 def _write(path: Path, sentences: list, project: np.ndarray, seed: int) -> None:
     rng = np.random.default_rng(seed)
     writer = StoreWriter.create(path, SITES, {"model": {"name": "planted"}, "data": "made"})
-    for sample, words in enumerate(sentences):
-        tokens = table(sample, words)
-        by_side = {side: part["token"] for side, part in tokens.groupby("side")}
-        source = identities(by_side["source"])
-        heads = (source @ project).reshape(-1, 2, 4)
-        values = {
-            ENCODER: source,
-            FILLER: heads,
-            ROLE: rng.normal(size=heads.shape),
-            HEADS: heads.reshape(-1, 8),
-            STATE: identities(by_side["target"]),
-        }
-        writer.append(values, tokens)
+    tokens = pd.concat([table(sample, words) for sample, words in enumerate(sentences)])
+    by_side = {side: part["token"] for side, part in tokens.groupby("side")}
+    source = identities(by_side["source"])
+    heads = (source @ project).reshape(-1, 2, 4)
+    values = {
+        ENCODER: source,
+        FILLER: heads,
+        ROLE: rng.normal(size=heads.shape),
+        HEADS: heads.reshape(-1, 8),
+        WEIGHTS: rng.dirichlet(np.full(5, 0.1), (len(heads), 2)),
+        STATE: identities(by_side["target"]),
+    }
+    writer.append(values, tokens)
     writer.finish()

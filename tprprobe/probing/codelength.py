@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Bool
 
 from tprprobe.probing.controls import Labels
 from tprprobe.probing.stacks import Material
@@ -42,7 +43,7 @@ def compression(bits: float, n_targets: int, n_labels: int) -> float:
     return n_targets * np.log2(n_labels) / bits
 
 
-def constant_bits(training: Labels, tested: Labels) -> float:
+def constant_bits(training: Labels, tested: Bool[np.ndarray, "_tested label"]) -> float:
     """Bits a target of the constant model: −mean log2 of the training shares (plus one)."""
     shares = (training.sum(0) + 1) / (training.sum() + training.shape[1])
     known = tested[tested.any(1)]

@@ -9,7 +9,7 @@ Keys = Int[np.ndarray, "target key"]
 Labels = Bool[np.ndarray, "target label"]
 
 
-def draw_labels(keys: Keys, labels: Labels, seed: int) -> Labels:
+def draw_labels(keys: Keys, labels: Bool[np.ndarray, "_reference label"], seed: int) -> Labels:
     """For every key a label drawn once, from the distribution of ``labels``.
 
     A key's draw depends on it and the seed only, so that it is the same in every store.

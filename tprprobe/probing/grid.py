@@ -3,6 +3,7 @@
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from tprprobe.probing.examples import CHUNK, MOST
 from tprprobe.probing.materials import first_samples
 from tprprobe.probing.probes import HIDDEN, Shape
 from tprprobe.probing.settings import SITES, Settings
-from tprprobe.probing.stacks import ACTIVATIONS, STATES, Material, Probe
+from tprprobe.probing.stacks import ACTIVATIONS, STATES, Loss, Material, Probe
 from tprprobe.probing.tasks import Task
 from tprprobe.probing.vectors import (
     Vector,
@@ -106,15 +107,15 @@ def _control_vectors(
 def _probes(
     task: Task, real: Sequence[Vector], others: Sequence[Vector], side: str, settings: Settings
 ) -> Iterator[Probe]:
-    names = ["real"]
+    names, loss = ["real"], cast(Loss, settings.loss)
     names += [name for name in ("control", "shuffled") if settings.has(name)]
     if "prefix" in (settings.controls or ("prefix",) * (side == "target")):
         names.append("prefix")
     for seed in range(settings.seed, settings.seed + settings.seeds):
         for name in names:
-            yield from (Probe(task, vector, seed, name, settings.loss) for vector in real)
+            yield from (Probe(task, vector, seed, name, loss) for vector in real)
         for vector in others:
-            yield Probe(task, vector, seed, vector.control, settings.loss)
+            yield Probe(task, vector, seed, vector.control, loss)
 
 
 def _pieces(probes: Sequence[Probe], material: Material, settings: Settings) -> Iterator[Piece]:

@@ -1,7 +1,7 @@
 """What can be chosen about a run of probes."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast, get_args
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.probing.schedules import Schedule, find_schedule
@@ -21,7 +21,6 @@ BASELINES = {
     "identity": "the commonest label of the word's type (in a decoder, of the word to come)",
 }
 SITES = ("*.role", "*.filler", "*.tpr", "*.hidden")
-MODES = ("first_state", "all_states", "last_state")
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,11 @@ class Settings:
     heads: bool = False
     seeds: int = 1
     controls: tuple[str, ...] | None = None
-    span_mode: SpanMode | None = None
+    span_mode: str | None = None
     kernel: int = 1
     causal: bool | None = None
     schedule: str | Schedule = "short"
-    loss: Loss = "sigmoid"
+    loss: str = "sigmoid"
     information: bool = True
     budget: int = 2 * 2**30
     seed: int = 0
@@ -61,10 +60,10 @@ class Settings:
         for control in self.controls or ():
             if control not in CONTROLS:
                 raise unknown("control", control, CONTROLS)
-        if self.span_mode not in (None, *MODES):
-            raise unknown("span mode", self.span_mode, MODES)
-        if self.loss not in ("sigmoid", "softmax"):
-            raise unknown("loss", self.loss, ("sigmoid", "softmax"))
+        if self.span_mode not in (None, *get_args(SpanMode)):
+            raise unknown("span mode", self.span_mode, get_args(SpanMode))
+        if self.loss not in get_args(Loss):
+            raise unknown("loss", self.loss, get_args(Loss))
         if self.kernel < 1 or self.seeds < 1 or self.budget < 1:
             raise InputError("kernel, seeds and budget are at least 1")
         if self.kernel % 2 == 0 and self.causal is False:
@@ -83,7 +82,8 @@ class Settings:
 
     def mode(self, side: str) -> SpanMode:
         """Which states of a span are read on a side."""
-        return self.span_mode or ("first_state" if side == "target" else "all_states")
+        default = "first_state" if side == "target" else "all_states"
+        return cast(SpanMode, self.span_mode or default)
 
     def window(self, side: str) -> range:
         """The rows around a state that the span convolution sees."""
