@@ -11,12 +11,14 @@ import pandas as pd
 
 from tprprobe import assets
 from tprprobe.errors import InputError
+from tprprobe.hub import read_json
 from tprprobe.logs import FILE as LOG
 from tprprobe.logs import read_log
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
 
 PROBE = "probe.csv"  # of `tprprobe binding --out`
+PROBES, PROBED = "rows.parquet", "settings.json"  # of `tprprobe probe --out`
 
 Source = str | os.PathLike[str]
 
@@ -101,6 +103,26 @@ def load_bindings(sources: Iterable[Source]) -> pd.DataFrame:
     return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
 
 
+def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
+    """The rows of ``tprprobe probe --out``, one folder after another, with the model of each.
+
+    Raises:
+        InputError: a folder has none.
+    """
+    folders = [Path(source) for source in sources]
+    if missing := [each for each in folders if not (each / PROBES).is_file()]:
+        raise InputError(
+            f"{missing[0]} holds no {PROBES}: make one with `tprprobe probe all STORE --out`"
+        )
+    return pd.concat([_probed(folder) for folder in folders], ignore_index=True)
+
+
+def _probed(folder: Path) -> pd.DataFrame:
+    model = read_json(folder / PROBED)["store"]["model"]
+    name = model.get("name") if isinstance(model, dict) else model
+    return pd.read_parquet(folder / PROBES).assign(model=name or folder.resolve().name)
+
+
 def _find(source: Source) -> Path:
     """A path that exists, or the folder of a shipped checkpoint."""
     return Path(source) if Path(source).exists() else assets.find("models", source)
@@ -116,6 +138,7 @@ def find_inputs(folder: Source) -> dict[str, Any]:
     bindings = [each for each in folders if (each / PROBE).is_file()]
     found = {"store": stores and stores[0], "evaluations": evaluations, "runs": runs}
     found["bindings"] = bindings
+    found["probes"] = [each for each in folders if (each / PROBES).is_file()]
     return {key: paths for key, paths in found.items() if paths}
 
 
@@ -124,4 +147,5 @@ INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "evaluations": ("evaluations: give --ckpt with folders of `eval --out`", load_evaluations),
     "runs": ("logs of training: give --ckpt with folders of `train --out`", load_runs),
     "bindings": ("binding probes: give --ckpt with folders of `binding --out`", load_bindings),
+    "probes": ("probes: give --ckpt with folders of `probe --out`", load_probes),
 }

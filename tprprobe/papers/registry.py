@@ -12,6 +12,7 @@ import pandas as pd
 from tprprobe import figures
 from tprprobe.clustering import cluster
 from tprprobe.errors import InputError, unknown
+from tprprobe.figures.probes import table4
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
 from tprprobe.papers import measured
@@ -96,6 +97,7 @@ FIGURES = {
         ),
         Entry("schlag-sec7", "Hadamard against tensor product", measured.draw_capture),
         Entry("schlag-sec7-table", "What the diagonal keeps of v ⊗ r", measured.tabulate_capture),
+        Entry("jiang-table4", "What vectors know about words", table4),
         Entry("learning-curve", "Loss and exact match against steps", figures.learning_curve),
     )
 }
