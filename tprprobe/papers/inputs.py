@@ -14,6 +14,7 @@ from tprprobe.errors import InputError
 from tprprobe.hub import read_json
 from tprprobe.logs import FILE as LOG
 from tprprobe.logs import read_log
+from tprprobe.papers.scored import find_scored, load_matches, load_summaries, load_votes
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
 
@@ -137,7 +138,7 @@ def find_inputs(folder: Source) -> dict[str, Any]:
     runs = [each for each in folders if (each / LOG).is_file()]
     bindings = [each for each in folders if (each / PROBE).is_file()]
     found = {"store": stores and stores[0], "evaluations": evaluations, "runs": runs}
-    found["bindings"] = bindings
+    found |= {"bindings": bindings, **find_scored(folders)}
     found["probes"] = [each for each in folders if (each / PROBES).is_file()]
     return {key: paths for key, paths in found.items() if paths}
 
@@ -146,6 +147,12 @@ INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "store": ("a store: give --store STORE", load_store),
     "evaluations": ("evaluations: give --ckpt with folders of `eval --out`", load_evaluations),
     "runs": ("logs of training: give --ckpt with folders of `train --out`", load_runs),
+    "summaries": (
+        "summaries: give --ckpt with folders of `eval --out` of documents",
+        load_summaries,
+    ),
+    "votes": ("sheets of votes: give --ckpt with files that `sheet` wrote, filled in", load_votes),
+    "matches": ("summaries or sheets of facts: give --ckpt with these", load_matches),
     "bindings": ("binding probes: give --ckpt with folders of `binding --out`", load_bindings),
     "probes": ("probes: give --ckpt with folders of `probe --out`", load_probes),
 }

@@ -6,16 +6,18 @@ jiang's study: of 100 references of XSum 71 have such facts; the Transformer wri
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tprprobe.scoring.ngrams import words
+from tprprobe.scoring.sheets import QUESTIONS, read_answers, read_sheet
 from tprprobe.statistics import fisher_test, sign_test
 
 PRINTED = {"references": 100, "unsupported": 71, "Transformer": 21, "TPT-d": 17}  # jiang §4
-QUESTIONS = ("unsupported fact of the reference", "in A", "in B")
+ANSWERS = {"yes": 1.0, "no": 0.0}
 NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[^\W\d_a-z]\w+|\b\d[\d.,]*\d\b|\b\d+\b")
 
 
@@ -44,6 +46,21 @@ def match_unsupported(
     matched = [bool(fact & text) for fact, text in zip(facts, texts, strict=True)]
     found = {"unsupported": [bool(fact) for fact in facts], "matched": matched}
     return pd.DataFrame(found, index=rows.index)
+
+
+def read_facts(path: str | Path) -> tuple[tuple[str, str], pd.DataFrame, pd.DataFrame]:
+    """The two models of a filled sheet of facts, and for each what `match_unsupported` tells.
+
+    References that are not judged, or have no unsupported fact, match nothing.
+    """
+    sheet, key = read_sheet(path)
+    given = [read_answers(sheet, question, ANSWERS, path) == 1 for question in QUESTIONS["facts"]]
+    unsupported, swapped = given[0], np.array(key["swapped"])
+    sides = np.where(swapped, given[2], given[1]), np.where(swapped, given[1], given[2])
+    first, second = (
+        pd.DataFrame({"unsupported": unsupported, "matched": side & unsupported}) for side in sides
+    )
+    return tuple(key["models"]), first, second
 
 
 def compare_matches(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, Any]:

@@ -6,18 +6,25 @@ tells the seed, the two models, and where each stands in every row. Nothing in a
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, unknown
 from tprprobe.hub import write_file
 
 SIDES = ("A", "B")
 SHOWN = ("item", "source", *SIDES)
+# Source: jiang §4. Votes are A, B or tie; of facts, whether the reference has one that the source
+# has not, and whether A and B have such a fact of the reference: yes or no.
+QUESTIONS = {
+    "votes": ("grammar", "saliency", "overall"),
+    "facts": ("unsupported in reference", "the same in A", "the same in B"),
+}
 
 
 def key_of(sheet: str | Path) -> Path:
@@ -29,32 +36,38 @@ def draw_sheet(
     first: pd.DataFrame,
     second: pd.DataFrame,
     names: tuple[str, str],
-    questions: Sequence[str],
-    n: int,
+    kind: str = "votes",
+    n: int = 120,
     seed: int = 0,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """n documents by chance with both summaries in random order, empty cells to fill, and the key.
 
-    Where both models wrote the same there is nothing to choose: these documents are left out.
-    Raises: InputError if the two are not of the same documents, or fewer than n differ.
+    A sheet of votes leaves out documents of which both models wrote the same: there is nothing to
+    choose. A sheet of facts shows the reference, too.
+    Raises: InputError for an unknown kind, models of different documents, or too few of these.
     """
+    if kind not in QUESTIONS:
+        raise unknown("kind of sheet", kind, QUESTIONS)
     if not first["source"].equals(second["source"]):
         raise InputError("two models are compared on the same documents; evaluate both on the same")
-    differ = np.flatnonzero((first["prediction"] != second["prediction"]).to_numpy())
-    if n > len(differ):
+    same = (first["prediction"] == second["prediction"]).to_numpy() & (kind == "votes")
+    offered = np.flatnonzero(~same)
+    if n > len(offered):
         raise InputError(
-            f"n = {n}; the models wrote different summaries of {len(differ)} documents"
+            f"n = {n} of {len(offered)} documents that can be asked about; ask for fewer"
         )
     rng = np.random.default_rng(seed)
-    chosen = rng.permutation(differ)[:n]
+    chosen = rng.permutation(offered)[:n]
     swapped = rng.random(n) < 0.5
     pairs = [(first["prediction"].iloc[i], second["prediction"].iloc[i]) for i in chosen]
     shown = [pair[::-1] if swap else pair for pair, swap in zip(pairs, swapped, strict=True)]
     sheet = pd.DataFrame(shown, columns=list(SIDES))
+    if kind == "facts":
+        sheet.insert(0, "reference", first["target"].iloc[chosen].to_numpy())
     sheet.insert(0, "source", first["source"].iloc[chosen].to_numpy())
     sheet.insert(0, "item", np.arange(1, n + 1))
     key = {"models": list(names), "seed": seed, "rows": chosen.tolist()}
-    return sheet.assign(**dict.fromkeys(questions, "")), key | {"swapped": swapped.tolist()}
+    return sheet.assign(**dict.fromkeys(QUESTIONS[kind], "")), key | {"swapped": swapped.tolist()}
 
 
 def write_sheet(sheet: pd.DataFrame, key: dict[str, Any], path: str | Path) -> Path:
@@ -86,3 +99,29 @@ def read_sheet(path: str | Path) -> tuple[pd.DataFrame, dict[str, Any]]:
         )
     order = np.argsort(sheet["item"].astype(int).to_numpy())  # people sort what they fill in
     return sheet.iloc[order].reset_index(drop=True), key
+
+
+def holds_votes(path: str | Path) -> bool:
+    """Whether a sheet is one of votes."""
+    sheet, _ = read_sheet(path)
+    return set(QUESTIONS["votes"]) <= set(sheet)
+
+
+def read_answers(
+    sheet: pd.DataFrame, question: str, values: Mapping[str, float], path: str | Path
+) -> Float[np.ndarray, " document"]:
+    """The value of each answer to a question, NaN where there is none.
+
+    Raises: InputError if the sheet lacks the question, or for an answer that has no value.
+    """
+    if question not in sheet:
+        raise InputError(f"{path} has no column {question!r}; it is a sheet of another kind")
+    answers: Any = sheet[question].str.strip()
+    known = {**values, "": np.nan}
+    for item, answer in zip(sheet["item"], answers, strict=True):
+        if answer.lower() not in known:
+            accepted = ", ".join(values)
+            raise InputError(
+                f"{path}, item {item}: {question} is {answer!r}; write {accepted} or nothing"
+            )
+    return np.array([known[answer.lower()] for answer in answers])

@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.errors import InputError
-from tprprobe.scoring.sheets import SIDES, read_sheet
+from tprprobe.scoring.sheets import QUESTIONS, read_answers, read_sheet
 from tprprobe.statistics import sign_test, wilson
 
-CRITERIA = ("grammar", "saliency", "overall")  # Source: jiang §4, human evaluation
-TIES = ("tie", "=")
+VOTES = {"a": 1.0, "b": -1.0, "tie": 0.0, "=": 0.0}
 
 
 def count_votes(paths: Sequence[str | Path]) -> pd.DataFrame:
@@ -33,7 +31,7 @@ def count_votes(paths: Sequence[str | Path]) -> pd.DataFrame:
         )
     first, second = keys[0]["models"]
     rows = []
-    for criterion in CRITERIA:
+    for criterion in QUESTIONS["votes"]:
         signs = [
             _signs(sheet, key["swapped"], criterion, path)
             for path, (sheet, key) in zip(paths, sheets, strict=True)
@@ -46,18 +44,7 @@ def _signs(
     sheet: pd.DataFrame, swapped: Sequence[bool], criterion: str, path: str | Path
 ) -> Float[np.ndarray, " document"]:
     """1 for the first model, −1 for the second, 0 for a tie, NaN where nobody voted."""
-    if criterion not in sheet:
-        raise InputError(f"{path} has no column {criterion!r}; it is no sheet of votes")
-    votes: Any = sheet[criterion].str.strip()
-    values = {SIDES[0].lower(): 1.0, SIDES[1].lower(): -1.0, "": np.nan} | dict.fromkeys(TIES, 0.0)
-    known = votes.str.lower().isin(list(values))
-    if not known.all():
-        bad = int(np.argmin(known.to_numpy()))
-        item, vote = sheet["item"].iloc[bad], votes.iloc[bad]
-        raise InputError(
-            f"{path}, item {item}: {criterion} is {vote!r}; write A, B, tie or nothing"
-        )
-    return votes.str.lower().map(values).to_numpy() * np.where(swapped, -1, 1)
+    return read_answers(sheet, criterion, VOTES, path) * np.where(swapped, -1, 1)
 
 
 def _count(signs: Sequence[Float[np.ndarray, " document"]]) -> dict[str, float]:
