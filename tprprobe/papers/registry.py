@@ -13,6 +13,7 @@ from tprprobe import figures
 from tprprobe.clustering import cluster
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.probes import table4
+from tprprobe.figures import summaries
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
 from tprprobe.papers import measured
@@ -98,6 +99,9 @@ FIGURES = {
         Entry("schlag-sec7", "Hadamard against tensor product", measured.draw_capture),
         Entry("schlag-sec7-table", "What the diagonal keeps of v ⊗ r", measured.tabulate_capture),
         Entry("jiang-table4", "What vectors know about words", table4),
+        Entry("jiang-table2", "ROUGE and METEOR of summaries, paired differences", summaries.table2),
+        Entry("jiang-table3", "Votes of people on summaries", summaries.table3),
+        Entry("jiang-unfaithful", "Unsupported facts of references", summaries.unsupported_table),
         Entry("learning-curve", "Loss and exact match against steps", figures.learning_curve),
     )
 }
