@@ -3,7 +3,7 @@
 ROUGE is that of `rouge-score` with Porter stems, which follows ROUGE-1.5.5 as `files2rouge` runs it
 (jiang's scores): only letters a-z and digits count. METEOR is that of NLTK (Lavie and Agarwal 2007:
 α .9, β 3, γ .5) with exact and stemmed matches, but without WordNet's synonyms, which would be a
-download; it is thus lower than that of the Java METEOR 1.5 (see `java_meteor`).
+download; the Java METEOR 1.5 has synonyms and paraphrases, and its numbers are other numbers.
 """
 
 from functools import cache
