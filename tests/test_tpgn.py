@@ -14,6 +14,8 @@ from tprprobe.models import build, count_parameters
 from tprprobe.models.checkpoint import load_model, save_pretrained
 from tprprobe.models.decoding import generate
 from tprprobe.sitenames import side_of
+from tprprobe.vocabulary import SPECIALS
+from tprprobe.words import Words
 
 TINY = {"d_embedding": 4, "d_features": 6, "vocab_size": 9}
 SITES = ["sentence.tpr", "word.hidden", "word.unbinding", "word.filler"]
@@ -325,7 +327,9 @@ def test_features_of_another_width_are_refused(architecture, width):
 def test_a_checkpoint_brings_everything_back(tmp_path, options):
     model: Any = build({"architecture": "tpgn", "d_model": 3, **TINY, **options}, seed=1).eval()
     model.mean += torch.rand(6)
+    model.vocabulary = Words((*SPECIALS, "a", "dog", "cat", "in", "it"))
     features, target = batch(0)
     loaded: Any = load_model(save_pretrained(model, tmp_path / "model"))
     torch.testing.assert_close(loaded(features.float(), target), model(features.float(), target))
     torch.testing.assert_close(loaded.mean, model.mean)
+    assert loaded.vocabulary == model.vocabulary

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,19 @@ import torch
 from huggingface_hub import ModelCard
 from torch import nn
 
-from tprprobe import hub, subwords, vocabulary
+from tprprobe import hub, subwords, vocabulary, words
 from tprprobe.errors import InputError, unknown
 from tprprobe.models import build, expand
 from tprprobe.subwords import Subwords, load_subwords
 from tprprobe.vocabulary import Codec, Vocabulary
+from tprprobe.words import Words
 
 UNTRAINED = "untrained:"
+READERS: dict[str, Callable[[Path], Codec]] = {  # by the file that a vocabulary is kept in
+    vocabulary.FILE: Vocabulary.load,
+    subwords.FILE: load_subwords,
+    words.FILE: Words.load,
+}
 
 
 def save_pretrained(
@@ -139,7 +146,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def _vocabulary(folder: Path, config: Any) -> Codec | None:
-    for file, load in ((vocabulary.FILE, Vocabulary.load), (subwords.FILE, load_subwords)):
+    for file, load in READERS.items():
         if (folder / file).is_file():
             known = load(folder)
             check_vocabulary(known, config, str(folder / file))

@@ -1,0 +1,30 @@
+"""What a captioning data set is made of: an image's features and its captions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float32
+
+from tprprobe.data.english.sentences import Sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Captioned:
+    """An image by its name, its feature vector, and captions of it.
+
+    As an example of a data set its source is the name and its target the first caption;
+    `sentences` are the captions with their labels, where these are known.
+    """
+
+    image: str
+    features: Float32[np.ndarray, " d_features"]
+    captions: tuple[str, ...]
+    sentences: tuple[Sentence, ...] = ()
+
+    @property
+    def source(self) -> str:
+        return self.image
+
+    @property
+    def target(self) -> str:
+        return self.captions[0]

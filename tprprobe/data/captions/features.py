@@ -1,0 +1,142 @@
+"""Feature vectors of images from a file, read when they are needed.
+
+- `.npy`: [image, width], in the order of the file of captions.
+- `.h5`, `.hdf5` (the extra ``hdf5``) and `.zarr`: an array `features` and, beside it, `image_id`;
+  without it, in the order of the file of captions.
+- `.parquet`: columns `image_id` and `features` (lists).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zarr
+from jaxtyping import Float32
+
+from tprprobe.errors import InputError, unknown
+
+ARRAY, NAMES = "features", "image_id"
+CHECKED = 1024  # vectors that are looked through at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """An array of vectors (in memory or on disk), and the names of its images if it has them."""
+
+    path: Path
+    vectors: Any
+    names: tuple[str, ...] | None
+
+    @property
+    def width(self) -> int:
+        return self.vectors.shape[1]
+
+    def rows(self, images: Sequence[str]) -> list[int]:
+        """Where the vectors of these images are.
+
+        Raises: InputError if any is missing, or there are more or fewer and none has a name.
+        """
+        if self.names is None:
+            if len(images) != self.vectors.shape[0]:
+                raise InputError(
+                    f"{self.path} has {self.vectors.shape[0]} feature vectors for {len(images)} images: "
+                    f"give one each in their order, or '{NAMES}' beside them"
+                )
+            return list(range(len(images)))
+        places = {name: row for row, name in enumerate(self.names)}
+        missing = [image for image in images if image not in places]
+        if missing:
+            raise InputError(
+                f"{self.path} has no features of image {missing[0]} ({len(missing)} of {len(images)} "
+                "images are missing): compute them, or leave out these images"
+            )
+        return [places[image] for image in images]
+
+    def read(self, row: int) -> Float32[np.ndarray, " width"]:
+        """A vector."""
+        return np.asarray(self.vectors[row], np.float32)
+
+
+def open_features(path: Path) -> Features:
+    """The vectors of a file, checked.
+
+    Raises: InputError for what is no matrix of numbers, and for a vector with NaN or infinity.
+    """
+    if path.suffix not in FORMATS:
+        raise unknown("format of features", path.suffix or path.name, FORMATS)
+    if not path.exists():
+        raise InputError(f"no features at {str(path)!r}; give a file that is there")
+    try:
+        vectors, names = FORMATS[path.suffix](path)
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, EOFError, pa.ArrowException) as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path} cannot be read as features ({text})") from None
+    features = Features(path, vectors, None if names is None else tuple(map(_name, names)))
+    _check(features)
+    return features
+
+
+def _check(features: Features) -> None:
+    vectors, names, path = features.vectors, features.names, features.path
+    if len(vectors.shape) != 2 or np.dtype(vectors.dtype).kind not in "fiu":
+        raise InputError(
+            f"{path} holds {vectors.dtype} of shape {vectors.shape}: give [image, width]"
+        )
+    if names is not None and len(names) != vectors.shape[0]:
+        raise InputError(
+            f"{path} has {len(names)} names for {vectors.shape[0]} vectors; give one each"
+        )
+    for start in range(0, vectors.shape[0], CHECKED):
+        finite = np.isfinite(np.asarray(vectors[start : start + CHECKED])).all(1)
+        if not finite.all():
+            row = start + int(np.argmin(finite))
+            image = f" (image {names[row]})" if names else ""
+            raise InputError(f"{path}: vector {row}{image} has NaN or infinity; compute it again")
+
+
+def _name(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _numpy(path: Path) -> tuple[Any, None]:
+    return np.load(path, mmap_mode="r", allow_pickle=False), None
+
+
+def _hdf5(path: Path) -> tuple[Any, Any]:
+    try:
+        import h5py
+    except ImportError:
+        raise InputError(f"{path} needs h5py: pip install 'tprprobe[hdf5]'") from None
+    file = h5py.File(path, "r")
+    return file[ARRAY], file[NAMES][:] if NAMES in file else None
+
+
+def _zarr(path: Path) -> tuple[Any, Any]:
+    found = zarr.open(path, mode="r")
+    if isinstance(found, zarr.Array):
+        return found, None
+    return found[ARRAY], np.asarray(found[NAMES]) if NAMES in found else None
+
+
+def _parquet(path: Path) -> tuple[Any, Any]:
+    table = pq.read_table(path, columns=[NAMES, ARRAY])
+    lengths = set(table[ARRAY].combine_chunks().value_lengths().to_pylist())
+    if len(lengths) != 1:
+        raise ValueError(f"vectors of {len(lengths)} widths")
+    flat = table[ARRAY].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return flat.reshape(len(table), -1), table[NAMES].to_pylist()
+
+
+FORMATS: dict[str, Callable[[Path], tuple[Any, Any]]] = {
+    ".npy": _numpy,
+    ".h5": _hdf5,
+    ".hdf5": _hdf5,
+    ".zarr": _zarr,
+    ".parquet": _parquet,
+}

@@ -1,0 +1,36 @@
+"""METEOR 1.5 through the COCO toolkit's Java program, where it is installed (the extra ``meteor``)."""
+
+import importlib
+import shutil
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from tprprobe.data.captions.overlap import Words
+from tprprobe.errors import InputError
+
+PACKAGE = "pycocoevalcap"
+
+
+def meteor_missing() -> str | None:
+    """Why METEOR cannot be computed here; None where it can."""
+    if importlib.util.find_spec(PACKAGE) is None:
+        return "METEOR needs pip install 'tprprobe[meteor]' (about 100 MB)"
+    return None if shutil.which("java") else "METEOR needs Java (a program java on the PATH)"
+
+
+def meteor(
+    captions: Sequence[Words], references: Sequence[Sequence[Words]]
+) -> tuple[float, Float[np.ndarray, " image"]]:
+    """METEOR of the corpus, which is no mean, and of every caption.
+
+    Raises: InputError where the package or Java is missing.
+    """
+    if reason := meteor_missing():
+        raise InputError(reason)
+    module = importlib.import_module(f"{PACKAGE}.meteor.meteor")
+    own = {number: [" ".join(words)] for number, words in enumerate(captions)}
+    others = {number: [" ".join(words) for words in each] for number, each in enumerate(references)}
+    corpus, each = module.Meteor().compute_score(others, own)
+    return float(corpus), np.array(each, dtype=float)
