@@ -50,7 +50,7 @@ def estimates(draw: st.DrawFn) -> Estimate:
 
 
 def outcome(about: Claim, *cases: Estimate, **changes: object) -> str:
-    fields = {"unit": about.unit, "units": 500, "source": "test"} | changes
+    fields = {"unit": about.unit, "units": 500} | changes
     evidence = Evidence({str(i): case for i, case in enumerate(cases)}, **fields)  # pyright: ignore
     return judge(about, evidence).outcome
 
@@ -264,7 +264,5 @@ def test_several_cases_for_one_number_are_refused():
 
 
 def test_the_reason_has_the_numbers_and_what_they_are_held_against():
-    found = judge(
-        claim(threshold=0.5), Evidence({"": Estimate(0.6, 0.55, 0.65)}, "question", 9, "a")
-    )
+    found = judge(claim(threshold=0.5), Evidence({"": Estimate(0.6, 0.55, 0.65)}, "question", 9))
     assert found.reason == "0.600 [0.550, 0.650] (must be above 0.5)"

@@ -84,7 +84,6 @@ class Evidence:
     cases: Mapping[str, Estimate]
     unit: str
     units: int
-    source: str
     gates: Mapping[str, Estimate] = field(default_factory=dict)
     conditions: frozenset[str] = frozenset()
 

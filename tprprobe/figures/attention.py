@@ -2,18 +2,22 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.errors import InputError
-from tprprobe.figures.strips import SIGNS, Strip, draw_strips
+from tprprobe.figures.overlay import LETTERS, LOOKS, gold_tokens, mark_polarity
+from tprprobe.figures.strips import SIGNS, Frame, Strip, draw_strips
 from tprprobe.figures.style import INK, Drawing, drawing, tidy
 from tprprobe.store import Store
 
 COLOURS = "Blues"
 LEAST = 0.05  # attention that is printed
+CAPTION = f"attention in percent, from {LEAST:.0%} on · # start, % end · framed: the query"
 BEHIND_SLASH = re.compile(r"/[\s(\-]*(\d+)")
 
 
@@ -37,19 +41,80 @@ def attention_rows(
     is_self = list(queries) == list(keys)
     strips = [
         Strip(
-            tokens=keys,
-            colours=[matplotlib.colormaps[COLOURS](weight) for weight in weights[position]],
-            notes=[
-                f"{weight:.0%}".rstrip("%") if weight >= LEAST else ""
-                for weight in weights[position]
-            ],
+            **_row(keys, weights[position]),
             heading=f"from ‘{SIGNS.get(queries[position], queries[position])}’ at {position}",
-            framed=position if is_self else None,
+            frames=[Frame(position, position + 1)] if is_self else [],
         )
         for position in chosen
     ]
-    caption = f"attention in percent, from {LEAST:.0%} on · framed: the query · # start, % end"
-    return draw_strips(strips, _title(store, site, sample, head), caption)
+    return draw_strips(strips, _title(store, site, sample, head), CAPTION)
+
+
+def attention_examples(store: Store, site: str, head: int, examples: pd.DataFrame) -> Drawing:
+    """What the numbers of example questions attend to, with the gold structure of division.
+
+    ``examples`` has a kind and a sample each, as :func:`tprprobe.relations.pick_examples` returns.
+    A row is the last digit of a number in a term that divides (framed): from digits of
+    denominators the '/' that divides by them is framed too, and the weight on it told; from those
+    of numerators the weight on all '/'. Source: schlag Fig 3.
+
+    Raises:
+        InputError: no such map or head, no arithmetic, no examples.
+    """
+    gold = gold_tokens(store, examples["sample"].tolist())
+    if gold is None or examples.empty:
+        raise InputError(f"{store.path} has no arithmetic questions with a division and maps")
+    strips = []
+    for kind, sample in zip(examples["kind"], examples["sample"], strict=True):
+        question = gold[gold["sample"] == sample].reset_index(drop=True)
+        weights, _, _ = _map(store, site, int(sample), head)
+        letters = mark_polarity(question)[1]
+        for position in _queried(question):
+            told, frames = _relation(question, weights[position], position)
+            strips.append(
+                Strip(
+                    **_row(question["token"].astype(str).tolist(), weights[position]),
+                    heading=f"{kind}, question {sample}: from {told}",
+                    frames=frames,
+                    gold=letters,
+                )
+            )
+    title = f"{_place(store, site)}, head {head}: from numbers to '/'"
+    return draw_strips(strips, title, f"{CAPTION}, dashed: its '/'\n{LETTERS}")
+
+
+def _queried(question: pd.DataFrame) -> list[int]:
+    """The last digit of every number in a multiplicative term that has a denominator."""
+    below = question.loc[question["polarity"] == "denominator", "term"].unique()
+    last = question[question["term"].isin(below) & (question["place"] == 0)]
+    return last.index.tolist()
+
+
+def _relation(
+    question: pd.DataFrame, weights: Float[np.ndarray, " key"], position: int
+) -> tuple[str, list[Frame]]:
+    """What a row's heading says, and its frames."""
+    query = question.loc[position]
+    frames = [Frame(position, position + 1)]
+    about = f"‘{query['token']}’ at {position}, {query['polarity']}:"
+    if query["polarity"] == "denominator":
+        target = int(query["div_second"]) + 1  # <sos> stands before the first character
+        colour, style = LOOKS["denominator"]
+        return f"{about} {weights[target]:.0%} on its '/'", [
+            *frames,
+            Frame(target, target + 1, colour, style),
+        ]
+    slashes = ((question["kind"] == "op") & (question["token"] == "/")).to_numpy()
+    return f"{about} {weights[slashes].sum():.0%} on any '/'", frames
+
+
+def _row(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> dict[str, Any]:
+    """Characters, darker the more attention they get, and the weights that are printed."""
+    return {
+        "tokens": keys,
+        "colours": [matplotlib.colormaps[COLOURS](weight) for weight in weights],
+        "notes": [f"{weight:.0%}".rstrip("%") if weight >= LEAST else "" for weight in weights],
+    }
 
 
 def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing:

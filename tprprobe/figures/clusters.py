@@ -6,6 +6,7 @@ import pandas as pd
 
 from tprprobe.clustering import Clusters
 from tprprobe.errors import InputError
+from tprprobe.figures.overlay import LEGEND, gold_tokens, mark_polarity
 from tprprobe.figures.strips import Strip, draw_strips
 from tprprobe.figures.style import MUTED, WRONG, Drawing, palette
 from tprprobe.store import Store
@@ -17,11 +18,15 @@ def role_clusters(
     n_rows: int = 12,
     correct_only: bool = True,
     samples: Sequence[int] | None = None,
+    gold: bool = False,
 ) -> Drawing:
     """Questions as rows of coloured squares, the cluster's number under each character.
 
     Shows the first ``n_rows`` questions that the model answered correctly (all questions, if not
-    ``correct_only``), or just the given ``samples``. Source: schlag Fig 2.
+    ``correct_only``), or just the given ``samples``. With ``gold`` the numbers of arithmetic
+    questions are framed as numerators and denominators, by value, not by hand; up to half of the
+    questions that are then chosen have a number that a look at its '/' alone would mistake.
+    Source: schlag Fig 2.
 
     Raises:
         InputError: clusters of another store, no correctly answered question, no such sample.
@@ -33,36 +38,58 @@ def role_clusters(
             f"{store.path}: these clusters are of another store"
         )
     tokens = tokens.assign(label=roles.labels)
-    chosen = _choose(store, tokens, n_rows, correct_only) if samples is None else samples
+    overlay = gold_tokens(store, samples) if gold else None
+    if samples is None:
+        chosen = _choose(store, tokens, correct_only)
+        chosen = (chosen if overlay is None else _mixed(chosen, overlay, n_rows))[:n_rows]
+    else:
+        chosen = list(samples)
     groups = dict(list(tokens.groupby("sample")))
     if missing := [sample for sample in chosen if sample not in groups]:
         raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
     colours = palette(roles.k)
-    strips = [_strip(groups[sample], colours) for sample in chosen]
+    strips = [_strip(groups[sample], colours, overlay) for sample in chosen]
     place = roles.site if roles.head is None else f"{roles.site}, head {roles.head}"
     caption = (
         f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardised'} vectors · agreement of "
         f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f} · # start, % end"
     )
+    caption += "" if overlay is None else f"\n{LEGEND}"
     return draw_strips(strips, f"Role clusters: {place}", caption)
 
 
-def _choose(store: Store, tokens: pd.DataFrame, n_rows: int, correct_only: bool) -> list[int]:
+def _choose(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:
     shown = tokens.loc[tokens["correct"].astype(bool)] if correct_only else tokens
     if shown.empty:
         raise InputError(
             f"{store.path} has no correctly answered question: ask for all (correct_only=False)"
         )
-    return shown["sample"].unique()[:n_rows].tolist()
+    return shown["sample"].unique().tolist()
 
 
-def _strip(question: pd.DataFrame, colours: Sequence[tuple[float, ...]]) -> Strip:
+def _mixed(samples: list[int], overlay: pd.DataFrame, n_rows: int) -> list[int]:
+    """``n_rows`` samples in order, up to half of them with a discordant number."""
+    misled = overlay["discordant"].fillna(False).to_numpy(bool)
+    hard = [sample for sample in samples if sample in {*overlay.loc[misled, "sample"]}]
+    hard = hard[: (n_rows + 1) // 2]
+    others = [sample for sample in samples if sample not in hard]
+    return sorted([*hard, *others[: n_rows - len(hard)]])
+
+
+def _strip(
+    question: pd.DataFrame, colours: Sequence[tuple[float, ...]], overlay: pd.DataFrame | None
+) -> Strip:
     first = question.iloc[0]
     answer, prediction = first["answer"], first["prediction"]
+    frames, letters = (), ()
+    if overlay is not None:
+        frames, letters = mark_polarity(overlay[overlay["sample"] == first["sample"]])
     return Strip(
         tokens=question["token"].astype(str).tolist(),
         colours=[colours[label] for label in question["label"]],
         notes=question["label"].astype(str).tolist(),
         after=f"→ {answer}" if first["correct"] else f"✗ {prediction}  (right: {answer})",
         after_colour=MUTED if first["correct"] else WRONG,
+        frames=frames,
+        gold=letters,
     )

@@ -1,7 +1,7 @@
 """Texts as rows of coloured squares, one a character, broken over lines that fit a page."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,7 @@ from tprprobe.figures.style import INK, MUTED, Drawing, drawing, text_colour
 SIGNS = {"<sos>": "#", "<eos>": "%", " ": ""}  # as in the paper; a blank is an empty square
 CELL = 0.165  # inches
 COLUMNS = 42  # squares in a line: a page's width
-HEADING, NOTE, GAP = (
-    0.85,
-    0.62,
-    0.4,
-)  # heights of a heading, of notes and between strips, in squares
+HEADING, NOTE, GAP = 0.85, 0.62, 0.4  # heights of headings, notes and gaps, in squares
 MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
 
 MIDDLE: dict[str, Any] = {"ha": "center", "va": "center_baseline"}
@@ -27,8 +23,25 @@ Colour = tuple[float, ...]
 
 
 @dataclass(frozen=True)
+class Frame:
+    """A frame around the characters from ``start`` to before ``stop``."""
+
+    start: int
+    stop: int
+    colour: str = INK
+    style: str = "solid"
+
+    @property
+    def boxes(self) -> Iterator[tuple[int, int, int]]:
+        """Line, first column and width of every line's part."""
+        for line in range(self.start // COLUMNS, (self.stop - 1) // COLUMNS + 1):
+            start, stop = max(self.start, line * COLUMNS), min(self.stop, (line + 1) * COLUMNS)
+            yield line, start - line * COLUMNS, stop - start
+
+
+@dataclass(frozen=True)
 class Strip:
-    """One row: characters, their colours, a note under each, and what stands above and behind."""
+    """One row: characters, their colours, notes under each, and what stands above and behind."""
 
     tokens: Sequence[str]
     colours: Sequence[Colour]
@@ -36,7 +49,8 @@ class Strip:
     heading: str = ""
     after: str = ""
     after_colour: str = MUTED
-    framed: int | None = None
+    frames: Sequence[Frame] = ()
+    gold: Sequence[str] = ()  # a second row of notes
 
     @property
     def after_slots(self) -> int:
@@ -58,19 +72,24 @@ class Strip:
         return max(math.ceil(len(self.tokens) / COLUMNS), self.after_place[0] + bool(self.after))
 
     @property
+    def line_height(self) -> float:
+        return 1 + NOTE * (2 if self.gold else 1)
+
+    @property
     def height(self) -> float:
-        return self.lines * (1 + NOTE) + GAP + (HEADING if self.heading else 0)
+        return self.lines * self.line_height + GAP + (HEADING if self.heading else 0)
 
 
 def draw_strips(strips: Sequence[Strip], title: str, caption: str) -> Drawing:
     """A figure with one strip below the other, a title above and a caption below."""
     columns, rows = max(strip.columns for strip in strips), sum(strip.height for strip in strips)
     width = max(columns * CELL + 2 * MARGIN, NARROWEST)
-    height = rows * CELL + HEAD + FOOT
+    foot = FOOT + 0.11 * caption.count("\n")
+    height = rows * CELL + HEAD + foot
     figure = drawing(width, height)
     figure.set_layout_engine("none")
     left = MARGIN / width
-    axes = figure.add_axes((left, FOOT / height, columns * CELL / width, rows * CELL / height))
+    axes = figure.add_axes((left, foot / height, columns * CELL / width, rows * CELL / height))
     axes.set(xlim=(0, columns), ylim=(rows, 0))
     axes.set_axis_off()
     figure.text(left, 1 - 0.1 / height, title, va="top", fontsize=9, fontweight="bold", color=INK)
@@ -87,20 +106,23 @@ def _draw(axes: Axes, strip: Strip, top: float) -> None:
         axes.text(0, top + 0.35, strip.heading, va="center", fontsize=7, color=MUTED)
         top += HEADING
     squares = []
-    for number, (token, colour, note) in enumerate(
-        zip(strip.tokens, strip.colours, strip.notes, strict=True)
+    under = strip.gold or [""] * len(strip.tokens)
+    for number, (token, colour, note, gold) in enumerate(
+        zip(strip.tokens, strip.colours, strip.notes, under, strict=True)
     ):
         line, x = divmod(number, COLUMNS)
-        y = top + line * (1 + NOTE)
+        y = top + line * strip.line_height
         squares.append(Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.5))
         sign, ink = SIGNS.get(token, token), text_colour(colour)
         axes.text(x + 0.5, y + 0.54, sign, color=ink, fontsize=8, **MIDDLE)
         axes.text(x + 0.5, y + 1.29, note, color=INK, fontsize=5.5, **MIDDLE)
+        axes.text(x + 0.5, y + 1.29 + NOTE, gold, color=INK, fontsize=5.5, **MIDDLE)
     axes.add_collection(PatchCollection(squares, match_original=True))
-    if strip.framed is not None:
-        line, x = divmod(strip.framed, COLUMNS)
-        corner = (x, top + line * (1 + NOTE))
-        axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=INK, linewidth=1.4, zorder=3))
+    for frame in strip.frames:
+        for line, x, width in frame.boxes:
+            corner = (x, top + line * strip.line_height)
+            look: Any = {"edgecolor": frame.colour, "linestyle": frame.style, "linewidth": 1.4}
+            axes.add_patch(Rectangle(corner, width, 1, fill=False, zorder=3, **look))
     line, x = strip.after_place
-    y = top + line * (1 + NOTE) + 0.54
+    y = top + line * strip.line_height + 0.54
     axes.text(x + 0.5, y, strip.after, va="center_baseline", fontsize=7, color=strip.after_colour)

@@ -12,12 +12,14 @@ import pandas as pd
 from tprprobe import figures
 from tprprobe.clustering import cluster
 from tprprobe.errors import InputError, unknown
-from tprprobe.figures.probes import table4
 from tprprobe.figures import summaries
+from tprprobe.figures.probes import table4
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
 from tprprobe.papers import measured
 from tprprobe.papers.inputs import INPUTS, Source
+from tprprobe.relations import pick_examples, score_relations
+from tprprobe.sitenames import layer_of
 from tprprobe.store import Store
 
 
@@ -50,25 +52,36 @@ class Entry:
 def draw_clusters(
     store: Store, layer: int = -1, head: int = 0, k: int = 20, seed: int = 0, raw: bool = True
 ) -> Drawing:
-    """Clusters of an encoder layer's roles; of raw vectors, as in the paper."""
+    """Clusters of an encoder layer's roles; of raw vectors, as in the paper.
+
+    Numerators and denominators are framed by their value, where the questions are arithmetic.
+    """
     roles = cluster(store, f"encoder.{layer}.self.role", head, k, seed, raw)
-    return figures.role_clusters(store, roles)
+    return figures.role_clusters(store, roles, gold=True)
 
 
 def draw_attention(
-    store: Store, layer: int = -1, head: int = 0, sample: int | None = None
+    store: Store, layer: int = -1, head: int | None = None, sample: int | None = None
 ) -> Drawing:
-    """Attention of the digits behind a '/', by default in the first right answer that has one."""
-    chosen = _find_fraction(store) if sample is None else sample
-    return figures.attention_rows(store, f"encoder.{layer}.self.attention", chosen, head)
+    """Attention of numbers to '/', in three kinds of example that are picked, or in one question.
+
+    Without a head, of that of the layer whose digits of denominators look most at their '/'.
+    """
+    site = f"encoder.{layer}.self.attention"
+    if head is None:
+        head = _most_relating(store, store.select(site)[0])
+    if sample is not None:
+        return figures.attention_rows(store, site, sample, head)
+    return figures.attention_examples(store, site, head, pick_examples(store))
 
 
-def _find_fraction(store: Store) -> int:
-    tokens = store.tokens
-    found = tokens.loc[(tokens["side"] == "source") & (tokens["token"] == "/") & tokens["correct"]]
-    if found.empty:
-        raise InputError(f"{store.path} has no rightly answered question with a '/': give a sample")
-    return int(found["sample"].iloc[0])
+def _most_relating(store: Store, site: str) -> int:
+    scores = score_relations(store)
+    chosen = scores.query(
+        "source == 'head' and way == 'rows' and gold == 'net' and score == 'mass' and not untrained"
+    )
+    of_layer = chosen[chosen["layer"] == layer_of(site)]
+    return int(of_layer.loc[of_layer["value"].idxmax(), "head"])
 
 
 def draw_interpolation(evaluations: pd.DataFrame) -> Drawing:
@@ -98,10 +111,10 @@ FIGURES = {
         ),
         Entry("schlag-sec7", "Hadamard against tensor product", measured.draw_capture),
         Entry("schlag-sec7-table", "What the diagonal keeps of v ⊗ r", measured.tabulate_capture),
-        Entry("jiang-table4", "What vectors know about words", table4),
         Entry("jiang-table2", "ROUGE and METEOR of summaries, paired differences", summaries.table2),
         Entry("jiang-table3", "Votes of people on summaries", summaries.table3),
         Entry("jiang-unfaithful", "Unsupported facts of references", summaries.unsupported_table),
+        Entry("jiang-table4", "What vectors know about words", table4),
         Entry("learning-curve", "Loss and exact match against steps", figures.learning_curve),
     )
 }

@@ -1,0 +1,124 @@
+"""Gold structure over figures: frames are the numbers, by value; the examples show what they say."""
+
+import pytest
+from matplotlib.patches import Rectangle
+from planted import LAST, MAPS, plant
+
+from tprprobe import figures, papers
+from tprprobe.clustering import cluster
+from tprprobe.errors import InputError
+from tprprobe.figures import overlay
+from tprprobe.figures.strips import COLUMNS, Frame
+from tprprobe.gold.expressions import arithmetic
+from tprprobe.relations import pick_examples
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant(tmp_path_factory.mktemp("planted") / "store", 8)
+
+
+def written(figure):
+    return [text.get_text() for axes in figure.axes for text in axes.texts if text.get_text()]
+
+
+def frames_of(figure):
+    """Style and width of every frame that is drawn."""
+    patches = [patch for axes in figure.axes for patch in axes.patches]
+    return [(each.get_linestyle(), each.get_width()) for each in patches]
+
+
+def test_numbers_are_framed_by_their_value(store):
+    """(a/b)/(c/d): a and d are in the numerator, b and c in the denominator."""
+    (question,) = [
+        table for name, table in overlay.gold_tokens(store, [2]).groupby("sample") if name == 2
+    ]
+    frames, letters = overlay.mark_polarity(question)
+    tokens = question["token"].astype(str).tolist()
+    numbers = ["".join(tokens[frame.start : frame.stop]) for frame in frames]
+    text = "".join(token for token in tokens if len(token) == 1)
+    a, b, c, d = (part.strip("(-).") for part in text[text.index("(") :].split("/"))
+    assert numbers == [a, b, c, d]
+    looks = [overlay.LOOKS[name] for name in ("numerator", "denominator") * 1]
+    assert [(f.colour, f.style) for f in frames] == [looks[0], looks[1], looks[1], looks[0]]
+    assert "".join(letters[frames[0].start : frames[0].stop]) == "n" * len(a)
+    assert "".join(letters[frames[2].start : frames[2].stop]) == "D" * len(c)
+    assert "".join(letters[frames[3].start : frames[3].stop]) == "N" * len(d)
+    assert letters[frames[2].start - 1] == "s"
+
+
+def test_a_frame_goes_on_in_the_next_line():
+    assert list(Frame(COLUMNS - 2, COLUMNS + 3).boxes) == [(0, COLUMNS - 2, 2), (1, 0, 3)]
+    assert list(Frame(3, 5).boxes) == [(0, 3, 2)]
+    assert list(Frame(COLUMNS - 1, COLUMNS).boxes) == [(0, COLUMNS - 1, 1)]
+
+
+def test_clusters_with_gold_have_frames_and_letters(store):
+    roles = cluster(store, LAST, head=0, k=6, n_seeds=2)
+    plain = figures.role_clusters(store, roles, samples=[0])
+    framed = figures.role_clusters(store, roles, samples=[0], gold=True)
+    assert frames_of(plain) == []
+    drawn = frames_of(framed)
+    assert len(drawn) == 4
+    assert len({style for style, _ in drawn}) == 2
+    assert {"n", "d", "N", "D", "s"} <= set(written(framed))
+    assert set(written(plain)) <= set(written(framed))
+
+
+def test_other_questions_have_no_gold_and_are_drawn_as_they_are(tmp_path):
+    store = plant(tmp_path / "store", 4)
+    store.__dict__["tokens"] = store.tokens.assign(question="Where does the train go?")
+    assert overlay.gold_tokens(store) is None
+    roles = cluster(store, LAST, head=0, k=6, n_seeds=2)
+    assert frames_of(figures.role_clusters(store, roles, gold=True)) == []
+    with pytest.raises(InputError, match="no arithmetic questions with a division"):
+        figures.attention_examples(store, MAPS, 0, pick_examples_of(store))
+
+
+def pick_examples_of(store):
+    import pandas as pd
+
+    return pd.DataFrame({"kind": ["simple"], "sample": [0], "question": ["?"]})
+
+
+def test_examples_frame_the_query_and_its_target(store):
+    examples = pick_examples(store)
+    figure = figures.attention_examples(store, MAPS, 0, examples)
+    headings = [text for text in written(figure) if " from ‘" in text]
+    gold = {
+        sample: arithmetic(q)
+        for sample, q in zip(examples["sample"], examples["question"], strict=True)
+    }
+    numbers = sum(table.loc[table["place"] == 0, "number"].nunique() for table in gold.values())
+    assert len(headings) == numbers
+    below = [text for text in headings if "denominator:" in text]
+    assert len(below) == len(headings) / 2
+    dashed = [
+        patch
+        for axes in figure.axes
+        for patch in axes.patches
+        if patch.get_linestyle() not in ("-", "solid")
+    ]
+    assert len(dashed) == len(below)
+    assert all(isinstance(patch, Rectangle) for patch in dashed)
+
+
+def test_the_weight_told_is_that_of_the_map(store):
+    examples = pick_examples(store)
+    sample = int(examples["sample"].iloc[0])
+    figure = figures.attention_examples(store, MAPS, 1, examples.head(1))
+    gold = overlay.gold_tokens(store, [sample]).reset_index(drop=True)
+    weights = store.attention(MAPS, sample)[1]
+    for position in gold.index[(gold["place"] == 0) & (gold["polarity"] == "denominator")]:
+        target = gold.index[gold["position"] == gold.loc[position, "div_second"] + 1][0]
+        assert gold.loc[target, "token"] == "/"
+        told = f"at {position}, denominator: {weights[position, target]:.0%} on its '/'"
+        assert any(told in text for text in written(figure))
+
+
+def test_fig3_is_of_the_head_that_relates_most(store):
+    """The planted maps of head 0 look from a number to the '/' before it; head 1's at random."""
+    title = papers.draw("schlag-fig3", store=store).texts[0].get_text()
+    assert "head 0" in title
+    chosen = papers.draw("schlag-fig3", store=store, head=1, sample=1)
+    assert "head 1, question 1" in chosen.texts[0].get_text()
