@@ -184,7 +184,7 @@ def extract(
 
 @app.command()
 def inspect(what: str, as_json: Json = False) -> None:
-    """What a checkpoint or a store holds; of a checkpoint also whether it obeys its equations."""
+    """What a checkpoint, a store or a corpus holds, and whether a checkpoint obeys its equations."""
     from tprprobe.overview import inspect as run
 
     overview = run(what)

@@ -1,4 +1,4 @@
-"""What a checkpoint or a store holds, in words and as data."""
+"""What a checkpoint, a store or a corpus holds, in words and as data."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,11 +6,15 @@ from typing import Any
 
 import pandas as pd
 
+from tprprobe import hub
+from tprprobe.data import SOURCES, load_data
+from tprprobe.extractiveness import describe_corpus
 from tprprobe.inspection import binding_contract, describe, random_batch
 from tprprobe.models.checkpoint import load_model
 from tprprobe.store import open_store
 
 STORE_FILES = ("manifest.json", "journal.json")
+MEASURED = 2000  # first examples of a corpus
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,20 @@ class Overview:
 
 
 def inspect(what: str) -> Overview:
-    """An overview of a store, or of a checkpoint with its binding contract checked on a batch."""
+    """An overview of a store, of a corpus, or of a checkpoint with its equations checked on a batch."""
     if any((Path(what) / name).is_file() for name in STORE_FILES):
         return inspect_store(what)
+    is_checkpoint = (Path(what) / hub.CONFIG).is_file()
+    if not is_checkpoint and any(matches(what) for matches, _ in SOURCES.values()):
+        return inspect_data(what)
     return inspect_model(what)
+
+
+def inspect_data(spec: str) -> Overview:
+    """Size and split of a corpus, and how much its summaries copy, by its first examples."""
+    data = load_data(spec)
+    facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
+    return Overview(facts, {"extractiveness": describe_corpus(data[:MEASURED])})
 
 
 def inspect_model(name: str) -> Overview:

@@ -7,6 +7,7 @@ start symbol. What a vocabulary trained here does not know, it writes in UTF-8 b
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,7 @@ class Subwords:
         """The most ids of a source and of a target."""
         return self.max_source, self.max_target
 
-    @property
+    @cached_property
     def symbols(self) -> tuple[str, ...]:
         """All sub-words, their place being their id."""
         return tuple(self.tokenizer.id_to_token(i) or "" for i in range(len(self)))
