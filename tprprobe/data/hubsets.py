@@ -56,18 +56,18 @@ def open_hub_set(request: Request) -> Dataset:
     table = tables[split]
     columns = find_columns(table.column_names, f"{request.spec} {split}")
     whole = HubTable(request.spec, split, request.seed, range(len(table)), table, columns)
-    if request.split in SPLITS and len(tables) == 1 and split != request.split:
+    if request.split in SPLITS and len(tables) == 1:
         return divide(whole, request)
     return whole[: len(request.first_rows(len(table)))]
 
 
 def _split(request: Request, there: list[str]) -> str:
     wanted = request.split or "test"
+    if len(there) == 1 and wanted in (*SPLITS, ALL):  # a whole
+        return there[0]
     for name in (wanted, *ALIASES.get(wanted, ())):
         if name in there:
             return name
-    if len(there) == 1 and wanted in (*SPLITS, ALL):
-        return there[0]
     raise unknown(f"split of {request.spec}", wanted, there)
 
 

@@ -1,0 +1,236 @@
+"""Corpora of articles: the same examples in every format, splits, and bad files named by line."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tprprobe.data import hubsets, lines, load_data, parquet
+from tprprobe.data.lines import STRIDE, scan_lines
+from tprprobe.data.pairs import encode_mix, encode_pairs
+from tprprobe.errors import InputError
+from tprprobe.subwords import train_subwords
+
+N = 3 * STRIDE + 5
+PAIRS = [(f"Document {i} – naïve.", f"summary {i}") for i in range(N)]
+
+
+def save(folder: Path, kind: str, pairs=PAIRS, name: str = "train") -> Path:
+    """A corpus in a folder; the file to give."""
+    path = folder / f"{name}{kind}"
+    opened = gzip.open if kind.endswith(".gz") else open
+    if kind.endswith(".parquet"):
+        columns = {"id": range(len(pairs)), "document": [p[0] for p in pairs]}
+        table = pa.table({**columns, "summary": [p[1] for p in pairs]})
+        pq.write_table(table, path, row_group_size=100)
+    elif ".jsonl" in kind:
+        with opened(path, "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps({"document": d, "summary": s}) + "\n" for d, s in pairs)
+    else:
+        for side, suffix in ((0, ".source"), (1, ".target")):
+            with opened(folder / f"{name}{kind}".replace(".source", suffix), "wt") as file:
+                file.writelines(f"{pair[side]}\n" for pair in pairs)
+    return path
+
+
+KINDS = [".jsonl", ".jsonl.gz", ".source", ".source.gz", ".parquet"]
+
+
+@pytest.fixture(params=KINDS)
+def file(request, tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "BATCH", 32)
+    return save(tmp_path, request.param)
+
+
+def pairs_of(data):
+    return [(example.source, example.target) for example in data]
+
+
+def test_every_format_gives_the_same_examples_in_any_order(file):
+    data = load_data(str(file))
+    assert pairs_of(data) == PAIRS
+    assert pairs_of(data[130:60:-7]) == PAIRS[130:60:-7]
+    assert (data[N - 1].document, data[-2].summary) == (PAIRS[-1][0], PAIRS[-2][1])
+    assert [pair for block in data.blocks(50) for pair in zip(*block, strict=True)] == PAIRS
+    assert pairs_of(load_data(str(file), n=7)) == PAIRS[:7]
+    with pytest.raises(InputError, match=f"has {N}"):
+        load_data(str(file), n=N + 1)
+
+
+def test_a_file_is_divided_by_document(file):
+    parts = {split: load_data(str(file), split=split) for split in ("train", "dev", "test")}
+    found = {name: pairs_of(part) for name, part in parts.items()}
+    assert sorted(pair for part in found.values() for pair in part) == sorted(PAIRS)
+    assert len(found["train"]) > 3 * max(len(found["dev"]), len(found["test"]))
+    assert pairs_of(parts["train"][5:60:9]) == found["train"][5:60:9]
+    assert pairs_of(load_data(str(file), split="train", seed=1)) != found["train"]
+    assert pairs_of(load_data(str(file), split="dev", n=2)) == found["dev"][:2]
+
+
+def test_documents_that_are_alike_are_in_one_part(tmp_path):
+    path = save(tmp_path, ".jsonl", [(f"d{i % 9}", f"s{i}") for i in range(90)])
+    seen = [{e.document for e in load_data(str(path), split=s)} for s in ("train", "dev", "test")]
+    assert sum(map(len, seen)) == 9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_has_a_file_a_split(kind, tmp_path):
+    save(tmp_path, kind, PAIRS[:9])
+    save(tmp_path, kind, PAIRS[9:13], "val")
+    save(tmp_path, kind, PAIRS[13:20], "test")
+    assert pairs_of(load_data(str(tmp_path), split="train")) == PAIRS[:9]
+    assert pairs_of(load_data(str(tmp_path), split="dev")) == PAIRS[9:13]
+    assert pairs_of(load_data(str(tmp_path))) == PAIRS[13:20]
+    with pytest.raises(InputError, match="split"):
+        load_data(str(tmp_path), split="extrapolate")
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, N - 1), min_size=1, max_size=5), st.sampled_from([1, 2, 63, 64, 65]))
+def test_lines_are_found_anywhere(tmp_path_factory, starts, step):
+    path = save(tmp_path_factory.mktemp("lines"), ".source")
+    found = scan_lines(path)
+    for start in starts:
+        rows = range(start, N, step)
+        assert list(found.read(rows)) == [(row + 1, PAIRS[row][0]) for row in rows]
+
+
+BAD = {
+    "empty document": (b'{"document": " ", "summary": "s"}', "line 3: the document is empty"),
+    "no summary": (b'{"document": "d", "title": "t"}', "line 3 has 'document', 'title', but no"),
+    "null": (b'{"document": null, "summary": "s"}', "line 3: the document is None, not a text"),
+    "no JSON": (b'{"document": "d",', "line 3 is not JSON"),
+    "no object": (b"[1, 2]", "line 3 is no JSON object, but list"),
+    "latin-1": (b'{"document": "na\xefve", "summary": "s"}', "line 3: byte 17 is not UTF-8"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_lines_are_named(case, tmp_path):
+    line, message = BAD[case]
+    path = save(tmp_path, ".jsonl", PAIRS[:2])
+    path.write_bytes(path.read_bytes() + line + b"\n" + path.read_bytes())
+    data = load_data(str(path))
+    assert data[4].document == PAIRS[1][0]
+    with pytest.raises(InputError, match=rf"train\.jsonl, {message}"):
+        list(data)
+
+
+def test_a_line_of_ten_megabytes_is_refused_without_reading_on(tmp_path, monkeypatch):
+    path = save(tmp_path, ".source", [*PAIRS[:4], ("x" * 10_000_000, "long")])
+    with pytest.raises(InputError, match=r"train\.source, line 5: more than 4,194,304 bytes"):
+        load_data(str(path))
+    monkeypatch.setattr(lines, "LONGEST", 2**24)
+    assert len(load_data(str(path))[4].document) == 10_000_000
+
+
+def test_documents_and_summaries_that_do_not_match(tmp_path):
+    path = save(tmp_path, ".source")
+    target = tmp_path / "train.target"
+    target.write_text(target.read_text().replace("summary 7\n", ""))
+    message = rf"{N} lines, train\.target {N - 1}: from line {N} on"
+    with pytest.raises(InputError, match=message):
+        load_data(str(path))
+    target.unlink()
+    with pytest.raises(InputError, match=r"no train\.target"):
+        load_data(str(path))
+
+
+def test_an_empty_summary_is_named(tmp_path):
+    path = save(tmp_path, ".source", [("a", "b"), ("c", " "), ("d", "e")])
+    with pytest.raises(InputError, match=r"train\.target, line 2: the summary is empty"):
+        list(load_data(str(path)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_empty_and_damaged_files(kind, tmp_path):
+    path = save(tmp_path, kind)
+    path.write_bytes(b"" if kind != ".parquet" else path.read_bytes()[:50])
+    with pytest.raises(InputError, match="train"):
+        load_data(str(path))
+    with pytest.raises(InputError, match="no file"):
+        load_data(str(tmp_path / f"nothing{kind}"))
+
+
+def test_columns_of_parquet(tmp_path):
+    table = {"article": ["a", None], "highlights": ["b", "c"]}
+    pq.write_table(pa.table(table), tmp_path / "cnn.parquet")
+    data = load_data(str(tmp_path / "cnn.parquet"))
+    assert pairs_of(data[:1]) == [("a", "b")]
+    with pytest.raises(InputError, match=r"row 2: the article is None"):
+        list(data)
+    pq.write_table(pa.table({"text": ["a"]}), tmp_path / "other.parquet")
+    with pytest.raises(InputError, match="'text', but no 'document' with 'summary'"):
+        load_data(str(tmp_path / "other.parquet"))
+
+
+HUB = {  # the columns that the hub's data sets have
+    "xsum": ("document", "summary", "id"),
+    "cnn_dailymail": ("article", "highlights", "id"),
+    "arxiv": ("article", "abstract"),
+}
+
+
+@pytest.mark.parametrize("name", HUB)
+def test_hub_data_sets_of_a_local_copy(name, tmp_path, monkeypatch):
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for split, pairs in (("train", PAIRS[:60]), ("validation", PAIRS[60:70]), ("test", PAIRS[70:])):
+        columns = [[p[0] for p in pairs], [p[1] for p in pairs], ["x"] * len(pairs)]
+        table = dict(zip(HUB[name], columns, strict=False))
+        pq.write_table(pa.table(table), copy / f"{split}-00000-of-00001.parquet")
+    spec = f"{name}:{copy}"
+    assert pairs_of(load_data(spec, split="train")) == PAIRS[:60]
+    assert pairs_of(load_data(spec, split="dev", n=4)) == PAIRS[60:64]
+    assert pairs_of(load_data(spec)[5:9]) == PAIRS[75:79]
+    with pytest.raises(InputError, match="split of"):
+        load_data(spec, split="extrapolate")
+
+
+def test_wikihow_is_divided(tmp_path, monkeypatch):
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "wikihowAll.csv"
+    rows = [f'"{summary}","How to {i}","{text}"' for i, (text, summary) in enumerate(PAIRS)]
+    path.write_text("\n".join(["headline,title,text", *rows]))
+    parts = [pairs_of(load_data(f"wikihow:{path}", split=s)) for s in ("train", "dev", "test")]
+    assert sorted(pair for part in parts for pair in part) == sorted(PAIRS)
+
+
+def test_what_the_hub_does_not_give(tmp_path, monkeypatch):
+    datasets = pytest.importorskip("datasets")
+
+    def refuse(*_):
+        raise ConnectionError("no network\nmore")
+
+    monkeypatch.setattr(datasets, "load_dataset", refuse)
+    with pytest.raises(InputError, match=r"\(no network\); give a copy of its files as xsum:PATH"):
+        load_data("xsum")
+    with pytest.raises(InputError, match="no folder or CSV file"):
+        load_data(f"xsum:{tmp_path / 'nothing'}")
+    assert set(HUB) | {"wikihow"} == set(hubsets.HUB)
+
+
+def test_encoded_corpora_stay_on_the_disk(tmp_path):
+    """The ids are those of the texts, one corpus after another, mapped from a file without a name."""
+    data = load_data(str(save(tmp_path, ".jsonl")))
+    subwords = train_subwords((text for pair in PAIRS for text in pair), 300, 9, 5)
+    both = encode_mix([data, data[:3]], subwords)
+    once = encode_pairs(data, subwords)
+    assert len(both) == N + 3
+    for i, j in ((0, N), (2, N + 2)):
+        index, other = torch.tensor([i]), torch.tensor([j])
+        for ours, theirs in zip(both.batch(index, 0), once.batch(index, 0), strict=True):
+            assert ours.equal(theirs)
+        for ours, theirs in zip(both.batch(other, 0), once.batch(index, 0), strict=True):
+            assert ours.equal(theirs)
+    assert both.cut[0] == once.cut[0] + sum(len(subwords.encode(d)) > 8 for d, _ in PAIRS[:3])
+    assert not list(tmp_path.glob("*tmp*"))
