@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import tomli_w
 import torch
+import torch.nn.functional as F
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tprprobe import training
@@ -19,7 +20,7 @@ from tprprobe.errors import InputError
 from tprprobe.logs import COLUMNS, read_log
 from tprprobe.models import build
 from tprprobe.models.checkpoint import load_model
-from tprprobe.pools import Pool
+from tprprobe.pools import Pool, load_pairs
 from tprprobe.recipes import Mix, Recipe, Stage, parse_recipe, read_recipe
 from tprprobe.training import Run, learning_rate, make_optimizers, place_of, train
 from tprprobe.vocabulary import characters
@@ -113,12 +114,29 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "dropout": {"model": {"dropout": 0.3}, "optimizer": {"name": "adamw"}},
     "bf16": {"precision": "bf16", "optimizer": {"name": "muon"}},
     "lstm": {"model": {"architecture": "lstm", "d_model": 8}},
+    "tpt": {
+        "model": {
+            "architecture": "tpt",
+            "d_model": 16, "n_heads": 2, "d_head": 8, "n_layers": 1, "d_ff": 16, "n_roles": 4,
+        },
+        "subwords": {"size": 290, "texts": 40, "max_source": 14, "max_target": 4},
+        "label_smoothing": 0.1,
+        "optimizer": {"name": "adafactor", "clip": 1.0},
+    },
 }
 
 
 @pytest.mark.parametrize(
     ("case", "step"),
-    [("adam", 3), ("adam", 12), ("adam", 18), ("muon", 13), ("dropout", 7), ("bf16", 9)],
+    [
+        ("adam", 3),
+        ("adam", 12),
+        ("adam", 18),
+        ("muon", 13),
+        ("dropout", 7),
+        ("bf16", 9),
+        ("tpt", 13),
+    ],
 )
 def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(
     case, step, recipe, tmp_path, monkeypatch
@@ -271,7 +289,7 @@ def test_half_precision_keeps_single_weights(recipe, tmp_path):
     assert not same(half, single)
 
 
-@pytest.mark.parametrize("case", ["adam", "muon", "lstm"])
+@pytest.mark.parametrize("case", ["adam", "muon", "lstm", "tpt"])
 def test_optimizers_have_every_weight_once(case, recipe):
     settings = recipe(**SETTINGS[case])
     model = build(settings.model)
@@ -292,6 +310,9 @@ def test_learning_rates():
     cosine = rates(decay="cosine")
     assert cosine == sorted(cosine, reverse=True)
     assert cosine[0] == 1.0
+    assert rates(decay="adafactor") == [1e-2] * 11
+    long = Stage(steps=50_000, learning_rate=0.5, decay="adafactor", mix=[Mix(data="x")])
+    assert learning_rate(long, 44_999) == pytest.approx(0.5 * 25_000**-0.5)
     for step, rate in enumerate(cosine):
         assert rate == pytest.approx(0.1 + 0.45 * (1 + math.cos(math.pi * step / 11)))
 
@@ -371,6 +392,26 @@ def test_data_and_devices_that_are_not_there_are_refused(recipe, tmp_path):
     with pytest.raises(InputError, match="no device 'cuda:9'"):
         train(recipe(), tmp_path / "run", device="cuda:9")
     assert not (tmp_path / "run" / "model").exists()
+
+
+def test_jiangs_recipe_trains_on_sub_words(recipe, tmp_path):
+    """Its loss is KL with smoothed labels, that of held-out data plain; tokens are counted."""
+    settings = recipe(**SETTINGS["tpt"], stages=recipe().stages[:1], batch_size=10)
+    folder = train(settings, tmp_path / "run")
+    model: Any = load_model(folder)
+    assert len(model.vocabulary) == model.config.vocab_size == 290
+    assert model.vocabulary.most == (14, 4)
+    pool = Pool.load(settings.stages[0].mix, model.vocabulary, torch.device("cpu"))
+    rows = read_log(tmp_path / "run")
+    epoch = pool.pairs.tokens(torch.arange(len(pool.pairs)))
+    assert int(rows[-1]["tokens"]) == 3 * epoch  # 12 steps of 10 are 3 epochs of 40
+    assert rows[-1]["metric"] == "held_out_loss"
+    held_out = load_pairs(settings.evaluate[0], model.vocabulary)
+    source, target = held_out.batch(torch.arange(len(held_out)), model.config.pad)
+    with torch.no_grad():
+        logits = model(source, target[:, :-1])
+    expected = F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0)
+    assert float(rows[-1]["value"]) == pytest.approx(float(expected), abs=1e-4)
 
 
 def launched(processes: int, recipe: Recipe, out: Path) -> subprocess.CompletedProcess:
