@@ -1,7 +1,7 @@
 """Vinyals' captioning network, huang's baseline: an LSTM that sees the image first, then the words."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -43,6 +43,8 @@ class Captioner(nn.Module):
 
     Source: Vinyals et al. 2015, Eqs. 10-12.
     """
+
+    lstm: Any
 
     def __init__(self, config: CaptionerConfig):
         super().__init__()

@@ -22,7 +22,7 @@ from tprprobe.vocabulary import Codec, Vocabulary
 from tprprobe.words import Words
 
 UNTRAINED = "untrained:"
-READERS: dict[str, Callable[[Path], Codec]] = {  # by the file that a vocabulary is kept in
+READERS: dict[str, Callable[[Path], Any]] = {  # by the file that a vocabulary is kept in
     vocabulary.FILE: Vocabulary.load,
     subwords.FILE: load_subwords,
     words.FILE: Words.load,

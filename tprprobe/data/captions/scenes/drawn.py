@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +83,7 @@ def draw_scenes(request: Request) -> Drawn:
     return Drawn(request.spec, split, request.seed, rows, knobs, request.workers)
 
 
-def _knob(text: str) -> tuple[str, int | float]:
+def _knob(text: str) -> tuple[str, Any]:
     name, _, value = text.partition("=")
     kinds = {"noise": float, "captions": int}
     if name not in kinds:
