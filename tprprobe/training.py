@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from tprprobe.console import progress
+from tprprobe.console import progress, stderr
 from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
 from tprprobe.evaluation import by_length, exact_matches
@@ -29,6 +29,7 @@ from tprprobe.muon import Muon
 from tprprobe.optimizers import Adafactor, relative_step
 from tprprobe.pools import Pool, load_pairs, make_codec
 from tprprobe.recipes import Mix, Optimizer, Recipe, Stage
+from tprprobe.vocabulary import Codec
 from tprprobe.workers import Worker
 
 STATE, MODEL = "state.pt", "model"
@@ -220,6 +221,18 @@ def train(
     return out / MODEL
 
 
+def cut_note(pairs: Pairs, vocabulary: Codec) -> str:
+    """How many sources and targets are longer than the vocabulary allows."""
+    assert vocabulary.most is not None
+    parts = [
+        f"{count:,} {kind} cut to {most} sub-words"
+        for kind, count, most in zip(
+            ("sources", "targets"), pairs.cut, vocabulary.most, strict=True
+        )
+    ]
+    return f"of {len(pairs):,} examples {', '.join(parts)}"
+
+
 def _steps(run: Run) -> Iterator[tuple[float, float]]:
     """Train to the end; the learning rate and the mean loss of every REPORT_EVERY steps."""
     recipe, began = run.recipe, time.perf_counter() - run.seconds
@@ -229,6 +242,8 @@ def _steps(run: Run) -> Iterator[tuple[float, float]]:
         if now != number:
             number = now
             pool = Pool.load(recipe.stages[number].mix, run.vocabulary, run.worker.device)
+            if run.worker.rank == 0 and any(pool.pairs.cut):
+                stderr.print(cut_note(pool.pairs, run.vocabulary))
             batches = pool.batches(recipe.batch_size, recipe.seed, step)
         assert pool is not None
         rate = learning_rate(recipe.stages[number], step)

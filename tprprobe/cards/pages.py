@@ -36,7 +36,7 @@ def write_card(
     parts = [
         _front(recipe),
         f"# {recipe.name}\n\n{_what(model, recipe)}",
-        f"## Training\n\n{_training(model, recipe, log)}\n\n{_curve(log)}",
+        f"## Training\n\n{_training(model, recipe, log, measured['cut'])}\n\n{_curve(log)}",
         f"## Scores\n\n{_scores(recipe, measured)}",
         f"## Beside the others\n\n{_others(recipe, measured['differences'])}",
     ]
@@ -86,20 +86,18 @@ def _data(recipe: Recipe) -> str:
     )
 
 
-def _training(model: Any, recipe: Recipe, log: Sequence[Mapping[str, Any]]) -> str:
+def _training(model: Any, recipe: Recipe, log: Sequence[Mapping[str, Any]], cut: str) -> str:
     last = log[-1]
     seconds, tokens = float(last["seconds"]), int(last["tokens"])
     n = recipe.stages[0].mix[0].n
-    subwords = recipe.subwords
-    assert subwords is not None
     return (
         f"`tprprobe train recipe.toml`: {recipe.steps:,} steps of {recipe.batch_size} documents "
         f"({int(last['examples']):,} of {n or 40000:,}; {tokens:,} tokens), seed {recipe.seed}, "
         f"{recipe.optimizer.name}, label smoothing {recipe.label_smoothing}, dropout {model.config.dropout}, "
         f"{recipe.precision}; one CPU thread of an {platform.machine()} machine that also did other work "
         f"(no GPU), {seconds / 60:.0f} minutes, {tokens / seconds:,.0f} tokens/s. The three models of this data "
-        "have the same vocabulary, seed, order of documents, steps and widths. Sources are cut to "
-        f"{subwords.max_source} sub-words, targets to {subwords.max_target}."
+        "have the same vocabulary, seed, order of documents, steps and widths. Long texts "
+        f"are cut, {cut} (test)."
     )
 
 

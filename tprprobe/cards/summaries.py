@@ -23,7 +23,7 @@ from tprprobe.logs import read_log
 from tprprobe.models.checkpoint import load_model, save_pretrained
 from tprprobe.recipes import Recipe
 from tprprobe.scoring import BASELINES, baseline_rows, compare_scores, mean_scores, score_summaries
-from tprprobe.training import MODEL, held_out_loss
+from tprprobe.training import MODEL, cut_note, held_out_loss
 
 TESTED = {"test": 1000, "compositional": 500}  # documents; the latter of the generated English only
 RECOMPUTED, SNAPPED = 100, 500  # documents that a test scores again; that are written twice
@@ -69,11 +69,13 @@ def ship_summaries(runs: Sequence[Finished], out: Path) -> list[Path]:
 
 
 def _ship(run: Finished, others: Sequence[Finished], out: Path) -> Path:
+    vocabulary = run.model.vocabulary
     measured = {
         "scores": {split: mean_scores(run.scores(split)) for split in _splits(run)},
         "baselines": _baselines(run),
         "differences": {o.recipe.name: _difference(run, o) for o in others if o.data == run.data},
         "beam": _beam(run),
+        "cut": cut_note(encode_pairs(run.held_out("test", TESTED["test"]), vocabulary), vocabulary),
         "roles": _roles(run) if has_dictionary(run.model) else None,
     }
     first = run.rows["test"][:RECOMPUTED]
