@@ -74,7 +74,7 @@ def open_features(path: Path) -> Features:
         vectors, names = FORMATS[path.suffix](path)
     except InputError:
         raise
-    except (OSError, ValueError, KeyError, EOFError, pa.ArrowException) as error:
+    except (OSError, ValueError, KeyError, AttributeError, EOFError, pa.ArrowException) as error:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} cannot be read as features ({text})") from None
     features = Features(path, vectors, None if names is None else tuple(map(_name, names)))

@@ -1,8 +1,9 @@
 """METEOR 1.5 through the COCO toolkit's Java program, where it is installed (the extra ``meteor``)."""
 
-import importlib
 import shutil
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 from jaxtyping import Float
@@ -15,7 +16,7 @@ PACKAGE = "pycocoevalcap"
 
 def meteor_missing() -> str | None:
     """Why METEOR cannot be computed here; None where it can."""
-    if importlib.util.find_spec(PACKAGE) is None:
+    if find_spec(PACKAGE) is None:
         return "METEOR needs pip install 'tprprobe[meteor]' (about 100 MB)"
     return None if shutil.which("java") else "METEOR needs Java (a program java on the PATH)"
 
@@ -29,8 +30,12 @@ def meteor(
     """
     if reason := meteor_missing():
         raise InputError(reason)
-    module = importlib.import_module(f"{PACKAGE}.meteor.meteor")
+    scorer = import_module(f"{PACKAGE}.meteor.meteor").Meteor()
     own = {number: [" ".join(words)] for number, words in enumerate(captions)}
     others = {number: [" ".join(words) for words in each] for number, each in enumerate(references)}
-    corpus, each = module.Meteor().compute_score(others, own)
+    try:
+        corpus, each = scorer.compute_score(others, own)
+    finally:
+        scorer.meteor_p.kill()
+        scorer.meteor_p.communicate()  # closes its pipes
     return float(corpus), np.array(each, dtype=float)
