@@ -2,16 +2,17 @@
 
     python benchmarks/reconstruction.py [--tokens 20000] [--layers 2] [--width 256] [--folder DIR]
 
-Both measure the same on one store in one run: for every layer, head and penalty the error of five
-folds, then of the penalty chosen on held-out questions. `reconstruct` also does its sweeps, random
-projections, intervals and reference lines; the loop does not. Times are of the process (CPU), so that
-other processes matter less.
+Both cross-validate the same maps on one store in one run: of every layer each head, all heads together
+and four random projections, with 11 penalties and five folds. `reconstruct` also fits its n-sweeps and
+reference lines and has intervals; the loop does not. Times are of the process (CPU), so that other
+processes matter less.
 """
 
 import argparse
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn.linear_model import Ridge
 
 from tprprobe.reconstruction import reconstruct
 from tprprobe.reconstruction.affine import STRENGTHS
+from tprprobe.reconstruction.layers import find_layers
 from tprprobe.reconstruction.splits import FOLDS, split_questions
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
@@ -50,19 +52,19 @@ def write_store(path: Path, tokens: int, layers: int, width: int) -> Store:
     return open_store(path)
 
 
-def ridge_fits(store: Store, layers: int) -> Iterator[float]:
+def ridge_fits(store: Store) -> Iterator[float]:
     """The held-out error of every fit of the loop, one by one."""
-    for layer in range(layers):
-        z = store.read(f"encoder.{layer}.self.input").astype(np.float64)
-        folds = split_questions(store.tokens_of(f"encoder.{layer}.self.input"), 0).folds
-        for head in range(HEADS):
-            v = store.read(f"encoder.{layer}.self.value", head=head).astype(np.float64)
-            for strength in STRENGTHS:
-                for fold in range(FOLDS):
-                    train, test = (folds != fold) & (folds != FOLDS), folds == fold
-                    alpha = strength * np.square(v[train] - v[train].mean(0)).sum() / v.shape[1]
-                    fitted = Ridge(alpha).fit(v[train], z[train])
-                    yield float(np.square(fitted.predict(v[test]) - z[test]).mean())
+    for layer in find_layers(store, None, "input", seed=0):
+        folds = split_questions(store.tokens_of(layer.value_site), 0).folds
+        vectors = np.concatenate([block for _, block in layer.blocks()])
+        z = vectors[:, layer.target]
+        for columns in (*layer.heads, layer.together, *layer.random):
+            v = vectors[:, columns]
+            for strength, fold in product(STRENGTHS, range(FOLDS)):
+                train, test = (folds != fold) & (folds != FOLDS), folds == fold
+                alpha = strength * np.square(v[train] - v[train].mean(0)).sum() / v.shape[1]
+                fitted = Ridge(alpha).fit(v[train], z[train])
+                yield float(np.square(fitted.predict(v[test]) - z[test]).mean())
 
 
 def main() -> None:
@@ -77,7 +79,7 @@ def main() -> None:
         table = reconstruct(store)
         ours = time.process_time() - start
         start = time.process_time()
-        fits = len(list(ridge_fits(store, args.layers)))
+        fits = len(list(ridge_fits(store)))
         loop = time.process_time() - start
     size = f"{args.tokens:,} tokens, {args.layers} layers, {HEADS} heads, d_model {args.width}"
     print(f"{size}; {len(table):,} results of `reconstruct`, {fits:,} fits in the loop\n")
