@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,7 +14,7 @@ from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, palette, tidy
 from tprprobe.figures.tables import Table
 
 KINDS = ("role", "filler", "tpr", "hidden")
-MARKERS = dict(zip(KINDS, "osD^", strict=True))
+MARKERS: dict[str, str] = dict(zip(KINDS, "osD^", strict=True))
 DASHES = ("-", "--", ":", "-.")
 BASELINES = {"majority": (0, (1, 2)), "identity": (0, (6, 2))}
 NAMES = {"majority": "commonest label", "identity": "commonest label of the word"}
@@ -48,7 +49,7 @@ def table4(probes: pd.DataFrame) -> ProbeTable:
     Raises:
         InputError: no row is of a role, filler, tpr or hidden state with all its heads.
     """
-    rows = _average(probes)
+    rows: Any = _average(probes)
     known = {*rows["kind"]}
     cells = [
         {"task": _title(str(task)), "side": str(place), "layer": str(int(layer))}
@@ -66,7 +67,7 @@ def table4(probes: pd.DataFrame) -> ProbeTable:
 
 def _average(probes: pd.DataFrame) -> pd.DataFrame:
     """One row a task, place (stack and sub-layer), layer, model and kind of vector."""
-    real = probes[(probes["control"] == "real") & probes["head"].isna()]
+    real: Any = probes[(probes["control"] == "real") & probes["head"].isna()]
     parts = real["site"].astype(str).str.extract(SITE.pattern + "$").astype(object)
     sub_layer = parts[1].fillna("")
     real = real.assign(kind=parts[2], place=(parts[0] + " " + sub_layer).str.strip())
@@ -76,15 +77,17 @@ def _average(probes: pd.DataFrame) -> pd.DataFrame:
             "these probes are of no role, filler, tpr or hidden state: nothing to draw"
         )
     keys = ["task", "place", "layer", "model", "kind"]
-    found = real.groupby(keys, as_index=False)[["f1", "f1_low", "f1_high"]].mean()
+    found: Any = real.groupby(keys, as_index=False)[["f1", "f1_low", "f1_high"]].mean()
     kinds = {kind: i for i, kind in enumerate(KINDS)}
     order = {task: i for i, task in enumerate([*TITLES, *sorted({*found["task"]} - {*TITLES})])}
     found = found.sort_values(
         keys,
         key=lambda column: column.map({"task": order, "kind": kinds}.get(str(column.name), _same)),
     ).reset_index(drop=True)
-    baselines = probes[probes["control"].isin([*BASELINES])]
-    means = baselines.groupby(["task", "side", "control"], as_index=False)["f1"].mean()
+    baselines: Any = probes[probes["control"].isin([*BASELINES])]
+    means: Any = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)[
+        "f1"
+    ].mean()
     found.attrs["baselines"] = means.to_dict("records")
     return found
 
@@ -118,7 +121,7 @@ def _said(baselines: Sequence[dict]) -> str:
     return "".join(lines)
 
 
-def _draw(rows: pd.DataFrame) -> Drawing:
+def _draw(rows: Any) -> Drawing:
     tasks, places = list(rows["task"].unique()), list(rows["place"].unique())
     figure = drawing(max(4.6, 1.75 * len(tasks)), 2.0 * len(places) + 0.7)
     panels = figure.subplots(len(places), len(tasks), sharey=True, sharex=True, squeeze=False)
@@ -149,8 +152,8 @@ def _draw(rows: pd.DataFrame) -> Drawing:
     return figure
 
 
-def _lines(panel: Axes, part: pd.DataFrame, models: Sequence[str]) -> Iterator[tuple[str, object]]:
-    colours = dict(zip(KINDS, palette(len(KINDS)), strict=True))
+def _lines(panel: Axes, part: Any, models: Sequence[str]) -> Iterator[tuple[str, object]]:
+    colours: dict[str, Any] = dict(zip(KINDS, palette(len(KINDS)), strict=True))
     for (model, kind), line in part.groupby(["model", "kind"], sort=False):
         x = line["layer"].to_numpy(float)
         colour, dash = colours[str(kind)], DASHES[models.index(str(model)) % len(DASHES)]

@@ -61,7 +61,7 @@ def _targets(record: Any) -> list[Target]:
         raise InputError(f"target {record!r}: a target is an object with span1 and label")
     _check_keys("key of a target", record, TARGET_KEYS)
     labels = record.get("label")
-    several = labels if isinstance(labels, list) else [labels]
+    several: list[Any] = labels if isinstance(labels, list) else [labels]
     if not several or not all(isinstance(label, str) for label in several):
         raise InputError(f"label {labels!r}: a label is a text, or a list of texts")
     span2 = _span(record["span2"]) if record.get("span2") is not None else None
@@ -83,7 +83,9 @@ def _check_keys(kind: str, record: dict[str, Any], accepted: tuple[str, ...]) ->
 def write_edges(sentences: Iterable[Labelled], path: str | os.PathLike[str], task: str) -> Path:
     """The file of one task's targets, gzipped if its name ends so; whole or not at all."""
     path = Path(path)
-    lines = "".join(json.dumps(_record(each, task), ensure_ascii=False) + "\n" for each in sentences)
+    lines = "".join(
+        json.dumps(_record(each, task), ensure_ascii=False) + "\n" for each in sentences
+    )
     content = lines.encode()
     return write_file(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 

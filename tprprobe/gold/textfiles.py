@@ -19,9 +19,11 @@ def read_lines(path: Path) -> Iterator[Numbered]:
     """
     number = 0
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(
-            encoding="utf-8"
-        ) as lines:
+        with (
+            gzip.open(path, "rt", encoding="utf-8")
+            if path.suffix == ".gz"
+            else path.open(encoding="utf-8") as lines
+        ):
             for number, line in enumerate(lines, 1):
                 yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:

@@ -39,7 +39,7 @@ class Examples:
 
     def of(self, samples: Order) -> "Examples":
         """Those of some samples."""
-        return self.take(np.flatnonzero(np.isin(self.targets.sample, samples)))
+        return self.take(self._places(np.sort(samples)))
 
     @property
     def samples(self) -> Order:
@@ -48,6 +48,13 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    def _places(self, samples: Order) -> np.ndarray:
+        """The targets of some samples, sample by sample."""
+        start = np.searchsorted(self.targets.sample, samples, "left")
+        lengths = np.searchsorted(self.targets.sample, samples, "right") - start
+        owner = np.repeat(np.arange(len(samples)), lengths)
+        return start[owner] + np.arange(len(owner)) - (np.cumsum(lengths) - lengths)[owner]
 
     def batches(self, order: Order, size: int) -> Iterator[np.ndarray]:
         """The targets of ``size`` samples at a time, in that order, at most MOST where possible."""
@@ -81,7 +88,7 @@ class Examples:
 
     def rows(self, samples: Order) -> Int[np.ndarray, " row"]:
         """All rows that are read for some samples, rising."""
-        chosen = np.flatnonzero(np.isin(self.targets.sample, samples))
+        chosen = self._places(samples)
         spans = range(self.states.shape[1])
         found = np.unique(np.concatenate([self.windows(chosen, s)[0].ravel() for s in spans]))
         return found[found >= 0]
@@ -136,7 +143,8 @@ def read_batch(examples: Examples, chosen: np.ndarray, chunk: Chunk, vectors: Te
 
 def read_chunk(examples: Sequence[Examples], samples: Order, device: torch.device) -> Chunk:
     """An empty chunk with the rows that examples on the same side of a store have in samples."""
-    rows = np.unique(np.concatenate([each.rows(samples) for each in examples]))
+    different = dict.fromkeys(examples)
+    rows = np.unique(np.concatenate([each.rows(samples) for each in different]))
     return Chunk(examples[0].corpus, rows, device)
 
 

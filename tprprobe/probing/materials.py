@@ -34,8 +34,7 @@ def prepare(task: Task, corpus: Corpus, test: Corpus | None, settings: Settings)
         known = np.isin(np.array(corpus.names, object), np.array(test.names, object))
         split = np.where(known[corpus.document[targets.sample]], TEST, split)
     training = targets.take(np.flatnonzero(split == TRAIN))
-    given = training.labels.any(0)
-    inventory = [x for x, is_given in zip(targets.inventory, given, strict=True) if is_given]
+    inventory = [targets.inventory[i] for i in np.flatnonzero(training.labels.any(0))]
     if task.labels != "training":
         inventory = list(task.labels)
     whole = with_inventory(targets, inventory)
@@ -56,7 +55,7 @@ def prepare(task: Task, corpus: Corpus, test: Corpus | None, settings: Settings)
             )
         if settings.loss == "softmax" and (part.targets.labels.sum(1) > 1).any():
             raise InputError(f"targets of {task.name} have several labels: probe with loss sigmoid")
-    return Material(*parts, lost)
+    return Material(parts[0], parts[1], parts[2], lost)
 
 
 def _stated(targets: Targets, corpus: Corpus, settings: Settings) -> tuple[Targets, int]:

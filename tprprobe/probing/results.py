@@ -166,4 +166,4 @@ def _by_document(
     table = pd.concat(
         [part.astype({"layer": "Int64", "head": "Int64", "seed": "Int64"}) for part in parts]
     )
-    return table[[*PLACE, "document", *TERMS]].reset_index(drop=True)
+    return table.reindex(columns=[*PLACE, "document", *TERMS]).reset_index(drop=True)

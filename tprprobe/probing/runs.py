@@ -1,7 +1,5 @@
 """A run of probes: laid out, trained round by round, written as it goes, put together."""
 
-import io
-import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,8 +12,15 @@ import torch
 
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
-from tprprobe.hub import read_json, write_file
 from tprprobe.probing.corpora import read_corpus
+from tprprobe.probing.folders import (
+    PROBES,
+    begin,
+    identify,
+    read_round,
+    write_round,
+    write_tables,
+)
 from tprprobe.probing.grid import Piece, find_sites, lay_out, training_samples
 from tprprobe.probing.materials import prepare
 from tprprobe.probing.results import Results, Tested, gather
@@ -28,9 +33,6 @@ from tprprobe.probing.stacks import Material, Stack
 from tprprobe.probing.tasks import Task, find_tasks
 from tprprobe.store import Store
 
-SETTINGS, ROUNDS, PROBES = "settings.json", "rounds", "probes"
-STORE = "store"  # the folder of the store, where it is extracted for the run
-TABLES = ("rows", "differences", "documents")
 KEPT = ("f1", "f1_low", "f1_high", "accuracy")  # of a saved probe's measures
 
 
@@ -64,10 +66,10 @@ def probe(
     """
     chosen = Settings.of(**settings)
     run = Run.prepare(store, task, test, tokens, chosen)
-    folder = None if out is None else _begin(Path(out), run.describe(), resume)
+    folder = None if out is None else begin(Path(out), run.describe(), resume)
     results = run.finish(folder, torch.device(device))
     if folder is not None:
-        _write(folder, results)
+        write_tables(folder, results)
     return results.rows
 
 
@@ -108,8 +110,9 @@ class Run:
                 found = {each: prepare(each, corpus, other, settings) for each in labelled}
                 rounds += lay_out(corpus, of_side, found, settings)
                 materials |= {(each, side): material for each, material in found.items()}
+        known = [each for each, _ in materials]
         for each in tasks:
-            if each not in {known for known, _ in materials}:
+            if each not in known:
                 raise InputError(
                     f"no side of {store.path} has both these sites and labels of {each.name}"
                 )
@@ -118,8 +121,8 @@ class Run:
     def describe(self) -> dict[str, Any]:
         """What two runs must share for one to go on with the other."""
         return {
-            "store": _identity(self.store),
-            "test": None if self.test is None else _identity(self.test),
+            "store": identify(self.store),
+            "test": None if self.test is None else identify(self.test),
             "tasks": [task.model_dump(mode="json") for task in self.tasks],
             "settings": self.settings.as_dict(),
         }
@@ -132,7 +135,7 @@ class Run:
         with progress() as bars:
             bar = bars.add_task("probing", total=total, note="")
             for number, pieces in enumerate(self.rounds):
-                known = None if folder is None else _read_round(folder, number, pieces)
+                known = None if folder is None else read_round(folder, number, pieces)
                 if known is None:
                     note = f"round {number + 1} of {len(self.rounds)}"
                     before = len(tested)
@@ -157,20 +160,20 @@ class Run:
         report: Callable[[Sequence[Stack]], None],
     ) -> list[Tested]:
         schedule = find_schedule(self.settings.schedule)
-        fitted: list[Fitted] = []
-        for corpus in dict.fromkeys(piece.corpus for piece in pieces):
-            stacks = [
-                Stack(piece.probes, piece.shape, piece.material, schedule, device)
-                for piece in pieces
-                if piece.corpus is corpus
-            ]
-            fitted += run_round(stacks, training_samples(corpus), device, report)
+        stacks = [
+            Stack(piece.probes, piece.shape, piece.material, schedule, device) for piece in pieces
+        ]
+        fitted = run_round(stacks, training_samples(pieces[0].corpus), device, report)
+        tested = [
+            Tested(f.probe, f.stack.material, f.sums, f.subsets, f.validations) for f in fitted
+        ]
         if folder is not None:
-            self._save(folder, number, fitted)
-        return [Tested(f.probe, f.stack.material, f.sums, f.subsets, f.validations) for f in fitted]
+            self._save_probes(folder, fitted)
+            write_round(folder, number, tested)
+        return tested
 
-    def _save(self, folder: Path, number: int, fitted: Sequence[Fitted]) -> None:
-        """The probes of real labels, then the round, whose presence means that it is done."""
+    def _save_probes(self, folder: Path, fitted: Sequence[Fitted]) -> None:
+        """The folders of the probes of real labels."""
         for each in fitted:
             probe = each.probe
             if probe.control == "real" and probe.portion is None:
@@ -178,11 +181,6 @@ class Run:
                 metrics = {name: float(row[name]) for name in KEPT}
                 mode = self.settings.mode(each.stack.material.train.corpus.side)
                 save_probe(folder / PROBES / name_probe(each), each, mode, metrics)
-        stream = io.BytesIO()
-        arrays = {f"sums{i}": each.sums for i, each in enumerate(fitted)}
-        validations = np.array([each.validations for each in fitted])
-        np.savez_compressed(stream, validations=validations, **arrays)
-        write_file(_round_file(folder, number), stream.getvalue())
 
     def _say_what_is_lost(self) -> None:
         for (task, side), material in self.materials.items():
@@ -203,68 +201,3 @@ def name_probe(fitted: Fitted) -> str:
 def _has_labels(table: pd.DataFrame, task: Task, side: str) -> bool:
     cells = table.loc[np.asarray(table["side"] == side), task.cells]
     return bool((cells.notna() & (cells.astype(str) != "")).any())
-
-
-def _identity(store: Store) -> dict[str, Any]:
-    manifest = {key: store.manifest.get(key) for key in ("model", "data", "samples", "lengths")}
-    return {"path": str(store.path.resolve()), **manifest}
-
-
-def _begin(folder: Path, wanted: dict[str, Any], resume: bool) -> Path:
-    """The folder of a run, new or gone on with."""
-    wanted = json.loads(json.dumps(wanted))
-    if (folder / SETTINGS).is_file():
-        if not resume:
-            raise InputError(f"{folder} holds probes: go on with --resume, or give another --out")
-        begun = read_json(folder / SETTINGS)
-        for key, value in wanted.items():
-            if begun.get(key) != value:
-                raise InputError(
-                    f"{folder} was begun with another {key}: give the same, or another --out"
-                )
-    elif folder.exists() and {each.name for each in folder.iterdir()} - {STORE}:
-        raise InputError(f"{folder} holds something else: give another --out")
-    (folder / ROUNDS).mkdir(parents=True, exist_ok=True)
-    (folder / PROBES).mkdir(exist_ok=True)
-    write_file(folder / SETTINGS, (json.dumps(wanted, indent=1) + "\n").encode())
-    return folder
-
-
-def _round_file(folder: Path, number: int) -> Path:
-    return folder / ROUNDS / f"{number:04}.npz"
-
-
-def _read_round(folder: Path, number: int, pieces: Sequence[Piece]) -> list[Tested] | None:
-    """The tested probes of a round that is done, None where it is not."""
-    file = _round_file(folder, number)
-    if not file.is_file():
-        return None
-    probes = [
-        (probe, piece.material)
-        for corpus in dict.fromkeys(piece.corpus for piece in pieces)
-        for piece in pieces
-        if piece.corpus is corpus
-        for probe in piece.probes
-    ]
-    with np.load(file) as arrays:
-        return [
-            Tested(
-                probe,
-                material,
-                arrays[f"sums{i}"],
-                ("all", *material.test.targets.subsets()),
-                int(arrays["validations"][i]),
-            )
-            for i, (probe, material) in enumerate(probes)
-        ]
-
-
-def _write(folder: Path, results: Results) -> None:
-    """The tables of a run."""
-    for name in TABLES:
-        table: pd.DataFrame = getattr(results, name)
-        stream = io.BytesIO()
-        table.to_parquet(stream, index=False)
-        write_file(folder / f"{name}.parquet", stream.getvalue())
-        if name != "documents":
-            write_file(folder / f"{name}.csv", table.to_csv(index=False).encode())

@@ -83,13 +83,20 @@ def differences(scores: Sequence[Score]) -> pd.DataFrame:
 
 def _compare(first: Score, second: Score) -> dict[str, Any]:
     shared = (first.whole[:, N] > 0) & (second.whole[:, N] > 0)
-    found = bootstrap_difference(
-        first.whole[shared], second.whole[shared], f1_of, replicates=REPLICATES
-    )
-    p = _p_value(found.value, float(np.nanstd(found.replicates)), int(shared.sum()))
-    values = (found.value, found.low, found.high, p, int(shared.sum()))
-    names = (first.place["task"], label(first.place), label(second.place))
-    return dict(zip(COLUMNS, (*names, *values), strict=True))
+    names = {
+        "task": first.place["task"],
+        "first": label(first.place),
+        "second": label(second.place),
+    }
+    return names | compare_sums(first.whole[shared], second.whole[shared])
+
+
+def compare_sums(first: Sums, second: Sums) -> dict[str, Any]:
+    """The difference of two F1 on the same documents, its 95 % interval, and p."""
+    found = bootstrap_difference(first, second, f1_of, replicates=REPLICATES)
+    p = _p_value(found.value, float(np.nanstd(found.replicates)), len(first))
+    values = (found.value, found.low, found.high, p, len(first))
+    return dict(zip(("difference", "low", "high", "p", "documents"), values, strict=True))
 
 
 def _p_value(difference: float, error: float, n: int) -> float:

@@ -18,7 +18,6 @@ from tprprobe.probing.vectors import Vector
 BETAS, EPS = (0.9, 0.999), 1e-8
 STATES = 7  # parameters, gradients, three moments of Adam, the best so far, and a temporary
 ACTIVATIONS = 12  # numbers of HIDDEN kept for every target
-REGROUPED = 0.75  # share of probes still training below which the others leave the stack
 
 Loss = Literal["sigmoid", "softmax"]
 
@@ -86,7 +85,7 @@ class Stack:
 
     def windows(self, batch: Batch, probes: np.ndarray) -> list[Tensor]:
         """What some of the probes read in a batch."""
-        at = [self.vectors.index(self.probes[probe].vector) for probe in probes]
+        at = [self.vectors.index(self.probes[int(probe)].vector) for probe in probes]
         if at == list(range(len(self.vectors))):
             return batch.windows
         index = torch.tensor(at, device=batch.windows[0].device)
@@ -100,7 +99,7 @@ class Stack:
 
     def marks(self, examples: Examples, chosen: np.ndarray, probes: np.ndarray) -> Tensor:
         """The labels [probe, target, label] that some of the probes should give."""
-        names = [self.probes[probe].labels for probe in probes]
+        names = [self.probes[int(probe)].labels for probe in probes]
         found = {name: examples.marks[name][chosen] for name in {*names}}
         marks = torch.from_numpy(np.stack([found[name] for name in names])).float()
         return marks.to(next(self.module.parameters()).device)
@@ -109,13 +108,13 @@ class Stack:
         self, examples: Examples, chosen: np.ndarray, probes: np.ndarray
     ) -> Int[Tensor, "probe target"]:
         """How many labels of each target no probe can give; only the real ones can be new."""
-        real = np.array([self.probes[probe].labels == "real" for probe in probes])
+        real = np.array([self.probes[int(probe)].labels == "real" for probe in probes])
         found = torch.from_numpy(real[:, None] * examples.targets.unseen[chosen])
         return found.to(next(self.module.parameters()).device)
 
     def learn(self, batch: Batch) -> None:
         """One step of Adam for every probe that is still trained."""
-        seeds = [self.probes[probe].seed for probe in self.live]
+        seeds = [self.probes[int(probe)].seed for probe in self.live]
         masks = {s: draw_dropout(s, self.steps, batch.n, self.shape.hidden) for s in {*seeds}}
         kept = torch.stack([masks[seed] for seed in seeds]).to(batch.windows[0].device)
         logits = self.module(self.windows(batch, self.live), batch.owners, batch.n, kept)
@@ -160,6 +159,8 @@ class Stack:
             best[name][index[0]] = parameter[index[1]]
 
     def _leave(self, stays: Bool[np.ndarray, " live"]) -> None:
+        if stays.all():
+            return
         self.live = self.live[stays]
         chosen = torch.from_numpy(np.flatnonzero(stays))
         chosen = chosen.to(next(self.module.parameters()).device)

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -97,7 +97,8 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
     last = len(at) - 1 - np.unique(_key(sample, number)[::-1], return_index=True)[1]
     text = tokens["token"].astype(str).str.strip("▁ ").to_numpy(object)[at]
     owner = np.searchsorted(keys, _key(sample, number))
-    form = pd.Series(text).groupby(owner).sum().to_numpy(object)
+    joined: Any = pd.Series(text).groupby(owner).sum()
+    form = joined.to_numpy(object)
     cells = {t.cells: tokens[t.cells].astype(object).to_numpy()[at][first] for t in tasks}
     rows = np.stack([at[first], at[last] + 1], axis=1)
     return Words(sample[first], number[first], rows, form, cells)

@@ -6,6 +6,7 @@ A vector is a function of what a store holds in one row of some sites, so that a
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int
@@ -153,8 +154,8 @@ def _quantiser(
     """Product quantisation: every of ``heads`` parts of the filler by its nearest of n_codes."""
     parts = np.array_split(np.arange(values.shape[1]), heads)
     n_codes = min(n_codes, len(values))
-    fitted = [
-        MiniBatchKMeans(n_codes, random_state=seed, n_init=1, max_iter=20).fit(values[:, part])
+    fitted: list[Any] = [
+        MiniBatchKMeans(n_codes, random_state=seed, max_iter=20).fit(values[:, part])
         for part in parts
     ]
 
