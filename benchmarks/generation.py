@@ -26,7 +26,7 @@ from tprprobe.models.convert import convert
 from tprprobe.models.decoding import generate
 
 PAD = 0
-SIZES: dict[str, dict[str, int]] = {
+SIZES: dict[str, dict[str, Any]] = {
     "small": {"vocab_size": 4096, "d_model": 128, "d_kv": 32, "num_heads": 4, "d_ff": 512}
     | {"num_layers": 3},
     "paper": {"vocab_size": 32128, "d_model": 512, "d_kv": 64, "num_heads": 8, "d_ff": 2048}

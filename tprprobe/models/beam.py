@@ -70,4 +70,4 @@ def beam_search(
             break
         if (kept := rows.drop(done[:, 0])) is not None:
             at, done, score = at[kept], done[kept], score[kept]
-    return ended.ids[:, 0, :length]
+    return ended.ids[:, 0, : rows.ids.shape[1] - 1]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 ROOM = 16  # positions by which buffers grow
 
-Rows = Int[Tensor, " row"]
+Order = Int[Tensor, " row"]
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Memory:
     states: Float[Tensor, "batch seq d_model"]
     mask: Bool[Tensor, "batch 1 1 seq"]
 
-    def __getitem__(self, rows: Rows) -> "Memory":
+    def __getitem__(self, rows: Order) -> "Memory":
         return Memory(self.states[rows], self.mask[rows])
 
     @staticmethod
@@ -59,7 +59,7 @@ class KeyValues:
             buffer[:, start : self.length] = part
         return self.pair
 
-    def __getitem__(self, rows: Rows) -> "KeyValues":
+    def __getitem__(self, rows: Order) -> "KeyValues":
         return KeyValues(self.length, tuple(b.index_select(0, rows) for b in self._buffers))
 
 
@@ -88,7 +88,7 @@ class Cache:
         """How many positions have been decoded."""
         return self.own[0].length
 
-    def __getitem__(self, rows: Rows) -> "Cache":
+    def __getitem__(self, rows: Order) -> "Cache":
         """These rows; where hypotheses share a memory, all those of a sample stay together."""
         (own, *_), (memory, *_) = self.own[0].pair, self.memory[0].pair
         shared = len(own) // len(memory)
