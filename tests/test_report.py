@@ -5,13 +5,16 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from planted import plant
+from planted import LAST, plant
 from test_papers import write_evaluation, write_log
 
+from tprprobe.clustering import cluster, save_clusters
 from tprprobe.errors import InputError
 from tprprobe.figures.style import drawing
 from tprprobe.figures.tables import Table
-from tprprobe.report import Section, report_run, write_report
+from tprprobe.naming.runs import name_all
+from tprprobe.report import report_run, write_report
+from tprprobe.sections import Section, tell_binding
 
 VOID = {"meta", "br", "link", "img", "hr"}
 
@@ -135,3 +138,30 @@ def test_report_of_nothing_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot write"):
         write_report(tmp_path / "file", "T", "L", [])
+
+
+def test_the_report_of_a_run_tells_its_clusters_and_their_names(tmp_path):
+    store = plant(tmp_path / "run" / "store", 24)
+    save_clusters([cluster(store, LAST, head=0, k=6, n_seeds=2)], tmp_path / "run" / "clusters")
+    naming = name_all(store, LAST, k=6, out=tmp_path / "run" / "names")
+    page = Page(report_run(tmp_path / "run"))
+    names = naming.names.query("vectors == 'role' and head == 0 and name != 'unnamed'")["name"]
+    assert len(names) >= 3
+    for name in names:
+        assert name in page.shown
+    assert "Not in this run: query, key, filler, " in page.shown
+    assert "nan" not in page.shown.lower()
+
+
+def test_clusters_alone_are_a_run(tmp_path):
+    store = plant(tmp_path / "store", 6)
+    save_clusters([cluster(store, LAST, head=0, k=4, n_seeds=2)], tmp_path / "run")
+    assert "stability" in Page(report_run(tmp_path / "run")).shown
+
+
+def test_the_binding_problem_is_told_with_both_answers():
+    (table,) = tell_binding().tables
+    shares = table.cells.set_index(["attention", "case"])["equal"]
+    assert shares["standard", "equal weights"] == "100%"
+    assert shares["tp", "as printed"] == "0%"
+    assert shares["tp", "constant roles"] == "100%"

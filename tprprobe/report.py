@@ -4,7 +4,6 @@ import io
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
 from itertools import count
@@ -18,25 +17,20 @@ from matplotlib.figure import Figure
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from tprprobe import papers
+from tprprobe.clustering import load_clusters
+from tprprobe.clustering.results import RUNS as CLUSTERS
 from tprprobe.errors import InputError
 from tprprobe.figures.style import whole
 from tprprobe.figures.tables import Table
+from tprprobe.naming.runs import MANIFEST as NAMES
+from tprprobe.naming.runs import load_names
+from tprprobe.sections import Section, tell_clusters, tell_names
 from tprprobe.store import Store, open_store
 
 FILE, TEMPLATE = "report.html", "report.html"
 METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 SIZE = re.compile(r'width="([\d.]+)pt" height="[\d.]+pt"')
 REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, a text (its line breaks are kept), figures by caption, and tables."""
-
-    heading: str
-    text: str = ""
-    figures: Mapping[str, Figure] = field(default_factory=dict)
-    tables: Sequence[pd.DataFrame | Table] = ()
 
 
 def write_report(
@@ -102,20 +96,29 @@ def _text(value: Any) -> str:
 
 
 def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
-    """The report of what a folder holds: a store, evaluations, logs; every figure of these.
+    """The report of what a folder holds: a store, clusters, names, evaluations, logs; their figures.
+
+    Each lies in the folder or in one within it.
 
     Raises:
         InputError: the folder holds none of them.
     """
     run = Path(run)
     found = papers.find_inputs(run)
-    if not found:
-        raise InputError(f"{run} holds no store, no evaluation and no log of a training run")
     sections = [_about(open_store(found["store"]))] if "store" in found else []
+    sections += [tell_clusters(load_clusters(each), {}) for each in _folders(run, CLUSTERS)]
+    sections += [tell_names(load_names(each)) for each in _folders(run, NAMES)]
+    if not found and not sections:
+        raise InputError(f"{run} holds no store, no evaluation and no log of a training run")
     for entry in papers.list_figures():
         if set(entry.inputs) <= found.keys():
             sections.append(_drawn(entry, {key: found[key] for key in entry.inputs}))
     return write_report(out or run, run.resolve().name, f"What {run} holds.", sections)
+
+
+def _folders(run: Path, file: str) -> list[Path]:
+    """The folder and those in it that have the file."""
+    return [each for each in (run, *sorted(run.glob("*/"))) if (each / file).is_file()]
 
 
 def _about(store: Store) -> Section:

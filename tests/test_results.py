@@ -1,0 +1,122 @@
+"""The page of results has every claim and every head, and only numbers that were measured."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tprprobe.claims import Estimate, load_claims
+from tprprobe.results import analyses
+from tprprobe.results.analyses import analyse, compare_swaps
+from tprprobe.results.evidence import gather_evidence, mean, minus
+from tprprobe.results.pages import write_page
+
+numbers = st.floats(-5, 5)
+halves = st.floats(0, 3)
+
+
+@st.composite
+def estimates(draw):
+    value = draw(numbers)
+    return Estimate(value, value - draw(halves), value + draw(halves))
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory, make_model):
+    """The analyses of two tiny random models."""
+    with pytest.MonkeyPatch.context() as patch:
+        models = {analyses.MODEL: {}, analyses.BASELINE: {"architecture": "transformer"}}
+
+        def load(name):
+            model = make_model(fluent=True, **models[name])
+            model.name = name
+            return model
+
+        patch.setattr(analyses, "load_model", load)
+        patch.setattr(analyses, "MAPS", 24)
+        patch.setattr(analyses, "PAIRS", 30)
+        patch.setattr(analyses, "K", 5)
+        yield analyse(tmp_path_factory.mktemp("results"), 24)
+
+
+@pytest.fixture(scope="module")
+def page(found):
+    return write_page(found)
+
+
+def test_every_claim_of_the_paper_has_a_verdict(page):
+    for name, claim in load_claims().items():
+        assert (claim.quotation in page) == name.startswith("schlag"), name
+    outcomes = re.findall(r"\*\*(holds|fails|undecided|not comparable)\*\*", page)
+    assert len(outcomes) == sum(name.startswith("schlag") for name in load_claims())
+
+
+def test_what_can_be_shown_exactly_is_decided(page):
+    lines = {line.split("“")[0]: line for line in page.splitlines() if "“" in line}
+    decided = [line for line in lines.values() if "**holds**" in line or "**fails**" in line]
+    for words in ("specifically removes this ambiguity", "polynomial degree", "crucial property"):
+        assert any(words in line and "**holds**" in line for line in decided), words
+    assert any("14.2 million" in line and "**fails**" in line for line in decided)
+
+
+def test_a_model_that_cannot_answer_decides_nothing_about_numerators(found, page):
+    assert found.naming.facts["discordant_questions"]["exact_match"] < 0.5
+    for name, claim in load_claims().items():
+        if "discordant_exact_match" in claim.gates:
+            (line,) = [each for each in page.splitlines() if claim.statistic in each]
+            assert "**undecided**" in line, name
+
+
+def test_every_head_is_on_the_page(page):
+    for layer in range(2):
+        for head in range(2):
+            assert f"**layer {layer}, head {head}**" in page
+
+
+def test_no_number_is_missing(page):
+    assert "nan" not in re.sub(r"“.*?”", "", page).lower()
+    widths = {line.count("|") for line in page.splitlines() if line.startswith("| ---")}
+    assert widths
+
+
+def test_tables_are_well_formed(page):
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    block, last = set(), None
+    for line in page.splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else None
+        if cells is None:
+            block = set()
+        else:
+            block.add(cells)
+        assert len(block) <= 1, line
+        last = cells
+    assert rows
+    assert last is None or last > 1
+
+
+def test_a_second_run_makes_the_same_page(found, page):
+    assert write_page(found) == page
+
+
+def test_all_that_is_measured_is_a_claim(found):
+    assert gather_evidence(found).keys() <= load_claims().keys()
+
+
+def test_exchanged_fillers_are_told_apart():
+    assert compare_swaps(200)["equal"].eq(0).all()
+
+
+@given(estimates(), estimates(), st.floats(0, 1), st.floats(0, 1))
+def test_a_difference_covers_all_that_its_parts_cover(first, second, s, t):
+    found = minus(first, second)
+    assert found.value == first.value - second.value
+    a, b = first.low + s * (first.high - first.low), second.low + t * (second.high - second.low)
+    assert found.low - 1e-9 <= a - b <= found.high + 1e-9
+
+
+@given(st.lists(estimates(), min_size=1, max_size=4))
+def test_a_mean_lies_within_its_bounds(parts):
+    found = mean(parts)
+    assert found.low - 1e-9 <= found.value <= found.high + 1e-9
+    assert min(each.low for each in parts) - 1e-9 <= found.low
