@@ -33,8 +33,14 @@ class Spool:
     """
 
     def __init__(self):
-        self.file = TemporaryFile()  # noqa: SIM115 (closed by `flat`)
+        self.file = TemporaryFile()  # noqa: SIM115 (closed by `__exit__`)
         self.lengths, self.cut = [], 0
+
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()  # what was mapped stays
 
     def write(self, flat: Flat) -> None:
         """Add texts."""
@@ -46,8 +52,7 @@ class Spool:
     def flat(self) -> Flat:
         """All texts, whose ids stay on the disk until they are used."""
         self.file.flush()
-        with self.file:
-            values = np.memmap(self.file, self.dtype, "r+")
+        values = np.memmap(self.file, self.dtype, "r+")
         return Flat(values, np.concatenate(self.lengths), self.cut)
 
 

@@ -50,12 +50,12 @@ def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
 
 def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
     """The same of several data sets, one after another; memory holds one block of texts at a time."""
-    source, target = Spool(), Spool()
-    for part in parts:
-        for sources, targets in part.blocks():
-            source.write(encode_sources(sources, vocabulary))
-            target.write(encode_targets(targets, vocabulary))
-    return _paired(source.flat(), target.flat())
+    with Spool() as source, Spool() as target:
+        for part in parts:
+            for sources, targets in part.blocks():
+                source.write(encode_sources(sources, vocabulary))
+                target.write(encode_targets(targets, vocabulary))
+        return _paired(source.flat(), target.flat())
 
 
 def encode_texts(sources: Sequence[str], targets: Sequence[str], vocabulary: Codec) -> Pairs:
