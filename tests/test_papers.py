@@ -13,6 +13,9 @@ from tprprobe import papers
 from tprprobe.errors import InputError
 from tprprobe.figures.tables import Table
 from tprprobe.papers import inputs
+from tprprobe.papers.scored import make_sheet
+from tprprobe.predictions import save_predictions
+from tprprobe.scoring import score_summaries
 
 MODULES = {"arithmetic__mixed": 0.75, "arithmetic__mul": 0.5}
 
@@ -52,6 +55,20 @@ def write_binding(folder):
     bars.assign(model="tiny", untrained=False, **shares).to_csv(folder / "probe.csv", index=False)
 
 
+def write_summaries(folder):
+    """What `tprprobe eval --out` writes of documents, and a sheet made of it and filled in."""
+    for model in ("tpt-d", "t5"):
+        (folder / model).mkdir(parents=True)
+        rows = pd.DataFrame(
+            {"source": ["A b. C d."] * 4, "target": "a b", "prediction": [model, "a", "b", "a b"]}
+        )
+        about = {"model": model, "data": "corpus", "split": "test"}
+        save_predictions(rows.join(score_summaries(rows)), about, folder / model, "made")
+    sheet = make_sheet(folder / "tpt-d", folder / "t5", folder / "sheet.csv", n=1)
+    filled = pd.read_csv(sheet).assign(grammar="A", saliency="B", overall="tie")
+    filled.to_csv(sheet, index=False)
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A folder with a store, evaluations, the log of a training run and a binding probe."""
@@ -62,6 +79,7 @@ def run(tmp_path_factory):
     write_log(run / "training")
     write_binding(run / "binding")
     plant_values(run.parent / "values")
+    write_summaries(run.parent / "scored")
     return run
 
 
@@ -69,6 +87,8 @@ def given(run, name):
     found = papers.find_inputs(run)
     if name.startswith("schlag-sec"):
         found |= {"store": run.parent / "values"}
+    if name.startswith("jiang-"):
+        found |= papers.find_inputs(run.parent / "scored")
     return {key: found[key] for key in papers.find_figure(name).inputs}
 
 
