@@ -70,7 +70,9 @@ def ship_summaries(runs: Sequence[Finished], out: Path) -> list[Path]:
 
 def _ship(run: Finished, others: Sequence[Finished], out: Path) -> Path:
     vocabulary = run.model.vocabulary
+    mix = run.recipe.stages[0].mix[0]
     measured = {
+        "documents": mix.n or len(load_data(mix.data, split=mix.split)),
         "scores": {split: mean_scores(run.scores(split)) for split in _splits(run)},
         "baselines": _baselines(run),
         "differences": {o.recipe.name: _difference(run, o) for o in others if o.data == run.data},
