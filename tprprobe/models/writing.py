@@ -83,8 +83,13 @@ class Rows:
         return kept
 
 
-def encode_by_length(model: Any, source: Int[Tensor, "batch seq"]) -> Any:
-    """The memory of a batch, encoded in parts of like length, so that few pads are computed."""
+def encode_by_length(model: Any, source: Shaped[Tensor, "batch seq"]) -> Any:
+    """The memory of a batch, encoded in parts of like length, so that few pads are computed.
+
+    Sources that are no ids but vectors have no pads: they are encoded at once.
+    """
+    if source.is_floating_point():
+        return model.encode(source)
     real, width = source != model.config.pad, source.shape[1]
     lengths = torch.where(real.any(1), width - real.flip(1).int().argmax(1), width)
     order = lengths.argsort()
