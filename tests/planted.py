@@ -109,7 +109,7 @@ def truth(store: Store) -> np.ndarray:
 
 def compose(rng: np.random.Generator, depth: int = 3, long: float = 0.4) -> str:
     """A random expression whose divisions nest; numbers have another digit with probability long."""
-    if depth == 0 or rng.random() < 0.25:
+    if depth == 0 or (depth < 3 and rng.random() < 0.25):
         digits = 1 + min(2, int(rng.geometric(1 - long)) - 1)
         return str(int(rng.integers(10 ** (digits - 1), 10**digits)))
     left, right = compose(rng, depth - 1, long), compose(rng, depth - 1, long)
@@ -120,15 +120,17 @@ def compose(rng: np.random.Generator, depth: int = 3, long: float = 0.4) -> str:
 def grouping(gold: pd.DataFrame, *fields: str) -> pd.Series:
     """The planted role of every token: its kind, and of digits the words of some fields too."""
     described = describe(gold, ARITHMETIC)
-    words = [described[name].astype(object).where(gold["kind"] == "digit") for name in fields]
-    parts = pd.concat([described["kind"].astype(object), *words], axis=1)
-    return parts.apply(lambda row: " ∧ ".join(row.dropna()), axis=1)
+    words = described["kind"].astype(str)
+    digit = gold["kind"] == "digit"
+    for name in fields:
+        words = words.where(~digit, words + " ∧ " + described[name].astype(str))
+    return words
 
 
 def plant_roles(
     path: Path,
     *fields: str,
-    samples: int = 160,
+    samples: int = 200,
     noise: float = 0.2,
     wrong: float = 0.0,
     long: float = 0.4,
@@ -146,8 +148,10 @@ def plant_roles(
     }
     flat = SiteSpec(("source", "d_model"), (24,))
     sites |= {"encoder.0.self.input": flat, "encoder.0.hidden": flat}
+    templates = ("What is {}?", "{}")
     tables = [
-        tokens_of(sample, f"Calculate {compose(rng, long=long)}.", "1") for sample in range(samples)
+        tokens_of(sample, templates[sample % 2].format(compose(rng, long=long)), "1")
+        for sample in range(samples)
     ]
     table = pd.concat(tables, ignore_index=True)
     gold = join(table[table["side"] == "source"].reset_index(drop=True))

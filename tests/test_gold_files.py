@@ -55,7 +55,7 @@ def test_a_treebank_is_read(tmp_path, ending):
     assert first.words == ("Ann", "does", "n't", "sleep", ".")
     assert (first.name, first.document, second.name) == ("letters-1", "letters", "2")
     assert [target.label for target in first.targets["pos"]] == ["NNP", "VBZ", "RB", "VB", "."]
-    dep = dict(((t.label, t.span1), t.span2) for t in first.targets["dep"])
+    dep = {(t.label, t.span1): t.span2 for t in first.targets["dep"]}
     assert dep["nsubj", (0, 1)] == (3, 4)
     assert dep["root", (3, 4)] == (3, 4)
     assert [first.text[start:end] for start, end in first.offsets] == list(first.words)

@@ -248,7 +248,7 @@ def test_structure_is_found_where_it_is_and_not_in_controls(finished):
 def test_a_run_says_what_it_compared(finished):
     naming = finished[1]
     assert naming.facts["missing"] == ["baseline"]
-    assert naming.facts["questions"]["n"] == 160
+    assert naming.facts["questions"]["n"] == 200
     assert naming.facts["questions"]["exact_match"] == 0.75
     fields = set(naming.agreement["field"])
     assert {"kind", "place", "polarity", "polarity_global", "argument", "word"} <= fields

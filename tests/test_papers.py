@@ -127,9 +127,11 @@ def test_options_reach_the_figure(run):
     assert "k = 3, raw" in raw.texts[1].get_text()
 
 
-def test_attention_is_of_a_right_answer_with_a_fraction(run):
+def test_attention_is_of_examples_or_of_one_question(run):
     figure = papers.draw("schlag-fig3", store=run / "store")
-    assert figure.texts[0].get_text().endswith("head 0, question 0")
+    assert figure.texts[0].get_text().endswith("head 0: from numbers to '/'")
+    figure = papers.draw("schlag-fig3", store=run / "store", sample=1, head=1)
+    assert figure.texts[0].get_text().endswith("head 1, question 1")
 
 
 def test_evaluations_are_tidy(run):
@@ -192,7 +194,8 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch, name, asked, s
 def test_no_division_no_attention_figure(run):
     store = inputs.load_store(run / "store")
     assert inputs.load_store(store) is store
-    store.__dict__["tokens"] = store.tokens.assign(correct=False)
-    with pytest.raises(InputError, match="no rightly answered question with a '/'"):
+    worded = store.tokens.assign(question="Where does it go?")
+    store.__dict__["tokens"] = worded
+    with pytest.raises(InputError, match="not the characters of its questions"):
         papers.make("schlag-fig3", store=store)
-    assert isinstance(papers.make("schlag-fig3", store=store, sample=1), Figure)
+    assert isinstance(papers.make("schlag-fig3", store=store, sample=1, head=0), Figure)

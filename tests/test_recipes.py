@@ -113,7 +113,10 @@ def refusal(path: Path, *overrides: str) -> str:
         ("batch_size=0", "batch_size: Input should be greater than 0 (given: 0)"),
         ("batch_size=many", "batch_size: Input should be a valid integer"),
         ("precision=fp16", "precision: Input should be 'fp32' or 'bf16' (given: 'fp16')"),
-        ("optimizer.name=sgd", "optimizer.name: Input should be 'adam', 'adamw', 'muon' or 'adafactor'"),
+        (
+            "optimizer.name=sgd",
+            "optimizer.name: Input should be 'adam', 'adamw', 'muon' or 'adafactor'",
+        ),
         ("optimizer.betas=[0.9]", "optimizer.betas"),
         ("optimizer.betas=[0.9, 1.0]", "optimizer.betas.1: Input should be less than 1"),
         ("optimizer.eps=0", "optimizer.eps"),

@@ -117,7 +117,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "tpt": {
         "model": {
             "architecture": "tpt",
-            "d_model": 16, "n_heads": 2, "d_head": 8, "n_layers": 1, "d_ff": 16, "n_roles": 4,
+            "d_model": 16,
+            "n_heads": 2,
+            "d_head": 8,
+            "n_layers": 1,
+            "d_ff": 16,
+            "n_roles": 4,
         },
         "subwords": {"size": 290, "texts": 40, "max_source": 14, "max_target": 4},
         "label_smoothing": 0.1,

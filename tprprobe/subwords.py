@@ -54,9 +54,13 @@ class Subwords:
         """The most ids of a source and of a target."""
         return self.max_source, self.max_target
 
-    @cached_property
+    @property
     def symbols(self) -> tuple[str, ...]:
         """All sub-words, their place being their id."""
+        return self._symbols
+
+    @cached_property
+    def _symbols(self) -> tuple[str, ...]:
         return tuple(self.tokenizer.id_to_token(i) or "" for i in range(len(self)))
 
     @property

@@ -72,19 +72,19 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.symbols)
 
-    @cached_property
+    @property
     def unk(self) -> int:
         return self.symbols.index("<unk>")
 
-    @cached_property
+    @property
     def pad(self) -> int:
         return self.symbols.index("<pad>")
 
-    @cached_property
+    @property
     def sos(self) -> int:
         return self.symbols.index("<sos>")
 
-    @cached_property
+    @property
     def eos(self) -> int:
         return self.symbols.index("<eos>")
 

@@ -153,8 +153,12 @@ def _scores(recipe: Recipe, measured: Mapping[str, Any]) -> str:
     return f"{text}\n\n{markdown(('', *columns), rows)}"
 
 
+def _number(table: Any, row: str, column: str) -> float:
+    return float(table.loc[row, column])
+
+
 def _cell(table: pd.DataFrame, name: str) -> str:
-    value, low, high = (float(table.loc[name, key]) for key in ("value", "low", "high"))
+    value, low, high = (_number(table, name, key) for key in ("value", "low", "high"))
     return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
@@ -168,7 +172,7 @@ def _others(recipe: Recipe, differences: Mapping[str, pd.DataFrame]) -> str:
             f"{recipe.name} − {other}",
             SHOWN[name],
             _cell(table, name),
-            _p(float(table.loc[name, "p"])),
+            _p(_number(table, name, "p")),
         )
         for other, table in differences.items()
         for name in ("rouge1", "rouge2", "rougeL", "exact_match")
@@ -208,9 +212,9 @@ def _roles(found: Mapping[str, pd.DataFrame]) -> str:
     rows = [
         (
             label,
-            f"{float(effect.loc[name, 'soft']):.3f}",
-            f"{float(effect.loc[name, 'one-hot']):.3f}",
-            f"{float(effect.loc[name, 'value']):+.3f}" if name == "loss" else _cell(effect, name),
+            f"{_number(effect, name, 'soft'):.3f}",
+            f"{_number(effect, name, 'one-hot'):.3f}",
+            f"{_number(effect, name, 'value'):+.3f}" if name == "loss" else _cell(effect, name),
         )
         for name, label in names.items()
     ]

@@ -75,7 +75,9 @@ def _tables(name: str, path: str) -> Any:
     try:
         import datasets
     except ImportError:
-        raise InputError(f"{name} needs the package datasets; pip install 'tprprobe[summarization]'") from None
+        raise InputError(
+            f"{name} needs the package datasets; pip install 'tprprobe[summarization]'"
+        ) from None
     repository, configuration = HUB[name]
     try:
         if not path:

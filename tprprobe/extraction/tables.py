@@ -47,7 +47,7 @@ def token_table(
         position = np.arange(len(sample)) - np.repeat(offsets[:-1].numpy(), lengths)
         table = {
             "side": pd.Categorical.from_codes(
-                np.full(len(sample), list(sides).index(side)), categories=list(sides)
+                np.full(len(sample), list(sides).index(side)), categories=pd.Index(list(sides))
             ),
             "sample": first + sample,
             "position": position,
@@ -59,9 +59,9 @@ def token_table(
     return pd.concat(parts, ignore_index=True)
 
 
-def _category(texts: Sequence[str]) -> pd.Categorical:
+def _category(texts: Sequence[str]) -> Any:
     codes, values = pd.factorize(np.array(texts, dtype=object))
-    return pd.Categorical.from_codes(codes, categories=values)
+    return pd.Categorical.from_codes(codes, categories=pd.Index(values))
 
 
 def _without_last(pairs: Pairs) -> Tensor:

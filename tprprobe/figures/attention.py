@@ -94,7 +94,7 @@ def _relation(
     question: pd.DataFrame, weights: Float[np.ndarray, " key"], position: int
 ) -> tuple[str, list[Frame]]:
     """What a row's heading says, and its frames."""
-    query = question.loc[position]
+    query: Any = question.loc[position]
     frames = [Frame(position, position + 1)]
     about = f"‘{query['token']}’ at {position}, {query['polarity']}:"
     if query["polarity"] == "denominator":

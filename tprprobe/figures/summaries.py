@@ -52,7 +52,7 @@ def table2(summaries: pd.DataFrame) -> Table:
     rows: list[dict[str, str]] = []
     ruled = []
     for data, of_data in summaries.groupby("data", sort=False):
-        scores = {
+        scores: dict[str, Any] = {
             str(model): part.set_index("document")[[name for name in SHOWN if name in part]]
             for model, part in of_data.groupby("model", sort=False)
         }
@@ -79,7 +79,7 @@ def _cells(found: pd.DataFrame, sign: str = "") -> dict[str, str]:
     cells = {}
     for name, row in found.iterrows():
         value, low, high = (f"{100 * row[key]:{sign}.1f}" for key in ("value", "low", "high"))
-        star = " *" if row.get("p", 1) < 0.05 else ""
+        star = " *" if "p" in found and row["p"] < 0.05 else ""
         cells[SHOWN[str(name)]] = (
             "–" if np.isnan(row["value"]) else f"{value} [{low}, {high}]{star}"
         )

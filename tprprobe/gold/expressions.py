@@ -29,6 +29,7 @@ polarity do not depend on that, slot and tree_depth do.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -146,7 +147,7 @@ def _marks(
     word = np.where(position < start, WORD_AT[template, np.minimum(position, 31)], FINAL[code])
     depth = np.cumsum(kind == LPAR) - np.cumsum(kind == RPAR) + (kind == RPAR)
     return {
-        "kind": pd.Categorical.from_codes(kind, KINDS),
+        "kind": pd.Categorical.from_codes(kind, pd.Index(KINDS)),
         "word": _categories(word, kind == TEMPLATE, WORDS),
         "bracket_depth": _integers(depth, inside),
     }
@@ -201,5 +202,5 @@ def _booleans(values: np.ndarray, known: np.ndarray) -> pd.arrays.BooleanArray:
     return pd.arrays.BooleanArray(values & known, ~known)
 
 
-def _categories(codes: np.ndarray, known: np.ndarray, names: Sequence[str]) -> pd.Categorical:
-    return pd.Categorical.from_codes(np.where(known, codes, MISSING), names)
+def _categories(codes: np.ndarray, known: np.ndarray, names: Sequence[str]) -> Any:
+    return pd.Categorical.from_codes(np.where(known, codes, MISSING), pd.Index(names))

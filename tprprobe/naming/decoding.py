@@ -4,6 +4,8 @@ Most denominators stand behind a `/`: rules that look no further than that are p
 digits whose polarity is not what their own division says (discordant) are scored on their own.
 """
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
@@ -75,7 +77,8 @@ def _score(
     for name, value, replicates in zip(("accuracy", "gain"), found, drawn, strict=True):
         low, high = bounds(replicates, len(sums))
         columns |= {name: value[0], f"{name}_low": low, f"{name}_high": high}
-    return pd.DataFrame(columns).to_dict("records")
+    records: Any = pd.DataFrame(columns).to_dict("records")
+    return records
 
 
 def _compare(totals: Float[np.ndarray, "replicate term"]) -> tuple[np.ndarray, np.ndarray]:

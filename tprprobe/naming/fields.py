@@ -29,7 +29,10 @@ class Field:
         number = values.groupby(list(self.columns), observed=True).ngroup().fillna(-1).astype(int)
         codes, first = np.unique(number, return_index=True)
         rows = values.iloc[first[codes >= 0]].itertuples(index=False, name=None)
-        return pd.Series(pd.Categorical.from_codes(number, [*map(self._word, rows)]), gold.index)
+        return pd.Series(
+            pd.Categorical.from_codes(number, pd.Index([*map(self._word, rows)], dtype=object)),
+            gold.index,
+        )
 
     def _word(self, key: tuple) -> str:
         value = key[0] if len(key) == 1 else key

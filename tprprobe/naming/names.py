@@ -71,7 +71,7 @@ def score_candidates(
     return pd.DataFrame({"cluster": np.arange(n_clusters), "candidate": names[chosen]}).assign(
         size=sums.clustered.sum(0).astype(int),
         coverage=sums.clustered.sum(0) / sums.tokens.sum(),
-        **{name: measures[name] for name in measures},
+        **{str(name): measures[name] for name in measures},
         p_value=np.where(chosen < 0, 1.0, _p_values(sums)),
         predicates=len(lattice.names),
     )

@@ -31,7 +31,7 @@ def agreement(
     rows = []
     for field in described:
         known = described[field].notna().to_numpy()
-        values = described.loc[known, field]
+        values = described[field][known]
         if values.nunique() > 1:
             strata = [each[known] for each in nulls.values()]
             classes = _permute(values, strata, permutations, seed)

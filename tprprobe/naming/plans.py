@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 
@@ -51,7 +51,7 @@ class Plan:
         compared = [
             self._part(f"{model}.{field}", partial(self._compare, model, field))
             for model, gold in self.golds.items()
-            for field in (*gold.described, *map(" ".join, GIVEN))
+            for field in (*map(str, gold.described), *map(" ".join, GIVEN))
         ]
         return [*map(self._clustered, self.clusterings), *compared]
 
@@ -70,7 +70,7 @@ class Plan:
         """The clusters of every token, one column a clustering of the vectors that are meant."""
         return pd.DataFrame(
             {
-                f"{target.source.site} {target.head} {k}": self._labels((target, k))
+                f"{target.source.site} {target.head} {k}": self._labels[target, k]
                 for target, k in self.clusterings
                 if self._is_meant(target)
             }
@@ -88,8 +88,11 @@ class Plan:
         key = f"{target.model}.{target.source.site}.{target.vectors}.{target.head}.{k}"
         return self._part(key, partial(self._cluster, target, k))
 
-    def _labels(self, clustering: Clustering) -> Int[np.ndarray, " token"]:
-        return self._clustered(clustering).read("labels")["label"].to_numpy(int)
+    @cached_property
+    def _labels(self) -> dict[Clustering, Int[np.ndarray, " token"]]:
+        """The labels of all clusterings, once they are found."""
+        parts = {each: self._clustered(each) for each in self.clusterings}
+        return {each: part.read("labels")["label"].to_numpy() for each, part in parts.items()}
 
     def _cluster(self, target: Target, k: int) -> Frames:
         """The labels of one clustering, and what can be said of it alone."""
@@ -114,7 +117,7 @@ class Plan:
         """The agreement of all clusterings of a model with one field, or with polarity given some."""
         gold, settings = self.golds[model], {"seed": self.seed}
         clusterings = [each for each in self.clusterings if each[0].model == model]
-        labels = np.stack([self._labels(each) for each in clusterings], 1)
+        labels = np.stack([self._labels[each] for each in clusterings], 1)
         nulls = {"question": gold.questions}
         if field in gold.described:
             nulls["character"] = gold.characters

@@ -37,7 +37,8 @@ def as_dict(naming: Naming) -> dict[str, Any]:
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return table.astype(object).where(table.notna(), None).to_dict("records")
+    records: Any = table.astype(object).where(table.notna(), None).to_dict("records")
+    return records
 
 
 def _facts(facts: dict[str, Any], row: pd.Series) -> str:

@@ -81,7 +81,7 @@ def _most_relating(store: Store, site: str) -> int:
         "source == 'head' and way == 'rows' and gold == 'net' and score == 'mass' and not untrained"
     )
     of_layer = chosen[chosen["layer"] == layer_of(site)]
-    return int(of_layer.loc[of_layer["value"].idxmax(), "head"])
+    return int(of_layer["head"].iloc[of_layer["value"].argmax()])
 
 
 def draw_interpolation(evaluations: pd.DataFrame) -> Drawing:
@@ -111,7 +111,9 @@ FIGURES = {
         ),
         Entry("schlag-sec7", "Hadamard against tensor product", measured.draw_capture),
         Entry("schlag-sec7-table", "What the diagonal keeps of v ⊗ r", measured.tabulate_capture),
-        Entry("jiang-table2", "ROUGE and METEOR of summaries, paired differences", summaries.table2),
+        Entry(
+            "jiang-table2", "ROUGE and METEOR of summaries, paired differences", summaries.table2
+        ),
         Entry("jiang-table3", "Votes of people on summaries", summaries.table3),
         Entry("jiang-unfaithful", "Unsupported facts of references", summaries.unsupported_table),
         Entry("jiang-table4", "What vectors know about words", table4),

@@ -108,7 +108,7 @@ def make_sheet(
     """
     rows = [_only(source) for source in (first, second)]
     names = str(rows[0]["model"].iloc[0]), str(rows[1]["model"].iloc[0])
-    return write_sheet(*draw_sheet(rows[0], rows[1], names, kind, n, seed), out)
+    return write_sheet(*draw_sheet(rows[0], rows[1], names, kind, n, seed), Path(out))
 
 
 def _only(source: Source) -> pd.DataFrame:

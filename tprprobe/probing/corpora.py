@@ -77,7 +77,9 @@ def read_corpus(
 
 
 def _given_split(per_sample: pd.DataFrame) -> np.ndarray:
-    split = per_sample["split"].astype(str).map(lambda name: SAME.get(name, name)).to_numpy(object)
+    split = (
+        per_sample["split"].astype(str).map(lambda name: SAME.get(str(name), name)).to_numpy(object)
+    )
     if lacking := {TRAIN, DEV, TEST} - {*split}:
         raise InputError(
             f"the column split of this store has no {', '.join(sorted(lacking))}: extract all "

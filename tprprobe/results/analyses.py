@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 
 from tprprobe.algebra import bind
 from tprprobe.approximation import capture_variance
@@ -119,14 +120,13 @@ def _ask() -> pd.DataFrame:
 def compare_swaps(draws: int = 1000, width: int = 6, seed: int = 0) -> pd.DataFrame:
     """How often a ⋆ r_n + b ⋆ r_d = a ⋆ r_d + b ⋆ r_n, for random integer vectors (schlag app. A)."""
     rng = np.random.default_rng(seed)
+    vectors = torch.from_numpy(rng.integers(-5, 6, (4, draws, width)).astype(float))
+    a, b, numerator, denominator = vectors
+    apart = ((a - b) * (numerator - denominator)).any(-1)  # else the Hadamard products are equal
     rows = []
     for kind in ("outer", "hadamard"):
-        equal = []
-        for _ in range(draws):
-            a, b, numerator, denominator = rng.integers(-5, 6, (4, width)).astype(float)
-            first = bind(a, numerator, kind) + bind(b, denominator, kind)
-            second = bind(a, denominator, kind) + bind(b, numerator, kind)
-            apart = np.any((a - b) * (numerator - denominator))
-            equal += [float(np.array_equal(first, second))] if apart else []
-        rows.append({"binding": kind, "draws": len(equal), "equal": float(np.mean(equal))})
+        first = bind(a, numerator, kind) + bind(b, denominator, kind)
+        second = bind(a, denominator, kind) + bind(b, numerator, kind)
+        equal = (first == second).flatten(1).all(1)[apart]
+        rows.append({"binding": kind, "draws": len(equal), "equal": equal.double().mean().item()})
     return pd.DataFrame(rows)

@@ -5,6 +5,7 @@ their half-widths, which is no narrower than it would be if they were paired.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -37,7 +38,7 @@ def gather_evidence(found: Analyses) -> dict[str, Evidence]:
     return evidence | shown | {"schlag-binding-trained": _pairs(found)}
 
 
-def estimate(row: Mapping[str, float], name: str) -> Estimate:
+def estimate(row: Mapping[Any, Any], name: str) -> Estimate:
     """The number of that name in a row, with its _low and _high."""
     return Estimate(float(row[name]), float(row[f"{name}_low"]), float(row[f"{name}_high"]))
 
@@ -128,8 +129,9 @@ def _scores(found: Analyses, way: str, score: str, beyond: bool = False) -> tupl
     """The last layer's heads on the net gold structure; by how much beyond the best baseline."""
     rows = found.relations.query(
         "way == @way and score == @score and gold == 'net' and not untrained"
-    )
-    rows = rows.assign(estimate=[*map(Estimate, rows["value"], rows["low"], rows["high"])])
+    ).copy()
+    estimates: list[Any] = [*map(Estimate, rows["value"], rows["low"], rows["high"])]
+    rows["estimate"] = pd.Series(estimates, rows.index)
     heads = rows[(rows["source"] == "head") & (rows["layer"] == found.last)]
     cases = {f"head {row['head']}": row["estimate"] for row in heads.to_dict("records")}
     if beyond:

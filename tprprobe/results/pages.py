@@ -1,6 +1,7 @@
 """The page of results as Markdown: tables and the verdicts, every number from the analyses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -128,7 +129,7 @@ def _polarity(found: Analyses) -> Iterator[str]:
     rules = rules[rules["predictor"].isin(["majority", "surface"])]
     rows = [
         {"model": "–", "vectors": f"{name} rule", "layer": "–"}
-        | {SUBSETS[subset]: f"{value:.3f}" for subset, value in values.items()}
+        | {SUBSETS[str(subset)]: f"{value:.3f}" for subset, value in values.items()}
         for name, each in rules.groupby("predictor")
         for values in [each.groupby("subset")["accuracy"].first()]
     ]
@@ -207,7 +208,7 @@ def _heads(rows: pd.DataFrame, last: int) -> dict[str, str]:
     best_twin = twin.loc[twin["source"] == "head", "value"].max()
     return {
         **{f"head {row['head']}": _bracket(row) for row in of_last.to_dict("records")},
-        "best below": _bracket(below.loc[below["value"].idxmax()]),
+        "best below": _bracket(below.iloc[below["value"].argmax()].to_dict()),
         **fixed,
         "shuffled heads, 97.5 %": f"{null['high'].iloc[0]:.3f}",
         "best untrained": "–" if twin.empty else f"{best_twin:.3f}",
@@ -241,14 +242,14 @@ def _table(rows: list[dict[str, str]]) -> str:
     return "\n".join([*lines[2:], ""])
 
 
-def _interval(row: dict[str, float], name: str, digits: int = 3) -> str:
+def _interval(row: Mapping[Any, Any], name: str, digits: int = 3) -> str:
     value, low, high = (row[each] for each in (name, f"{name}_low", f"{name}_high"))
     if pd.isna(low):
         return f"{value:.{digits}f}"
     return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def _bracket(row: dict[str, float]) -> str:
+def _bracket(row: Mapping[Any, Any]) -> str:
     return f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
 
 
@@ -256,6 +257,6 @@ def _spread(values: pd.Series) -> str:
     return "–" if values.isna().all() else f"{values.mean():.3f} ({values.max():.3f})"
 
 
-def _share(fact: dict[str, float]) -> str:
+def _share(fact: Mapping[str, Any]) -> str:
     low, high = fact["exact_match_interval"]
     return f"{fact['exact_match']:.1%} [{low:.1%}, {high:.1%}]"

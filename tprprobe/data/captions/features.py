@@ -113,7 +113,7 @@ def _hdf5(path: Path) -> tuple[Any, Any]:
         import h5py
     except ImportError:
         raise InputError(f"{path} needs h5py: pip install 'tprprobe[hdf5]'") from None
-    file = h5py.File(path, "r")
+    file: Any = h5py.File(path, "r")
     return file[ARRAY], file[NAMES][:] if NAMES in file else None
 
 
