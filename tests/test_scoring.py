@@ -144,6 +144,8 @@ def test_means_and_differences_are_paired_by_document():
     found = compare_scores(first, second)
     assert found.loc["rouge1", ["value", "low", "high"]].tolist() == pytest.approx([0.01] * 3)
     assert found.loc["rouge1", "p"] < 0.01
+    lacking = pd.concat([first, pd.DataFrame({"rouge1": [0.5]})], ignore_index=True)
+    assert mean_scores(lacking).loc["exact_match"].equals(means.loc["exact_match"])
     wins = int(((hard > 0.4) & (hard <= 0.5)).sum())
     assert found.loc["exact_match", "p"] == pytest.approx(sign_test(wins, 0))
     with pytest.raises(InputError, match="same documents"):

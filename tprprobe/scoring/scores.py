@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 from jaxtyping import Shaped
+from pandas.api.types import infer_dtype
 
 from tprprobe.data.english import is_faithful, is_grammatical
 from tprprobe.errors import InputError
@@ -56,12 +57,17 @@ def mean_scores(scores: pd.DataFrame) -> pd.DataFrame:
 
 def _mean(values: Shaped[np.ndarray, " document"]) -> dict[str, float]:
     values = values[~pd.isna(values)]
-    if values.dtype == bool:
+    if _is_share(values):
         right, n = int(values.sum()), len(values)
         low, high = wilson(right, n)
         return {"value": right / n, "low": low, "high": high, "n": n}
     interval = _interval(values)
     return {"value": interval.value, "low": interval.low, "high": interval.high, "n": len(values)}
+
+
+def _is_share(values: Shaped[np.ndarray, " document"]) -> bool:
+    """Whether a score is true or false of a document; other corpora may lack it (NaN)."""
+    return infer_dtype(values, skipna=True) == "boolean"
 
 
 def _interval(values: np.ndarray) -> Interval:
@@ -90,12 +96,11 @@ def _compare(
     difference = first.astype(float) - second.astype(float)
     difference = difference[~np.isnan(difference)]
     interval = _interval(difference)
-    is_share = first.dtype == bool
     p = sign_test(int((difference > 0).sum()), int((difference < 0).sum()))
     return {
         "value": interval.value,
         "low": interval.low,
         "high": interval.high,
-        "p": p if is_share else interval.p_value,
+        "p": p if _is_share(first) else interval.p_value,
         "n": len(difference),
     }
