@@ -14,7 +14,7 @@ DECAY = -0.8
 def relative_step(step: int) -> float:
     """jiang's schedule for steps counted from 1: 0.01 up to 30,000, then 1 / √(step − 20,000).
 
-    Source: published-code.md (c); the learning rate and scheduler its scripts name have no effect.
+    Source: the code of github.com/jiangycTarheel/TPT-Summ; the learning rate and scheduler its scripts name have no effect.
     """
     return 1e-2 if step <= CONSTANT_STEPS else (step - OFFSET) ** -0.5
 

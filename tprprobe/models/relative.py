@@ -33,7 +33,7 @@ def buckets(
     """The bucket of a distance: exact for small ones, then logarithmic up to ``MAX_DISTANCE``.
 
     One-sided buckets see the past only: everything ahead of the query is in bucket 0.
-    Source: published-code.md A4 (T5 of transformers 2.9.0).
+    Source: T5 of transformers 2.9.0, which github.com/jiangycTarheel/TPT-Summ extends.
     """
     behind, offset = -distance, torch.zeros_like(distance)
     if bidirectional:

@@ -1,6 +1,6 @@
 """jiang's TP-Transformers and their T5 baseline: one implementation of every published setting.
 
-Source: jiang Sec. 2 as coded by its authors on T5 (published-code.md A4): RMS norm before each
+Source: jiang Sec. 2 as coded by its authors on T5 (github.com/jiangycTarheel/TPT-Summ): RMS norm before each
 sub-layer, no bias and no scale in the attention, one relative position bias a stack (and one for
 the cross-attention), tied output.
 """

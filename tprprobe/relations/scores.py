@@ -35,7 +35,7 @@ def score_relations(store: Store, seed: int = 0) -> pd.DataFrame:
     untrained    the randomly initialised twin; no such rows where the store has no control
     Of the questions whose maps are kept, those that have a division; a score for which there is no
     query has no rows. ``n`` counts queries (or digits), ``n_questions`` the questions with one.
-    Source: schlag Fig 3, whose versions disagree on the way; science.md §4.4.
+    Source: schlag Fig 3, whose versions disagree on the way.
 
     Raises:
         InputError: no attention maps, no arithmetic, or no division in what is kept.
