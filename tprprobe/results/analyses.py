@@ -24,8 +24,8 @@ from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
 
 MODEL, BASELINE = "tpt-c-arithmetic", "transformer-arithmetic"
-DATA, SPLIT, SEED = "mathematics:arithmetic__mixed", "small-test", 0
-N, MAPS, PAIRS, K = 1000, 1000, 600, 20
+DATA, SPLIT, SEED = "mathematics:arithmetic__mixed", "small-test", 2
+N, MAPS, PAIRS, K = 2000, 300, 600, 20
 COMMITTED = Path(__file__).parents[2] / "benchmarks" / "binding" / "results" / "probe.csv"
 
 

@@ -122,6 +122,7 @@ def _of_attention(found: Analyses) -> dict[str, tuple[Cases, int]]:
         "schlag-second-argument-of": _scores(found, "columns", "mass", beyond=True),
         "schlag-good-approximation": _scores(found, "rows", "argmax_accuracy"),
         "schlag-skipped-numerator": _scores(found, "rows", "skip"),
+        "schlag-skipped-beyond-offset": _scores(found, "rows", "skip", beyond=True),
     }
 
 

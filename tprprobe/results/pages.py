@@ -69,7 +69,7 @@ def _verdicts(verdicts: list[Verdict]) -> str:
             "what decides": each.claim.statistic,
             "printed": each.claim.printed or "–",
             "here": each.reason,
-            "verdict": f"**{each.outcome}**",
+            "verdict": each.outcome,
         }
         for each in verdicts
     ]
@@ -160,7 +160,9 @@ def _relations(found: Analyses) -> Iterator[str]:
         "literal: the number right of that '/', net: in the denominator after all flips. mass: attention on "
         "the gold target; skip: attention to '/' of the denominators around a numerator of the same term "
         "minus that of the numerator. Every head of the last layer, the best of the others, and what needs "
-        "no head.\n"
+        "no head.\n\n"
+        "The nearest '/' on the left is nearly always the gold target in these questions (see “nearest”), so "
+        "no head can be told from that rule here; what a head must beat at least is the best fixed offset.\n"
     )
     chosen = found.relations[found.relations["score"].isin(["mass", "argmax_accuracy", "skip"])]
     yield _table(
