@@ -141,7 +141,7 @@ def test_report_of_nothing_is_refused(tmp_path):
 
 
 def test_the_report_of_a_run_tells_its_clusters_and_their_names(tmp_path):
-    store = plant(tmp_path / "run" / "store", 24)
+    store = plant(tmp_path / "run" / "store", 80)
     save_clusters([cluster(store, LAST, head=0, k=6, n_seeds=2)], tmp_path / "run" / "clusters")
     naming = name_all(store, LAST, k=6, out=tmp_path / "run" / "names")
     page = Page(report_run(tmp_path / "run"))

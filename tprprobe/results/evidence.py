@@ -180,7 +180,7 @@ def _exact(found: Analyses) -> dict[str, Cases]:
     ambiguous = shown["standard", "equal weights"]["largest_difference"]
     routes = ("second head above", "feed-forward between")
     return {
-        "schlag-polynomial-degree": {"": exact(degree["tp"] - degree["standard"])},
+        "schlag-polynomial-degree": {"": exact(float(degree["tp"] - degree["standard"]))},
         "schlag-standard-ambiguous": {"": exact(ambiguous)},
         "schlag-tp-unambiguous": {
             case: exact(shown["tp", case]["equal"]) for case in ("as printed", "upper layer bound")

@@ -129,7 +129,10 @@ def _polarity(found: Analyses) -> Iterator[str]:
     rules = rules[rules["predictor"].isin(["majority", "surface"])]
     rows = [
         {"model": "–", "vectors": f"{name} rule", "layer": "–"}
-        | {SUBSETS[str(subset)]: f"{value:.3f}" for subset, value in values.items()}
+        | {
+            SUBSETS[str(subset)]: "–" if pd.isna(value) else f"{value:.3f}"
+            for subset, value in values.items()
+        }
         for name, each in rules.groupby("predictor")
         for values in [each.groupby("subset")["accuracy"].first()]
     ]
