@@ -91,6 +91,17 @@ def read_recipe(path: str | os.PathLike[str], overrides: list[str] | None = None
     Raises:
         InputError: no such file, no TOML, an unknown key (the nearest is suggested), a wrong value.
     """
+    return parse_recipe(read_settings(path, overrides), str(path))
+
+
+def read_settings(
+    path: str | os.PathLike[str], overrides: list[str] | None = None
+) -> dict[str, Any]:
+    """What a TOML file says, with ``key.sub=value`` overrides (values are TOML), unchecked.
+
+    Raises:
+        InputError: no such file, no TOML, an override of what has no parts.
+    """
     try:
         settings = tomllib.loads(Path(path).read_text())
     except OSError as error:
@@ -99,7 +110,7 @@ def read_recipe(path: str | os.PathLike[str], overrides: list[str] | None = None
         raise InputError(f"recipe {path} is not TOML: {error}") from error
     for override in overrides or []:
         _set(settings, override)
-    return parse_recipe(settings, str(path))
+    return settings
 
 
 def parse_recipe(settings: dict[str, Any], where: str = "recipe") -> Recipe:

@@ -7,7 +7,7 @@ are functions of the step, and everything else is in ``state.pt``.
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -34,6 +34,7 @@ from tprprobe.workers import Worker
 
 STATE, MODEL = "state.pt", "model"
 ADAM_BESIDE_MUON = 0.3  # of the learning rate, for embeddings, norms and biases
+LoadPool = Callable[[list[Mix], Codec, torch.device], Pool]
 REPORT_EVERY = 50  # steps between two figures of the loss; evaluation and saving wait for one
 
 
@@ -86,8 +87,9 @@ def fold(*numbers: int) -> int:
 class Run:
     """One training run: the model, its optimizer, and how far it is."""
 
-    def __init__(self, recipe: Recipe, worker: Worker):
+    def __init__(self, recipe: Recipe, worker: Worker, load_pool: LoadPool = Pool.load):
         self.recipe, self.worker, self.step, self.seconds = recipe, worker, 0, 0.0
+        self.load_pool = load_pool
         self.tokens = 0
         self.vocabulary = make_codec(recipe)
         self._watched: dict[str, Pairs] = {}
@@ -186,9 +188,15 @@ class Run:
 
 
 def train(
-    recipe: Recipe, out: str | os.PathLike[str], resume: bool = False, device: str = "cpu"
+    recipe: Recipe,
+    out: str | os.PathLike[str],
+    resume: bool = False,
+    device: str = "cpu",
+    load_pool: LoadPool = Pool.load,
 ) -> Path:
     """The folder of the trained checkpoint, ``OUT/model``; beside it the log and the state.
+
+    ``load_pool`` gives the examples of a stage; runs of a study share theirs.
 
     Raises:
         InputError: OUT holds a run and ``resume`` is not asked for, or a run of another recipe.
@@ -200,7 +208,7 @@ def train(
         raise InputError(
             f"{out} holds an unfinished run: --resume continues it, or give another --out"
         )
-    run = Run(recipe, worker)
+    run = Run(recipe, worker, load_pool)
     if (out / STATE).exists():
         run.load(out / STATE)
     out.mkdir(parents=True, exist_ok=True)
@@ -241,7 +249,7 @@ def _steps(run: Run) -> Iterator[tuple[float, float]]:
         now, step = place_of(recipe, run.step)
         if now != number:
             number = now
-            pool = Pool.load(recipe.stages[number].mix, run.vocabulary, run.worker.device)
+            pool = run.load_pool(recipe.stages[number].mix, run.vocabulary, run.worker.device)
             if run.worker.rank == 0 and any(pool.pairs.cut):
                 stderr.print(cut_note(pool.pairs, run.vocabulary))
             batches = pool.batches(recipe.batch_size, recipe.seed, step)
