@@ -75,12 +75,16 @@ def train(
     resume: Resume = False,
     device: Device = "cpu",
 ) -> None:
-    """Train by a recipe; under torchrun, on all its processes."""
+    """Train by a recipe, or all runs of a study's plan; under torchrun, on all its processes."""
     from tprprobe.recipes import read_recipe
+    from tprprobe.study import is_plan, read_plan, run_study
     from tprprobe.training import train as run
 
+    if is_plan(recipe):
+        plan = read_plan(recipe, set_)
+        return _say(f"trained: {run_study(plan, out or Path('runs') / plan.name, resume, device)}")
     settings = read_recipe(recipe, set_)
-    _say(f"trained: {run(settings, out or Path('runs') / settings.name, resume, device)}")
+    return _say(f"trained: {run(settings, out or Path('runs') / settings.name, resume, device)}")
 
 
 @app.command()
