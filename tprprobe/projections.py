@@ -1,0 +1,167 @@
+"""Vectors in two dimensions: principal components, the axes that part classes, UMAP."""
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32, Shaped
+from scipy.linalg import eigh
+from sklearn.covariance import ledoit_wolf
+from sklearn.decomposition import PCA
+
+from tprprobe.errors import InputError, unknown
+
+METHODS = ("pca", "linear", "umap")
+FITTED = 20_000  # rows at most that axes are found on, drawn at random; the others are placed there
+ROWS = 8192  # of a block that is placed at once
+
+Blocks = Callable[[Sequence[slice]], Iterable[slice]]
+
+
+class Plane(NamedTuple):
+    """Where the vectors that the axes were found on lie, and how others are placed."""
+
+    points: Float[np.ndarray, "row 2"]
+    place: Callable[[np.ndarray], np.ndarray]
+    axes: tuple[str, str]
+    explained: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Points in the plane, one a vector, and what the two axes are.
+
+    ``explained`` is each axis's share: of the variance (pca), of the variance between class means
+    (linear); NaN where an axis has none. ``fitted`` are the rows that the axes were found on.
+    """
+
+    points: Float32[np.ndarray, "token 2"]
+    method: str
+    axes: tuple[str, str]
+    explained: tuple[float, float]
+    fitted: Bool[np.ndarray, " token"]
+
+
+def project(
+    vectors: Float[np.ndarray, "token width"],
+    method: str = "pca",
+    labels: Shaped[np.ndarray, " token"] | None = None,
+    seed: int = 0,
+    fit: Bool[np.ndarray, " token"] | None = None,
+    progress: Blocks = iter,
+) -> Projection:
+    """The vectors' places in the plane.
+
+    pca     the two principal components
+    linear  the two axes along which the means of classes (``labels``) lie furthest apart beside the
+            spread inside classes (Fisher's discriminants; within-class covariance by Ledoit and
+            Wolf). Of two classes there is one; then the second is the first component of the rest
+    umap    UMAP with a fixed seed (needs ``umap-learn``)
+
+    Axes are found on the rows ``fit`` (default: all), or 20,000 of these; ``progress`` wraps the
+    list of blocks of rows that are then placed. Axes that part classes part those they were found
+    on best: what other rows show is what counts.
+
+    Raises:
+        InputError: an unknown method, vectors that are not finite, fewer than three to fit, no
+            labels or one class where classes are parted, no umap-learn.
+    """
+    if method not in METHODS:
+        raise unknown("projection", method, METHODS)
+    fitted = _choose(len(vectors), fit, seed)
+    known = _finite(vectors[fitted])
+    if method == "pca":
+        plane = _principal(known, seed)
+    elif method == "umap":
+        plane = _neighbours(known, seed)
+    elif labels is None:
+        raise InputError("the linear projection parts classes: give a label of each vector")
+    else:
+        plane = _discriminant(known, labels[fitted])
+    points = np.empty((len(vectors), 2), np.float32)
+    points[fitted] = plane.points
+    others = np.flatnonzero(~fitted)
+    blocks = [slice(start, start + ROWS) for start in range(0, len(others), ROWS)]
+    for block in progress(blocks):
+        points[others[block]] = plane.place(_finite(vectors[others[block]]))
+    return Projection(points, method, plane.axes, plane.explained, fitted)
+
+
+def _choose(n: int, fit: np.ndarray | None, seed: int) -> Bool[np.ndarray, " token"]:
+    rows = np.arange(n) if fit is None else np.flatnonzero(fit)
+    if len(rows) < 3:
+        raise InputError(f"{len(rows)} vectors to find axes on: give 3 or more")
+    if len(rows) > FITTED:
+        rows = np.random.default_rng(seed).choice(rows, FITTED, replace=False)
+    return np.isin(np.arange(n), rows)
+
+
+def _finite(vectors: np.ndarray) -> Float32[np.ndarray, "row width"]:
+    block = np.asarray(vectors, np.float32)
+    if not np.isfinite(block).all():
+        raise InputError("vectors that are not finite cannot be projected: leave these rows out")
+    return block
+
+
+def _principal(vectors: Float32[np.ndarray, "row width"], seed: int) -> Plane:
+    if vectors.shape[1] < 2:
+        raise InputError("vectors of one dimension have no plane: give wider ones")
+    found = PCA(2, random_state=seed).fit(vectors)
+    first, second = map(float, found.explained_variance_ratio_)
+    axes = "1st principal component", "2nd principal component"
+    return Plane(found.transform(vectors), found.transform, axes, (first, second))
+
+
+def _discriminant(
+    vectors: Float32[np.ndarray, "row width"], labels: Shaped[np.ndarray, " row"]
+) -> Plane:
+    names, index = np.unique(labels, return_inverse=True)
+    if len(names) < 2:
+        raise InputError("all vectors are of one class: axes that part classes need two or more")
+    center = vectors.mean(0, dtype=float)
+    means = np.stack([vectors[index == each].mean(0, dtype=float) for each in range(len(names))])
+    first, second, *shares = _directions(means[index] - center, vectors - means[index])
+    axes, explained = ("1st discriminant", "2nd discriminant"), (shares[0], shares[1])
+    if len(names) == 2:
+        first *= np.sign((means[1] - means[0]) @ first)
+        rest = vectors - np.outer(vectors @ first, first)
+        second = PCA(1).fit(rest).components_[0]
+        axes = f"{names[0]} – {names[1]}", "1st principal component of the rest"
+        explained = 1.0, np.nan
+    place = partial(_place, center, np.stack([first, second], 1))
+    return Plane(place(vectors), place, axes, explained)
+
+
+def _directions(
+    between: Float[np.ndarray, "row width"], within: Float[np.ndarray, "row width"]
+) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """The two unit vectors w of largest wᵀBw / wᵀWw, and their shares of the sum of all such."""
+    spread = ledoit_wolf(within, assume_centered=True)[0]
+    if not np.trace(spread):  # classes are points
+        spread = np.eye(len(spread))
+    values, vectors = eigh(between.T @ between / len(between), spread)
+    first, second = (each / np.linalg.norm(each) for each in vectors.T[::-1][:2])
+    return first, second, float(values[-1] / values.sum()), float(values[-2] / values.sum())
+
+
+def _place(
+    center: np.ndarray, plane: Float[np.ndarray, "width 2"], vectors: np.ndarray
+) -> Float[np.ndarray, "row 2"]:
+    return (vectors - center) @ plane
+
+
+def _neighbours(vectors: Float32[np.ndarray, "row width"], seed: int) -> Plane:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on small graphs, and of its own dependencies
+        try:
+            from umap import UMAP
+        except ImportError as error:
+            raise InputError(
+                "UMAP needs umap-learn: pip install 'tprprobe[umap]', or choose pca or linear"
+            ) from error
+        found: Any = UMAP(n_neighbors=min(15, len(vectors) - 1), random_state=seed, n_jobs=1)
+        points = found.fit_transform(vectors)
+    return Plane(points, found.transform, ("UMAP 1", "UMAP 2"), (np.nan, np.nan))
