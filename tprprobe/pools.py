@@ -10,11 +10,14 @@ from torch import Tensor
 
 from tprprobe.data import load_data
 from tprprobe.data.batching import buckets
+from tprprobe.data.captions import Captioned
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_mix, encode_pairs
+from tprprobe.errors import InputError
 from tprprobe.recipes import Mix, Recipe
 from tprprobe.subwords import load_subwords, train_subwords
 from tprprobe.vocabulary import Codec, characters
+from tprprobe.words import count_words
 
 
 @dataclass
@@ -27,12 +30,11 @@ class Pool:
 
     @classmethod
     def load(cls, mixes: list[Mix], vocabulary: Codec, device: torch.device) -> "Pool":
-        parts = [_data(mix) for mix in mixes]
-        pairs = encode_mix(parts, vocabulary)
-        starts = torch.tensor([0, *map(len, parts)]).cumsum(0)
+        pairs = encode_mix(map(_data, mixes), vocabulary)
+        starts = torch.tensor([0, *pairs.parts]).cumsum(0)
         repeated = [
-            torch.arange(len(part)).add(start).repeat(mix.repeat)
-            for part, start, mix in zip(parts, starts, mixes, strict=False)
+            torch.arange(size).add(start).repeat(mix.repeat)
+            for size, start, mix in zip(pairs.parts, starts, mixes, strict=False)
         ]
         indices = torch.cat(repeated)
         lengths = (pairs.source.lengths + pairs.target.lengths)[indices]
@@ -49,8 +51,12 @@ class Pool:
 
 
 def make_codec(recipe: Recipe) -> Codec:
-    """The sub-words of a recipe, from a file or trained on its first mix; else characters."""
+    """The words or sub-words of a recipe, from a file or its first mix; else characters."""
     settings = recipe.subwords
+    if recipe.words is not None:
+        return count_words(
+            chain.from_iterable(map(_captions, recipe.stages[0].mix)), recipe.words.threshold
+        )
     if settings is None:
         return characters()
     if settings.file:
@@ -59,6 +65,16 @@ def make_codec(recipe: Recipe) -> Codec:
     examples = islice(_data(recipe.stages[0].mix[0]), settings.texts // 2)
     texts = chain.from_iterable((example.source, example.target) for example in examples)
     return train_subwords(texts, settings.size, settings.max_source, settings.max_target)
+
+
+def _captions(mix: Mix) -> Iterator[str]:
+    """All captions of a part of a mix."""
+    for example in _data(mix):
+        if not isinstance(example, Captioned):
+            raise InputError(
+                f"{mix.data} has no captions, whose words are counted: leave out [words]"
+            )
+        yield from example.captions
 
 
 def load_pairs(mix: Mix, vocabulary: Codec) -> Pairs:

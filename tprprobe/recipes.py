@@ -50,6 +50,16 @@ class Subwords(_Strict):
     max_target: Annotated[int, Field(gt=0)] = 64
 
 
+class Words(_Strict):
+    """The words of a run's captions: all that occur so often in the first stage's.
+
+    ``glove``: a file of word vectors, the first (or, fixed, the only) values of W_e.
+    """
+
+    threshold: Annotated[int, Field(gt=0)] = 5
+    glove: str | None = None
+
+
 class Optimizer(_Strict):
     """Adam as schlag has it by default: β (0.9, 0.995), gradient norm clipped to 0.1.
 
@@ -75,7 +85,8 @@ class Recipe(_Strict):
     seed: int = 0
     optimizer: Optimizer = Optimizer()
     label_smoothing: Share = 0.0
-    subwords: Subwords | None = None  # None: the characters of the Mathematics Dataset
+    subwords: Subwords | None = None  # without either: characters of the Mathematics Dataset
+    words: Words | None = None  # of models that caption images
     evaluate: list[Mix] = []
     evaluate_every: Annotated[int, Field(gt=0)] = 1000
     save_every: Annotated[int, Field(gt=0)] = 1000

@@ -17,19 +17,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from tprprobe.captioning import center, prepare_captioner
 from tprprobe.console import progress, stderr
 from tprprobe.data.pairs import Pairs
+from tprprobe.data.vectors import Vectors
 from tprprobe.errors import InputError
 from tprprobe.evaluation import by_length, exact_matches
 from tprprobe.logs import Log
 from tprprobe.losses import summed_loss
 from tprprobe.models import build
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
+from tprprobe.models.tpgnstate import check_features
 from tprprobe.muon import Muon
 from tprprobe.optimizers import Adafactor, relative_step
 from tprprobe.pools import Pool, load_pairs, make_codec
 from tprprobe.recipes import Mix, Optimizer, Recipe, Stage
 from tprprobe.vocabulary import Codec
+from tprprobe.words import Words
 from tprprobe.workers import Worker
 
 STATE, MODEL = "state.pt", "model"
@@ -93,12 +97,14 @@ class Run:
         self.tokens = 0
         self.vocabulary = make_codec(recipe)
         self._watched: dict[str, Pairs] = {}
-        sizes = {"vocab_size": len(self.vocabulary)} if recipe.subwords else {}
+        sizes = {"vocab_size": len(self.vocabulary)} if recipe.subwords or recipe.words else {}
         self.model: Any = build(sizes | recipe.model, seed=recipe.seed).to(worker.device)
         check_vocabulary(
             self.vocabulary, self.model.config, f"the vocabulary of {recipe.name}'s data"
         )
         self.model.vocabulary = self.vocabulary
+        if isinstance(self.vocabulary, Words) or hasattr(self.model.config, "d_features"):
+            prepare_captioner(self.model, self.vocabulary, recipe.words)
         self.parallel = DistributedDataParallel(self.model) if worker.world > 1 else self.model
         self.optimizers = make_optimizers(self.model, recipe.optimizer)
         self.window = torch.zeros(2, device=worker.device)  # summed loss, symbols of targets
@@ -127,6 +133,17 @@ class Run:
         self.window += torch.stack([loss.detach(), count / worker.world])
         self.tokens += pool.pairs.tokens(indices)
         self.step += 1
+
+    def begin(self, mixes: list[Mix]) -> Pool:
+        """The examples of a stage; at the start of a run the mean of images' features is taken."""
+        pool = self.load_pool(mixes, self.vocabulary, self.worker.device)
+        if isinstance(pool.pairs.source, Vectors):
+            check_features(pool.pairs.source.values[:1], self.model.config.d_features)
+            if self.step == 0:
+                center(self.model, pool.pairs.source)
+        if self.worker.rank == 0 and any(pool.pairs.cut):
+            stderr.print(cut_note(pool.pairs, self.vocabulary))
+        return pool
 
     def mean_loss(self) -> float:
         """The mean loss a symbol since the last call, over all processes."""
@@ -249,9 +266,7 @@ def _steps(run: Run) -> Iterator[tuple[float, float]]:
         now, step = place_of(recipe, run.step)
         if now != number:
             number = now
-            pool = run.load_pool(recipe.stages[number].mix, run.vocabulary, run.worker.device)
-            if run.worker.rank == 0 and any(pool.pairs.cut):
-                stderr.print(cut_note(pool.pairs, run.vocabulary))
+            pool = run.begin(recipe.stages[number].mix)
             batches = pool.batches(recipe.batch_size, recipe.seed, step)
         assert pool is not None
         rate = learning_rate(recipe.stages[number], step)
@@ -281,8 +296,9 @@ def _after(run: Run, log: Log, out: Path) -> None:
         run.model.eval()
         for mix in recipe.evaluate:
             pairs, named = run.watched(mix), (mix.data, mix.split or "")
-            correct, _ = exact_matches(run.model, pairs)
-            log.add("exact_match", float(correct.mean()), run.at, *named)
+            if recipe.words is None:  # a caption is one of many that are right
+                correct, _ = exact_matches(run.model, pairs)
+                log.add("exact_match", float(correct.mean()), run.at, *named)
             log.add("held_out_loss", round(held_out_loss(run.model, pairs), 5), run.at, *named)
         run.model.train()
     if last or run.step % recipe.save_every < REPORT_EVERY:

@@ -10,7 +10,7 @@ from jaxtyping import Int64, Integer
 
 from tprprobe.data.batching import Ragged
 from tprprobe.data.questions import check_length
-from tprprobe.vocabulary import Codec
+from tprprobe.vocabulary import Codec, Vocabulary
 
 
 class Flat(NamedTuple):
@@ -66,8 +66,9 @@ def encode_sources(texts: Sequence[str], vocabulary: Codec) -> Flat:
 
 def encode_targets(texts: Sequence[str], vocabulary: Codec) -> Flat:
     """The ids of targets behind the start symbol, which does not count when they are cut."""
-    if vocabulary.most is None:
+    if isinstance(vocabulary, Vocabulary):
         check_length("answer", max(texts, key=len))
+    if vocabulary.most is None:
         return _enclosed(texts, vocabulary, True)
     return _cut(_enclosed(texts, vocabulary, True), vocabulary.most[1] + 1)
 

@@ -1,33 +1,42 @@
-"""Encoded examples: sources and targets as ids, up to an end symbol, targets from a start symbol."""
+"""Encoded examples: sources and targets as ids, up to an end symbol, targets from a start symbol.
+
+Where the vocabulary is one of words, examples are images: sources are their features, and each of
+their captions makes a pair.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from jaxtyping import Int64
+from jaxtyping import Int64, Shaped
 from torch import Tensor
 
 from tprprobe.data.batching import Ragged
+from tprprobe.data.captions.pairs import encode_captions, encode_first
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.encoding import Flat, Spool, encode_sources, encode_targets
+from tprprobe.data.vectors import Vectors
 from tprprobe.vocabulary import Codec
+from tprprobe.words import Words
 
 
 @dataclass(frozen=True)
 class Pairs:
     """Encoded examples."""
 
-    source: Ragged
+    source: Ragged | Vectors
     target: Ragged
     cut: tuple[int, int] = (0, 0)  # sources and targets that were too long
+    parts: tuple[int, ...] = ()  # how many pairs each data set gave
 
     def __len__(self) -> int:
         return len(self.source)
 
     def batch(
         self, indices: Tensor, pad: int
-    ) -> tuple[Int64[Tensor, "batch seq"], Int64[Tensor, "batch target_seq"]]:
-        """The chosen pairs as padded ids."""
+    ) -> tuple[Shaped[Tensor, "batch seq"], Int64[Tensor, "batch target_seq"]]:
+        """The chosen pairs: padded ids, or features (seq being their width), and padded ids."""
         return self.source.padded(indices, pad), self.target.padded(indices, pad)
 
     def tokens(self, indices: Tensor) -> int:
@@ -37,7 +46,7 @@ class Pairs:
 
     def to(self, device: torch.device | str) -> "Pairs":
         """The same with their ids on another device."""
-        return Pairs(self.source.to(device), self.target.to(device), self.cut)
+        return Pairs(self.source.to(device), self.target.to(device), self.cut, self.parts)
 
 
 def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
@@ -50,12 +59,24 @@ def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
 
 def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
     """The same of several data sets, one after another; memory holds one block of texts at a time."""
+    if isinstance(vocabulary, Words):
+        vectors, captions, sizes = encode_captions(parts, vocabulary)
+        return Pairs(vectors, captions, parts=sizes)
+    sizes = []
     with Spool() as source, Spool() as target:
         for part in parts:
+            sizes.append(len(part))
             for sources, targets in part.blocks():
                 source.write(encode_sources(sources, vocabulary))
                 target.write(encode_targets(targets, vocabulary))
-        return _paired(source.flat(), target.flat())
+        return _paired(source.flat(), target.flat(), sizes)
+
+
+def encode_examples(examples: Sequence[Any], vocabulary: Codec) -> Pairs:
+    """The ids of examples in memory, a pair each: of images the first caption."""
+    if isinstance(vocabulary, Words):
+        return Pairs(*encode_first(examples, vocabulary))
+    return encode_texts([e.source for e in examples], [e.target for e in examples], vocabulary)
 
 
 def encode_texts(sources: Sequence[str], targets: Sequence[str], vocabulary: Codec) -> Pairs:
@@ -63,5 +84,5 @@ def encode_texts(sources: Sequence[str], targets: Sequence[str], vocabulary: Cod
     return _paired(encode_sources(sources, vocabulary), encode_targets(targets, vocabulary))
 
 
-def _paired(source: Flat, target: Flat) -> Pairs:
-    return Pairs(source.ragged(), target.ragged(), (source.cut, target.cut))
+def _paired(source: Flat, target: Flat, sizes: Sequence[int] = ()) -> Pairs:
+    return Pairs(source.ragged(), target.ragged(), (source.cut, target.cut), tuple(sizes))

@@ -1,0 +1,34 @@
+"""Sources that are vectors instead of texts: every one is kept once, however many samples have it."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The source of sample i is `values[rows[i]]`; it has no tokens."""
+
+    values: Float[Tensor, "vector width"]
+    rows: Int64[Tensor, " sample"]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def offsets(self) -> Int64[Tensor, " offset"]:
+        return torch.zeros(len(self) + 1, dtype=torch.int64)
+
+    @property
+    def lengths(self) -> Int64[Tensor, " sample"]:
+        return torch.zeros_like(self.rows)
+
+    def to(self, device: str | torch.device) -> "Vectors":
+        """The same with the vectors on another device."""
+        return Vectors(self.values.to(device), self.rows)
+
+    def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Float[Tensor, "batch width"]:
+        """The vectors of the chosen samples; there is nothing to pad."""
+        return self.values[self.rows[indices.to(self.rows.device)].to(self.values.device)]
