@@ -77,7 +77,8 @@ def train(
 ) -> None:
     """Train by a recipe, or all runs of a study's plan; under torchrun, on all its processes."""
     from tprprobe.recipes import read_recipe
-    from tprprobe.study import is_plan, read_plan, run_study
+    from tprprobe.study.plans import is_plan, read_plan
+    from tprprobe.study.running import run_study
     from tprprobe.training import train as run
 
     if is_plan(recipe):
@@ -464,6 +465,17 @@ def demo(out: Annotated[Path, typer.Option(help="Where it is left.")] = Path("ru
     from tprprobe.demo import run_demo
 
     _say(f"open {run_demo(out)}")
+
+
+@app.command("app")
+def open_app(
+    runs: Annotated[Path, typer.Argument(help="A folder of runs, or a run.")] = Path("runs"),
+    port: Annotated[int | None, typer.Option(help="A port; without it, the first free.")] = None,
+) -> None:
+    """Open the dashboard over the stores and results in a folder; it is served to this machine."""
+    from tprprobe.views import serve
+
+    serve(runs, port)
 
 
 def _score_lines(summary: dict[str, Any]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from tprprobe.logs import read_log
 from tprprobe.papers.scored import find_scored, load_matches, load_summaries, load_votes
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
+from tprprobe.study.tables import Study, load_study
 
 PROBE = "probe.csv"  # of `tprprobe binding --out`
 PROBES, PROBED = "rows.parquet", "settings.json"  # of `tprprobe probe --out`
@@ -124,6 +125,18 @@ def _probed(folder: Path) -> pd.DataFrame:
     return pd.read_parquet(folder / PROBES).assign(model=name or folder.resolve().name)
 
 
+def load_studies(sources: Iterable[Source]) -> Study:
+    """The study in a folder, or the shipped one of that name.
+
+    Raises:
+        InputError: more than one is given, or it has no tables.
+    """
+    first, *others = sources
+    if others:
+        raise InputError(f"one study is drawn at a time: given {len(others) + 1}")
+    return load_study(assets.find("studies", first))
+
+
 def _find(source: Source) -> Path:
     """A path that exists, or the folder of a shipped checkpoint."""
     return Path(source) if Path(source).exists() else assets.find("models", source)
@@ -143,6 +156,7 @@ def find_inputs(folder: Source) -> dict[str, Any]:
     return {key: paths for key, paths in found.items() if paths}
 
 
+DEFAULTS = {"study": ["matched-arithmetic"]}  # what ships
 INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "store": ("a store: give --store STORE", load_store),
     "evaluations": ("evaluations: give --ckpt with folders of `eval --out`", load_evaluations),
@@ -155,4 +169,5 @@ INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "matches": ("summaries or sheets of facts: give --ckpt with these", load_matches),
     "bindings": ("binding probes: give --ckpt with folders of `binding --out`", load_bindings),
     "probes": ("probes: give --ckpt with folders of `probe --out`", load_probes),
+    "study": ("a study: give --ckpt with the folder of one", load_studies),
 }

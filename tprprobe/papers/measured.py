@@ -1,4 +1,4 @@
-"""schlag's Secs. 6.1, 6.2 and 7: measured on a store or read from results, drawn, and saved."""
+"""schlag's Secs. 6.1, 6.2 and 7, and the matched study: measured on a store or read from results, drawn, and saved."""
 
 import io
 import os
@@ -10,12 +10,15 @@ import pandas as pd
 from tprprobe.approximation import capture_variance, measure_unbinding
 from tprprobe.binding_problem import demonstrate, measure_degrees
 from tprprobe.figures import binding, capture, reconstruction
+from tprprobe.figures.study import matched_study
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.hub import write_folder
 from tprprobe.papers.inputs import PROBE
 from tprprobe.reconstruction import reconstruct
 from tprprobe.store import Store
+from tprprobe.study.comparisons import compare_variants
+from tprprobe.study.tables import Study
 
 
 def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
@@ -45,6 +48,10 @@ def draw_capture(store: Store, seed: int = 0) -> Drawing:
 
 def tabulate_capture(store: Store, seed: int = 0) -> Table:
     return capture.capture_table(capture_variance(store, seed=seed))
+
+
+def draw_study(study: Study) -> Drawing:
+    return matched_study(study.curves, study.runs, compare_variants(study))
 
 
 def save_reconstruction(results: pd.DataFrame, out: str | os.PathLike[str]) -> Path:

@@ -17,7 +17,7 @@ from tprprobe.figures.probes import table4
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
 from tprprobe.papers import measured
-from tprprobe.papers.inputs import INPUTS, Source
+from tprprobe.papers.inputs import DEFAULTS, INPUTS, Source
 from tprprobe.relations import pick_examples, score_relations
 from tprprobe.sitenames import layer_of
 from tprprobe.store import Store
@@ -117,6 +117,7 @@ FIGURES = {
         Entry("jiang-table3", "Votes of people on summaries", summaries.table3),
         Entry("jiang-unfaithful", "Unsupported facts of references", summaries.unsupported_table),
         Entry("jiang-table4", "What vectors know about words", table4),
+        Entry("matched-study", "What binding buys at equal steps and size", measured.draw_study),
         Entry("learning-curve", "Loss and exact match against steps", figures.learning_curve),
     )
 }
@@ -151,6 +152,7 @@ def make(name: str, **given: Any) -> Drawing | Table:
     for key in given:
         if key not in (*entry.inputs, *entry.options):
             raise unknown(f"option of {name}", key, (*entry.inputs, *entry.options))
+    given = {key: DEFAULTS[key] for key in entry.inputs if key in DEFAULTS} | given
     for key in entry.inputs:
         if key not in given:
             raise InputError(f"{name} is made of {INPUTS[key][0]}")

@@ -20,16 +20,18 @@ from tprprobe.models.checkpoint import load_model
 from tprprobe.recipes import Recipe
 from tprprobe.study.plans import Plan
 from tprprobe.study.shared import held, pools, tested
+from tprprobe.study.tables import ANSWERS, PLAN, collect_study
 from tprprobe.training import MODEL, train
 
-PLAN, ANSWERS = "plan.json", "answers.json"
 COUNTED = 64  # questions whose forward and backward pass is counted
 
 
 def run_study(
     plan: Plan, out: str | os.PathLike[str], resume: bool = False, device: str = "cpu"
 ) -> Path:
-    """The folder of the study, with a folder a run; what this process could take is done.
+    """The folder of the study: a folder a run, and the tables of those that have finished.
+
+    What other processes hold is not waited for.
 
     Raises:
         InputError: the folder holds another study, or this one and ``resume`` is not asked for.
@@ -46,7 +48,7 @@ def run_study(
                 if not (folder / MODEL).exists():
                     train(recipe, folder, resume=True, device=device, load_pool=load)
                 _answer(recipe, folder, questions)
-    return out
+    return collect_study(out)
 
 
 def _claim(plan: Plan, out: Path, resume: bool) -> None:

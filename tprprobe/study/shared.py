@@ -20,9 +20,8 @@ from tprprobe.errors import InputError
 from tprprobe.pools import Pool
 from tprprobe.recipes import Mix
 from tprprobe.study.plans import Plan
+from tprprobe.study.tables import TEST
 from tprprobe.vocabulary import Codec
-
-TEST = "test.parquet"
 
 
 @contextmanager

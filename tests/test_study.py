@@ -1,0 +1,252 @@
+"""Matched studies: the same data for every variant, resumed and shared runs, crossed intervals."""
+
+import fcntl
+import shutil
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from tprprobe import papers
+from tprprobe.errors import InputError
+from tprprobe.pools import Pool
+from tprprobe.recipes import Mix
+from tprprobe.study.comparisons import (
+    at_equal_compute,
+    compare_variants,
+    crossed_mean,
+    difference,
+    subsets,
+)
+from tprprobe.study.plans import is_plan, read_plan
+from tprprobe.study.running import run_study
+from tprprobe.study.shared import pools
+from tprprobe.study.tables import Study, load_study
+from tprprobe.vocabulary import characters
+
+SHIPPED = Path(__file__).parent.parent / "studies" / "matched-arithmetic" / "plan.toml"
+MIX = 'data = "mathematics:arithmetic__add_or_sub+arithmetic__mixed", split = "small"'
+PLAN = f"""
+name = "tiny"
+seeds = [0, 1]
+longest = 24
+test = {{ {MIX}, n = 30 }}
+
+[variants.transformer]
+architecture = "transformer"
+
+[variants.outer]
+binding = "outer"
+
+[recipe]
+batch_size = 8
+evaluate_every = 2
+save_every = 1
+
+[recipe.model]
+architecture = "tp-transformer"
+d_model = 8
+n_heads = 2
+n_layers = [1, 1]
+d_ff = 16
+
+[[recipe.stages]]
+steps = 4
+learning_rate = 0.01
+mix = [{{ {MIX}, n = 32 }}]
+
+[[recipe.evaluate]]
+{MIX.replace(", ", chr(10))}
+n = 20
+"""
+
+
+@pytest.fixture(scope="module")
+def plan_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plan") / "tiny.toml"
+    path.write_text(PLAN)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(plan_file, tmp_path_factory):
+    return run_study(read_plan(plan_file), tmp_path_factory.mktemp("study") / "out")
+
+
+def test_a_study_has_a_run_for_every_variant_and_seed(finished):
+    study = load_study(finished)
+    assert list(study.runs["run"]) == ["transformer-0", "transformer-1", "outer-0", "outer-1"]
+    assert set(study.runs["run"]) <= set(study.questions)
+    sizes = study.runs.groupby("variant")["parameters"].unique().str[0]
+    assert sizes["outer"] > sizes["transformer"]
+    last = study.curves.query("metric == 'exact_match'").groupby("run")["step"].max()
+    assert set(last) == {4}
+
+
+def test_a_finished_run_answers_as_its_checkpoint_does(finished):
+    from tprprobe.evaluation import evaluate
+    from tprprobe.models.checkpoint import load_model
+
+    study = load_study(finished)
+    model = load_model(finished / "runs" / "outer-1" / "model").eval()
+    for question, answer, right in study.questions[["question", "answer", "outer-1"]].to_numpy()[
+        :5
+    ]:
+        data = _one(question, answer)
+        assert bool(evaluate(model, data)["correct"].iloc[0]) == bool(right)
+
+
+def _one(question, answer):
+    from tprprobe.data.dataset import Dataset
+    from tprprobe.data.questions import Question
+
+    class One(Dataset):
+        def read(self, rows):
+            yield Question(question, answer, "m")
+
+    return One("one", "test", 0, range(1))
+
+
+def test_longer_questions_are_kept_out_of_training_and_tested_apart(finished):
+    study = load_study(finished)
+    longer = study.questions["longer"] == 1
+    assert 0 < longer.sum() < len(longer)
+    assert ((study.questions["question"].str.len() > 24) == longer).all()
+    [file] = (finished / "data").glob("*.pt")
+    values, offsets, _, _, indices, lengths = torch.load(file, weights_only=True)
+    assert 0 < len(indices) == len(lengths) < 32
+    read = characters()
+    for i in indices.tolist():
+        assert len(read.decode(values[offsets[i] : offsets[i + 1]].tolist())) <= 24
+
+
+def test_without_a_limit_the_shared_pool_is_the_recipe_s(tmp_path):
+    mixes = [Mix(data="mathematics:arithmetic__mul", split="small", n=20, repeat=2)]
+    device = torch.device("cpu")
+    shared = pools(tmp_path, None)(mixes, characters(), device)
+    own = Pool.load(mixes, characters(), device)
+    ours, theirs = (list(islice(pool.batches(8, 3, 0), 7)) for pool in (shared, own))
+    assert [batch.tolist() for batch in ours] == [batch.tolist() for batch in theirs]
+    for batch in ours:
+        for left, right in zip(
+            shared.pairs.batch(batch, 1), own.pairs.batch(batch, 1), strict=True
+        ):
+            assert left.equal(right)
+
+
+def test_a_study_that_was_cut_off_ends_as_if_it_was_not(finished, plan_file, tmp_path):
+    cut = tmp_path / "cut"
+    shutil.copytree(finished, cut)
+    for name in ("outer-0", "transformer-1"):
+        shutil.rmtree(cut / "runs" / name)
+    run_study(read_plan(plan_file), cut, resume=True)
+    whole, again = load_study(finished), load_study(cut)
+    pd.testing.assert_frame_equal(whole.questions, again.questions)
+    drop = ["seconds"]
+    pd.testing.assert_frame_equal(whole.curves.drop(columns=drop), again.curves.drop(columns=drop))
+
+
+def test_a_run_that_another_process_holds_is_passed_over(finished, plan_file, tmp_path):
+    busy = tmp_path / "busy"
+    shutil.copytree(finished, busy)
+    (busy / "runs" / "outer-1" / "answers.json").unlink()
+    with (busy / "runs" / "outer-1" / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run_study(read_plan(plan_file), busy, resume=True)
+    assert "outer-1" not in set(load_study(busy).runs["run"])
+    run_study(read_plan(plan_file), busy, resume=True)
+    assert "outer-1" in set(load_study(busy).runs["run"])
+
+
+def test_a_folder_of_a_study_is_not_overwritten(finished, plan_file):
+    with pytest.raises(InputError, match="--resume continues it"):
+        run_study(read_plan(plan_file), finished)
+    with pytest.raises(InputError, match="holds another study"):
+        run_study(read_plan(plan_file, ["seeds=[0]"]), finished, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("longst=3", "did you mean 'longest'"),
+        ("variants.outer.bindin=1", "did you mean 'binding'"),
+        ("recipe.stages.0.steps=0", "steps"),
+        ("seeds=[]", "seeds"),
+    ],
+)
+def test_mistakes_in_a_plan_are_named(plan_file, override, message):
+    with pytest.raises(InputError, match=message):
+        read_plan(plan_file, [override])
+
+
+def test_the_shipped_plan_matches_sizes():
+    from tprprobe.models import count_parameters
+
+    assert is_plan(SHIPPED)
+    runs = read_plan(SHIPPED).runs()
+    count = {name: count_parameters(runs[f"{name}-0"].model) for name in
+             ("transformer", "narrowed", "tp-transformer")}  # fmt: skip
+    assert abs(count["narrowed"] / count["transformer"] - 1) < 0.005
+    assert count["tp-transformer"] > count["transformer"]
+    assert len({recipe.stages[0].model_dump_json() for recipe in runs.values()}) == 1
+
+
+def _planted(rights, rng):
+    """A study of two variants whose runs are right with these shares."""
+    n = 400
+    questions = pd.DataFrame(
+        {"module": ["a", "b"] * (n // 2), "question": map(str, range(n)), "answer": "1"}
+    ).assign(longer=0, discordant=0)
+    rows = [(v, s) for v in rights for s in range(4)]
+    for variant, seed in rows:
+        questions[f"{variant}-{seed}"] = (rng.random(n) < rights[variant]).astype(int)
+    runs = pd.DataFrame(rows, columns=["variant", "seed"])
+    runs = runs.assign(
+        run=runs["variant"] + "-" + runs["seed"].astype(str), gigaflops=2.0, steps=10
+    )
+    runs.loc[runs["variant"] == "b", "gigaflops"] = 4.0
+    curves = pd.concat(
+        [runs.assign(metric="exact_match", step=step, value=step / 10) for step in (5, 10)]
+    )
+    return Study("planted", runs, curves, questions)
+
+
+def test_differences_find_what_was_planted():
+    rng = np.random.default_rng(0)
+    study = _planted({"transformer": 0.5, "b": 0.7, "same": 0.5}, rng)
+    table = compare_variants(study).set_index(["variant", "set"])
+    better, same = table.loc[("b", "all")], table.loc[("same", "all")]
+    assert 0 < better["difference_low"] < 0.2 < better["difference_high"]
+    assert same["difference_low"] < 0 < same["difference_high"]
+    assert table.loc[("transformer", "all"), "difference"] == 0
+    rows = subsets(study)["a"]
+    assert difference(study, "b", "same", rows).value == pytest.approx(
+        study.questions.loc[rows, [f"b-{s}" for s in range(4)]].to_numpy().mean()
+        - study.questions.loc[rows, [f"same-{s}" for s in range(4)]].to_numpy().mean()
+    )
+
+
+def test_seeds_that_differ_widen_the_interval():
+    questions = np.full((3, 200), 0.5)
+    alike = crossed_mean(questions)
+    apart = crossed_mean(questions + np.array([[-0.2], [0.0], [0.2]]))
+    assert alike.high - alike.low == pytest.approx(0)
+    assert [apart.low, apart.high] == pytest.approx([0.3, 0.7])
+    assert np.isnan(crossed_mean(questions[:1]).low)
+
+
+def test_equal_compute_reads_the_curve_where_the_arithmetic_is_spent():
+    study = _planted({"transformer": 0.5, "b": 0.7}, np.random.default_rng(0))
+    table = at_equal_compute(study).groupby("variant")[["step", "exact_match"]].mean()
+    assert table.loc["b"].tolist() == [5, 0.5]
+    assert table.loc["transformer"].tolist() == [10, 1.0]
+
+
+def test_the_figure_is_drawn_from_the_folder(finished, tmp_path):
+    path = papers.write_figure("matched-study", sources=[finished], out=tmp_path / "m.pdf")
+    assert path.stat().st_size > 10_000
+    with pytest.raises(InputError, match=r"has no runs\.csv"):
+        papers.write_figure("matched-study", sources=[tmp_path], out=tmp_path / "n.pdf")
