@@ -15,10 +15,10 @@ from tprprobe.errors import InputError
 from tprprobe.pools import Pool
 from tprprobe.recipes import Mix
 from tprprobe.study.comparisons import (
+    Redrawn,
     at_equal_compute,
     compare_variants,
     crossed_mean,
-    difference,
     subsets,
 )
 from tprprobe.study.plans import is_plan, read_plan
@@ -223,19 +223,19 @@ def test_differences_find_what_was_planted():
     assert same["difference_low"] < 0 < same["difference_high"]
     assert table.loc[("transformer", "all"), "difference"] == 0
     rows = subsets(study)["a"]
-    assert difference(study, "b", "same", rows).value == pytest.approx(
+    assert Redrawn(study, rows).difference("b", "same").value == pytest.approx(
         study.questions.loc[rows, [f"b-{s}" for s in range(4)]].to_numpy().mean()
         - study.questions.loc[rows, [f"same-{s}" for s in range(4)]].to_numpy().mean()
     )
 
 
 def test_seeds_that_differ_widen_the_interval():
-    questions = np.full((3, 200), 0.5)
-    alike = crossed_mean(questions)
-    apart = crossed_mean(questions + np.array([[-0.2], [0.0], [0.2]]))
+    redrawn = np.full((500, 3), 0.5)
+    alike = crossed_mean(redrawn[0], redrawn)
+    apart = crossed_mean(redrawn[0], redrawn + np.array([-0.2, 0.0, 0.2]))
     assert alike.high - alike.low == pytest.approx(0)
     assert [apart.low, apart.high] == pytest.approx([0.3, 0.7])
-    assert np.isnan(crossed_mean(questions[:1]).low)
+    assert np.isnan(crossed_mean(redrawn[0, :1], redrawn[:, :1]).low)
 
 
 def test_equal_compute_reads_the_curve_where_the_arithmetic_is_spent():

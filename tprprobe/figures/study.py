@@ -69,7 +69,8 @@ def _gains(
 ) -> None:
     """Differences from the reference with their intervals; a row a set, a mark a variant."""
     others = [variant for variant in looks if variant != reference]
-    for row, name in enumerate(SETS):
+    sets = [name for name in SETS if name in set(scores["set"])]
+    for row, name in enumerate(sets):
         for place, variant in enumerate(others):
             score = scores[(scores["variant"] == variant) & (scores["set"] == name)].iloc[0]
             y = row + 0.7 * ((place + 0.5) / len(others) - 0.5)
@@ -82,8 +83,8 @@ def _gains(
                 textcoords="offset points", va="center", fontsize=6, color=MUTED,
             )  # fmt: skip
     axes.axvline(0, color=INK, linewidth=0.8)
-    axes.set_yticks(range(len(SETS)), list(SETS.values()))
-    axes.set_ylim(len(SETS) - 0.5, -0.5)
+    axes.set_yticks(range(len(sets)), [SETS[name] for name in sets])
+    axes.set_ylim(len(sets) - 0.5, -0.5)
     axes.margins(x=0.12)
     tidy(axes, f"Exact match minus that of {reference}, 95 % interval over seeds and questions")
     axes.set_xlabel("points of exact match")

@@ -11,37 +11,67 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from tprprobe.errors import unknown
-from tprprobe.statistics import REPLICATES, Interval, bounds
+from tprprobe.statistics import Interval, bounds, replicate_totals
 from tprprobe.study.tables import Study
 
-Rights = Float[np.ndarray, "seed question"]
 
+def crossed_mean(
+    means: Float[np.ndarray, " seed"], redrawn: Float[np.ndarray, "replicate seed"], seed: int = 0
+) -> Interval:
+    """The mean over seeds of means over questions, which were ``redrawn`` with other questions.
 
-def crossed_mean(values: Rights, replicates: int = REPLICATES, seed: int = 0) -> Interval:
-    """The mean over seeds and questions; both are drawn with replacement.
-
-    The interval is the percentile interval, expanded for as few seeds as there are (see
-    :func:`tprprobe.statistics.bounds`); NaN for one seed.
+    Each replicate draws seeds with replacement, too. The interval is the percentile interval,
+    expanded for as few seeds as there are (:func:`tprprobe.statistics.bounds`); NaN for one seed.
     """
-    rng = np.random.default_rng(seed)
-    n_seeds, n_questions = values.shape
-    seeds = rng.multinomial(n_seeds, np.full(n_seeds, 1 / n_seeds), replicates) / n_seeds
-    drawn = rng.multinomial(n_questions, np.full(n_questions, 1 / n_questions), replicates)
-    means = np.einsum("rs,rs->r", drawn @ values.T / n_questions, seeds)
-    low, high = bounds(means, n_seeds)
-    return Interval(float(values.mean()), float(low), float(high), means)
+    rng, n = np.random.default_rng(seed), len(means)
+    if n == 0:
+        return Interval(np.nan, np.nan, np.nan, np.full(len(redrawn), np.nan))
+    weights = rng.multinomial(n, np.full(n, 1 / n), len(redrawn)) / n
+    values = np.einsum("rs,rs->r", redrawn, weights)
+    low, high = bounds(values, n)
+    return Interval(float(means.mean()), float(low), float(high), values)
+
+
+class Redrawn:
+    """Exact match of every run on a set of questions, and on questions redrawn from it."""
+
+    def __init__(self, study: Study, rows: Bool[np.ndarray, " question"], replicates: int = 2000):
+        self.study, self.n = study, int(rows.sum())
+        names = list(study.runs["run"])
+        right = study.questions.loc[rows, names].to_numpy(float)
+        self.means = dict(zip(names, right.mean(0), strict=True))
+        totals = replicate_totals(right, replicates) / self.n
+        self.redrawn = dict(zip(names, totals.T, strict=True))
+
+    def exact_match(self, variant: str) -> Interval:
+        """Of a variant, over its seeds."""
+        return self._mean([(f"{variant}-{seed}", None) for seed in self.study.seeds(variant)])
+
+    def difference(self, variant: str, reference: str) -> Interval:
+        """Of a variant, minus that of another, over the seeds that both have."""
+        seeds = self.study.seeds(variant, reference)
+        return self._mean([(f"{variant}-{seed}", f"{reference}-{seed}") for seed in seeds])
+
+    def _mean(self, runs: list[tuple[str, str | None]]) -> Interval:
+        means = [self.means[run] - (self.means[other] if other else 0) for run, other in runs]
+        redrawn = [self.redrawn[run] - (self.redrawn[other] if other else 0) for run, other in runs]
+        return crossed_mean(np.array(means), np.array(redrawn).T.reshape(-1, len(runs)))
 
 
 def subsets(study: Study) -> dict[str, Bool[np.ndarray, " question"]]:
-    """Which questions are in each set: as long as the trained ones, of them the discordant ones and
-    each module's; and the longer ones."""
+    """Which questions are in each set that has any.
+
+    ``all`` that are as long as the trained ones, of them the ``discordant`` ones and those of each
+    module; and the ``longer`` ones.
+    """
     table = study.questions
     longer, discordant = (table[name].to_numpy(bool) for name in ("longer", "discordant"))
     sets = {"all": ~longer, "discordant": ~longer & discordant, "longer": longer}
     modules = {
         str(name): (table["module"] == name).to_numpy() for name in sorted(set(table["module"]))
     }
-    return sets | {name: ~longer & rows for name, rows in modules.items()}
+    sets |= {name: ~longer & rows for name, rows in modules.items()}
+    return {name: rows for name, rows in sets.items() if rows.any()}
 
 
 def compare_variants(study: Study, reference: str = "transformer") -> pd.DataFrame:
@@ -59,14 +89,14 @@ def compare_variants(study: Study, reference: str = "transformer") -> pd.DataFra
 
 
 def _rows(study: Study, reference: str) -> Iterator[dict[str, object]]:
-    for variant in study.variants:
-        for name, rows in subsets(study).items():
-            own = crossed_mean(study.correct(variant, study.seeds(variant), rows).astype(float))
-            gain = difference(study, variant, reference, rows)
+    for name, rows in subsets(study).items():
+        redrawn = Redrawn(study, rows)
+        for variant in study.variants:
+            own, gain = redrawn.exact_match(variant), redrawn.difference(variant, reference)
             yield {
                 "variant": variant,
                 "set": name,
-                "n": int(rows.sum()),
+                "n": redrawn.n,
                 "seeds": len(study.seeds(variant)),
                 "exact_match": own.value,
                 "low": own.low,
@@ -75,17 +105,6 @@ def _rows(study: Study, reference: str) -> Iterator[dict[str, object]]:
                 "difference_low": gain.low,
                 "difference_high": gain.high,
             }
-
-
-def difference(
-    study: Study, variant: str, reference: str, rows: Bool[np.ndarray, " question"]
-) -> Interval:
-    """Exact match of a variant minus that of another, over the seeds that both have."""
-    seeds = study.seeds(variant, reference)
-    first, second = (
-        study.correct(each, seeds, rows).astype(float) for each in (variant, reference)
-    )
-    return crossed_mean(first - second)
 
 
 def at_equal_compute(study: Study, reference: str = "transformer") -> pd.DataFrame:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
 from tprprobe import hub
 from tprprobe.errors import InputError
@@ -43,13 +43,6 @@ class Study:
         """The seeds with which all of these variants have finished."""
         have = [set(self.runs.loc[self.runs["variant"] == each, "seed"]) for each in variants]
         return np.array(sorted(set.intersection(*have)), int)
-
-    def correct(
-        self, variant: str, seeds: Int[np.ndarray, " seed"], rows: Bool[np.ndarray, " question"]
-    ) -> Bool[np.ndarray, "seed chosen"]:
-        """Which of the chosen questions the runs answer."""
-        columns = [f"{variant}-{seed}" for seed in seeds]
-        return self.questions.loc[rows, columns].to_numpy(bool).T
 
 
 def collect_study(folder: str | os.PathLike[str]) -> Path:
