@@ -1,6 +1,7 @@
 """Exact match: a question is answered when every symbol of its answer is right.
 
-Data of documents are summarized and scored instead (tprprobe.predictions).
+Data of documents are summarized and scored instead (tprprobe.predictions), images captioned
+(tprprobe.captions).
 """
 
 import json
@@ -18,14 +19,16 @@ from scipy.stats import binomtest
 from torch import Tensor
 
 from tprprobe import hub
+from tprprobe.captions import REFERENCES, evaluate_captions, summarize_captions
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.data.questions import Question
 from tprprobe.errors import InputError
 from tprprobe.models.decoding import generate
-from tprprobe.predictions import evaluate_summaries, save_predictions, summarize_scores
+from tprprobe.predictions import evaluate_summaries, save_lines, summarize_scores
 from tprprobe.vocabulary import Codec
+from tprprobe.words import Words
 
 EVALUATED_AT_ONCE, DECODED_AT_ONCE = 2048, 256  # questions
 
@@ -90,7 +93,8 @@ def evaluate(
     model: Any, data: Dataset, vocabulary: Codec | None = None, **options: Any
 ) -> pd.DataFrame:
     """One row an example. Of questions: module, question, answer, prediction, correct; of documents:
-    source, target, prediction and every score, the summaries written with options of `generate`.
+    source, target, prediction and every score, the summaries written with options of `generate`; of
+    images image, references and prediction.
 
     Raises:
         InputError: the model cannot write, its vocabulary is unknown, a text cannot be encoded, or
@@ -102,6 +106,8 @@ def evaluate(
     if vocabulary is None:
         raise InputError("this model's vocabulary is unknown: convert it again with --vocab FILE")
     model.eval()
+    if isinstance(vocabulary, Words):
+        return evaluate_captions(model, data, vocabulary, **options)
     if not isinstance(data[0], Question):
         return evaluate_summaries(model, data, vocabulary, **options)
     if options:
@@ -161,19 +167,21 @@ def save_evaluation(
         "seed": data.seed,
     }
     if is_scored(rows):
-        return save_predictions(rows, about | {"decoding": dict(options)}, folder, stem)
+        return save_lines(rows, about | {"decoding": dict(options)} | summarize(rows), folder, stem)
     summary = json.dumps({**about, **summarize(rows)}, indent=1) + "\n"
     hub.write_file(folder / f"{stem}.parquet", rows.to_parquet())
     return hub.write_file(folder / f"{stem}.json", summary.encode())
 
 
 def is_scored(rows: pd.DataFrame) -> bool:
-    """Whether an evaluation is one of summaries, not of answers to questions."""
+    """Whether an evaluation is one of summaries or captions, not of answers to questions."""
     return "module" not in rows
 
 
 def summarize(rows: pd.DataFrame) -> dict[str, Any]:
-    """Exact match over all questions, and of each module; of documents every score."""
+    """Exact match over all questions, and of each module; of documents and images every score."""
+    if REFERENCES in rows:
+        return summarize_captions(rows)
     if is_scored(rows):
         return summarize_scores(rows)
     modules = {str(name): exact_match(part) for name, part in rows.groupby("module", sort=True)}

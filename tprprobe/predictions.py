@@ -68,7 +68,12 @@ def summarize_scores(rows: pd.DataFrame) -> dict[str, Any]:
 
 def save_predictions(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path, stem: str) -> Path:
     """The summary (JSON); beside it a line of JSON a document: its texts and their scores."""
+    return save_lines(rows, {**about, **summarize_scores(rows)}, folder, stem)
+
+
+def save_lines(rows: pd.DataFrame, summary: Mapping[str, Any], folder: Path, stem: str) -> Path:
+    """A summary (JSON), and beside it a line of JSON a row."""
     lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))
     hub.write_file(folder / f"{stem}.jsonl", lines.encode())
-    summary = json.dumps({**about, **summarize_scores(rows)}, indent=1) + "\n"
-    return hub.write_file(folder / f"{stem}.json", summary.encode())
+    text = json.dumps(summary, indent=1) + "\n"
+    return hub.write_file(folder / f"{stem}.json", text.encode())

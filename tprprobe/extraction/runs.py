@@ -17,18 +17,19 @@ from torch import nn
 from tprprobe.console import progress, stderr
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.pairs import Pairs, encode_texts
+from tprprobe.data.pairs import Pairs, encode_examples
 from tprprobe.errors import InputError
 from tprprobe.evaluation import can_decode, exact_matches, write_answers
 from tprprobe.extraction.passes import ATTENTION, Block, read_block, sides_of
 from tprprobe.extraction.tables import token_table
 from tprprobe.extraction.words import align_words, tasks_of
+from tprprobe.gold.labellers import Labeller
 from tprprobe.hooks import find_sites
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.sitenames import select, side_of
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.layout import CONTROL
-from tprprobe.vocabulary import Codec
+from tprprobe.vocabulary import Codec, Vocabulary
 
 BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
 CONTROL_SAMPLES = 1000
@@ -46,6 +47,7 @@ def extract(
     control: bool = True,
     resume: bool = False,
     vocabulary: Codec | None = None,
+    labellers: Sequence[Labeller] = (),
 ) -> Store:
     """The store of ``sites`` (default: all) of a model on every example of ``data``.
 
@@ -53,7 +55,8 @@ def extract(
     maps are of the first ``attention_samples`` only. ``OUT/untrained`` gets the same vectors of the
     first 1,000 samples from the model's randomly initialised twin, as a control; it reads the same
     symbols and has the same token table. A killed run goes on with ``resume`` to a store identical
-    to an uninterrupted one. ``vocabulary`` is needed for an attached module, which has none.
+    to an uninterrupted one. ``vocabulary`` is needed for an attached module, which has none;
+    ``labellers`` label the words of sources and targets, generated ones too.
 
     Raises:
         InputError: no such site, text that cannot be encoded, an existing store, a full disk.
@@ -68,7 +71,7 @@ def extract(
     if vocabulary is None:
         raise InputError("this model's vocabulary is unknown, so text cannot be encoded: give one")
     names = select(sites or "*", list(find_sites(model)))
-    run = Extraction(model.eval(), vocabulary, data, names, attention_samples, target)
+    run = Extraction(model.eval(), vocabulary, data, names, attention_samples, target, tuple(labellers))
     passes = [run.open(model, Path(out), len(data), resume)]
     if control and hasattr(model, "architecture"):
         few = min(len(data), CONTROL_SAMPLES)
@@ -97,6 +100,7 @@ class Extraction:
     names: list[str]
     attention_samples: int
     target: Target
+    labellers: tuple[Labeller, ...] = ()
     tally: Counter[str] = field(default_factory=Counter)  # of sub-words, and those of no word
 
     def open(self, model: Any, out: Path, samples: int, resume: bool) -> Pass:
@@ -125,7 +129,7 @@ class Extraction:
     def _write_block(self, passes: Sequence[Pass], first: int, some: Sequence[Any]) -> None:
         maps = first < self.attention_samples
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
-        pairs = encode_texts([e.source for e in some], [e.target for e in some], self.vocabulary)
+        pairs = encode_examples(some, self.vocabulary)
         if self.target == "generated":
             correct, _ = exact_matches(self.model, pairs)
             written = write_answers(self.model, pairs, correct)
@@ -146,11 +150,13 @@ class Extraction:
     def _words(
         self, some: Sequence[Any], pairs: Pairs, written: Sequence[Sequence[int]]
     ) -> dict[str, pd.DataFrame]:
-        """The columns of words by side, where tokens are sub-words."""
-        if self.vocabulary.most is None:
+        """The columns of words by side, where tokens are words or sub-words."""
+        if isinstance(self.vocabulary, Vocabulary):
             return {}
         own = written if self.target == "generated" else None
-        tables, counts = align_words(some, pairs, self.vocabulary, tasks_of(self.data), own)
+        of_data = dict.fromkeys(tasks_of(self.data))
+        tasks = [*of_data, *(t for each in self.labellers for t in each.tasks if t not in of_data)]
+        tables, counts = align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
         self.tally.update(counts)
         return tables
 
@@ -195,8 +201,7 @@ class Extraction:
     @cached_property
     def specs(self) -> dict[str, SiteSpec]:
         """Axes and shapes of the sites, from a pass over the first example."""
-        first = self.data[0]
-        pairs = encode_texts([first.source], [first.target], self.vocabulary)
+        pairs = encode_examples([self.data[0]], self.vocabulary)
         block = read_block(self.model, pairs, self.names, self.vocabulary.pad)
         return {name: self._spec(name, block) for name in self.names}
 
@@ -226,6 +231,7 @@ class Extraction:
                 "n": samples,
             },
             "target": self.target,
+            "labels": {k: v for each in self.labellers for k, v in each.describe().items()},
             "attention_samples": min(self.attention_samples, samples),
             "tprprobe": version("tprprobe"),
         }

@@ -8,6 +8,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from tprprobe.data.batching import Ragged
 from tprprobe.data.pairs import Pairs
 from tprprobe.extraction.passes import decoder_inputs
 from tprprobe.vocabulary import Codec
@@ -37,7 +38,7 @@ def token_table(
         of_sample["document"] = _category([example.document_name for example in examples])
     symbols = pd.Index(vocabulary.symbols)
     sides = {
-        "source": (pairs.source.values, pairs.source.offsets),
+        "source": (_source_ids(pairs), pairs.source.offsets),
         "target": (_without_last(pairs), decoder_inputs(pairs)),
     }
     parts = []
@@ -62,6 +63,12 @@ def token_table(
 def _category(texts: Sequence[str]) -> Any:
     codes, values = pd.factorize(np.array(texts, dtype=object))
     return pd.Categorical.from_codes(codes, categories=pd.Index(values))
+
+
+def _source_ids(pairs: Pairs) -> Tensor:
+    """The ids of all sources; an image has none."""
+    known = isinstance(pairs.source, Ragged)
+    return pairs.source.values if known else torch.empty(0, dtype=torch.int64)
 
 
 def _without_last(pairs: Pairs) -> Tensor:

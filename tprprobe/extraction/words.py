@@ -10,20 +10,25 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tprprobe.data.annotated import Annotated, AnnotatedFile
+from tprprobe.data.captions import Captioned
+from tprprobe.data.captions.scenes.drawn import Drawn as Scenes
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.english import Report, Sentence, parse, tokenize
 from tprprobe.data.english.drawn import Drawn
 from tprprobe.data.pairs import Pairs
 from tprprobe.extraction.passes import decoder_inputs
+from tprprobe.gold.labellers import Labeller, apply_labellers
 from tprprobe.gold.labels import WORD, Labelled, Span, Target, token_columns
 from tprprobe.vocabulary import Codec
 
 Columns = Mapping[str, Sequence[Any]]
 PLAIN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")  # words of a text that nobody annotated
 ENGLISH = ("pos", "dep", "srl", "nel")
+SCENES = ENGLISH[:2]
 NOWHERE: Span = (0, 0)  # the place of start and end symbols
 
 
@@ -31,6 +36,8 @@ def tasks_of(data: Dataset) -> tuple[str, ...]:
     """What the words of a data set are labelled for."""
     if isinstance(data, AnnotatedFile):
         return data.tasks
+    if isinstance(data, Scenes):
+        return SCENES
     return ENGLISH if isinstance(data, Drawn) else ()
 
 
@@ -38,22 +45,28 @@ def label_words(example: Any, written: str | None) -> tuple[Labelled, Labelled]:
     """The words of a source and of its target, or of what was written instead, with their labels.
 
     What is written for a generated report has labels where it is a sentence of the language. Of
-    other texts only the words are known: runs of letters and digits, and single punctuation marks.
+    other texts not even the words are known.
     """
     if isinstance(example, Report):
         sentence = example.summary if written is None else parse(tokenize(written))
         source, target = _joined(example.document), sentence and _joined([sentence])
+    elif isinstance(example, Captioned):
+        found = example.sentences[:1] if written is None else ()
+        source, target = None, _joined(found) if found else None
     elif isinstance(example, Annotated):
         source, target = example.labels
         target = target if written is None else None
     else:
         source, target = None, None
     text = example.target if written is None else written
-    return source or _plain(example.source), target or _plain(text)
+    return source or Labelled("", "", (), example.source), target or Labelled("", "", (), text)
 
 
-def _plain(text: str) -> Labelled:
-    return Labelled("", "", tuple(PLAIN.findall(text)), text)
+def _with_words(sentence: Labelled) -> Labelled:
+    """The sentence; if its words are not known, runs of letters and digits, and single marks."""
+    if sentence.words:
+        return sentence
+    return replace(sentence, words=tuple(PLAIN.findall(sentence.text)))
 
 
 def _joined(sentences: Sequence[Sentence]) -> Labelled:
@@ -116,16 +129,20 @@ def align_words(
     vocabulary: Codec,
     tasks: Sequence[str],
     written: Sequence[Sequence[int]] | None,
+    labellers: Sequence[Labeller] = (),
 ) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
     """The columns of all tokens by side, and how many tokens there are and are ``unaligned``.
 
-    ``written`` are the ids that the decoder reads in place of the references.
+    ``written`` are the ids that the decoder reads in place of the references; ``labellers`` add
+    labels of their own.
     """
     n_source, n_target = pairs.source.lengths.tolist(), decoder_inputs(pairs).diff().tolist()
     sides: dict[str, list[Columns]] = {"source": [], "target": []}
     counts: Counter[str] = Counter()
-    for i, example in enumerate(examples):
-        source, target = label_words(example, vocabulary.decode(written[i]) if written else None)
+    texts = [vocabulary.decode(ids) for ids in written] if written else [None] * len(examples)
+    known = [each for pair in map(label_words, examples, texts) for each in pair]
+    found = [_with_words(each) for each in apply_labellers(known, labellers)]
+    for i, (source, target) in enumerate(zip(found[::2], found[1::2], strict=True)):
         source_places = place_source(vocabulary, source.text, n_source[i])
         if written:
             target_places = place_written(vocabulary, written[i], n_target[i])
@@ -157,4 +174,4 @@ def _unaligned(columns: Columns, places: Sequence[Span]) -> int:
 def _concatenate(parts: Sequence[Columns]) -> pd.DataFrame:
     table = {name: [value for part in parts for value in part[name]] for name in parts[0]}
     texts = {name: pd.Categorical(column) for name, column in table.items() if name != WORD}
-    return pd.DataFrame({WORD: table[WORD]} | texts)
+    return pd.DataFrame({WORD: np.array(table[WORD], np.int64)} | texts)

@@ -132,6 +132,8 @@ def untrained_twin(model: nn.Module, seed: int = 0) -> nn.Module:
     """A freshly initialised model of the same configuration and vocabulary: the control."""
     known: Any = model
     twin: Any = build(describe_config(model), seed=seed)
+    for name, buffer in model.named_buffers():  # found in the data, not learned
+        twin.get_buffer(name).copy_(buffer)
     twin.vocabulary, twin.name = known.vocabulary, f"{UNTRAINED}{getattr(model, 'name', 'model')}"
     return twin.to(next(model.parameters()).device).eval()
 

@@ -22,6 +22,11 @@ class Captioned:
     sentences: tuple[Sentence, ...] = ()
 
     @property
+    def document_name(self) -> str:
+        """The image, whichever of its captions are held out."""
+        return self.image.partition("#")[0]
+
+    @property
     def source(self) -> str:
         return self.image
 

@@ -1,0 +1,306 @@
+"""Captioning from training to a store: exact resumption, scores, labels, and what is refused."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_training import figures, killed_at, launched, same, state, weights
+
+from tprprobe import training
+from tprprobe.captions import matches, score_rows
+from tprprobe.data import load_data
+from tprprobe.data.captions import Captioned, score_captions
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.pairs import encode_mix, encode_pairs
+from tprprobe.errors import InputError
+from tprprobe.evaluation import evaluate, save_evaluation, summarize
+from tprprobe.extraction import extract
+from tprprobe.models.checkpoint import load_model
+from tprprobe.models.decoding import generate
+from tprprobe.pools import Pool, make_codec
+from tprprobe.recipes import Mix, Recipe, parse_recipe
+from tprprobe.training import train
+from tprprobe.words import count_words, tokenize
+
+MODELS = {
+    "tpgn": {"architecture": "tpgn", "d_model": 5, "d_embedding": 6},
+    "cnn-lstm": {"architecture": "cnn-lstm", "d_model": 12, "d_embedding": 6},
+}
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch):
+    monkeypatch.setattr(training, "REPORT_EVERY", 4)
+
+
+def recipe(model: str = "tpgn", **settings: Any) -> Recipe:
+    """Eight steps on 24 scenes and four on others, evaluated and saved every fourth."""
+    stages = [
+        {"steps": 8, "learning_rate": 0.01, "mix": [{"data": "scenes", "split": "train", "n": 24}]},
+        {"steps": 4, "learning_rate": 0.01, "mix": [{"data": "scenes", "split": "dev", "n": 12}]},
+    ]
+    base = {
+        "name": f"tiny-{model}",
+        "batch_size": 16,
+        "model": MODELS[model],
+        "words": {"threshold": 2},
+        "stages": stages,
+        "evaluate": [{"data": "scenes", "split": "dev", "n": 6}],
+        "evaluate_every": 4,
+        "save_every": 4,
+        "optimizer": {"clip": 5.0},
+    }
+    return parse_recipe(base | settings)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A checkpoint of a tiny TPGN after twelve steps."""
+    return train(recipe(), tmp_path_factory.mktemp("runs") / "run")
+
+
+@pytest.fixture(scope="module")
+def model(trained) -> Any:
+    return load_model(trained)
+
+
+@pytest.mark.parametrize(("name", "step"), [("tpgn", 2), ("tpgn", 10), ("cnn-lstm", 7)])
+def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(name, step, tmp_path, monkeypatch):
+    """Bit for bit, dropout too: the checkpoint, the log and the state."""
+    settings = recipe(name, model=MODELS[name] | {"dropout": 0.2})
+    train(settings, tmp_path / "whole")
+    killed_at(step, monkeypatch, settings, tmp_path / "killed")
+    train(settings, tmp_path / "killed", resume=True)
+    whole, resumed = tmp_path / "whole", tmp_path / "killed"
+    assert same(weights(resumed / "model"), weights(whole / "model"))
+    assert figures(resumed) == figures(whole)
+    ours, theirs = state(resumed), state(whole)
+    assert ours.pop("seconds") > 0 < theirs.pop("seconds")
+    assert same(ours, theirs)
+    assert {row["metric"] for row in figures(whole)} == {"loss", "learning_rate", "held_out_loss"}
+
+
+def test_two_processes_train_as_one(tmp_path):
+    settings = recipe(batch_size=13, stages=recipe().stages[:1], optimizer={"eps": 1e-3, "clip": 5})
+    finished = launched(2, settings, tmp_path / "two")
+    assert finished.returncode == 0, finished.stderr
+    train(settings, tmp_path / "one")
+    one, two = (weights(tmp_path / name / "model") for name in ("one", "two"))
+    for name, tensor in one.items():
+        torch.testing.assert_close(two[name], tensor, rtol=1e-4, atol=2e-5, msg=name)
+
+
+def test_every_caption_is_a_pair_beside_its_images_features():
+    scenes, others = load_data("scenes", n=5), load_data("scenes:captions=6", split="dev", n=3)
+    words = count_words((c for e in scenes for c in e.captions), 1)
+    pairs = encode_mix([scenes, others], words)
+    assert pairs.parts == (25, 18)
+    assert len(pairs.source.values) == 8
+    examples = [(e.features, c) for part in (scenes, others) for e in part for c in e.captions]
+    features, target = pairs.batch(torch.arange(43), words.pad)
+    for row, (vector, caption) in enumerate(examples):
+        assert features[row].tolist() == vector.tolist()
+        assert target[row].tolist()[: len(tokenize(caption)) + 2] == [
+            words.sos,
+            *words.encode(caption),
+            words.eos,
+        ]
+
+
+def test_a_mix_repeats_captions():
+    mixes = [
+        Mix(data="scenes", split="train", n=2),
+        Mix(data="scenes", split="dev", n=1, repeat=2),
+    ]
+    words = make_codec(recipe())
+    pool = Pool.load(mixes, words, torch.device("cpu"))
+    assert sorted(pool.indices.tolist()) == sorted([*range(10), *[10, 11, 12, 13, 14] * 2])
+
+
+def test_words_and_the_mean_are_those_of_the_first_stage(model):
+    scenes = list(load_data("scenes", split="train", n=24))
+    assert model.vocabulary == count_words((c for e in scenes for c in e.captions), 2)
+    expected = np.mean([e.features for e in scenes], axis=0)
+    np.testing.assert_allclose(model.mean.numpy(), expected, atol=1e-6)
+
+
+def test_word_vectors_are_read(tmp_path):
+    words = make_codec(recipe())
+    known = words.symbols[4:7]
+    path = tmp_path / "glove.txt"
+    path.write_text("".join(f"{word} {' '.join([str(i)] * 6)}\n" for i, word in enumerate(known)))
+    settings = recipe(
+        words={"threshold": 2, "glove": str(path)}, model=MODELS["tpgn"] | {"embedding": "fixed"}
+    )
+    weight = load_model(train(settings, tmp_path / "run")).state_dict()["embedding.weight"]
+    assert weight[4:7].tolist() == [[-1.0] * 6, [0.0] * 6, [1.0] * 6]
+
+
+# What is written
+
+
+def test_an_evaluation_has_the_toolkits_scores_of_what_a_beam_writes(model, tmp_path):
+    data = load_data("scenes", n=6)
+    rows = evaluate(model, data)
+    features = torch.from_numpy(np.stack([e.features for e in data]))
+    written = [model.vocabulary.decode(ids) for ids in generate(model, features, beam=5).tolist()]
+    assert rows["prediction"].tolist() == written
+    found = summarize(rows)
+    table = score_captions(written, [e.captions for e in data]).table().set_index("metric")
+    for name, row in table.iterrows():
+        assert found["scores"][name]["value"] == pytest.approx(row["value"])
+    assert found["n"] == 6
+    path = save_evaluation(rows, model, data, tmp_path)
+    saved = json.loads(path.read_text())
+    assert saved["scores"] == found["scores"]
+    lines = path.with_suffix(".jsonl").read_text().splitlines()
+    assert [json.loads(line)["prediction"] for line in lines] == written
+    assert evaluate(model, data, beam=1)["prediction"].tolist() == [
+        model.vocabulary.decode(ids) for ids in generate(model, features).tolist()
+    ]
+
+
+def test_examples_of_one_image_are_one_image_of_the_intervals(tmp_path, model):
+    path = tmp_path / "c.jsonl"
+    texts = [["a dog", "a cat", "two dogs"], ["a red bus", "one bus", "a bus"]]
+    path.write_text(
+        "".join(json.dumps({"image_id": i, "captions": t}) + "\n" for i, t in enumerate(texts))
+    )
+    data = load_data(f"captions:{path}", split="train", seed=1)
+    rows = evaluate(model, data).assign(prediction="a dog")
+    assert len(rows) == 6 or len(rows) == 3  # the images of the split
+    scores = score_rows(rows)
+    assert len(scores.terms) == rows["image"].nunique()
+    whole = score_captions(rows["prediction"].tolist(), rows["references"].tolist())
+    np.testing.assert_allclose(scores.terms.sum(0), whole.terms.sum(0))
+    assert matches(rows).tolist() == [r == ["a dog"] for r in rows["references"]]
+
+
+# Stores
+
+
+def test_a_store_has_a_row_a_word_read_with_the_grammars_labels(model, tmp_path):
+    data = load_data("scenes", n=8)
+    store = extract(model, data, out=tmp_path / "store")
+    assert store.sites == ["sentence.tpr", "word.filler", "word.hidden", "word.unbinding"]
+    tokens = store.tokens
+    assert set(tokens["side"]) == {"target"}
+    for sample, example in enumerate(data):
+        rows = tokens[tokens["sample"] == sample]
+        sentence = example.sentences[0]
+        assert rows["token"].tolist()[0] == "<sos>"
+        assert rows["pos"].tolist() == ["", *[word.xpos for word in sentence.words]]
+        assert rows["word"].tolist() == [-1, *range(len(sentence.words))]
+        assert rows["document"].unique().tolist() == [example.image]
+        ids = torch.tensor([[model.config.sos, *model.vocabulary.encode(example.target)]])
+        with torch.no_grad():
+            logits = model(torch.from_numpy(example.features)[None], ids)[0]
+        filler = torch.from_numpy(store.arrays["word.filler"].values[rows.index])
+        torch.testing.assert_close(filler @ model.output.T + model.output_bias, logits)
+    control = store.control
+    assert control is not None
+    assert not np.allclose(control.arrays["word.hidden"], store.arrays["word.hidden"])
+
+
+def test_what_a_model_writes_is_read(model, tmp_path):
+    data = load_data("scenes", n=5)
+    store = extract(model, data, "word.*", tmp_path / "store", target="generated", control=False)
+    written = store.tokens.groupby("sample")["token"].agg(lambda tokens: " ".join(tokens[1:]))
+    assert [text.removesuffix(" <eos>") for text in written] == evaluate(model, data, beam=1)[
+        "prediction"
+    ].tolist()
+
+
+def test_a_killed_extraction_goes_on_to_the_same_store(model, tmp_path, monkeypatch):
+    from tprprobe.extraction import runs
+
+    monkeypatch.setattr(runs, "BLOCK", 3)
+    data = load_data("scenes", n=8)
+    whole = extract(model, data, out=tmp_path / "whole")
+    write, calls = runs.Extraction._write_block, []
+
+    def until(self: Any, *given: Any) -> None:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        write(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs.Extraction, "_write_block", until)
+        with pytest.raises(KeyboardInterrupt):
+            extract(model, data, out=tmp_path / "killed")
+    resumed = extract(model, data, out=tmp_path / "killed", resume=True)
+    assert resumed.tokens.equals(whole.tokens)
+    for site in whole.sites:
+        np.testing.assert_array_equal(resumed.arrays[site], whole.arrays[site])
+
+
+def test_the_untrained_twin_has_the_mean_of_the_images(model, trained, tmp_path):
+    from tprprobe.models.checkpoint import untrained_twin
+
+    twin: Any = untrained_twin(model)
+    assert twin.mean.equal(model.mean)
+    assert not twin.output.equal(model.output)
+
+
+# Refusals
+
+
+class Listed(Dataset):
+    """Given examples."""
+
+    def __init__(self, *examples: Any):
+        object.__setattr__(self, "given", examples)
+        super().__init__("listed", "train", 0, range(len(examples)))
+
+    def read(self, rows: range) -> Any:
+        return (self.given[row] for row in rows)
+
+
+def test_vectors_that_cannot_be_read_are_named(model):
+    def image(name: str, *numbers: float) -> Captioned:
+        return Captioned(name, np.array(numbers, np.float32), ("a dog",))
+
+    words = model.vocabulary
+    with pytest.raises(InputError, match="features of 2 and of 3 numbers"):
+        encode_pairs(Listed(image("a", 1, 2), image("b", 1, 2, 3)), words)
+    with pytest.raises(InputError, match="image b have NaN"):
+        encode_pairs(Listed(image("a", 1, 2), image("b", 1, float("nan"))), words)
+    with pytest.raises(InputError, match=r"shape \(1, 2\).*reads \[batch, 2048\]"):
+        evaluate(model, Listed(image("a", 1, 2)))
+    with pytest.raises(InputError, match="is a text: this model reads images' features"):
+        evaluate(model, load_data("english", n=1))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"words": None}, "needs a section [words]"),
+        ({"model": {"architecture": "lstm", "d_model": 8}}, "no other model has one"),
+        ({"words": {"threshold": 9999}}, "no word occurs 9999 times"),
+        ({"words": {"treshold": 2}}, "did you mean 'words.threshold'"),
+        ({"model": MODELS["tpgn"] | {"d_features": 100}}, "[batch, 100]"),
+        ({"words": {"glove": "none.txt"}}, "none.txt"),
+    ],
+)
+def test_recipes_that_do_not_fit_are_one_line(settings, said, tmp_path):
+    import tomli_w
+
+    try:
+        given = recipe(**settings).model_dump(exclude_none=True)
+    except InputError as error:
+        assert said in str(error)
+        return
+    path = tmp_path / "recipe.toml"
+    path.write_text(tomli_w.dumps(given))
+    command = [sys.executable, "-m", "tprprobe", "train", str(path), "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "run" / "model").exists()
