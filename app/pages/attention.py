@@ -1,0 +1,59 @@
+"""Attention: any head on any sample, whole, row by row, and beside all other heads."""
+
+import numpy as np
+import state
+import streamlit as st
+
+import tprprobe as tp
+
+
+@state.page("Attention")
+def attention() -> None:
+    store, views = state.store(), tp.views
+    sites = views.list_maps(store)
+    if not sites:
+        st.info("This store keeps no attention maps. Extract with `--attention-samples`.")
+        st.stop()
+    with st.container(horizontal=True):
+        last = max(i for i, name in enumerate(sites) if name.startswith(sites[-1].split(".")[0]))
+        site = st.selectbox("Sub-layer", sites, views.first_map(sites), key="maps", **state.KEEP)
+        heads = range(views.count_heads(store, site))
+        head = st.selectbox("Head", heads, key="head", **state.KEEP)
+    kept = views.count_samples(store, site)
+    sample = state.choose_sample(kept)
+    maps = views.read_maps(store, site, sample)
+    roles = views.role_beside(store, site)
+    scene = state.scene(roles, head, st.session_state.get("k", 20)) if roles else None
+    mark = state.mark()
+    clusters = marked = None
+    if scene is not None:
+        clusters = views.label_queries(scene, maps)
+        marked = views.find_queries(scene, maps, clusters, mark)
+
+    def of_tokens(selection):
+        """The mark of tokens along either axis, where both are the same tokens."""
+        tokens = [p["point_index"] for p in selection.points if p["curve_number"] in (0, 1)]
+        inside = [i for box in selection.box for i in views.tokens_in(maps, box["x"], box["y"])]
+        return views.mark_rows(
+            maps.queries["row"].to_numpy()[np.array(tokens + inside, int)], maps.side
+        )
+
+    dark = state.is_dark()
+    left, right = st.columns([3, 2])
+    with left:
+        state.show(
+            views.show_matrix(store, maps, head, clusters, marked, dark), "matrix", of_tokens
+        )
+    with right:
+        state.tell_mark(mark, marked)
+        tokens = [f"{i} {views.visible(t)}" for i, t in enumerate(maps.queries["token"])]
+        chosen = views.first_queries(maps, marked)
+        rows = st.multiselect(
+            "Queries", range(len(tokens)), chosen, format_func=lambda i: tokens[i]
+        )
+        if rows:
+            state.show(views.show_rows(store, maps, head, rows[:8], dark), "rows")
+    st.subheader("All heads")
+    state.show(views.show_grid(store, views.like(sites, site), sample, dark), "grid")
+    if scene is not None:
+        state.show(views.show_strips(scene, [sample], mark, dark), "tokens")

@@ -1,0 +1,53 @@
+"""Compare: two stores side by side on the same samples."""
+
+import state
+import streamlit as st
+
+import tprprobe as tp
+
+
+@state.page("Compare")
+def compare() -> None:
+    runs, first, views, dark = state.runs(), state.store_name(), tp.views, state.is_dark()
+    others = [each for each in (*runs.names("control"), *runs.names("store")) if each != first]
+    if not others:
+        st.info("There is no other store to compare with.")
+        st.stop()
+    default = f"{first}/untrained"
+    with st.container(horizontal=True):
+        at = others.index(default) if default in others else 0
+        second = st.selectbox("With", others, at, key="with", **state.KEEP)
+        stores = [state.open_store(state.root(), name) for name in (first, second)]
+        sites = [views.list_vectors(store) for store in stores]
+        site = st.selectbox("Site", sites[0], views.first_role(sites[0]), key="site", **state.KEEP)
+        at = sites[1].index(site) if site in sites[1] else views.first_role(sites[1])
+        other = st.selectbox("Site of the second", sites[1], at, key="other", **state.KEEP)
+        heads = range(max(views.count_heads(stores[0], site), 1))
+        head = st.selectbox("Head", heads, key="head", **state.KEEP)
+        k = st.number_input("Clusters", 2, 60, 20, key="k", **state.KEEP)
+    pairs = views.match_samples(*stores)
+    scenes = [
+        state.build_scene(state.root(), name, at, views.find_head(store, at, head), k, "pca")
+        for name, store, at in zip((first, second), stores, (site, other), strict=True)
+    ]
+    state.show(views.show_agreement(*scenes, pairs, dark), "agreement")
+    number = state.choose_sample(len(pairs))
+    pair = pairs.iloc[number]
+    for scene, name, sample in zip(
+        scenes, (first, second), (pair["first"], pair["second"]), strict=True
+    ):
+        st.subheader(state.escape(name))
+        state.show(views.show_strips(scene, [int(sample)], None, dark), f"strips-{name}")
+    left, right = st.columns(2)
+    for column, store, name, sample in zip(
+        (left, right), stores, (first, second), (pair["first"], pair["second"]), strict=True
+    ):
+        maps = [
+            each for each in views.list_maps(store) if views.count_samples(store, each) > sample
+        ]
+        if maps:
+            at = maps[views.first_map(maps)]
+            found = views.read_maps(store, at, int(sample))
+            with column:
+                shown = min(head, len(found.weights) - 1)
+                state.show(views.show_matrix(store, found, shown, dark=dark), f"maps-{name}")

@@ -1,0 +1,55 @@
+"""Overview: the runs that were found, a card each; sites, sizes and scores."""
+
+import state
+import streamlit as st
+
+import tprprobe as tp
+
+SHOWN = 24  # cards
+
+
+@state.page("Overview")
+def overview() -> None:
+    runs = state.runs()
+    names = runs.names("store")
+    if not names:
+        state.store_name()
+    st.caption(
+        " · ".join(f"{len(runs.names(kind))} {kind}" for kind in runs.folders if runs.names(kind))
+    )
+    chosen = state.store_name()
+    for start in range(0, min(len(names), SHOWN), 3):
+        for name, column in zip(names[start : start + 3], st.columns(3), strict=False):
+            card = column.container(border=True, height="stretch")
+            card.markdown(f"**{state.escape(name)}**" + (" · chosen" if name == chosen else ""))
+            try:
+                facts = tp.views.tell_store(state.open_store(state.root(), name))
+            except tp.InputError as error:
+                card.warning("This store cannot be read.")
+                card.text(str(error))
+                continue
+            card.text("\n".join(f"{key:8} {value}" for key, value in facts.items()))
+    if len(names) > SHOWN:
+        st.caption(f"{len(names) - SHOWN} more are in the list at the left.")
+
+    store = state.store()
+    st.subheader(state.escape(chosen))
+    score = tp.views.tell_score(store)
+    facts = tp.views.tell_store(store)
+    figures = {key: facts[key] for key in ("samples", "tokens", "sites", "size")}
+    if score:
+        figures["answered right"] = f"{score[0]:.1%}"
+    for column, (key, value) in zip(st.columns(len(figures)), figures.items(), strict=True):
+        column.metric(key, value)
+    if score:
+        st.caption(f"95 % interval of right answers: {score[1]:.1%} to {score[2]:.1%}")
+    st.dataframe(store.summary.astype({"shape": str}), hide_index=True)
+    with st.popover("Export the table of sites"):
+        state.offer(tp.views.show_sites(store), "sites")
+    card = tp.views.read_card(runs, store)
+    if card:
+        with st.expander("Model card"):
+            st.code(card, language=None, wrap_lines=True)
+    if st.button("Write a report of this run"):
+        page = tp.views.report_bytes(store.path.parent if store.path != runs.root else store.path)
+        st.download_button("Download report.html", page, "report.html", "text/html")

@@ -1,0 +1,30 @@
+"""Probes: what vectors and clusters know, with intervals and controls."""
+
+import state
+import streamlit as st
+
+import tprprobe as tp
+
+
+@state.page("Probes")
+def probes() -> None:
+    runs, name, dark = state.runs(), state.store_name(), state.is_dark()
+    probed = runs.beside(name, "probes")
+    named = runs.beside(name, "names")
+    if probed:
+        rows = state.read_probes(state.root(), name)
+        task = st.selectbox("Task", list(rows["task"].unique()), key="task", **state.KEEP)
+        state.show(tp.views.show_probes(rows, task, dark), "probes")
+        st.dataframe(rows[rows["task"] == task], hide_index=True)
+    if named:
+        folder = st.selectbox("Names", list(named), key="names", **state.KEEP)
+        subsets = ["all", "discordant", "discordant, answered"]
+        subset = st.selectbox("Digits", subsets, key="digits", **state.KEEP)
+        state.show(tp.views.show_decoding(named[folder], subset, dark), "decoding")
+        st.caption(
+            "Discordant: the place in the whole fraction is not what a look at the ‘/’ tells."
+        )
+    if not probed and not named:
+        st.info("No probes or names beside this store yet.")
+        st.code(f"tprprobe probe all {runs.folder('store', name)} --out {runs.root}/probes")
+        st.code(f"tprprobe name {runs.folder('store', name)} --out {runs.root}/names")

@@ -1,0 +1,216 @@
+"""What the pages share: the runs, the chosen store, marks, and how a view is shown and exported."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+import tprprobe as tp
+
+CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
+KEEP = {"bind": "query-params", "persist_state": "session"}
+
+
+@st.cache_resource(ttl=30, show_spinner=False)
+def find_runs(root: str) -> Any:
+    return tp.views.find_runs(root)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Opening the store …")
+def open_store(root: str, name: str) -> Any:
+    return find_runs(root).open(name)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Clustering and placing the vectors …")
+def build_scene(root: str, name: str, *given: Any) -> Any:
+    return tp.views.build_scene(open_store(root, name), *given)
+
+
+def root() -> str:
+    return sys.argv[1] if len(sys.argv) > 1 else "runs"
+
+
+def runs() -> Any:
+    return find_runs(root())
+
+
+def choose_store() -> None:
+    """The choice of a store in the sidebar; the first that opens, unless the address names one."""
+    names = runs().names("store")
+    if names:
+        first = next((i for i, name in enumerate(names) if _opens(name)), 0)
+        st.sidebar.selectbox("Store", names, first, key="store", **KEEP)
+    st.sidebar.caption(f"Below `{root()}`; nothing else is read.")
+
+
+def _opens(name: str) -> bool:
+    try:
+        open_store(root(), name)
+    except tp.InputError:
+        return False
+    return True
+
+
+def store_name() -> str:
+    """The name of the chosen store; a page without one ends with what to do."""
+    if not st.session_state.get("store"):
+        st.info("No stores here yet. `tprprobe demo` makes one, `tprprobe extract` any other.")
+        st.stop()
+    return st.session_state["store"]
+
+
+def store() -> Any:
+    return open_store(root(), store_name())
+
+
+def scene(site: str, head: int | None, k: int, method: str = "pca") -> Any:
+    return build_scene(root(), store_name(), site, head, k, method)
+
+
+def is_dark() -> bool:
+    return st.context.theme.type == "dark"
+
+
+def page(title: str) -> Callable[[Callable[[], None]], None]:
+    """Runs a page's function under its title; bad input becomes a message, as text."""
+
+    def run(draw: Callable[[], None]) -> None:
+        st.title(title)
+        try:
+            draw()
+        except tp.InputError as error:
+            st.warning("This cannot be shown.")
+            st.text(str(error))
+
+    return run
+
+
+def mark() -> Any:
+    """The marked tokens: what the address says, else what was marked on another page."""
+    text = st.query_params.get("mark", st.session_state.get("kept_mark", ""))
+    try:
+        found = tp.views.read_mark(text)
+    except tp.InputError:
+        found, text = None, ""
+    set_mark(found) if text != st.query_params.get("mark", "") or not found else None
+    return found
+
+
+def set_mark(found: Any) -> None:
+    """Marks tokens in all views (None: no tokens), in the address too."""
+    st.session_state["kept_mark"] = str(found) if found else ""
+    if found:
+        st.query_params["mark"] = str(found)
+    elif "mark" in st.query_params:
+        del st.query_params["mark"]
+
+
+def marked_by(key: str, read: Callable[[Any], Any]) -> Callable[[], None]:
+    """What to do when something is selected in the chart or table ``key``.
+
+    Selections in other charts are forgotten: there is one mark.
+    """
+
+    def react() -> None:
+        set_mark(read(st.session_state[key].selection))
+        st.session_state["marked_in"] = key
+        st.session_state["turn"] = st.session_state.get("turn", 0) + 1
+
+    return react
+
+
+def key_of(name: str) -> str:
+    """The key of a chart; a new one once something is selected elsewhere, which clears it."""
+    turns = st.session_state.setdefault("turns", {})
+    if not str(st.session_state.get("marked_in", "")).startswith(f"{name}:"):
+        turns[name] = st.session_state.get("turn", 0)
+    return f"{name}:{turns.get(name, 0)}"
+
+
+def show(view: Any, name: str, read: Callable[[Any], Any] | None = None) -> None:
+    """A view as a chart, with its export; ``read`` makes a mark of what is selected in it."""
+    title, export = st.columns([6, 1], vertical_alignment="bottom")
+    title.markdown("**" + escape(view.title) + "**")
+    with export.popover("Export", width="stretch"):
+        offer(view, name)
+    given: dict[str, Any] = {"config": CONFIG, "theme": None, "alt": view.title}
+    if read is None:
+        st.plotly_chart(view.chart, key=name, **given)
+    else:
+        key = key_of(name)
+        st.plotly_chart(view.chart, key=key, on_select=marked_by(key, read), **given)
+    if view.note:
+        st.caption(escape(view.note))
+
+
+def offer(view: Any, name: str) -> None:
+    """A button a format; the file is made when it is pressed."""
+    for kind, mime in tp.views.FORMATS.items():
+        st.download_button(
+            kind.upper(),
+            lambda kind=kind: view.export(kind),
+            f"{name}.{kind}",
+            mime,
+            key=f"{name}-{kind}",
+            on_click="ignore",
+            width="stretch",
+        )
+
+
+def escape(text: str) -> str:
+    """The text for Markdown: nothing in it works."""
+    return "".join(f"\\{each}" if each in "\\`*_{}[]()#+-.!|<>$~:&^=" else each for each in text)
+
+
+def choose_sample(count: int) -> int:
+    """The chosen sample of ``count``; ← and → step through them."""
+    last = max(count - 1, 0)
+    st.session_state["sample"] = min(st.session_state.get("sample", 0), last)
+
+    def step(by: int) -> None:
+        st.session_state["sample"] = min(max(st.session_state.get("sample", 0) + by, 0), last)
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.number_input("Sample", 0, last, key="sample", width=160, **KEEP)
+        st.button("Previous", on_click=step, args=(-1,), shortcut="Left", key="previous")
+        st.button("Next", on_click=step, args=(1,), shortcut="Right", key="next")
+        st.caption(f"of {count:,}")
+    return int(chosen)
+
+
+def tell_mark(found: Any, marked: Any) -> None:
+    """How many tokens are marked, and a button that unmarks them."""
+    if found is None:
+        st.caption("Select points, tokens or rows: the same tokens are marked in every view.")
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.text(f"{int(marked.sum()) if marked is not None else 0:,} tokens are marked")
+        st.button("Unmark", on_click=_unmark, shortcut="Esc", key="unmark")
+
+
+def _unmark() -> None:
+    set_mark(None)
+    st.session_state["marked_in"] = ""
+    st.session_state["turn"] = st.session_state.get("turn", 0) + 1
+
+
+@st.cache_resource(ttl=60, max_entries=4, show_spinner="Reading the probes …")
+def read_probes(root: str, name: str) -> Any:
+    return tp.views.read_probes(find_runs(root).beside(name, "probes"))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reconstructing the states …")
+def reconstruct(root: str, name: str) -> Any:
+    found = find_runs(root).beside(name, "reconstruction")
+    return tp.views.read_reconstruction(open_store(root, name), found)
+
+
+@st.cache_resource(max_entries=2, show_spinner="Loading the model …")
+def load_asked(folder: str) -> Any:
+    return tp.views.load_asked(folder)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Asking …")
+def ask(folder: str, text: str) -> Any:
+    return tp.views.ask(load_asked(folder), text)

@@ -1,0 +1,56 @@
+"""Values with their intervals, a row each, and a table of counts as squares."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, palette, tidy
+
+MARKERS = "osD^vPX*"
+
+
+def interval_dots(rows: pd.DataFrame, title: str, label: str = "", note: str = "") -> Drawing:
+    """A dot with its interval for every row, a colour and a marker a group.
+
+    ``rows`` have name, group, value, low and high; rows of one name lie on one line.
+    """
+    names, groups = rows["name"].unique().tolist(), rows["group"].unique().tolist()
+    figure = drawing(6.4, 0.24 * len(names) + 1.3)
+    panel = figure.add_subplot()
+    for number, (group, colour) in enumerate(zip(groups, palette(len(groups)), strict=True)):
+        part = rows[rows["group"] == group]
+        place = part["name"].map(names.index) + 0.5 * ((number + 0.5) / len(groups) - 0.5)
+        panel.hlines(place, part["low"], part["high"], color=colour, linewidth=1.2)
+        marker = MARKERS[number % len(MARKERS)]
+        panel.plot(
+            part["value"], place, marker, color=colour, markersize=4.5, label=group, linestyle=""
+        )
+    panel.set(ylim=(len(names) - 0.5, -0.5), xlabel=label)
+    panel.set_yticks(range(len(names)), names, parse_math=False)
+    panel.grid(axis="x", color=FAINT, linewidth=0.5)
+    tidy(panel, title)
+    figure.legend(loc="outside lower right", ncols=4, fontsize=7, frameon=False)
+    if note:
+        figure.supxlabel(note, fontsize=6.5, color=MUTED, x=0.01, ha="left")
+    return figure
+
+
+def count_squares(
+    counts: Int[np.ndarray, "row column"], title: str, labels: Sequence[str]
+) -> Drawing:
+    """A table of counts, each row as shares of its sum: darker is more; percent are written."""
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    figure = drawing(0.3 * counts.shape[1] + 1.4, 0.3 * counts.shape[0] + 1.1)
+    panel = figure.add_subplot()
+    panel.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    for row, column in np.argwhere(shares >= 0.1):
+        ink = "white" if shares[row, column] > 0.55 else "black"
+        text = f"{100 * shares[row, column]:.0f}"
+        panel.text(column, row, text, ha="center", va="center", fontsize=6, color=ink)
+    panel.set(ylabel=labels[0], xlabel=labels[1])
+    panel.set_xticks(range(counts.shape[1]))
+    panel.set_yticks(range(counts.shape[0]))
+    tidy(panel, title)
+    return figure

@@ -1,0 +1,110 @@
+"""What can be chosen in a store: sites with vectors, sites with maps, their heads; what comes first."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Bool, Int32
+
+from tprprobe.sitenames import layer_of
+from tprprobe.store import Store
+from tprprobe.views.attention import Maps
+from tprprobe.views.marks import Mark
+from tprprobe.views.scenes import Scene
+from tprprobe.views.strips import find_marked
+from tprprobe.views.thinned import take
+
+
+def list_vectors(store: Store) -> list[str]:
+    """The sites with vectors."""
+    return [name for name, spec in store.specs.items() if not spec.is_attention]
+
+
+def list_maps(store: Store) -> list[str]:
+    """The sites with attention maps, of at least one sample."""
+    lengths = store.manifest["lengths"]
+    specs = store.specs.items()
+    return [n for n, spec in specs if spec.is_attention and lengths.get(f"{spec.rows}_sample")]
+
+
+def count_heads(store: Store, site: str) -> int:
+    """How many heads a site has, 0 where it has none."""
+    spec = store.specs[site]
+    return spec.shape[spec.axes.index("head") - 1] if "head" in spec.axes else 0
+
+
+def first_role(sites: Sequence[str]) -> int:
+    """The place of the site that is shown first: the last layer's roles of the encoder."""
+    return _last(sites, [("encoder.", "self.role"), ("", ".role"), ("", ".unbinding"), ("", "")])
+
+
+def first_map(sites: Sequence[str]) -> int:
+    """The place of the maps that are shown first: the last layer's of the encoder."""
+    return _last(sites, [("encoder.", "self.attention"), ("", "")])
+
+
+def _last(sites: Sequence[str], wanted: Sequence[tuple[str, str]]) -> int:
+    for start, end in wanted:
+        found = [i for i, name in enumerate(sites) if name.startswith(start) and name.endswith(end)]
+        if found:
+            return max(found, key=lambda i: layer_of(sites[i]) or 0)
+    return 0
+
+
+def like(sites: Sequence[str], site: str) -> list[str]:
+    """The sites that differ from one in nothing but the layer."""
+    layer = layer_of(site)
+    parts = site.split(f".{layer}.")
+    return [name for name in sites if name.split(f".{layer_of(name)}.") == parts]
+
+
+def role_beside(store: Store, site: str) -> str | None:
+    """The roles of the layer whose attention a site is; None where the store has none."""
+    role = site.replace(".attention", ".role")
+    return role if role in store.sites else None
+
+
+def label_queries(scene: Scene, maps: Maps) -> Int32[np.ndarray, " query"]:
+    """The role cluster of every query."""
+    return scene.labels_of(take(scene.store, np.array([maps.sample])))
+
+
+def find_queries(
+    scene: Scene, maps: Maps, clusters: Int32[np.ndarray, " query"], mark: Mark | None
+) -> Bool[np.ndarray, " query"]:
+    """Which queries are marked."""
+    return find_marked(scene, mark, maps.queries.assign(cluster=clusters))
+
+
+def first_queries(maps: Maps, marked: Bool[np.ndarray, " query"] | None) -> list[int]:
+    """The queries that are shown row by row: what is marked, else digits behind a '/', else one."""
+    if marked is not None and marked.any():
+        return np.flatnonzero(marked)[:6].tolist()
+    tokens = maps.queries["token"].astype(str).tolist()
+    behind = [
+        i
+        for i, (a, b) in enumerate(zip(["", *tokens], tokens, strict=False))
+        if a == "/" and b.isdigit()
+    ]
+    return behind[:3] or [len(tokens) // 2]
+
+
+def tokens_in(maps: Maps, x: Sequence[float], y: Sequence[float]) -> list[int]:
+    """The queries inside a box of the map, where it is of self-attention also the keys."""
+    columns, rows = np.arange(len(maps.keys)), np.arange(len(maps.queries))
+    inside = rows[(rows >= min(y)) & (rows <= max(y))].tolist()
+    if maps.is_self and max(y) < -0.5:
+        return columns[(columns >= min(x)) & (columns <= max(x))].tolist()
+    return inside
+
+
+def find_head(store: Store, site: str, head: int) -> int | None:
+    """The head of that number, the last one where there are fewer, None where there are none."""
+    heads = count_heads(store, site)
+    return min(head, heads - 1) if heads else None
+
+
+def first_text(store: Store) -> str:
+    """The text of the first sample, as far as the store has it."""
+    tokens = store.tokens
+    column = next((name for name in ("question", "source") if name in tokens), None)
+    return "" if column is None or tokens.empty else str(tokens[column].iloc[0])

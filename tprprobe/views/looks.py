@@ -1,0 +1,67 @@
+"""One look for the charts of the dashboard, in light and dark: colours, fonts, margins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from matplotlib.colors import to_rgb
+
+from tprprobe.figures.style import palette, text_colour
+
+FONT = '"Source Sans Pro", "Source Sans", system-ui, sans-serif'
+MONO = '"Source Code Pro", ui-monospace, "DejaVu Sans Mono", monospace'
+NEITHER = "#9aa3b2"  # of what has no value
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colours of what is not data."""
+
+    ink: str
+    soft: str
+    faint: str
+    page: str
+    scale: str  # of weights from 0 to 1
+
+
+LIGHT = Look("#1d2129", "#5b6472", "#e3e6eb", "#ffffff", "Blues")
+DARK = Look("#e6e8ec", "#a7b0be", "#343b47", "#14171c", "Blues")
+
+
+def look(dark: bool) -> Look:
+    return DARK if dark else LIGHT
+
+
+def colours(n: int) -> list[str]:
+    """n colours that are told apart with any of the common colour-vision deficiencies."""
+    return [css(colour) for colour in palette(n)]
+
+
+def css(colour: Sequence[float] | str) -> str:
+    red, green, blue = (round(255 * part) for part in to_rgb(colour)[:3])
+    return f"rgb({red},{green},{blue})"
+
+
+def inks(backgrounds: Sequence[Sequence[float]]) -> list[str]:
+    """Black or white on each background, whichever is read more easily."""
+    return [text_colour(each) for each in backgrounds]
+
+
+def dress(chart: go.Figure, height: int, dark: bool, drag: str = "lasso") -> go.Figure:
+    """The chart in this look: no frame, no grid, transparent on the page, box and lasso at hand."""
+    colours = look(dark)
+    chart.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": FONT, "size": 13, "color": colours.ink},
+        hoverlabel={"font": {"family": MONO, "size": 13}, "align": "left"},
+        showlegend=False,
+        dragmode=drag,
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": colours.soft, "activecolor": colours.ink},
+        newselection={"line": {"color": colours.ink, "width": 1, "dash": "dot"}},
+    )
+    chart.update_xaxes(showgrid=False, zeroline=False, color=colours.soft, automargin=True)
+    chart.update_yaxes(showgrid=False, zeroline=False, color=colours.soft, automargin=True)
+    return chart

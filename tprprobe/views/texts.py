@@ -1,0 +1,29 @@
+"""Texts that may say anything, made safe to look at: one line, visible, nothing in them works."""
+
+import unicodedata
+
+LONGEST = 24
+SIGNS = {"": "∅", " ": "␣", "\n": "↵", "\t": "⇥"}
+HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
+JOINERS = "\u200d\ufe0f"  # inside emoji
+
+
+def visible(text: object, longest: int = LONGEST) -> str:
+    """The text as it is, with a sign for whatever cannot be seen or would turn other text around."""
+    text = str(text)
+    if text in SIGNS:
+        return SIGNS[text]
+    short = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return "".join(map(_sign, short))
+
+
+def _sign(character: str) -> str:
+    if character in JOINERS or unicodedata.category(character) not in HIDDEN:
+        return character
+    return SIGNS.get(character, f"‹{ord(character):04X}›")
+
+
+def plotted(text: object, longest: int = LONGEST) -> str:
+    """The text for a plotly figure, which reads tags and entities in what it draws."""
+    shown = visible(text, longest)
+    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,65 @@
+"""A part of a store, read like a store: some of its samples, whole."""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Integer
+
+from tprprobe.store import Store
+from tprprobe.store.reader import Rows
+
+STRETCHES = 64  # runs of samples that follow one another: a disk is read in few places
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Thinned(Store):
+    """The samples ``kept`` (in order) of the store ``whole``; rows are counted anew."""
+
+    whole: Store
+    kept: Integer[np.ndarray, " sample"]
+
+    @functools.cached_property
+    def tokens(self) -> pd.DataFrame:
+        table = self.whole.tokens
+        return table.loc[self._chosen].reset_index(drop=True)
+
+    @functools.cached_property
+    def _chosen(self) -> Bool[np.ndarray, " token"]:
+        return np.isin(self.whole.tokens["sample"].to_numpy(), self.kept)
+
+    def rows(self, site: str) -> Integer[np.ndarray, " row"]:
+        """The rows of a site in the whole store."""
+        side = (self.whole.tokens["side"] == self.whole.side(site)).to_numpy()
+        return np.flatnonzero(self._chosen[side])
+
+    def read(self, site: str, rows: Rows | None = None, head: int | None = None) -> np.ndarray:
+        chosen = self.rows(site)
+        return self.whole.read(site, chosen if rows is None else chosen[rows], head)
+
+
+def take(store: Store, samples: Integer[np.ndarray, " sample"]) -> Thinned:
+    """The store of these samples only."""
+    tokens = store.tokens
+    chosen = np.isin(tokens["sample"].to_numpy(), samples)
+    counts = {side: int(((tokens["side"] == side) & chosen).sum()) for side in ("source", "target")}
+    lengths = {**store.manifest["lengths"], **counts}
+    manifest = {**store.manifest, "lengths": lengths, "samples": len(samples)}
+    return Thinned(store.path, manifest, store, np.asarray(samples))
+
+
+def thin(store: Store, site: str, most: int, seed: int = 0) -> Store:
+    """The store, or stretches of its samples drawn at random, ``most`` vectors of a site in all."""
+    tokens = store.tokens_of(site)["sample"].to_numpy()
+    if len(tokens) <= most:
+        return store
+    samples, counts = np.unique(tokens, return_counts=True)
+    wanted = max(1, int(most / counts.mean()))
+    length = max(1, wanted // STRETCHES)
+    starts = np.arange(0, len(samples) - length + 1, length)
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.choice(starts, min(len(starts), wanted // length), replace=False))
+    positions = (chosen[:, None] + np.arange(length)).ravel()
+    positions = positions[np.cumsum(counts[positions]) <= most]
+    return take(store, samples[positions if len(positions) else chosen[:1]])
