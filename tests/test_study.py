@@ -14,6 +14,7 @@ from tprprobe import papers
 from tprprobe.errors import InputError
 from tprprobe.pools import Pool
 from tprprobe.recipes import Mix
+from tprprobe.results.study import COMPARED, write_page
 from tprprobe.study.comparisons import (
     Redrawn,
     at_equal_compute,
@@ -250,3 +251,24 @@ def test_the_figure_is_drawn_from_the_folder(finished, tmp_path):
     assert path.stat().st_size > 10_000
     with pytest.raises(InputError, match=r"has no runs\.csv"):
         papers.write_figure("matched-study", sources=[tmp_path], out=tmp_path / "n.pdf")
+
+
+def test_the_page_has_a_verdict_for_every_comparison(finished, plan_file):
+    page = write_page(load_study(finished), read_plan(plan_file))
+    lines = [line for line in page.splitlines() if "“" in line]
+    assert len(lines) == len(COMPARED)
+    assert all(line.endswith("| undecided |") for line in lines)  # two seeds, variants missing
+    assert "transformer 2, outer 2" in page
+
+
+def test_what_three_seeds_show_is_decided():
+    rights = {"transformer": 0.5, "tp-transformer": 0.8, "narrowed": 0.5, "ones": 0.5, "outer": 0.3}
+    page = write_page(_planted(rights, np.random.default_rng(0)), read_plan(SHIPPED))
+    found = [line.rsplit("|", 2)[1].strip() for line in page.splitlines() if "“" in line]
+    assert dict(zip(COMPARED, found, strict=True)) == {
+        "schlag-interpolation": "holds",
+        "schlag-same-weights": "undecided",
+        "schlag-diagonal-sufficient": "holds",
+        "schlag-full-product-better": "fails",
+        "schlag-extrapolation": "undecided",
+    }

@@ -1,27 +1,33 @@
-"""``python -m tprprobe.results --out docs``: the pages, from the shipped checkpoints."""
+"""``python -m tprprobe.results --out docs [PAGE]…``: the pages, from what ships."""
 
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tprprobe.errors import unknown
 from tprprobe.figures.style import whole
-from tprprobe.results.analyses import N, analyse
-from tprprobe.results.pages import write_page
 
-PAGE = "results-arithmetic.md"
+# name → the module whose `make_page(runs)` gives the text of docs/results-NAME.md
+PAGES = {"arithmetic": "pages", "study": "study"}
 
 
 def main(
+    pages: Annotated[list[str] | None, typer.Argument(help="Which pages; all by default.")] = None,
     out: Annotated[Path, typer.Option(help="The folder of the pages.")] = Path("docs"),
     runs: Annotated[Path, typer.Option(help="What is kept in between.")] = Path("runs/results"),
-    n: Annotated[int, typer.Option(help="Questions.")] = N,
 ) -> None:
-    """Measure the shipped arithmetic checkpoints, and write what was found."""
-    text = write_page(analyse(runs, n))
-    with whole(out / PAGE) as file:
-        file.write_text(text, "utf-8")
-    typer.echo(f"written: {out / PAGE}")
+    """Measure what ships, and write what was found."""
+    for name in pages or PAGES:
+        if name not in PAGES:
+            raise typer.BadParameter(str(unknown("page", name, PAGES)))
+        module = import_module(f"tprprobe.results.{PAGES[name]}")
+        make_page: Callable[[Path], str] = module.make_page
+        with whole(path := out / f"results-{name}.md") as file:
+            file.write_text(make_page(runs), "utf-8")
+        typer.echo(f"written: {path}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The page of results as Markdown: tables and the verdicts, every number from the analyses."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -9,11 +10,11 @@ from tprprobe.claims import Verdict, judge, load_claims
 from tprprobe.figures.binding import binding_table, demonstration_table
 from tprprobe.figures.capture import capture_table
 from tprprobe.figures.reconstruction import reconstruction_table
-from tprprobe.figures.tables import Table
 from tprprobe.naming.names import UNNAMED
 from tprprobe.results import analyses
 from tprprobe.results.analyses import Analyses
 from tprprobe.results.evidence import gather_evidence
+from tprprobe.results.markdown import table, verdict_table
 
 PAPER = "schlag"
 HEADS = ["layer", "head"]
@@ -22,6 +23,11 @@ SUBSETS = {
     "discordant": "discordant",
     "discordant, answered": "discordant, answered right",
 }
+
+
+def make_page(runs: Path) -> str:
+    """The page; what is measured for it is kept in a folder."""
+    return write_page(analyses.analyse(runs))
 
 
 def write_page(found: Analyses) -> str:
@@ -34,7 +40,7 @@ def write_page(found: Analyses) -> str:
     ]
     parts = [
         _head(found, verdicts),
-        _verdicts(verdicts),
+        verdict_table(verdicts),
         *_names(found),
         *_polarity(found),
         *_relations(found),
@@ -62,23 +68,6 @@ Of the paper's {len(verdicts)} claims: {told}.
 """
 
 
-def _verdicts(verdicts: list[Verdict]) -> str:
-    rows = [
-        {
-            "claim": f"{each.claim.where}: “{each.claim.quotation}”",
-            "what decides": each.claim.statistic,
-            "printed": each.claim.printed or "–",
-            "here": each.reason,
-            "verdict": each.outcome,
-        }
-        for each in verdicts
-    ]
-    return (
-        "## Verdicts\n\nThe claims, what decides each and the rules were written down before "
-        "(`tprprobe/claims.toml`, `tprprobe/claims.py`).\n\n" + _table(rows)
-    )
-
-
 # ---- names ------------------------------------------------------------------------------------------
 
 
@@ -102,7 +91,7 @@ def _names(found: Analyses) -> Iterator[str]:
         }
         for row in own.to_dict("records")
     ]
-    yield _table(rows)
+    yield table(rows)
     yield "Every named cluster, with precision (P) and recall (R):\n"
     names = naming.names.query("model == 'trained' and vectors == 'role'")
     for (layer, head), clusters in names.groupby(HEADS):
@@ -150,7 +139,7 @@ def _polarity(found: Analyses) -> Iterator[str]:
                 "AMI given surface": _spread(heads["polarity_given_surface"]),
             }
         )
-    yield _table(rows)
+    yield table(rows)
 
 
 # ---- attention --------------------------------------------------------------------------------------
@@ -170,7 +159,7 @@ def _relations(found: Analyses) -> Iterator[str]:
         "is nearly all, no head can be told from the rule, and a fixed offset is what it must beat at least.\n"
     )
     chosen = found.relations[found.relations["score"].isin(["mass", "argmax_accuracy", "skip"])]
-    yield _table(
+    yield table(
         [
             {
                 "way": str(way),
@@ -185,7 +174,7 @@ def _relations(found: Analyses) -> Iterator[str]:
         "\nDoes a head's role cluster tell what that head attends to? Information in bits, held out, beside "
         "that about what the layer's other heads attend to.\n"
     )
-    yield _table(
+    yield table(
         [
             {
                 "layer": str(row["layer"]),
@@ -241,12 +230,6 @@ def _states(found: Analyses) -> Iterator[str]:
 
 
 # ---- texts ------------------------------------------------------------------------------------------
-
-
-def _table(rows: list[dict[str, str]]) -> str:
-    """The rows as Markdown."""
-    lines = Table(pd.DataFrame(rows).fillna("–"), "").markdown().splitlines()
-    return "\n".join([*lines[2:], ""])
 
 
 def _interval(row: Mapping[Any, Any], name: str, digits: int = 3) -> str:
