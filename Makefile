@@ -10,6 +10,9 @@ export PYTHONHASHSEED = 0
 demo: .venv/.demo
 	$(BIN)/tprprobe demo
 
+app: .venv/.demo
+	$(BIN)/tprprobe app $(RUNS)
+
 test: check
 	$(BIN)/pytest -n 2 --dist loadfile
 

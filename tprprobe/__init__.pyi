@@ -1,10 +1,12 @@
 from . import algebra as algebra
 from . import figures as figures
 from . import gold as gold
+from . import views as views
 from .algebra import bind as bind
 from .algebra import unbind as unbind
 from .clustering import cluster as cluster
 from .data import load_data as load_data
+from .errors import InputError as InputError
 from .extraction import extract as extract
 from .hooks import attach as attach
 from .hooks import capture as capture

@@ -15,7 +15,6 @@ def attention() -> None:
         st.info("This store keeps no attention maps. Extract with `--attention-samples`.")
         st.stop()
     with st.container(horizontal=True):
-        last = max(i for i, name in enumerate(sites) if name.startswith(sites[-1].split(".")[0]))
         site = st.selectbox("Sub-layer", sites, views.first_map(sites), key="maps", **state.KEEP)
         heads = range(views.count_heads(store, site))
         head = st.selectbox("Head", heads, key="head", **state.KEEP)
