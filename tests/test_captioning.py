@@ -291,13 +291,9 @@ def test_vectors_that_cannot_be_read_are_named(model):
 def test_recipes_that_do_not_fit_are_one_line(settings, said, tmp_path):
     import tomli_w
 
-    try:
-        given = recipe(**settings).model_dump(exclude_none=True)
-    except InputError as error:
-        assert said in str(error)
-        return
+    given = recipe().model_dump(exclude_none=True) | settings
     path = tmp_path / "recipe.toml"
-    path.write_text(tomli_w.dumps(given))
+    path.write_text(tomli_w.dumps({key: value for key, value in given.items() if value}))
     command = [sys.executable, "-m", "tprprobe", "train", str(path), "--out", str(tmp_path / "run")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr

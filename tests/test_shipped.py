@@ -1,12 +1,15 @@
 """What ships: recipes that parse, checkpoints that answer as their cards say, and the demo."""
 
+from typing import Any
+
 import pytest
 
 from tprprobe import assets, hub
+from tprprobe.captions import matches
 from tprprobe.data import load_data
 from tprprobe.demo import run_demo
 from tprprobe.errors import InputError
-from tprprobe.evaluation import evaluate
+from tprprobe.evaluation import evaluate, summarize
 from tprprobe.models import count_parameters
 from tprprobe.models.checkpoint import load_model
 from tprprobe.recipes import read_recipe
@@ -29,12 +32,22 @@ def test_a_checkpoint_answers_as_its_card_says(name, request):
     spec = expected["data"]
     if spec == "arxiv_titles":
         spec = str(request.getfixturevalue("shared") / "data" / "headlines" / spec)
+    if spec.startswith("captions:coco"):
+        spec = spec.replace("coco", str(request.getfixturevalue("shared") / "data" / "coco"))
     data = load_data(spec, split=expected["split"], n=expected["n"])
     rows = evaluate(load_model(name), data)
-    right = rows["correct"] if "correct" in rows else rows["exact_match"]
-    assert int(right.sum()) == expected["correct"]
+    assert int(_right(rows).sum()) == expected["correct"]
+    if "CIDEr-D" in expected:
+        found = summarize(rows)["scores"]["CIDEr-D"]["value"]
+        assert found == pytest.approx(expected["CIDEr-D"], abs=1e-6)
     if "rougeL" in expected:
         assert rows["rougeL"].mean() == pytest.approx(expected["rougeL"], abs=1e-6)
+
+
+def _right(rows: Any) -> Any:
+    if "references" in rows:
+        return matches(rows)
+    return rows["correct"] if "correct" in rows else rows["exact_match"]
 
 
 def test_the_checkpoints_are_small():

@@ -113,7 +113,7 @@ def evaluate(
     split: Split = None,
     n: Number = None,
     seed: Seed = 0,
-    beams: Annotated[int | None, typer.Option(help="Of summaries: beam width.")] = None,
+    beams: Annotated[int | None, typer.Option(help="Of texts: beam width.")] = None,
     max_length: Annotated[int | None, typer.Option(help="… most symbols written.")] = None,
     min_length: Annotated[int | None, typer.Option(help="… fewest symbols.")] = None,
     length_penalty: Annotated[float | None, typer.Option(help="… exponent of length.")] = None,
@@ -122,7 +122,7 @@ def evaluate(
     device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
-    """Exact match of answers, or scores of summaries (ROUGE, METEOR, …), with 95 % intervals."""
+    """Exact match of answers, or scores of summaries and captions, with 95 % intervals."""
     from tprprobe.evaluation import evaluate as run
     from tprprobe.evaluation import save_evaluation, summarize
 
@@ -164,7 +164,10 @@ def extract(
     ] = None,
     target: Annotated[Decoded, typer.Option(help="What the decoder reads.")] = Decoded.reference,
     labels: Annotated[
-        list[str] | None, typer.Option(help="TASK=FILE: more labels of an annotated file.")
+        list[str] | None,
+        typer.Option(
+            help="TASK=FILE of an annotated file; of any text pos,dep,nel=spacy:PIPELINE, srl=rules."
+        ),
     ] = None,
     no_control: Annotated[bool, typer.Option("--no-control", help="No untrained twin.")] = False,
     out: Out = None,
@@ -174,15 +177,20 @@ def extract(
     """Write every vector of the chosen sites into a store."""
     from tprprobe.data.annotated import join_labels, set_source
     from tprprobe.extraction import extract as run
+    from tprprobe.gold.labellers import find_labellers, is_labeller
 
+    sources = _pairs(labels or [])
+    files = {task: source for task, source in sources.items() if not is_labeller(source)}
+    labellers = find_labellers({k: v for k, v in sources.items() if k not in files})
     model, examples = _model_and_data(ckpt, data, split, n, seed, device)
     if source:
         examples = set_source(examples, source.value)
-    if labels:
-        examples = join_labels(examples, _pairs(labels))
+    if files:
+        examples = join_labels(examples, files)
     out = out or Path("runs") / str(getattr(model, "name", "store")).replace(":", "-")
+    settings = {"resume": resume, "labellers": labellers}
     store = run(
-        model, examples, sites, out, attention_samples, target.value, not no_control, resume
+        model, examples, sites, out, attention_samples, target.value, not no_control, **settings
     )
     _say(f"{store.samples} samples, {len(store.sites)} sites: {out}")
 
@@ -452,6 +460,23 @@ def sheet(
 
 
 @app.command()
+def features(
+    images: Annotated[Path, typer.Argument(help="A folder of images.")],
+    out: Annotated[Path, typer.Argument(help="FILE.parquet, for captions:…,features=FILE.")],
+    model: Annotated[
+        str, typer.Option(help="A ResNet: a folder, or a name in the hub's cache.")
+    ] = "microsoft/resnet-152",
+    device: Device = "cpu",
+    resume: Resume = False,
+) -> None:
+    """Image features for captioning (the extra `images`)."""
+    from tprprobe.features import compute_features
+
+    bad = compute_features(images, out, model, device, resume)
+    _say(f"written: {out}" + (f"; left out: {len(bad)} files" if bad else ""))
+
+
+@app.command()
 def report(run: Path, out: Out = None) -> None:
     """One self-contained HTML file about a store: sites, clusters, figures."""
     from tprprobe.report import report_run
@@ -482,7 +507,8 @@ def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
     if "scores" in summary:
         for name, row in summary["scores"].items():
             if row["n"]:
-                interval = f"[{row['low']:.4f}, {row['high']:.4f}]"
+                known = row["low"] is not None
+                interval = f"[{row['low']:.4f}, {row['high']:.4f}]" if known else "no interval"
                 yield f"{name:16} {row['value']:.4f} {interval}  n {row['n']}"
         return
     for name, row in {**summary["modules"], "all": summary}.items():

@@ -1,7 +1,7 @@
 """``python -m tprprobe.cards OUT RUN[=RECIPE] …``: the runs' checkpoint folders in OUT.
 
-RECIPE is the one to print where a run read the same examples from files. Runs on summaries are
-compared with one another, so give those of the same data together.
+RECIPE is the one to print where a run read the same examples from files. Runs on summaries
+and on captions are compared with one another, so give those of the same data together.
 """
 
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads starve others
 
 from tprprobe import hub
+from tprprobe.cards.captions import Captioner, ship_captions
 from tprprobe.cards.questions import ship
 from tprprobe.cards.summaries import Finished, ship_summaries
 from tprprobe.errors import InputError
@@ -26,13 +27,14 @@ def _finished(argument: str) -> tuple[Path, Recipe]:
 
 
 def main(out: str, *arguments: str) -> None:
-    """Ship every run; those on summaries together."""
+    """Ship every run; those on summaries and those on captions together."""
     runs = [_finished(argument) for argument in arguments]
     for run, recipe in runs:
-        if recipe.subwords is None:
+        if recipe.subwords is None and recipe.words is None:
             print(ship(run, Path(out) / recipe.name, recipe))
     articles = [Finished(run, recipe) for run, recipe in runs if recipe.subwords]
-    for folder in ship_summaries(articles, Path(out)):
+    captioners = [Captioner(run, recipe) for run, recipe in runs if recipe.words]
+    for folder in [*ship_summaries(articles, Path(out)), *ship_captions(captioners, Path(out))]:
         print(folder)
 
 
