@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -10,13 +11,24 @@ from torch import Tensor, nn
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.models.sites import Site
-from tprprobe.sitenames import select
+from tprprobe.sitenames import select, side_of
 
 Edit = Callable[[Tensor], Tensor]
 
 FOREIGN = "_foreign"
 NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*")
 PER_HEAD = ("query", "key", "value", "role", "filler", "binding")
+
+
+class PlacedEdit(ABC):
+    """An edit that knows where it is: at a site of these axes, and from which position on.
+
+    ``start`` is 0 in a whole pass; a decoder with a cache passes on one position at a time.
+    """
+
+    @abstractmethod
+    def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
+        """The tensor that is passed on instead."""
 
 
 def find_sites(model: nn.Module) -> dict[str, Site]:
@@ -66,16 +78,21 @@ def capture(model: nn.Module, patterns: str | Iterable[str]) -> Iterator[dict[st
 def intervene(model: nn.Module, edits: Mapping[str, Edit]) -> Iterator[None]:
     """While open, each site matching a pattern passes on ``edit(tensor)`` instead of its tensor.
 
-    Captures opened after it see the edited values, those opened before it the original ones.
+    Several edits of one site are made in the order of ``edits``. Captures opened after it see the
+    edited values, those opened before it the original ones.
 
     Raises:
         InputError: a pattern matches no site, or an edit returns another shape.
     """
     found = find_sites(model)
 
-    def editor(name: str, edit: Edit):
+    def editor(name: str, edit: Edit, steps: "Steps"):
         def replace(_module: nn.Module, _inputs: Any, output: Tensor) -> Tensor:
-            edited = edit(output)
+            if isinstance(edit, PlacedEdit):
+                start = steps.start if side_of(name) == "target" else 0
+                edited = edit(output, found[name].axes, start)
+            else:
+                edited = edit(output)
             shape = tuple(edited.shape) if isinstance(edited, Tensor) else None
             if shape != output.shape:
                 raise InputError(
@@ -87,10 +104,60 @@ def intervene(model: nn.Module, edits: Mapping[str, Edit]) -> Iterator[None]:
         return replace
 
     with contextlib.ExitStack() as stack:
+        steps = stack.enter_context(_count_steps(model))
         for pattern, edit in edits.items():
             for name in select(pattern, list(found)):
-                stack.callback(found[name].register_forward_hook(editor(name, edit)).remove)
+                hook = found[name].register_forward_hook(editor(name, edit, steps))
+                stack.callback(hook.remove)
         yield
+
+
+class Steps:
+    """Where the positions stand that a decoder is given."""
+
+    def __init__(self):
+        self.start = self.end = 0
+
+    def begin(self, n: int, cache: Any) -> None:
+        """The next n positions, behind those in the cache (which may not know how many these are)."""
+        self.start = 0 if cache is None else getattr(cache, "length", self.end)
+        self.end = self.start + n
+
+
+@contextlib.contextmanager
+def _count_steps(model: Any) -> Iterator[Steps]:
+    """What tells where a decoder is while this is open."""
+    steps, decode = Steps(), getattr(model, "decode", None)
+    before = model.__dict__.get("decode")
+
+    def counted(target: Tensor, memory: Any, cache: Any = None) -> Any:
+        steps.begin(target.shape[1], cache)
+        return decode(target, memory, cache)  # type: ignore[misc]
+
+    if decode is not None:
+        model.decode = counted
+    try:
+        yield steps
+    finally:
+        model.__dict__.pop("decode", None)
+        if before is not None:
+            model.decode = before
+
+
+@contextlib.contextmanager
+def hold(model: nn.Module, outputs: Mapping[str, Tensor]) -> Iterator[None]:
+    """While open, the submodules of these names return these tensors, and compute nothing.
+
+    What lies below an intervention is so computed only once: ``hold(model, {"encoder.0": hidden})``.
+    """
+    modules = {name: model.get_submodule(name) for name in outputs}
+    try:
+        for name, module in modules.items():
+            module.forward = lambda *_args, output=outputs[name], **_options: output
+        yield
+    finally:
+        for module in modules.values():
+            module.__dict__.pop("forward", None)
 
 
 class Attached(nn.Module):

@@ -1,0 +1,43 @@
+"""Interventions: edits of vectors at sites, and what they do to answers (`tprprobe.hooks.intervene`)."""
+
+from tprprobe.interventions.arithmetic import find_swaps
+from tprprobe.interventions.edits import (
+    Chain,
+    exchange,
+    mean,
+    one,
+    one_hot,
+    patch,
+    resample,
+    set_to,
+    snap,
+    swap,
+    zero,
+)
+from tprprobe.interventions.exchange import list_ways, measure_swaps
+from tprprobe.interventions.recipes import Recipe, read_recipe
+from tprprobe.interventions.shares import summarise_swaps
+from tprprobe.interventions.sweeps import find_data, summarise_sweep, sweep
+
+__all__ = [
+    "Chain",
+    "Recipe",
+    "exchange",
+    "find_data",
+    "find_swaps",
+    "list_ways",
+    "mean",
+    "measure_swaps",
+    "one",
+    "one_hot",
+    "patch",
+    "read_recipe",
+    "resample",
+    "set_to",
+    "snap",
+    "summarise_swaps",
+    "summarise_sweep",
+    "swap",
+    "sweep",
+    "zero",
+]

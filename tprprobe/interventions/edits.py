@@ -1,0 +1,220 @@
+"""The vocabulary of interventions: edits for ``tp.intervene``, at chosen heads and positions.
+
+    with tp.intervene(model, {"encoder.-1.self.role": edits.zero(heads=[0])}):
+        model(source, target)
+
+Every edit takes ``heads`` (default: all), ``positions`` ([sample, position], True where vectors are
+edited; default: all; positions behind its end are not) and ``strength`` (the share of the way from
+a vector to what replaces it). Where a tensor has n rows a sample (the hypotheses of a beam, the variants
+of a sweep), these stand behind each other.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tprprobe.errors import InputError
+from tprprobe.hooks import PlacedEdit
+
+Make = Callable[[Tensor, "Place"], Tensor]
+LONGEST = 1024  # positions for which a resampled vector is drawn
+
+
+@dataclass(frozen=True)
+class Place:
+    """The axes of a tensor, and the position of its first vector."""
+
+    axes: tuple[str, ...]
+    start: int = 0
+
+    @property
+    def head(self) -> int | None:
+        """The number of the axis of heads."""
+        return self.axes.index("head") if "head" in self.axes else None
+
+    @property
+    def seq(self) -> int:
+        """The number of the axis of positions; in an attention map, of those that attend."""
+        return self.axes.index("query" if "query" in self.axes else "seq")
+
+
+@dataclass(frozen=True, eq=False)
+class Edit(PlacedEdit):
+    """What ``make`` makes of a tensor, where heads and positions say so; elsewhere the tensor."""
+
+    make: Make
+    heads: Sequence[int] | None = None
+    positions: Bool[Tensor, "sample position"] | None = None
+    strength: float = 1.0
+
+    def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
+        place = Place(axes, start)
+        new = self.make(tensor, place)
+        if self.strength != 1.0:
+            new = torch.lerp(tensor, new, self.strength)
+        if self.heads is not None:
+            new = torch.where(_head_mask(self.heads, tensor, place), new, tensor)
+        if self.positions is not None:
+            new = torch.where(_position_mask(self.positions, tensor, place), new, tensor)
+        return new
+
+
+@dataclass(frozen=True, eq=False)
+class Chain(PlacedEdit):
+    """Edits of one site, one after another."""
+
+    edits: tuple[PlacedEdit, ...]
+
+    def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
+        for edit in self.edits:
+            tensor = edit(tensor, axes, start)
+        return tensor
+
+
+@dataclass(frozen=True, eq=False)
+class ByVariant(PlacedEdit):
+    """Row i of every sample is edited by edit i, or not at all."""
+
+    edits: tuple[PlacedEdit | None, ...]
+
+    def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
+        out, n = tensor.clone(), len(self.edits)
+        for variant, edit in enumerate(self.edits):
+            if edit is not None:
+                out[variant::n] = edit(tensor[variant::n], axes, start)
+        return out
+
+
+def set_to(values: Tensor, **where: Any) -> Edit:
+    """Every vector is this one: [d], or [head, d]."""
+    return Edit(lambda x, _: values.to(x).expand_as(x), **where)
+
+
+def zero(**where: Any) -> Edit:
+    """0: no role, and so no binding."""
+    return Edit(lambda x, _: torch.zeros_like(x), **where)
+
+
+def one(**where: Any) -> Edit:
+    """1: a role that leaves its filler as it is."""
+    return Edit(lambda x, _: torch.ones_like(x), **where)
+
+
+def mean(reference: Float[Tensor, "token *shape"], **where: Any) -> Edit:
+    """The mean of reference vectors."""
+    return set_to(reference.mean(0), **where)
+
+
+def resample(reference: Float[Tensor, "token *shape"], seed: int = 0, **where: Any) -> Edit:
+    """A reference vector drawn for every sample and position; all heads are of the same token."""
+
+    def draw(x: Tensor, place: Place) -> Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.randint(len(reference), (len(x), LONGEST), generator=generator)
+        here = drawn[:, place.start : place.start + x.shape[place.seq]]
+        return reference.to(x)[here.to(x.device)]
+
+    return Edit(draw, **where)
+
+
+def snap(
+    centers: Float[Tensor, "*head cluster d"], scale: Tensor | None = None, **where: Any
+) -> Edit:
+    """The nearest centre, by Euclidean distance after division by ``scale`` ([d] or [head, d])."""
+
+    def nearest(x: Tensor, _: Place) -> Tensor:
+        among = centers.to(x)
+        unit = x.new_ones(1) if scale is None else scale.to(x)
+        of, to = x / unit, among / unit[..., None, :]
+        products = torch.einsum("bshd,hkd->bshk" if among.ndim == 3 else "bsd,kd->bsk", of, to)
+        index = (to.square().sum(-1) - 2 * products).argmin(-1)
+        if among.ndim == 2:
+            return among[index]
+        return among[torch.arange(len(among), device=x.device), index]
+
+    return Edit(nearest, **where)
+
+
+def one_hot(**where: Any) -> Edit:
+    """1 for the strongest entry, 0 for the others: a dictionary's distribution made discrete."""
+    return Edit(lambda x, _: F.one_hot(x.argmax(-1), x.shape[-1]).to(x.dtype), **where)
+
+
+def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
+    """The tensor of another run, captured at the same site."""
+
+    def copy(x: Tensor, place: Place) -> Tensor:
+        known, n = values.shape[place.seq], x.shape[place.seq]
+        if known < place.start + n:
+            raise InputError(
+                f"patch has {known} positions, the site {place.start + n}: give all of them"
+            )
+        return _rows(values.narrow(place.seq, place.start, n), x).to(x)
+
+    return Edit(copy, **where)
+
+
+def swap(order: Int[Tensor, "sample position"], **where: Any) -> Edit:
+    """At every position the vector of position ``order``; those behind its end stay."""
+
+    def move(x: Tensor, place: Place) -> Tensor:
+        length = x.shape[place.seq]
+        rows = _rows(order, x).to(x.device)[:, place.start : place.start + length] - place.start
+        if rows.numel() and (int(rows.min()) < 0 or int(rows.max()) >= length):
+            raise InputError(
+                f"swap reads a position that is not among {place.start} to "
+                f"{place.start + length - 1}: a decoder's positions are swapped in whole passes only"
+            )
+        out, sample = x.clone(), torch.arange(len(x), device=x.device)[:, None]
+        out.movedim(place.seq, 1)[:, : rows.shape[1]] = x.movedim(place.seq, 1)[sample, rows]
+        return out
+
+    return Edit(move, **where)
+
+
+def exchange(
+    first: Sequence[Sequence[int]], second: Sequence[Sequence[int]], length: int
+) -> Int[Tensor, "sample position"]:
+    """The order in which, in every sample, first[i] and second[i] have changed places."""
+    order = torch.arange(length).repeat(len(first), 1)
+    for row, one, other in zip(order, first, second, strict=True):
+        row[[*one, *other]] = torch.tensor([*other, *one])
+    return order
+
+
+def _rows(plan: Tensor, x: Tensor) -> Tensor:
+    """A row of the plan for every row of the tensor."""
+    times, rest = divmod(len(x), len(plan))
+    if rest:
+        raise InputError(
+            f"an edit for {len(plan)} samples met {len(x)} rows: give one row a sample"
+        )
+    return plan if times == 1 else plan.repeat_interleave(times, 0)
+
+
+def _head_mask(heads: Sequence[int], x: Tensor, place: Place) -> Bool[Tensor, "..."]:
+    if place.head is None:
+        raise InputError(f"heads {list(heads)}: a site of {' × '.join(place.axes)} has no heads")
+    n = x.shape[place.head]
+    if wrong := [head for head in heads if not -n <= head < n]:
+        raise InputError(f"head {wrong[0]}: this site has heads 0 to {n - 1}")
+    mask = torch.zeros(n, dtype=torch.bool, device=x.device)
+    mask[list(heads)] = True
+    return _spread(mask, {place.head: n}, x)
+
+
+def _position_mask(positions: Tensor, x: Tensor, place: Place) -> Bool[Tensor, "..."]:
+    n = x.shape[place.seq]
+    here = _rows(positions, x).to(x.device)[:, place.start : place.start + n]
+    here = F.pad(here, (0, n - here.shape[1]))
+    return _spread(here, {0: len(x), place.seq: n}, x)
+
+
+def _spread(mask: Tensor, at: dict[int, int], x: Tensor) -> Tensor:
+    """The mask with 1 for every axis of the tensor that it does not have."""
+    return mask.view([at.get(axis, 1) for axis in range(x.ndim)])

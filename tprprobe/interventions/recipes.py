@@ -1,0 +1,61 @@
+"""What a sweep of interventions does, in a TOML file checked key by key."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tprprobe.errors import InputError, unknown
+from tprprobe.recipes import read_settings
+
+EDITS = ("zero", "one", "mean", "resample", "snap", "one_hot")
+Count = Annotated[int, Field(gt=0)]
+
+
+class Recipe(BaseModel):
+    """A sweep: every edit, at every strength, on every head of every site that matches.
+
+    Means, resampled vectors and the centres of ``snap`` come from ``reference`` further examples of
+    the same data, not from the ``n`` that are scored. ``clusters`` are the numbers of centres of
+    ``snap``. Heads ``each`` are edited alone, ``all`` together; sites ``together`` are all edited at once.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    data: str | None = None
+    split: str | None = None
+    n: Count = 500
+    reference: Count = 200
+    seed: int = 0
+    sites: Annotated[list[str], Field(min_length=1)]
+    edits: Annotated[list[str], Field(min_length=1)]
+    heads: Literal["each", "all"] = "each"
+    together: bool = False
+    strengths: Annotated[list[float], Field(min_length=1)] = [1.0]
+    clusters: list[Count] = []
+
+
+def read_recipe(path: str | os.PathLike[str]) -> Recipe:
+    """The recipe in a file.
+
+    Raises:
+        InputError: no such file, no TOML, an unknown key, a wrong value.
+    """
+    settings, where = read_settings(path), Path(path).name
+    for key in settings:
+        if key not in Recipe.model_fields:
+            raise unknown(f"key in {where}", key, Recipe.model_fields)
+    try:
+        recipe = Recipe.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"{where}: {place}: {first['msg']} (given: {first['input']!r})") from error
+    if strange := [edit for edit in recipe.edits if edit not in EDITS]:
+        raise unknown(f"edit in {where}", strange[0], EDITS)
+    if ("snap" in recipe.edits) != bool(recipe.clusters):
+        raise InputError(
+            f"{where}: edit 'snap' and clusters = [K, …] are given together or not at all"
+        )
+    return recipe

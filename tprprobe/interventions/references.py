@@ -1,0 +1,81 @@
+"""What edits are made of: vectors of other examples, their means and their clusters, head by head."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from tprprobe.data.pairs import Pairs
+from tprprobe.errors import InputError
+from tprprobe.extraction.passes import read_block
+from tprprobe.hooks import PlacedEdit
+from tprprobe.interventions import edits
+
+STARTS = 3  # of k-means
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Vectors of other examples' tokens at one site."""
+
+    vectors: Float[torch.Tensor, "token *shape"]
+    seed: int = 0
+    _centers: dict[int, Any] = field(default_factory=dict)
+
+    def edit(self, name: str, k: int = 0, **where: Any) -> PlacedEdit:
+        """The edit of that name, with what it needs of these vectors; ``k`` is of ``snap`` alone."""
+        if name == "mean":
+            return edits.mean(self.vectors, **where)
+        if name == "resample":
+            return edits.resample(self.vectors, self.seed, **where)
+        if name == "snap":
+            if k not in self._centers:
+                self._centers[k] = find_centers(self.vectors, k, self.seed)
+            return edits.snap(*self._centers[k], **where)
+        return {"zero": edits.zero, "one": edits.one, "one_hot": edits.one_hot}[name](**where)
+
+
+def read_references(
+    model: Any, pairs: Pairs, sites: Sequence[str], seed: int = 0
+) -> dict[str, Reference]:
+    """The vectors of all real tokens at every site.
+
+    Raises:
+        InputError: a site of attention maps.
+    """
+    rows = read_block(model, pairs, sites, model.config.pad).rows
+    if missing := [site for site in sites if site not in rows]:
+        raise InputError(f"{missing[0]} is an attention map: sweeps edit vectors")
+    return {site: Reference(torch.from_numpy(each), seed) for site, each in rows.items()}
+
+
+def find_centers(
+    reference: Float[torch.Tensor, "token *shape"], k: int, seed: int = 0
+) -> tuple[Float[torch.Tensor, "*head cluster d"], Float[torch.Tensor, "*head d"]]:
+    """The centres of k-means on standardised dimensions, and the scale they were divided by.
+
+    Raises:
+        InputError: fewer distinct vectors than k.
+    """
+    if reference.ndim == 3:
+        found = [find_centers(each, k, seed) for each in reference.unbind(1)]
+        return torch.stack([each for each, _ in found]), torch.stack([each for _, each in found])
+    vectors = reference.double().numpy()
+    scale = vectors.std(0)
+    scale[scale == 0] = 1.0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            fitted: Any = KMeans(k, n_init=STARTS, random_state=seed).fit(vectors / scale)
+    except (ConvergenceWarning, ValueError) as error:
+        raise InputError(
+            f"snap: fewer than {k} distinct vectors: give a smaller k or more reference examples"
+        ) from error
+    centers = np.asarray(fitted.cluster_centers_) * scale
+    return torch.from_numpy(centers).float(), torch.from_numpy(scale).float()

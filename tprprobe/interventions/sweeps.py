@@ -1,0 +1,226 @@
+"""A sweep: edits × strengths × heads × sites, scored on the same examples; resumable, part by part."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe import hub
+from tprprobe.console import track
+from tprprobe.data import load_data
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.pairs import Pairs, encode_pairs
+from tprprobe.errors import InputError
+from tprprobe.evaluation import by_length
+from tprprobe.hooks import find_sites
+from tprprobe.interventions.recipes import Recipe
+from tprprobe.interventions.references import Reference, read_references
+from tprprobe.interventions.variants import Variant, score_variants
+from tprprobe.models.checkpoint import default_data
+from tprprobe.sitenames import layer_of, select
+from tprprobe.statistics import bootstrap_mean, wilson
+
+MANIFEST, BEGUN, TABLE, SAMPLES, PARTS = (
+    "sweep.json",
+    "begun.json",
+    "sweep.csv",
+    "samples.parquet",
+    "parts",
+)
+BATCH, ALL = 128, -1  # examples; heads
+PLACE = ["site", "layer", "head", "edit", "k", "strength"]
+UNEDITED = "none"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One variant of a sweep: which sites and head, and what is done to them (k: of ``snap``)."""
+
+    sites: tuple[str, ...]
+    head: int
+    edit: str
+    k: int
+    strength: float
+
+    @property
+    def label(self) -> str:
+        return self.sites[0] if len(self.sites) == 1 else " + ".join(self.sites)
+
+    def row(self) -> dict[str, Any]:
+        layer = layer_of(self.sites[0]) if len(self.sites) == 1 else None
+        at = {"site": self.label, "layer": ALL if layer is None else layer, "head": self.head}
+        return at | {"edit": self.edit, "k": self.k, "strength": self.strength}
+
+
+def sweep(
+    model: Any,
+    data: Dataset,
+    recipe: Recipe,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+) -> pd.DataFrame:
+    """One row a point of the recipe, and one unedited: exact match and log-probability of the answers.
+
+    ``data`` has n + reference examples, as :func:`find_data` loads them. Columns: site (the joined
+    names where several are edited at once), layer, head (-1: all), edit, k, strength; n; exact_match
+    with Wilson's 95 % interval; change (of exact match, from unedited) and nats (change of the mean
+    log-probability of an answer) with paired intervals over examples.
+
+    ``out`` is a new folder: sweep.csv, samples.parquet (every example) and, until it is done, the
+    parts of the run, which goes on with ``resume``.
+
+    Raises:
+        InputError: no such site, a site of attention maps, too few examples, a folder of another run.
+    """
+    if len(data) != recipe.n + recipe.reference:
+        raise InputError(
+            f"{len(data)} examples: the recipe asks for {recipe.n} + {recipe.reference}"
+        )
+    with TemporaryDirectory() as scratch:
+        folder = Path(out or Path(scratch) / "sweep")
+        settings = {"model": model.name, "data": [data.name, data.split, data.seed]}
+        settings |= {"recipe": recipe.model_dump(), "tprprobe": version("tprprobe")}
+        if (folder / MANIFEST).is_file():
+            _check(folder / MANIFEST, settings, resume)
+        else:
+            _begin(folder, settings, resume)
+            _run(model, data, recipe, folder)
+            _finish(folder, settings, recipe.seed)
+        return pd.read_csv(folder / TABLE)
+
+
+def find_data(model: Any, recipe: Recipe) -> Dataset:
+    """The examples of a recipe: those that are scored, then those of reference.
+
+    Raises:
+        InputError: no such data, or no data named by recipe or card.
+    """
+    data, split = (recipe.data, recipe.split) if recipe.data else default_data(model, recipe.split)
+    return load_data(data, split=split, n=recipe.n + recipe.reference, seed=recipe.seed)
+
+
+def _check(file: Path, settings: dict[str, Any], resume: bool) -> None:
+    """Passes where a folder is of this run, and may be gone on with."""
+    known = hub.read_json(file)
+    if known != json.loads(json.dumps(settings)):
+        differ = [
+            key for key in settings if known.get(key) != json.loads(json.dumps(settings[key]))
+        ]
+        raise InputError(
+            f"{file.parent} holds another run (its {', '.join(differ)}): give another --out"
+        )
+    if not resume:
+        raise InputError(f"{file.parent} exists already: give --resume, or another --out")
+
+
+def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> None:
+    if (folder / BEGUN).is_file():
+        return _check(folder / BEGUN, settings, resume)
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder} holds something else: give another --out")
+    (folder / PARTS).mkdir(parents=True, exist_ok=True)
+    hub.write_file(folder / BEGUN, (json.dumps(settings, indent=1) + "\n").encode())
+    return None
+
+
+def _run(model: Any, data: Dataset, recipe: Recipe, folder: Path) -> None:
+    """Every part that is not there yet: that of a group of sites, and that of no edit."""
+    sites = select(recipe.sites, list(find_sites(model)))
+    groups = [tuple(sites)] if recipe.together else [(site,) for site in sites]
+    files = [folder / PARTS / f"{number}.parquet" for number in range(len(groups) + 1)]
+    missing = [
+        (file, group)
+        for file, group in zip(files, [(), *groups], strict=True)
+        if not file.is_file()
+    ]
+    scored = encode_pairs(data[: recipe.n], model.vocabulary)
+    others = encode_pairs(data[recipe.n :], model.vocabulary)
+    for file, group in track(missing, "sweeping", len(missing)):
+        reference = read_references(model, others, group, recipe.seed) if group else {}
+        points = (
+            list(list_points(recipe, group, reference))
+            if group
+            else [Point((UNEDITED,), ALL, UNEDITED, 0, 0.0)]
+        )
+        variants = [_variant(point, reference) for point in points]
+        hub.write_file(file, _score(model, scored, points, variants).to_parquet())
+
+
+def list_points(
+    recipe: Recipe, sites: tuple[str, ...], reference: dict[str, Reference]
+) -> Iterator[Point]:
+    """The points of a group of sites; a site without heads has none to choose."""
+    shapes = {reference[site].vectors.shape[1:] for site in sites}
+    has_heads = all(len(shape) == 2 for shape in shapes)
+    heads = (
+        range(min(shape[0] for shape in shapes)) if has_heads and recipe.heads == "each" else (ALL,)
+    )
+    for head, edit, strength in product(heads, recipe.edits, recipe.strengths):
+        for k in recipe.clusters if edit == "snap" else (0,):
+            yield Point(sites, head, edit, k, strength)
+
+
+def _variant(point: Point, reference: dict[str, Reference]) -> Variant:
+    if point.edit == UNEDITED:
+        return {}
+    heads = None if point.head == ALL else [point.head]
+    where = {"k": point.k, "heads": heads, "strength": point.strength}
+    return {site: reference[site].edit(point.edit, **where) for site in point.sites}
+
+
+def _score(
+    model: Any, pairs: Pairs, points: Sequence[Point], variants: Sequence[Variant]
+) -> pd.DataFrame:
+    """One row a point and example: whether its answer is written, and its log-probability."""
+    pad, device = model.config.pad, next(model.parameters()).device
+    written = np.zeros((len(points), len(pairs)), bool)
+    nats = np.zeros(written.shape, np.float32)
+    for rows in by_length(pairs, BATCH):
+        source, target = (each.to(device) for each in pairs.batch(rows, pad))
+        scores = score_variants(model, source, [target], variants)
+        written[:, rows.numpy()] = scores.written[:, 0].numpy()
+        nats[:, rows.numpy()] = scores.log_probability[:, 0].numpy()
+    parts = [
+        pd.DataFrame({**point.row(), "example": range(len(pairs)), "correct": ok, "nats": each})
+        for point, ok, each in zip(points, written, nats, strict=True)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _finish(folder: Path, settings: dict[str, Any], seed: int) -> None:
+    files = sorted((folder / PARTS).glob("*.parquet"), key=lambda file: int(file.stem))
+    samples = pd.concat(map(pd.read_parquet, files), ignore_index=True)
+    hub.write_file(folder / SAMPLES, samples.to_parquet())
+    hub.write_file(folder / TABLE, summarise_sweep(samples, seed).to_csv(index=False).encode())
+    hub.write_file(folder / MANIFEST, (json.dumps(settings, indent=1) + "\n").encode())
+    shutil.rmtree(folder / PARTS)
+    (folder / BEGUN).unlink()
+
+
+def summarise_sweep(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """One row a point of the samples: the columns of :func:`sweep`."""
+    alone = samples[samples["edit"] == UNEDITED].sort_values("example")
+    before = {name: alone[name].to_numpy(float) for name in ("correct", "nats")}
+    rows = []
+    groups: Any = samples.groupby(PLACE, sort=False)
+    for key, group in groups:
+        group = group.sort_values("example")
+        n, right = len(group), int(group["correct"].to_numpy().sum())
+        low, high = wilson(right, n)
+        row = dict(zip(PLACE, key, strict=True)) | {"n": n, "exact_match": right / n}
+        row |= {"exact_match_low": low, "exact_match_high": high}
+        for name, column in (("change", "correct"), ("nats", "nats")):
+            change = group[column].to_numpy(float) - before[column]
+            found = bootstrap_mean(change, group["example"].to_numpy(), seed=seed)
+            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+        rows.append(row)
+    return pd.DataFrame(rows)
