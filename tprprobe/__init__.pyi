@@ -1,6 +1,7 @@
 from . import algebra as algebra
 from . import figures as figures
 from . import gold as gold
+from . import interventions as interventions
 from . import views as views
 from .algebra import bind as bind
 from .algebra import unbind as unbind

@@ -382,6 +382,29 @@ def binding(
 
 
 @app.command()
+def intervene(
+    recipe: Path,
+    ckpt: Ckpt,
+    out: Out = None,
+    resume: Resume = False,
+    device: Device = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Edit vectors by a recipe (sites × heads × edits × strengths), and score the answers."""
+    from tprprobe.interventions import find_data, read_recipe, sweep
+    from tprprobe.models.checkpoint import load_model
+
+    settings, model = read_recipe(recipe), load_model(ckpt, device=device)
+    out = out or Path("runs") / f"{recipe.stem}-{model.name}".replace(":", "-")
+    rows = sweep(model, find_data(model, settings), settings, out, resume)
+    if as_json:
+        return _print_json(json.loads(rows.to_json(orient="records")))
+    columns = ["site", "head", "edit", "k", "strength", "exact_match", "change", "nats"]
+    typer.echo(rows[columns].round(3).to_string(index=False))
+    return None
+
+
+@app.command()
 def name(
     store: Path,
     site: Annotated[
