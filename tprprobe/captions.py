@@ -55,7 +55,7 @@ def caption_rows(images: Sequence[Captioned], written: Sequence[str]) -> pd.Data
 
 def score_rows(rows: pd.DataFrame, with_meteor: bool = False) -> CaptionScores:
     """The scores of an evaluation; examples of one image are one image of the intervals."""
-    found = score_captions(rows["prediction"].tolist(), rows[REFERENCES].tolist(), with_meteor)
+    found = score_captions(rows["prediction"].tolist(), list(map(list, rows[REFERENCES])), with_meteor)
     return CaptionScores(group_sums(found.terms, rows["image"].to_numpy(str)), found.meteor)
 
 
