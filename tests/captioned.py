@@ -1,0 +1,53 @@
+"""A store of generated captions whose unbinding vectors have known clusters: no model is needed."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.data import load_data
+from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
+
+UNBINDING = "word.unbinding"
+NOMINAL = ("NN", "NNS", "JJ", "DT", "PRP", "CD")
+WIDTH = 16
+
+
+def captions(samples: int) -> list[list[tuple[str, str]]]:
+    """The words of captions with their tags, one caption an image."""
+    return [
+        [(word.form, word.xpos) for word in example.sentences[0].words]
+        for example in load_data("scenes", n=samples)
+    ]
+
+
+def planted_group(position: int, tag: str) -> int:
+    """0 and 1 for the first two words, else by tag: determiner, noun or adjective, verb, others."""
+    if position <= 2:
+        return position - 1
+    return {"D": 2, "N": 3, "J": 3, "C": 3, "V": 4}.get(tag[0], 5)
+
+
+def plant_captions(
+    path: Path, samples: int = 120, planted: bool = True, noise: float = 0.2, tagged: bool = True
+) -> Store:
+    """The store; with ``planted`` vectors lie around the centers of groups, else they are noise."""
+    rng = np.random.default_rng(0)
+    centers = 2 * np.linalg.qr(rng.normal(size=(WIDTH, WIDTH)))[0]
+    sites = {UNBINDING: SiteSpec(("target", "d_model"), (WIDTH,))}
+    found = captions(samples)
+    for folder, is_planted in ((path, planted), (path / "untrained", False)):
+        writer = StoreWriter.create(folder, sites, {"model": "planted", "data": "made"})
+        for sample, words in enumerate(found):
+            read = [("<sos>", ""), *words]
+            table = pd.DataFrame(read, columns=["token", "pos"]).assign(
+                side="target", sample=sample, position=range(len(read))
+            )
+            vectors = rng.normal(size=(len(read), WIDTH))
+            if is_planted:
+                groups = [planted_group(i, tag) for i, (_, tag) in enumerate(words, 1)]
+                vectors = noise * vectors + centers[[*groups, 5]]
+            table = table if tagged else table.drop(columns="pos")
+            writer.append({UNBINDING: vectors}, table)
+        writer.finish()
+    return open_store(path)

@@ -1,0 +1,214 @@
+"""Planted clusters of unbinding vectors are read for what they are, and controls for what they are."""
+
+import numpy as np
+import pytest
+from captioned import plant_captions
+from planted import ROLE, plant
+
+from tprprobe.claims import find_claim
+from tprprobe.errors import InputError
+from tprprobe.unbinding import (
+    compare_ks,
+    find_clusters,
+    interpret,
+    measure_conformity,
+    part_space,
+    read_words,
+)
+from tprprobe.unbinding.categories import SIDES, TAGS, categorise
+from tprprobe.unbinding.clusters import (
+    dominant_kind,
+    find_position,
+    find_spatial,
+    hybrid_roles,
+    labels_of,
+    one_side,
+)
+from tprprobe.unbinding.conformity import PRINTED, TOTAL, split_initial
+
+GROUPS = 6  # that are planted
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    return read_words(plant_captions(tmp_path_factory.mktemp("captions") / "store"))
+
+
+@pytest.fixture(scope="module")
+def labels(words):
+    return labels_of(words, find_clusters(words, [GROUPS], n_seeds=2)[GROUPS])
+
+
+def by_side(words, wrong=0.0):
+    """Two clusters that are the two sides, but for a share of the words; first words alternate."""
+    rng = np.random.default_rng(1)
+    side = (words.table["side"] != "nominal").to_numpy()
+    first = (words.table["position"] == 1).to_numpy()
+    return np.where(first | (rng.random(len(side)) < wrong), rng.integers(2, size=len(side)), side)
+
+
+def test_a_word_is_the_token_after_the_row_that_unbound_it(words):
+    tokens = words.store.tokens_of(words.site)
+    table = words.table
+    after = tokens.iloc[table["row"] + 1]
+    assert (after["token"].astype(str).to_numpy() == table["word"]).all()
+    assert (after["sample"].to_numpy() == table["sample"]).all()
+    assert (after["position"].to_numpy() == table["position"]).all()
+    before = tokens.iloc[table["row"]]
+    assert (before["token"].astype(str).to_numpy() == table["previous"]).all()
+    assert set(table.loc[table["position"] == 1, "previous_pos"]) == {"start"}
+    assert words.untagged == 0
+    assert len(table) == (tokens["position"] > 0).sum()
+
+
+def test_images_are_halved_not_words(words):
+    assert words.table.groupby("group")["learned"].nunique().eq(1).all()
+    assert words.table.groupby("group")["learned"].first().mean() == 0.5
+
+
+def test_every_category_has_a_side():
+    tags = [tag for several in TAGS.values() for tag in several]
+    assert len(tags) == len(set(tags))
+    assert {*TAGS, "indefinite article", "definite article"} == {*SIDES} == {*PRINTED}
+
+
+def test_articles_go_by_their_form_and_prepositions_by_where_they_point():
+    said = ["A", "the", "some", "on", "of", "and", "man", ".", "two"]
+    found = categorise(
+        np.array(said), np.array(["DT", "DT", "DT", "IN", "IN", "CC", "NN", ".", "CD"])
+    )
+    assert list(found["category"]) == [
+        "indefinite article",
+        "definite article",
+        "",
+        *["preposition or conjunction"] * 3,
+        "noun",
+        "",
+        "",
+    ]
+    assert list(found["kind"]) == [
+        *["determiner"] * 3,
+        *["preposition"] * 2,
+        "other",
+        "noun",
+        "period",
+        "other",
+    ]
+    assert list(found["spatial"]) == ["", "", "", "spatial", "other", "", "", "", ""]
+
+
+def test_two_sides_conform_and_random_clusters_do_not(words):
+    exact = measure_conformity(words, by_side(words)).set_index("category")
+    assert exact.loc[TOTAL, ["share", "low"]].eq(1).all()
+    assert exact["n"].drop(TOTAL).sum() == exact.loc[TOTAL, "n"]
+    noisy = measure_conformity(words, by_side(words, wrong=0.4)).set_index("category")
+    assert noisy.loc[TOTAL, "low"] < 0.8 < noisy.loc[TOTAL, "high"]
+    rng = np.random.default_rng(0)
+    nothing = measure_conformity(words, rng.integers(2, size=len(words.table)))
+    assert nothing.set_index("category").loc[TOTAL, "share"] == pytest.approx(0.5, abs=0.15)
+
+
+def test_the_total_of_the_printed_table_is_recomputed():
+    n, conforming = map(sum, zip(*PRINTED.values(), strict=True))
+    assert (n, conforming) == (39488, 37939)
+    assert find_claim("huang-nominal-verbal").printed.startswith(f"{conforming}/{n}")
+
+
+def test_first_words_of_both_clusters_are_counted(words):
+    found = split_initial(words, by_side(words))
+    assert found["low"] > 0.05
+    assert split_initial(words, np.zeros(len(words.table), int))["value"] == 0
+
+
+def test_clusters_are_named_and_told_as_what_was_planted(words, labels):
+    found = interpret(words, labels)
+    names = dict(zip(found["cluster"], found["name"], strict=True))
+    assert {"position 1", "position 2", "DT", "verb"} <= {*names.values()}
+    told = dict(zip(found["name"], found["told"], strict=True))
+    assert told["position 1"] == "position 1 (1.00)"
+    assert told["verb"] == "verb (1.00)"
+
+
+def test_random_clusters_have_no_names(words):
+    labels = np.random.default_rng(0).integers(GROUPS, size=len(words.table))
+    assert set(interpret(words, labels)["name"]) == {"unnamed"}
+
+
+def test_clusters_of_positions_are_found(words, labels):
+    for position in (1, 2):
+        assert find_position(words, labels, position).low == 1
+    assert find_position(words, labels, 3).high < 0.9
+    shuffled = np.random.default_rng(0).permutation(labels)
+    assert find_position(words, shuffled, 1).high < 0.5
+
+
+def test_kinds_dominate_planted_clusters_beyond_the_word_before(words, labels):
+    found = dominant_kind(words, labels)
+    assert found["clusters"].value > found["previous"].value
+    assert found["difference"].low > 0
+    assert found["difference"].value == pytest.approx(
+        found["clusters"].value - found["previous"].value
+    )
+    shuffled = dominant_kind(words, np.random.default_rng(0).permutation(labels))
+    assert shuffled["difference"].high < 0
+
+
+def test_sides_and_prepositions_of_clusters(words, labels):
+    assert one_side(words, labels).low > 0.9
+    shares = find_spatial(words, labels)
+    assert max(each.value for each in shares.values()) > 0.5
+    assert min(each.value for each in shares.values()) == 0
+
+
+def test_hybrid_roles_are_beyond_chance_only_where_they_are(words, labels):
+    found = hybrid_roles(words, labels)
+    assert found["position"].value == pytest.approx(1)
+    assert found["pos"].low > 0.3
+    nothing = hybrid_roles(words, np.random.default_rng(0).integers(GROUPS, size=len(labels)))
+    assert all(each.low < 0.05 for each in nothing.values())
+    assert all(abs(each.value) < 0.08 for each in nothing.values())
+
+
+@pytest.fixture(scope="module")
+def regions(words):
+    return part_space(words)
+
+
+def test_planted_regions_are_purer_than_permuted_ones_and_the_twins(regions):
+    table = regions.table().set_index(["reading", "vectors", "split"])
+    for split in ("in sample", "held out"):
+        pure = table.loc[("k-means", "u", split), "macro_low"]
+        assert pure > table.loc[("k-means", "u, tags permuted", split), "macro_high"]
+        assert pure > table.loc[("k-means", "u of the untrained twin", split), "macro_high"]
+
+
+def test_what_is_fitted_is_less_pure_on_other_images(regions):
+    table = regions.table().query("vectors == 'u, tags permuted'")
+    both = table.pivot(index="reading", columns="split", values="micro")
+    assert (both["in sample"] > both["held out"]).all()
+
+
+def test_differences_of_regions_are_paired(regions):
+    own = ("k-means", "u", "held out")
+    control = regions.best_control("k-means", "held out", "micro")
+    found = regions.difference(own, control, "micro")
+    values = regions.table().set_index(["reading", "vectors", "split"])["micro"]
+    assert found.value == pytest.approx(values[own] - values[control])
+    assert regions.difference(own, own, "macro").high == 0
+
+
+def test_more_clusters_than_groups_are_less_stable(words):
+    found = find_clusters(words, [GROUPS, 17], n_seeds=3)
+    table = compare_ks(words, found.values()).set_index("k")
+    assert table.loc[GROUPS, "stability"] == 1
+    assert table.loc[17, "stability"] < 0.9
+    assert table.loc[GROUPS, "ami_kind"] > table.loc[17, "ami_kind"]
+
+
+def test_what_cannot_be_read_is_told(tmp_path):
+    with pytest.raises(InputError, match="give --tagger"):
+        read_words(plant_captions(tmp_path / "plain", 6, tagged=False))
+    with pytest.raises(InputError, match="give 4 or more"):
+        read_words(plant_captions(tmp_path / "few", 3))
+    with pytest.raises(InputError, match="holds source tokens"):
+        read_words(plant(tmp_path / "questions", 4), ROLE)

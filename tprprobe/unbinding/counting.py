@@ -1,0 +1,80 @@
+"""Counts of words by cluster and class, image by image: what every measure here is a function of.
+
+Intervals draw images: the words of one caption are no independent observations.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from tprprobe.statistics import Interval, bootstrap, divide
+
+Tables = Float[np.ndarray, "replicate cluster class"]
+Measure = Callable[[Tables], Float[np.ndarray, " replicate"]]
+REPLICATES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """``sums`` counts the words of every image by cluster and class."""
+
+    sums: Float[np.ndarray, "group cluster class"]
+    classes: tuple[str, ...]
+
+    @property
+    def table(self) -> Float[np.ndarray, "cluster class"]:
+        """The counts of all images together."""
+        return self.sums.sum(0)
+
+    def measure(self, of: Measure, seed: int = 0) -> Interval:
+        """A measure of the counts with its interval over images."""
+        shape = self.sums.shape
+        flat = self.sums.reshape(shape[0], -1)
+        return bootstrap(
+            flat,
+            lambda totals: of(totals.reshape(-1, *shape[1:])),
+            replicates=REPLICATES,
+            seed=seed,
+        )
+
+
+def count(
+    labels: Int[np.ndarray, " word"],
+    classes: "pd.Series[str]",
+    groups: "pd.Series[int]",
+    names: Sequence[str] | None = None,
+) -> Counts:
+    """The counts of words that have a class, of clusters 0 to the largest; ``names`` are all classes."""
+    known = (classes != "").to_numpy()
+    names = tuple(names or sorted(classes[known].unique()))
+    code = pd.Categorical(classes[known], categories=list(names)).codes.astype(int)
+    group = np.unique(groups[known], return_inverse=True)[1]
+    shape = (int(group.max(initial=-1)) + 1, int(labels.max(initial=0)) + 1, len(names))
+    kept = code >= 0
+    cell = (group * shape[1] + labels[known]) * shape[2] + code
+    sums = np.bincount(cell[kept], minlength=int(np.prod(shape))).reshape(shape)
+    return Counts(sums.astype(float), names)
+
+
+def shares(tables: Tables) -> Tables:
+    """Of every cluster the share of each class; NaN of an empty cluster."""
+    return divide(tables, np.broadcast_to(tables.sum(2, keepdims=True), tables.shape))
+
+
+def compare(first: Counts, second: Counts, of: Measure, seed: int = 0) -> Interval:
+    """of(first) − of(second) of the same images, drawn together; their tables may differ in shape."""
+    shapes = [each.sums.shape for each in (first, second)]
+    flat = [each.sums.reshape(len(each.sums), -1) for each in (first, second)]
+    cut = flat[0].shape[1]
+
+    def difference(totals: Float[np.ndarray, "replicate term"]) -> np.ndarray:
+        parts = totals[:, :cut], totals[:, cut:]
+        own, other = (
+            of(part.reshape(-1, *shape[1:])) for part, shape in zip(parts, shapes, strict=True)
+        )
+        return own - other
+
+    return bootstrap(np.concatenate(flat, 1), difference, replicates=REPLICATES, seed=seed)
