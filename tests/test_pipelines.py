@@ -2,10 +2,16 @@
 
 import pytest
 
+from tprprobe.data import load_data
 from tprprobe.errors import InputError
+from tprprobe.extraction import extract
+from tprprobe.gold.agreement import compare_labels
+from tprprobe.gold.labellers import find_labellers
 from tprprobe.gold.labels import Labelled, Target
 from tprprobe.gold.pipelines import load_pipeline
+from tprprobe.gold.rules import RoleRules, find_arguments
 from tprprobe.gold.training import read_sentences, train_pipeline
+from tprprobe.models.checkpoint import load_model
 
 pytest.importorskip("spacy")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -95,3 +101,85 @@ def test_what_is_missing_is_told(folder, tmp_path):
         load_pipeline(folder, ["srl"])
     with pytest.raises(InputError, match="exists already"):
         train_pipeline([], [], folder)
+
+
+def test_labels_of_a_pipeline_and_of_rules_land_in_the_store(folder, make_data, tmp_path):
+    """Of summaries, and of what a model writes itself, in the words of the tokenizer."""
+    labellers = find_labellers({"pos,dep": f"spacy:{folder}", "srl": "rules"})
+    model = load_model("tpt-d-english")
+    reports = load_data("english:depth=1,sentences=4-6", split="test", n=3)
+    data = make_data([(each.source, each.target) for each in reports])  # nothing but the texts
+    settings = {"sites": "decoder.0.hidden", "control": False, "labellers": labellers}
+    for target in ("reference", "generated"):
+        store = extract(model, data, out=tmp_path / target, target=target, **settings)
+        tokens = store.tokens_of("decoder.0.hidden")
+        assert (tokens.loc[tokens["word"] >= 0, "pos"] != "").all()
+        assert tokens["dep"].str.contains(r"nsubj\[\d+,\d+\)\[\d+,\d+\)").any()
+        assert {"pos", "dep", "srl"} <= {*tokens}
+        assert store.manifest["labels"]["pos"]["source"] == "spacy:pipeline"
+        assert "heuristic" in store.manifest["labels"]["srl"]["source"]
+
+
+def test_labellers_are_named_as_files_are(folder):
+    for sources, said in (
+        ({"pos": "rules"}, "semantic roles by srl=rules"),
+        ({"srl,pos": "rules"}, "semantic roles by srl=rules"),
+        ({"srl": f"spacy:{folder}"}, "unknown label of the pipeline"),
+    ):
+        with pytest.raises(InputError, match=said):
+            find_labellers(sources)
+    bare = Labelled("s", "d", ("Ann", "sleeps"), "Ann sleeps")
+    with pytest.raises(InputError, match="need tags and dependencies"):
+        RoleRules().label([bare])
+
+
+def test_roles_by_rules():
+    """The textbook cases: passives, prepositions, negation, control, relative clauses, copulas."""
+    tagged = {
+        "The letter was not sent to Bob by Ann in May": (
+            "DT NN VBD RB VBN IN NNP IN NNP IN NNP",
+            "det:1 nsubj:pass:4 aux:pass:4 advmod:4 root:4 case:6 obl:4 case:8 obl:4 case:10 obl:4",
+            {("ARG1", "The letter"), ("ARGM-NEG", "not"), ("ARG2", "to Bob"), ("ARG0", "by Ann")}
+            | {("ARGM-TMP", "in May")},
+        ),
+        "Ann who sings wants to go": (
+            "NNP WP VBZ VBZ TO VB",
+            "nsubj:3 nsubj:2 acl:relcl:0 root:3 mark:5 xcomp:3",
+            {("R-ARG0", "who"), ("ARG0", "Ann"), ("ARG0", "Ann who sings"), ("ARG1", "to go")},
+        ),
+        "Ann may be a singer": (
+            "NNP MD VB DT NN",
+            "nsubj:4 aux:4 cop:4 det:4 root:4",
+            {("ARG1", "Ann"), ("ARGM-MOD", "may"), ("ARG2", "a singer")},
+        ),
+    }
+    for text, (tags, relations, expected) in tagged.items():
+        words = tuple(text.split())
+        heads = [each.rpartition(":") for each in relations.split()]
+        targets = {
+            "pos": tuple(Target(tag, (i, i + 1)) for i, tag in enumerate(tags.split())),
+            "dep": tuple(
+                Target(name, (i, i + 1), (int(head), int(head) + 1))
+                for i, (name, _, head) in enumerate(heads)
+            ),
+        }
+        found = find_arguments(Labelled("s", "d", words, text, targets))
+        assert {(t.label, " ".join(words[slice(*t.span2)])) for t in found if t.span2} == expected
+
+
+def test_agreement_is_micro_f1_of_spans_and_labels():
+    def sentence(name, *targets):
+        return Labelled(name, name, ("a", "b", "c"), "a b c", {"nel": tuple(targets)})
+
+    gold = [sentence("1", Target("PER", (0, 2)), Target("LOC", (2, 3))), sentence("2")]
+    given = [
+        sentence("1", Target("ORG", (0, 2)), Target("LOC", (2, 3))),
+        sentence("2", Target("PER", (0, 1))),
+    ]
+    row = compare_labels(given, gold, "nel")
+    assert row["precision"] == pytest.approx(1 / 3)
+    assert (row["recall"], row["labels_right"]) == (0.5, 0.5)
+    assert row["f1"] == pytest.approx(0.4)
+    assert (row["given"], row["gold"], row["documents"]) == (3, 2, 2)
+    assert compare_labels(gold, gold, "nel")["f1"] == 1
+    assert compare_labels(given, gold, "nel", ["PER"])["f1"] == pytest.approx(2 / 3)
