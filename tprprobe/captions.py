@@ -23,7 +23,7 @@ REFERENCES = "references"
 
 @torch.no_grad()
 def write_captions(
-    model: Any, images: Sequence[Captioned], words: Words, **options: Any
+    model: Any, images: Sequence[Any], words: Words, **options: Any
 ) -> list[str]:
     """A caption of every image, by a beam of 5 unless the options of `generate` say otherwise."""
     features = torch.from_numpy(stack_features(images)).to(next(model.parameters()).device)

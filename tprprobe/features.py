@@ -159,7 +159,9 @@ def _tried(path: Path) -> list[np.ndarray]:
     try:
         return [read_image(path)]
     except (OSError, ValueError, SyntaxError) as error:
-        stderr.print(f"left out: {path} is no image that can be read ({error})", markup=False)
+        stderr.print(
+            f"left out: {path} is no image that can be read ({error})", markup=False, soft_wrap=True
+        )
         return []
 
 

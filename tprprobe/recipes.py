@@ -3,6 +3,7 @@
 import os
 import tomllib
 from pathlib import Path
+from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -165,6 +166,6 @@ def _keys(location: tuple[int | str, ...]) -> list[str]:
 
 
 def _model_in(annotation: Any) -> Any:
-    if get_origin(annotation) in (list, Annotated, Union):
+    if get_origin(annotation) in (list, Annotated, Union, UnionType):
         return _model_in(get_args(annotation)[0])
     return annotation

@@ -99,12 +99,12 @@ class Run:
         self._watched: dict[str, Pairs] = {}
         sizes = {"vocab_size": len(self.vocabulary)} if recipe.subwords or recipe.words else {}
         self.model: Any = build(sizes | recipe.model, seed=recipe.seed).to(worker.device)
+        if isinstance(self.vocabulary, Words) or hasattr(self.model.config, "d_features"):
+            prepare_captioner(self.model, self.vocabulary, recipe.words)
         check_vocabulary(
             self.vocabulary, self.model.config, f"the vocabulary of {recipe.name}'s data"
         )
         self.model.vocabulary = self.vocabulary
-        if isinstance(self.vocabulary, Words) or hasattr(self.model.config, "d_features"):
-            prepare_captioner(self.model, self.vocabulary, recipe.words)
         self.parallel = DistributedDataParallel(self.model) if worker.world > 1 else self.model
         self.optimizers = make_optimizers(self.model, recipe.optimizer)
         self.window = torch.zeros(2, device=worker.device)  # summed loss, symbols of targets

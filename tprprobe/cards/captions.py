@@ -16,7 +16,7 @@ from tprprobe.captions import BEAM, caption_rows, matches, score_rows
 from tprprobe.cards.pages import markdown
 from tprprobe.data import load_data
 from tprprobe.data.captions import CaptionScores, compare_captions
-from tprprobe.data.captions.baselines import BASELINES, baseline_captions
+from tprprobe.data.captions.baselines import BASELINES, baseline_captions, first_images
 from tprprobe.data.captions.scenes import is_scenes
 from tprprobe.data.dataset import Dataset
 from tprprobe.evaluation import evaluate
@@ -70,11 +70,14 @@ class Captioner:
             self.rows[split] = evaluate(self.model, self.held_out(split))
         return score_rows(self.rows[split])
 
-    def baseline(self, name: str) -> CaptionScores:
-        """The scores of a baseline on `test`."""
+    def baselines(self) -> dict[str, CaptionScores]:
+        """The scores of the baselines on `test`."""
         mix, images = self.recipe.stages[0].mix[0], list(self.held_out("test"))
-        train = load_data(mix.data, split=mix.split, seed=mix.seed, n=mix.n)
-        return score_rows(caption_rows(images, baseline_captions(name, train, images)))
+        known = first_images(load_data(mix.data, split=mix.split, seed=mix.seed, n=mix.n))
+        return {
+            name: score_rows(caption_rows(images, baseline_captions(name, known, images)))
+            for name in BASELINES
+        }
 
 
 def ship_captions(runs: Sequence[Captioner], out: Path) -> list[Path]:
@@ -84,7 +87,7 @@ def ship_captions(runs: Sequence[Captioner], out: Path) -> list[Path]:
 
 def _ship(run: Captioner, others: Sequence[Captioner], out: Path) -> Path:
     scores = {f"{split}": run.scores(split).table() for split in run.splits}
-    columns = scores | {name: run.baseline(name).table() for name in BASELINES}
+    columns = scores | {name: each.table() for name, each in run.baselines().items()}
     rivals = {o.recipe.name: o.scores("test") for o in others if o.data == run.data}
     differences = {
         name: compare_captions(run.scores("test"), each) for name, each in rivals.items()

@@ -11,7 +11,7 @@ from tprprobe.captions import caption_rows, matches, score_rows
 from tprprobe.console import stderr
 from tprprobe.data import load_data
 from tprprobe.data.captions import compare_captions
-from tprprobe.data.captions.baselines import BASELINES, baseline_captions
+from tprprobe.data.captions.baselines import BASELINES, baseline_captions, first_images
 from tprprobe.errors import InputError
 from tprprobe.evaluation import evaluate
 from tprprobe.models.checkpoint import load_model
@@ -60,13 +60,11 @@ def _compared(setting: str, split: str, n: int, runs: Path) -> str:
         name: _keep(runs / f"{name}.{split}.parquet", lambda name=name: _write(name, split, n))
         for name in [f"{each}-{setting}" for each in MODELS]
     }
-    rows |= {
-        name: _keep(
-            runs / f"{setting}.{split}.{name.replace(' ', '-')}.parquet",
-            lambda name=name: _take(name, f"{MODELS[0]}-{setting}", split, n),
-        )
-        for name in BASELINES
-    }
+    free = _keep(
+        runs / f"baselines-{setting}.{split}.parquet",
+        lambda: _take(f"{MODELS[0]}-{setting}", split, n),
+    )
+    rows |= {str(name): each for name, each in free.groupby("baseline", sort=False)}
     scores = {name: score_rows(each) for name, each in rows.items()}
     first, second = (scores[f"{each}-{setting}"] for each in MODELS)
     tables = {name: each.table() for name, each in scores.items()}
@@ -94,12 +92,16 @@ def _write(name: str, split: str, n: int) -> pd.DataFrame:
     return evaluate(model, load_data(_mix(name).data, split=split, n=n))
 
 
-def _take(baseline: str, like: str, split: str, n: int) -> pd.DataFrame:
-    """What a baseline writes, from the data that a shipped model was trained on."""
+def _take(like: str, split: str, n: int) -> pd.DataFrame:
+    """What the baselines write, from the data that a shipped model was trained on."""
     mix = _mix(like)
     images = list(load_data(mix.data, split=split, n=n))
-    train = load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed)
-    return caption_rows(images, baseline_captions(baseline, train, images))
+    known = first_images(load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed))
+    parts = [
+        caption_rows(images, baseline_captions(name, known, images)).assign(baseline=name)
+        for name in BASELINES
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _mix(name: str) -> Any:

@@ -16,17 +16,21 @@ BASELINES = ("most frequent caption", "random training caption", "nearest traini
 COMPARED = 5000  # training images
 
 
+def first_images(train: Dataset) -> list[Captioned]:
+    """The images that baselines know: the first 5,000 of what is trained on."""
+    return list(islice(train, COMPARED))
+
+
 def baseline_captions(
-    name: str, train: Dataset, images: Sequence[Captioned], seed: int = 0
+    name: str, known: Sequence[Captioned], images: Sequence[Captioned], seed: int = 0
 ) -> list[str]:
-    """A caption of every image, from the first 5,000 training images.
+    """A caption of every image, from those of known ones.
 
     The commonest one; any; or the first of the image whose features have the highest cosine.
     Raises: InputError for an unknown baseline.
     """
     if name not in BASELINES:
         raise unknown("baseline", name, BASELINES)
-    known = list(islice(train, COMPARED))
     texts = [" ".join(tokenize(text)) for text in chain(*(each.captions for each in known))]
     if name == BASELINES[0]:
         return [Counter(texts).most_common(1)[0][0]] * len(images)
