@@ -7,20 +7,12 @@ import streamlit as st
 
 HERE = Path(__file__).parent
 
-PAGES = {
-    "overview": ("Overview", ":material/dashboard:"),
-    "roles": ("Roles", ":material/scatter_plot:"),
-    "attention": ("Attention", ":material/grid_on:"),
-    "probes": ("Probes", ":material/query_stats:"),
-    "reconstruction": ("Reconstruction", ":material/straighten:"),
-    "compare": ("Compare", ":material/compare:"),
-    "ask": ("Ask", ":material/chat:"),
-}
+PAGES = ("overview", "roles", "attention", "probes", "reconstruction", "compare", "ask")
 
 st.set_page_config("tprprobe", layout="wide")
 pages = [
-    st.Page(HERE / "pages" / f"{name}.py", title=title, icon=icon, default=name == "overview")
-    for name, (title, icon) in PAGES.items()
+    st.Page(HERE / "pages" / f"{name}.py", title=name.capitalize(), default=name == PAGES[0])
+    for name in PAGES  # no icons: these would be fetched from elsewhere
 ]
 page = st.navigation(pages)
 state.choose_store()

@@ -1,13 +1,16 @@
 """What the pages share: the runs, the chosen store, marks, and how a view is shown and exported."""
 
+import runpy
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 import tprprobe as tp
 
+CHOSEN: set[str] = set()  # what the main file has offered, once it ran
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
 KEEP = {"bind": "query-params", "persist_state": "session"}
 
@@ -37,6 +40,7 @@ def runs() -> Any:
 
 def choose_store() -> None:
     """The choice of a store in the sidebar; the first that opens, unless the address names one."""
+    CHOSEN.add("store")
     names = runs().names("store")
     if names:
         first = next((i for i, name in enumerate(names) if _opens(name)), 0)
@@ -73,9 +77,15 @@ def is_dark() -> bool:
 
 
 def page(title: str) -> Callable[[Callable[[], None]], None]:
-    """Runs a page's function under its title; bad input becomes a message, as text."""
+    """Runs a page's function under its title; bad input becomes a message, as text.
+
+    A page that is a fresh server's first is run by streamlit alone: the main file then runs it.
+    """
 
     def run(draw: Callable[[], None]) -> None:
+        if "store" not in CHOSEN:
+            runpy.run_path(str(Path(__file__).with_name("main.py")))
+            return
         st.title(title)
         try:
             draw()
@@ -130,10 +140,12 @@ def key_of(name: str) -> str:
 
 def show(view: Any, name: str, read: Callable[[Any], Any] | None = None) -> None:
     """A view as a chart, with its export; ``read`` makes a mark of what is selected in it."""
-    title, export = st.columns([6, 1], vertical_alignment="bottom")
-    title.markdown("**" + escape(view.title) + "**")
-    with export.popover("Export", width="stretch"):
-        offer(view, name)
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        st.markdown(f"**{escape(view.title)}**", width="content")
+        with st.popover("Export"):
+            offer(view, name)
     given: dict[str, Any] = {"config": CONFIG, "theme": None, "alt": view.title}
     if read is None:
         st.plotly_chart(view.chart, key=name, **given)

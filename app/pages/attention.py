@@ -38,21 +38,18 @@ def attention() -> None:
         )
 
     dark = state.is_dark()
-    left, right = st.columns([3, 2])
+    left, right = st.columns(2)
     with left:
-        state.show(
-            views.show_matrix(store, maps, head, clusters, marked, dark), "matrix", of_tokens
-        )
+        chart = views.show_matrix(store, maps, head, clusters, marked, dark)
+        state.show(chart, "matrix", of_tokens)
     with right:
+        state.show(views.show_grid(store, views.like(sites, site), sample, dark), "grid")
         state.tell_mark(mark, marked)
-        tokens = [f"{i} {views.visible(t)}" for i, t in enumerate(maps.queries["token"])]
-        chosen = views.first_queries(maps, marked)
-        rows = st.multiselect(
-            "Queries", range(len(tokens)), chosen, format_func=lambda i: tokens[i]
-        )
-        if rows:
-            state.show(views.show_rows(store, maps, head, rows[:8], dark), "rows")
-    st.subheader("All heads")
-    state.show(views.show_grid(store, views.like(sites, site), sample, dark), "grid")
+    tokens = [f"{i} {views.visible(token)}" for i, token in enumerate(maps.queries["token"])]
+    chosen = views.first_queries(store, maps, marked)
+    queries = range(len(tokens))
+    rows = st.multiselect("Queries, row by row", queries, chosen, format_func=tokens.__getitem__)
+    if rows:
+        state.show(views.show_rows(store, maps, head, rows[:8], dark), "rows")
     if scene is not None:
         state.show(views.show_strips(scene, [sample], mark, dark), "tokens")

@@ -28,7 +28,9 @@ def overview() -> None:
                 card.warning("This store cannot be read.")
                 card.text(str(error))
                 continue
-            card.text("\n".join(f"{key:8} {value}" for key, value in facts.items()))
+            card.markdown(
+                "  \n".join(f"{key}: **{state.escape(value)}**" for key, value in facts.items())
+            )
     if len(names) > SHOWN:
         st.caption(f"{len(names) - SHOWN} more are in the list at the left.")
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 import tprprobe as tp
 
+NUMBERS = {name: st.column_config.NumberColumn(format="%.2f") for name in ("precision", "recall")}
 METHODS = {"pca": "PCA", "linear": "linear (parts the clusters)", "umap": "UMAP"}
 
 
@@ -21,11 +22,9 @@ def roles() -> None:
         heads = views.count_heads(store, site)
         head = st.selectbox("Head", range(heads), key="head", **state.KEEP) if heads else None
         k = st.number_input("Clusters", 2, 60, 20, key="k", **state.KEEP)
-        method = st.selectbox(
-            "Map", list(METHODS), key="map", format_func=METHODS.get, **state.KEEP
-        )
-    scene = state.scene(site, head, k, method)
-    field = st.selectbox("Colour", views.list_fields(scene), key="colour", **state.KEEP)
+        method = st.selectbox("Map", METHODS, key="map", format_func=METHODS.get, **state.KEEP)
+        scene = state.scene(site, head, k, method)
+        field = st.selectbox("Colour", views.list_fields(scene), key="colour", **state.KEEP)
     mark = state.mark()
     marked = mark.find(scene) if mark else None
 
@@ -50,7 +49,8 @@ def roles() -> None:
         st.markdown("**Clusters**")
         table, key = views.cluster_table(scene), state.key_of("clusters")
         react = state.marked_by(key, of_clusters)
-        st.dataframe(table, height=480, hide_index=True, key=key, on_select=react)
+        given = {"hide_index": True, "column_config": NUMBERS}
+        st.dataframe(table, height=470, key=key, on_select=react, **given)
         state.tell_mark(mark, marked)
     first = state.choose_sample(store.samples)
     count = min(4, store.samples - first)

@@ -13,10 +13,11 @@ from plotly.subplots import make_subplots
 from tprprobe.errors import InputError
 from tprprobe.figures import attention_grid, attention_matrix, attention_rows
 from tprprobe.figures.overlay import gold_tokens
+from tprprobe.figures.strips import SIGNS as SHORT
 from tprprobe.figures.style import palette
 from tprprobe.sitenames import side_of
 from tprprobe.store import Store
-from tprprobe.views.looks import MONO, colours, dress, inks, look
+from tprprobe.views.looks import MONO, colours, css, dress, inks, look, shade
 from tprprobe.views.strips import COLUMNS, LINE, PIXELS, lay_out
 from tprprobe.views.texts import plotted, visible
 from tprprobe.views.view import View
@@ -104,14 +105,16 @@ def show_matrix(
         known = axis == "query" or maps.is_self
         given = (clusters, marked) if known else (None, None)
         chart.add_trace(_handles(tokens, axis, *given, dark))
-    chart.add_trace(_heat(drawn, maps, step))
+    chart.add_trace(_heat(drawn, maps, step, dark))
     pairs = gold_pairs(store, maps.sample) if maps.is_self else []
     if pairs:
         chart.add_trace(_circles(pairs, dark))
     side = min(760, 120 + 15 * max(len(maps.queries), 24))
-    chart.update_xaxes(title="key (attended to)", showticklabels=False, constrain="domain")
+    chart.update_xaxes(
+        title="key (attended to)", showticklabels=False, ticks="", constrain="domain"
+    )
     chart.update_yaxes(
-        title="query (attends)", showticklabels=False, autorange="reversed",
+        title="query (attends)", showticklabels=False, ticks="", autorange="reversed",
         scaleanchor="x" if maps.is_self else None, constrain="domain",
     )  # fmt: skip
     title = f"{maps.site}, head {head}, sample {maps.sample}"
@@ -137,7 +140,7 @@ def _largest(weights: Float[np.ndarray, "query key"], step: int) -> Float[np.nda
     return padded.reshape(queries // step, step, keys // step, step).max((1, 3))
 
 
-def _heat(drawn: np.ndarray, maps: Maps, step: int) -> go.Heatmap:
+def _heat(drawn: np.ndarray, maps: Maps, step: int, dark: bool) -> go.Heatmap:
     queries, keys = ([plotted(each) for each in t["token"]] for t in (maps.queries, maps.keys))
     hover = None
     if step == 1 and drawn.size <= 40_000:
@@ -152,7 +155,7 @@ def _heat(drawn: np.ndarray, maps: Maps, step: int) -> go.Heatmap:
         dy=step,
         zmin=0,
         zmax=1,
-        colorscale="Blues",
+        colorscale=look(dark).scale,
         text=hover,
         hovertemplate="%{text}: %{z:.0%}<extra></extra>" if hover else "%{z:.0%}<extra></extra>",
         colorbar={"thickness": 10, "tickformat": ".0%", "len": 0.5, "title": "weight"},
@@ -173,7 +176,7 @@ def _handles(
     k = max(int(labels.max(initial=0)) + 1, 1)
     shades, letters = [*colours(k), "rgba(0,0,0,0)"], [*inks(palette(k)), look(dark).ink]
     known = np.zeros(n, bool) if marked is None else marked
-    signs = [plotted(each, 3) for each in tokens["token"]]
+    signs = [plotted(SHORT.get(each) or each, 3) for each in tokens["token"].astype(str)]
     told = [f" · cluster {label}" if label >= 0 else "" for label in labels]
     return go.Scatter(
         x=beside if axis == "query" else along,
@@ -243,10 +246,8 @@ def show_rows(
 def _weighted(
     texts: Sequence[str], laid, weights: np.ndarray, top: float, own: int, dark: bool
 ) -> list[go.Bar | go.Scatter]:
-    import plotly.colors
-
-    shades = plotly.colors.sample_colorscale("Blues", [float(w) for w in np.clip(weights, 0, 1)])
-    rgb = [[float(p) / 255 for p in plotly.colors.unlabel_rgb(each)] for each in shades]
+    rgb = shade(weights, dark)
+    shades = [css(each) for each in rgb]
     own_line = np.arange(len(texts)) == own
     cells = go.Bar(
         orientation="h", base=laid.left, x=laid.width, y=top + laid.line * LINE, width=1.0,
@@ -271,20 +272,20 @@ def show_grid(store: Store, sites: Sequence[str], sample: int, dark: bool = Fals
     """All heads (columns) of some sites (rows) on one sample, each map small."""
     found = [read_maps(store, site, sample) for site in sites]
     heads = max(len(each.weights) for each in found)
-    titles = [f"{_short(each.site)}, head {head}" for each in found for head in range(heads)]
+    titles = [f"{_short(each.site)} · {head}" for each in found for head in range(heads)]
     chart = make_subplots(
         len(found), heads, subplot_titles=titles, horizontal_spacing=0.02, vertical_spacing=0.3 / max(len(found), 1) / 2,
     )  # fmt: skip
     for row, each in enumerate(found, 1):
         for column, weights in enumerate(each.weights, 1):
             small = _largest(weights, -(-max(weights.shape) // SMALL))
-            heat = go.Heatmap(z=small, zmin=0, zmax=1, colorscale="Blues", showscale=False)
+            heat = go.Heatmap(z=small, zmin=0, zmax=1, colorscale=look(dark).scale, showscale=False)
             chart.add_trace(heat, row, column)
-    chart.update_annotations(font={"size": 12})
-    dress(chart, 200 * len(found) + 40, dark, "select")
+    chart.update_annotations(font={"size": 11})
+    dress(chart, 170 * len(found) + 60, dark, "select")
     chart.update_layout(margin={"t": 28})
-    chart.update_xaxes(showticklabels=False, fixedrange=True)
-    chart.update_yaxes(showticklabels=False, autorange="reversed", fixedrange=True)
+    chart.update_xaxes(showticklabels=False, ticks="", fixedrange=True)
+    chart.update_yaxes(showticklabels=False, ticks="", autorange="reversed", fixedrange=True)
     data = [
         _table(m, w).assign(site=m.site, head=h) for m in found for h, w in enumerate(m.weights)
     ]

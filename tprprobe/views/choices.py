@@ -7,7 +7,7 @@ from jaxtyping import Bool, Int32
 
 from tprprobe.sitenames import layer_of
 from tprprobe.store import Store
-from tprprobe.views.attention import Maps
+from tprprobe.views.attention import Maps, gold_pairs
 from tprprobe.views.marks import Mark
 from tprprobe.views.scenes import Scene
 from tprprobe.views.strips import find_marked
@@ -75,17 +75,12 @@ def find_queries(
     return find_marked(scene, mark, maps.queries.assign(cluster=clusters))
 
 
-def first_queries(maps: Maps, marked: Bool[np.ndarray, " query"] | None) -> list[int]:
-    """The queries that are shown row by row: what is marked, else digits behind a '/', else one."""
+def first_queries(store: Store, maps: Maps, marked: Bool[np.ndarray, " query"] | None) -> list[int]:
+    """The queries that are shown row by row: what is marked, else digits of denominators, else one."""
     if marked is not None and marked.any():
         return np.flatnonzero(marked)[:6].tolist()
-    tokens = maps.queries["token"].astype(str).tolist()
-    behind = [
-        i
-        for i, (a, b) in enumerate(zip(["", *tokens], tokens, strict=False))
-        if a == "/" and b.isdigit()
-    ]
-    return behind[:3] or [len(tokens) // 2]
+    below = [query for query, _ in gold_pairs(store, maps.sample)] if maps.is_self else []
+    return below[:3] or [len(maps.queries) // 2]
 
 
 def tokens_in(maps: Maps, x: Sequence[float], y: Sequence[float]) -> list[int]:

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 from tprprobe.errors import InputError
 from tprprobe.figures.dots import count_squares
 from tprprobe.store import Store
-from tprprobe.views.looks import dress
+from tprprobe.views.looks import dress, look
 from tprprobe.views.scenes import Scene
 from tprprobe.views.texts import plotted
 from tprprobe.views.view import View
@@ -65,7 +65,7 @@ def show_agreement(first: Scene, second: Scene, pairs: pd.DataFrame, dark: bool 
     title = f"Clusters of the same {len(joined):,} tokens: ARI {rand:.2f}, AMI {information:.2f}"
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     heat = go.Heatmap(
-        z=shares, zmin=0, zmax=1, colorscale="Blues", showscale=False,
+        z=shares, zmin=0, zmax=1, colorscale=look(dark).scale, showscale=False,
         text=np.where(shares >= 0.1, np.char.mod("%.0f", 100 * shares), ""), texttemplate="%{text}",
         hovertemplate="%{y} → %{x}: %{z:.0%}<extra></extra>",
     )  # fmt: skip

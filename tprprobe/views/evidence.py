@@ -156,6 +156,9 @@ def show_reconstruction(results: pd.DataFrame, dark: bool = False) -> View:
     whole = results[(results["unit"] == "question") & (results["penalty"] == "none")]
     whole = whole[(whole["split"] == "held_out") & whole["predictor"].isin(KINDS)]
     whole = whole[whole["n"] == whole.groupby(["model", "untrained"])["n"].transform("max")]
+    whole = whole.sort_values(
+        "predictor", key=lambda names: names.map([*KINDS].index), kind="stable"
+    )
     twin = whole["untrained"].map({True: ", untrained", False: ""})
     rows = pd.DataFrame(
         {

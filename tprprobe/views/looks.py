@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import plotly.graph_objects as go
-from matplotlib.colors import to_rgb
+from jaxtyping import Float
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
 from tprprobe.figures.style import palette, text_colour
 
@@ -21,11 +23,14 @@ class Look:
     soft: str
     faint: str
     page: str
-    scale: str  # of weights from 0 to 1
+    plate: str  # behind a text on top of data
+    scale: tuple[str, ...]  # of weights from 0 to 1
 
 
-LIGHT = Look("#1d2129", "#5b6472", "#e3e6eb", "#ffffff", "Blues")
-DARK = Look("#e6e8ec", "#a7b0be", "#343b47", "#14171c", "Blues")
+BLUES = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
+NIGHT = ("#1c2027", "#1f3a54", "#2b6797", "#56b4e9", "#e3f4ff")
+LIGHT = Look("#1d2129", "#5b6472", "#e3e6eb", "#ffffff", "rgba(255,255,255,0.78)", BLUES)
+DARK = Look("#e6e8ec", "#a7b0be", "#343b47", "#14171c", "rgba(20,23,28,0.72)", NIGHT)
 
 
 def look(dark: bool) -> Look:
@@ -40,6 +45,12 @@ def colours(n: int) -> list[str]:
 def css(colour: Sequence[float] | str) -> str:
     red, green, blue = (round(255 * part) for part in to_rgb(colour)[:3])
     return f"rgb({red},{green},{blue})"
+
+
+def shade(weights: Float[np.ndarray, " weight"], dark: bool) -> list[tuple[float, float, float]]:
+    """The colours of weights from 0 to 1."""
+    ramp = LinearSegmentedColormap.from_list("weights", look(dark).scale)
+    return [tuple(colour[:3]) for colour in ramp(np.clip(weights, 0, 1)).tolist()]
 
 
 def inks(backgrounds: Sequence[Sequence[float]]) -> list[str]:

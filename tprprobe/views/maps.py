@@ -36,10 +36,10 @@ def show_map(
     chart = go.Figure(_points(scene, values, order, known is not None))
     if known is not None:
         chart.add_trace(_ringed(scene, values, order, known, dark))
-    chart.add_trace(_labels(scene, values, order, dark))
+    chart.update_layout(annotations=_labels(scene, values, order, dark))
     names = [_axis(*pair) for pair in zip(scene.plane.axes, scene.plane.explained, strict=True)]
     for update, name in zip((chart.update_xaxes, chart.update_yaxes), names, strict=True):
-        update(title=name, showticklabels=False)
+        update(title=name, showticklabels=False, ticks="")
     title = f"{scene.place}, coloured by {field}"
     draw = partial(
         map_points, scene.points, values.tolist(), order, title, names, scene.note, known
@@ -105,20 +105,15 @@ def _ringed(
     )
 
 
-def _labels(scene: Scene, values: pd.Series, order: list[str], dark: bool) -> go.Scatter:
+def _labels(scene: Scene, values: pd.Series, order: list[str], dark: bool) -> list[dict]:
     """A text at the middle of each value's points, so that colour alone carries nothing."""
     points = pd.DataFrame(scene.points, columns=["x", "y"])
     middle = points.groupby(values.to_numpy()).median()
-    middle = middle.loc[[each for each in order if each not in (OTHER, NONE)]]
-    return go.Scatter(
-        x=middle["x"],
-        y=middle["y"],
-        mode="text",
-        text=[f"<b>{plotted(each)}</b>" for each in middle.index],
-        textfont={
-            "size": 13,
-            "color": look(dark).ink,
-            "shadow": f"0 0 3px {look(dark).page}, 0 0 3px {look(dark).page}",
-        },
-        hoverinfo="skip",
-    )
+    colours = look(dark)
+    plate = {"bgcolor": colours.plate, "borderpad": 1, "font": {"size": 12, "color": colours.ink}}
+    return [
+        {"x": middle["x"][each], "y": middle["y"][each], "showarrow": False, **plate}
+        | {"text": f"<b>{plotted(each)}</b>"}
+        for each in order
+        if each not in (OTHER, NONE)
+    ]

@@ -26,7 +26,7 @@ FOREIGN = ("zarr.json", ".zgroup", ".zarray")
 
 @dataclass(frozen=True)
 class Runs:
-    """The folders below ``root`` by kind and name; a name is the path from ``root``."""
+    """The folders below ``root`` by kind and name; a name is the path from beside ``root``."""
 
     root: Path
     folders: Mapping[str, Mapping[str, Path]]
@@ -77,7 +77,7 @@ def find_runs(root: str | os.PathLike[str]) -> Runs:
     found: dict[str, dict[str, Path]] = {kind: {} for kind in ("control", *MARKS)}
     for folder, files in _walk(root):
         for kind in _kinds(files):
-            name = root.name if folder == root else folder.relative_to(root).as_posix()
+            name = folder.relative_to(root.parent).as_posix()
             found[kind][name] = folder
             if kind == "store" and (folder / CONTROL / MANIFEST).is_file():
                 found["control"][f"{name}/{CONTROL}"] = folder / CONTROL

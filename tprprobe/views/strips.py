@@ -114,7 +114,9 @@ def _heading(first: pd.Series) -> str:
     text = f"sample {first['sample']}"
     if "prediction" in first:
         answer, told = (plotted(first[name], 60) for name in ("answer", "prediction"))
-        text += f" → {told}  ✓" if first["correct"] else f" ✗ {told}  (right: {answer})"
+        is_right = not str(first["answer"]) or first["correct"]  # without an answer, none is wrong
+        sign = "✓" if str(first["answer"]) else ""
+        text += f" → {told}  {sign}" if is_right else f" ✗ {told}  (right: {answer})"
     return text
 
 

@@ -34,10 +34,12 @@ def show_sites(store: Store) -> View:
 def cluster_table(scene: Scene) -> pd.DataFrame:
     """One row a cluster: name and precision (held out) where questions are arithmetic, its tokens."""
     summary = scene.roles.summary
-    table = pd.DataFrame({"cluster": summary["cluster"], "tokens": summary["size"]})
+    table = pd.DataFrame({"cluster": summary["cluster"]})
     names = scene.names
     if names is not None:
         table["name"] = names["name"].to_numpy()
+    table["tokens"] = summary["size"]
+    if names is not None:
         table["precision"] = names["precision"].to_numpy()
         table["recall"] = names["recall"].to_numpy()
     table["commonest tokens"] = [visible(top, 60) for top in summary["top"]]
