@@ -453,6 +453,8 @@ def figure(
     head: Annotated[int | None, typer.Option(help="Head.")] = None,
     k: Annotated[int | None, typer.Option(help="Number of clusters.")] = None,
     sample: Annotated[int | None, typer.Option(help="Sample.")] = None,
+    method: Annotated[str | None, typer.Option(help="Projection: pca, linear or umap.")] = None,
+    tagger: Annotated[str | None, typer.Option(help="A spaCy pipeline that tags words.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of what is random.")] = None,
     out: Annotated[Path | None, typer.Option(help="FILE.pdf, .svg or .png.")] = None,
 ) -> None:
@@ -464,6 +466,7 @@ def figure(
             typer.echo(f"{entry.name:18} {entry.title}")
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
+    options |= {"method": method, "tagger": tagger}
     _say(f"drawn: {papers.write_figure(name, store, ckpt or [], options, out)}")
 
 

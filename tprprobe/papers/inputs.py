@@ -14,6 +14,7 @@ from tprprobe.errors import InputError
 from tprprobe.hub import read_json
 from tprprobe.logs import FILE as LOG
 from tprprobe.logs import read_log
+from tprprobe.papers.captioned import load_captioned, read_scores
 from tprprobe.papers.scored import find_scored, load_matches, load_summaries, load_votes
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
@@ -152,6 +153,7 @@ def find_inputs(folder: Source) -> dict[str, Any]:
     bindings = [each for each in folders if (each / PROBE).is_file()]
     found = {"store": stores and stores[0], "evaluations": evaluations, "runs": runs}
     found |= {"bindings": bindings, **find_scored(folders)}
+    found["captioned"] = [each for each in folders if any(map(read_scores, each.glob("*.json")))]
     found["probes"] = [each for each in folders if (each / PROBES).is_file()]
     return {key: paths for key, paths in found.items() if paths}
 
@@ -169,5 +171,9 @@ INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "matches": ("summaries or sheets of facts: give --ckpt with these", load_matches),
     "bindings": ("binding probes: give --ckpt with folders of `binding --out`", load_bindings),
     "probes": ("probes: give --ckpt with folders of `probe --out`", load_probes),
+    "captioned": (
+        "scores of captions: give --ckpt with folders of `eval --out` of captions",
+        load_captioned,
+    ),
     "study": ("a study: give --ckpt with the folder of one", load_studies),
 }

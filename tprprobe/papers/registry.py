@@ -16,7 +16,7 @@ from tprprobe.figures import summaries
 from tprprobe.figures.probes import table4
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
-from tprprobe.papers import measured
+from tprprobe.papers import measured, unbound
 from tprprobe.papers.inputs import DEFAULTS, INPUTS, Source
 from tprprobe.relations import pick_examples, score_relations
 from tprprobe.sitenames import layer_of
@@ -117,6 +117,17 @@ FIGURES = {
         Entry("jiang-table3", "Votes of people on summaries", summaries.table3),
         Entry("jiang-unfaithful", "Unsupported facts of references", summaries.unsupported_table),
         Entry("jiang-table4", "What vectors know about words", table4),
+        Entry("huang-table1", "Scores of captions", unbound.tabulate_scores),
+        Entry("huang-table2", "Nominal and verbal clusters", unbound.tabulate_conformity),
+        Entry("huang-table3", "What ten clusters stand for", unbound.tabulate_interpretation),
+        Entry("huang-fig3", "Unbinding vectors by kind of word", unbound.draw_kinds),
+        Entry("huang-fig4", "Unbinding vectors of nouns", unbound.draw_nouns),
+        Entry("huang-fig5", "Unbinding vectors of verbs", unbound.draw_verbs),
+        Entry("huang-fig6", "Unbinding vectors of adjectives", unbound.draw_adjectives),
+        Entry("huang-fig7", "Unbinding vectors of prepositions", unbound.draw_prepositions),
+        Entry("huang-regions", "The 76.3 %: purity of regions", unbound.tabulate_regions),
+        Entry("huang-stability", "Clusters over seeds and k", unbound.tabulate_stability),
+        Entry("huang-subjects", "Subjects against objects", unbound.tabulate_subjects),
         Entry("matched-study", "What binding buys at equal steps and size", measured.draw_study),
         Entry("learning-curve", "Loss and exact match against steps", figures.learning_curve),
     )

@@ -4,6 +4,7 @@ from tprprobe.unbinding.conformity import measure_conformity
 from tprprobe.unbinding.interpretation import interpret
 from tprprobe.unbinding.regions import part_space
 from tprprobe.unbinding.stability import compare_ks, find_clusters
+from tprprobe.unbinding.subjects import tell_subjects
 from tprprobe.unbinding.words import Words, read_words
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "measure_conformity",
     "part_space",
     "read_words",
+    "tell_subjects",
 ]

@@ -91,7 +91,7 @@ def part_space(words: Words, most: int = MOST, seed: int = 0) -> Regions:
     """All ways to part the words of the first images, ``most`` at most, by part of speech."""
     table = _first(words, most)
     tags, groups = table["pos"].to_numpy(), table["group"]
-    vectors = _vectors(words, table)
+    vectors = read_vectors(words, table)
     rng = np.random.default_rng(seed)
     folds = rng.permuted(np.arange(int(groups.max()) + 1) % FOLDS)[groups.to_numpy()]
     counts = {
@@ -123,7 +123,8 @@ def _first(words: Words, most: int) -> pd.DataFrame:
     return table.assign(group=pd.factorize(table["group"])[0])
 
 
-def _vectors(words: Words, table: pd.DataFrame) -> dict[str, Float[np.ndarray, "word width"]]:
+def read_vectors(words: Words, table: pd.DataFrame) -> dict[str, Float[np.ndarray, "word width"]]:
+    """The vectors of some words, and what stands for their place and the word before."""
     rows = table["row"].to_numpy()
 
     def read(store: Any) -> np.ndarray:
@@ -133,8 +134,9 @@ def _vectors(words: Words, table: pd.DataFrame) -> dict[str, Float[np.ndarray, "
     place = np.eye(PLACES, dtype=np.float32)[table["position"].clip(upper=PLACES) - 1]
     before = word_codes(table["previous"])
     found = {OWN: read(words.store), PLACE: place, BEFORE: before, BOTH: np.hstack([place, before])}
-    if words.store.control is not None and words.site in words.store.control.sites:
-        found[TWIN] = read(words.store.control)
+    twin = words.store.control
+    if twin is not None and words.site in twin.sites and table["sample"].max() < twin.samples:
+        found[TWIN] = read(twin)
     return found
 
 

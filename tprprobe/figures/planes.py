@@ -1,0 +1,86 @@
+"""Unbinding vectors in the plane by what they generate: huang's Figures 3 to 7."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Shaped
+
+from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
+from tprprobe.projections import Projection
+
+MARKS = "o^svDPX*<>"
+GREY = "#9a9a9a"
+TITLES = {
+    "pca": "Principal components",
+    "linear": "Axes that part the classes",
+    "umap": "UMAP",
+}
+
+
+def scatter_planes(
+    planes: Sequence[Projection],
+    classes: Shaped[np.ndarray, " token"],
+    order: Sequence[str],
+    title: str,
+    note: str = "",
+    rest: str = "other",
+) -> Drawing:
+    """The same vectors in one or more planes, a panel each: colour and mark by class.
+
+    Only vectors that the axes were not found on are drawn where a plane has such. ``rest`` is
+    drawn grey and below all others.
+    """
+    height = 3.6 + 0.16 * (1 + note.count("\n"))
+    figure = drawing(0.6 + 3.4 * len(planes), height)
+    panels = np.atleast_1d(figure.subplots(1, len(planes)))
+    looks = _looks(order, rest)
+    for panel, plane in zip(panels, planes, strict=True):
+        shown = ~plane.fitted if (~plane.fitted).any() else np.ones_like(plane.fitted)
+        _draw(panel, plane, classes, shown, looks)
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(
+        handles, names, loc="outside right upper", fontsize=7, frameon=False, markerscale=1.6
+    )
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10, fontweight="bold")
+    figure.supxlabel(note, fontsize=6.5, color=MUTED, x=0.01, ha="left")
+    return figure
+
+
+def _looks(order: Sequence[str], rest: str) -> dict[str, dict[str, Any]]:
+    """Mark, colour and order of drawing of every class."""
+    looks: dict[str, dict[str, Any]] = {}
+    for i, name in enumerate(order):
+        grey = name == rest
+        looks[name] = {
+            "marker": "." if grey else MARKS[i % len(MARKS)],
+            "facecolor": GREY if grey else HUES[i % len(HUES)],
+            "edgecolor": "none" if grey else INK,
+            "zorder": 1 if grey else 2,
+        }
+    return looks
+
+
+def _draw(
+    panel: Any,
+    plane: Projection,
+    classes: Shaped[np.ndarray, " token"],
+    shown: Bool[np.ndarray, " token"],
+    looks: Mapping[str, dict[str, Any]],
+) -> None:
+    for name, look in looks.items():
+        own = shown & (classes == name)
+        panel.scatter(
+            *plane.points[own].T,
+            s=14,
+            linewidths=0.25,
+            alpha=0.8,
+            rasterized=True,
+            label=name,
+            **look,
+        )
+    shares = [f" ({share:.0%})" if share == share else "" for share in plane.explained]
+    panel.set(
+        xlabel=plane.axes[0] + shares[0], ylabel=plane.axes[1] + shares[1], xticks=[], yticks=[]
+    )
+    tidy(panel, TITLES[plane.method])
