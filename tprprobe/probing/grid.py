@@ -109,7 +109,7 @@ def _probes(
 ) -> Iterator[Probe]:
     names, loss = ["real"], cast(Loss, settings.loss)
     names += [name for name in ("control", "shuffled") if settings.has(name)]
-    if "prefix" in (settings.controls or ("prefix",) * (side == "target")):
+    if settings.has("prefix") and (side == "target" or settings.controls):
         names.append("prefix")
     for seed in range(settings.seed, settings.seed + settings.seeds):
         for name in names:

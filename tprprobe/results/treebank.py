@@ -1,0 +1,163 @@
+"""Probes of real text: gold labels of the English Web Treebank, and titles that a tagger labels.
+
+    python -m tprprobe.results.treebank EWT [--titles FOLDER --pipeline FOLDER] [--model NAME]…
+
+EWT is a folder with conllu/en_ewt-ud-dev.conllu.gz, ner/en_ewt-ner-dev.iob2.gz and
+edges/srl.dev.jsonl.gz; --titles a folder of documents and titles. What is found stays in
+runs/results/probing, and is part of the page on probing from then on.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from tprprobe.data import load_data
+from tprprobe.data.annotated import AnnotatedFile, Source, join_labels, set_source
+from tprprobe.data.dataset import Dataset
+from tprprobe.gold.labellers import Labeller, find_labellers
+from tprprobe.models.checkpoint import load_model
+from tprprobe.papers.inputs import load_probes
+from tprprobe.probing.folders import SETTINGS
+from tprprobe.results.markdown import table
+from tprprobe.results.probed import ROWS, keep_probes, keep_store
+
+MODELS = ("t5-arxiv-titles", "tpt-c-arxiv-titles", "tpt-d-arxiv-titles")
+N, SHORTEST, SEED = 200, 5, 0  # sentences, one a document; words of one
+SOURCES: tuple[Source, ...] = ("same", "document", "empty")
+WRITTEN = ("decoder.*.cross.role", "decoder.*.cross.filler", "decoder.*.cross.tpr")
+READ = ("encoder.*.role", "encoder.*.filler", "encoder.*.tpr", "encoder.*.hidden")
+CONTROLS = ("untrained", "previous")
+EWT, TITLES = "ewt", "titles"
+
+
+def read_treebank(folder: Path, n: int = N, split: str = "dev") -> AnnotatedFile:
+    """n sentences of as many documents, with all their labels; behind them, unread, all others."""
+    data: Any = load_data(str(folder / "conllu" / f"en_ewt-ud-{split}.conllu.gz"))
+    files = {
+        "nel": str(folder / "ner" / f"en_ewt-ner-{split}.iob2.gz"),
+        "srl": str(folder / "edges" / f"srl.{split}.jsonl.gz"),
+    }
+    sentences = join_labels(data, files).sentences
+    chosen: dict[str, int] = {}
+    for i in np.random.default_rng(SEED).permutation(len(sentences)).tolist():
+        if len(sentences[i].words) >= SHORTEST:
+            chosen.setdefault(sentences[i].document, i)
+    picked = list(chosen.values())[:n]
+    others = sorted({*range(len(sentences))} - {*picked})
+    ordered = tuple(sentences[i] for i in [*picked, *others])
+    return replace(data, sentences=ordered, rows=range(len(picked)))
+
+
+def probe_treebank(data: AnnotatedFile, name: str, runs: Path) -> None:
+    """The probes of a model: its decoder with every source, its encoder."""
+    for source in SOURCES:
+        sites = [*WRITTEN, *READ] if source == "same" else list(WRITTEN)
+        _probe(set_source(data, source), name, sites, runs / f"{name}.{EWT}-{source}")
+
+
+def probe_titles(folder: Path, pipeline: str, name: str, runs: Path, n: int = N) -> None:
+    """The probes of a model's decoder on titles, whose labels a tagger and rules give."""
+    labellers = find_labellers({"pos,dep,nel": f"spacy:{pipeline}", "srl": "rules"})
+    data = load_data(str(folder), split="dev", n=n)
+    _probe(data, name, list(WRITTEN), runs / f"{name}.{TITLES}", labellers)
+
+
+def _probe(
+    data: Dataset, name: str, sites: list[str], folder: Path, labellers: Sequence[Labeller] = ()
+) -> None:
+    store = keep_store(
+        partial(load_model, name), data, sites, folder.with_name(f"{folder.name}.store"), labellers
+    )
+    keep_probes(store, folder, sites, seeds=1, controls=CONTROLS)
+
+
+# ---- the page ---------------------------------------------------------------------------------------
+
+
+def tell_treebank(folder: Path) -> Iterator[str]:
+    """The sections of the page, of the runs that lie in the folder."""
+    yield "\n## Real text with gold labels\n"
+    runs = sorted(each.parent for each in folder.glob(f"*.{EWT}-*/{ROWS}"))
+    if not runs:
+        yield "Not measured here: `python -m tprprobe.results.treebank EWT`.\n"
+    else:
+        yield (
+            "Sentences of the English Web Treebank (UD 2.16, UNER, PropBank on the same words), one a "
+            "document; models of titles of arXiv papers, for which this is another domain. `same`: the encoder "
+            "reads the sentence that the decoder is forced to write, which copies; `document`: its whole "
+            "document; `empty`: nothing, the decoder is a language model. F1 with 95 % intervals over "
+            "documents; twin: the same site of the untrained model; previous: a random vector of the word "
+            "before; commonest: the commonest label.\n"
+        )
+        yield table([row for run in runs for row in _rows(run, run.name.rpartition("-")[2])])
+    titles = sorted(each.parent for each in folder.glob(f"*.{TITLES}/{ROWS}"))
+    if titles:
+        yield (
+            "\n## Titles, labelled by a tagger\n\nThe models' own domain. Tags, relations and entities are a "
+            "small pipeline's (`docs/probing.md` has how often it agrees with gold labels of the treebank: no "
+            "probe can be trusted beyond that, and titles are not what it was trained on), semantic roles come "
+            "from rules on its parses: a heuristic.\n"
+        )
+        yield table([row for run in titles for row in _rows(run, "abstract")])
+
+
+def _rows(run: Path, source: str) -> Iterator[dict[str, str]]:
+    rows = load_probes([run]) if (run / SETTINGS).is_file() else pd.DataFrame()
+    keyed: Any = rows.set_index(["side", "site", "task", "control"]).sort_index()
+    tasks = list(dict.fromkeys(rows["task"]))
+    real = rows[rows["control"] == "real"].drop_duplicates(["side", "site"])
+    for place in real[["side", "site"]].itertuples(index=False):
+        side, site = str(place.side), str(place.site)
+        row = {"model": str(rows["model"].iloc[0]), "source": source, "site": site}
+        for task in tasks:
+            row[task] = _cell(keyed, side, site, task)
+        yield row
+    for side in dict.fromkeys(real["side"]):
+        for control, where in (("previous", "previous word"), ("majority", "")):
+            known = {t: (side, where, t, control) for t in tasks}
+            shown = {
+                t: f"{100 * keyed.loc[key, 'f1'].mean():.1f}"
+                for t, key in known.items()
+                if key in keyed.index
+            }
+            stack = "decoder" if side == "target" else "encoder"
+            name = {"previous": "previous word", "majority": "commonest label"}[control]
+            yield {"model": "–", "source": source, "site": f"{name} ({stack})"} | shown
+
+
+def _cell(keyed: Any, side: str, site: str, task: str) -> str:
+    key = (side, site, task, "real")
+    if key not in keyed.index:
+        return "–"
+    real = keyed.loc[key].iloc[0]
+    twin = (side, site, task, "untrained")
+    beside = f", twin {100 * keyed.loc[twin, 'f1'].mean():.1f}" if twin in keyed.index else ""
+    return (
+        f"{100 * real['f1']:.1f} [{100 * real['f1_low']:.1f}, {100 * real['f1_high']:.1f}]{beside}"
+    )
+
+
+def main(
+    treebank: Annotated[Path, typer.Argument(help="The folder of the treebank.")],
+    titles: Annotated[Path | None, typer.Option(help="A folder of documents and titles.")] = None,
+    pipeline: Annotated[str | None, typer.Option(help="A spaCy pipeline for the titles.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Checkpoints; by default three.")] = None,
+    runs: Annotated[Path, typer.Option(help="What is kept.")] = Path("runs/results"),
+    n: Annotated[int, typer.Option("-n", help="Sentences.")] = N,
+) -> None:
+    """Probe models of real text for gold labels, and for a tagger's labels of their own domain."""
+    data = read_treebank(treebank, n)
+    for name in model or MODELS:
+        probe_treebank(data, name, runs / "probing")
+        if titles and pipeline:
+            probe_titles(titles, pipeline, name, runs / "probing", n)
+
+
+if __name__ == "__main__":
+    typer.run(main)
