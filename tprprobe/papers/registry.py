@@ -16,7 +16,7 @@ from tprprobe.figures import summaries
 from tprprobe.figures.probes import table4
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
-from tprprobe.papers import measured, unbound
+from tprprobe.papers import dictionary, measured, unbound
 from tprprobe.papers.inputs import DEFAULTS, INPUTS, Source
 from tprprobe.relations import pick_examples, score_relations
 from tprprobe.sitenames import layer_of
@@ -117,6 +117,8 @@ FIGURES = {
         Entry("jiang-table3", "Votes of people on summaries", summaries.table3),
         Entry("jiang-unfaithful", "Unsupported facts of references", summaries.unsupported_table),
         Entry("jiang-table4", "What vectors know about words", table4),
+        Entry("jiang-discreteness", "How discrete roles are", dictionary.draw_discreteness),
+        Entry("jiang-roles", "What each discrete role stands for", dictionary.tabulate_dictionary),
         Entry("huang-table1", "Scores of captions", unbound.tabulate_scores),
         Entry("huang-table2", "Nominal and verbal clusters", unbound.tabulate_conformity),
         Entry("huang-table3", "What ten clusters stand for", unbound.tabulate_interpretation),
