@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Int
@@ -84,7 +83,8 @@ def measure_swaps(
 
     Columns: question, kind, vectors, layer, head (-1: all), at; p_original, p_counterfactual (the
     probabilities of the two whole answers), original, counterfactual (whether it is written greedily).
-    Vectors `none` is no exchange, `question` the counterfactual question itself.
+    Vectors `none` is no exchange, `question` the counterfactual question itself. Swaps that cannot be
+    moved have no rows elsewhere.
 
     Raises:
         InputError: the vocabulary lacks a symbol.
@@ -125,7 +125,7 @@ def _measure(
     found += [(way, scores, at) for at, way in enumerate(ways, 1)]
     for way, scored, at in found:
         p, wrote = scored.log_probability[at].exp().numpy(), scored.written[at].numpy()
-        yield pd.DataFrame(
+        rows = pd.DataFrame(
             {
                 "question": part["question"].to_numpy(),
                 "kind": part["kind"].to_numpy(),
@@ -139,13 +139,14 @@ def _measure(
                 "counterfactual": wrote[1],
             }
         )
+        yield rows if way.at == PAIR else rows[part["elsewhere"].to_numpy() != 0]
 
 
 def positions(
     part: pd.DataFrame, length: int, at: str, offset: int
 ) -> Int[Tensor, "sample position"]:
     """The order that exchanges the pair of every row, or the positions elsewhere."""
-    moved = part["elsewhere"].to_numpy() if at == ELSEWHERE else np.zeros(len(part), int)
+    moved = part["elsewhere"].tolist() if at == ELSEWHERE else [0] * len(part)
     sides = [
         [
             tuple(place + offset + shift for place in row)
@@ -155,7 +156,7 @@ def positions(
     ]
     order = exchange(*sides, length)
     if at == ELSEWHERE:  # where there is no such place, nothing is exchanged
-        order[torch.from_numpy(moved == 0)] = torch.arange(length)
+        order[torch.tensor(moved) == 0] = torch.arange(length)
     return order
 
 

@@ -1,0 +1,219 @@
+"""Swaps of numbers: what they predict, and what they do to a model whose roles have known use."""
+
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plantedroles import PlantedRoles
+
+from tprprobe.data import load_data
+from tprprobe.errors import InputError
+from tprprobe.gold import arithmetic, evaluate
+from tprprobe.hooks import capture, intervene
+from tprprobe.interventions import (
+    exchange,
+    find_swaps,
+    list_ways,
+    measure_swaps,
+    summarise_swaps,
+    swap,
+)
+from tprprobe.interventions.arithmetic import CHANGING, HARMLESS, KINDS, exchanged
+from tprprobe.interventions.exchange import ELSEWHERE, Way, positions
+from tprprobe.interventions.shares import best_heads, compare_elsewhere, find_answered
+
+QUESTIONS = [
+    "Calculate 2/6 - (-66)/18.",
+    "What is (-14)/(-21)*(-3)/2?",
+    "Evaluate (1 - 3)*(-5)/2.",
+    "2 + 4 - (-2)/(-2)",
+    "Calculate 8/(-12)*6/10.",
+    "Evaluate (10/(-35))/(1/(-2)).",
+    "What is 24/6*(1 - 2)?",
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_swap_predicts_what_exact_arithmetic_says(seed):
+    swaps = find_swaps(QUESTIONS, seed=seed)
+    assert set(swaps["kind"]) == set(KINDS)
+    for row in swaps.to_dict("records"):
+        assert row["text"] == QUESTIONS[row["question"]]
+        assert exchanged(row["counterfactual"], row["first"], row["second"]) == row["text"]
+        assert row["answer"] == str(evaluate(row["text"]))
+        assert row["predicted"] == str(evaluate(row["counterfactual"]))
+        assert (row["answer"] == row["predicted"]) == (row["kind"] in HARMLESS)
+        assert sorted(row["text"]) == sorted(row["counterfactual"])
+    again = find_swaps(QUESTIONS, seed=seed)
+    pd.testing.assert_frame_equal(swaps, again)
+
+
+def test_pairs_are_what_their_kind_says():
+    for row in find_swaps(QUESTIONS).to_dict("records"):
+        gold = arithmetic(row["text"])
+        first, second = (gold.iloc[list(row[side])] for side in ("first", "second"))
+        assert len(first) == len(second)
+        same = first["polarity"].iloc[0] == second["polarity"].iloc[0]
+        if "polarity" in row["kind"]:
+            assert first["term"].iloc[0] == second["term"].iloc[0]
+            assert same == (row["kind"] == "same polarity")
+        elif row["kind"] == "place":
+            assert (first["place"].iloc[0], second["place"].iloc[0]) == (0, 1)
+            assert first["number"].iloc[0] == second["number"].iloc[0]
+        else:
+            sign = {"argument": "-", "sum": "+"}[row["kind"]]
+            assert first["parent"].iloc[0] == second["parent"].iloc[0] == sign
+            assert {first["slot"].iloc[0], second["slot"].iloc[0]} == {1, 2}
+
+
+def test_elsewhere_is_within_the_expression_and_other_symbols():
+    swaps = find_swaps(QUESTIONS)
+    assert (swaps["elsewhere"] != 0).any()
+    for row in swaps[swaps["elsewhere"] != 0].to_dict("records"):
+        moved = [[at + row["elsewhere"] for at in row[side]] for side in ("first", "second")]
+        assert exchanged(row["text"], *moved) != row["text"]
+        kinds = arithmetic(row["text"])["kind"].iloc[moved[0] + moved[1]]
+        assert "template" not in set(kinds)
+
+
+def test_an_unknown_kind_names_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'polarity'"):
+        find_swaps(QUESTIONS, ["polarty"])
+
+
+def test_positions_count_from_the_start_symbol():
+    swaps = find_swaps(["2/6 - 66/18"], ["polarity"])
+    order = positions(swaps, 13, "pair", 1)
+    first, second = swaps["first"].iloc[0], swaps["second"].iloc[0]
+    assert order[0, first[0] + 1] == second[0] + 1
+
+
+NUMBERS = st.integers(1, 99)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=5))
+def test_planted_roles_are_swapped_exactly(pairs):
+    """The swap gives the predicted answer, with certainty; on heads that are not read, nothing."""
+    model, swaps = PlantedRoles(), find_swaps([f"{a}/{b}" for a, b in pairs], CHANGING)
+    if swaps.empty:
+        return
+    ways = [Way("role"), Way("filler"), Way("binding"), Way("role", 0, 0), Way("role", 0, 1)]
+    found = measure_swaps(model, swaps, ways)
+    assert find_answered(found.assign(model="planted")).all()
+    for (vectors, head), rows in found.groupby(["vectors", "head"]):
+        moves = vectors in ("role", "filler", "question") and head != 1
+        assert (rows["counterfactual"] == moves).all(), (vectors, head)
+        assert (rows["original"] != moves).all(), (vectors, head)
+        assert (rows["p_counterfactual" if moves else "p_original"] > 0.999).all()
+
+
+def test_a_planted_swap_changes_nothing_else():
+    model = PlantedRoles()
+    source = torch.tensor([[2, *model.vocabulary.encode("12/34"), 3]])
+    order = exchange([(1,)], [(5,)], source.shape[1])
+    with capture(model, "encoder.*") as before:
+        model.encode(source)
+    kept = {name: each.clone() for name, each in before.items()}
+    edit = {"encoder.0.self.role": swap(order, heads=[0])}
+    with intervene(model, edit), capture(model, "encoder.*") as after:
+        model.encode(source)
+    elsewhere = torch.tensor([0, 2, 3, 4, 6])
+    for name, each in after.items():
+        assert each[:, elsewhere].equal(kept[name][:, elsewhere]), name
+        assert each.equal(kept[name]) == name.endswith("filler")
+    assert after["encoder.0.self.role"][:, :, 1].equal(kept["encoder.0.self.role"][:, :, 1])
+
+
+def test_queries_do_what_fillers_do_and_values_what_keys_do(make_model):
+    model = make_model(d_model=32, n_heads=4)
+    source = torch.randint(4, 60, (3, 9), generator=torch.Generator().manual_seed(0))
+    target = torch.tensor([[2, 7, 8]] * 3)
+    order = exchange([(1, 2)] * 3, [(5, 6)] * 3, 9)
+    outs = {}
+    for name in ("query", "filler", "key", "value", "binding", "input"):
+        with intervene(model, {f"encoder.1.self.{name}": swap(order)}):
+            outs[name] = model(source, target)
+    for one, other in (("query", "filler"), ("key", "value"), ("binding", "input")):
+        assert outs[one].allclose(outs[other], atol=1e-5), (one, other)
+    assert not outs["filler"].allclose(outs["binding"], atol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def measured(make_model) -> pd.DataFrame:
+    model = make_model(n_layers=(2, 1))
+    swaps = find_swaps(QUESTIONS)
+    return measure_swaps(model, swaps, list_ways(model)).assign(model="tiny")
+
+
+def test_ways_cover_layers_heads_and_controls(make_model):
+    ways = list_ways(make_model(n_layers=(2, 1)))
+    assert {(w.layer, w.head) for w in ways if w.vectors == "role" and w.at == "pair"} == {
+        (-1, -1), (0, -1), (1, -1), (0, 0), (0, 1), (1, 0), (1, 1),
+    }  # fmt: skip
+    assert {w.vectors for w in ways} == {
+        "role",
+        "filler",
+        "key",
+        "binding",
+        "hidden",
+        "embedding role",
+    }
+    assert len({*ways}) == len(ways)
+    plain = list_ways(make_model(architecture="transformer"))
+    assert {w.vectors for w in plain} == {"filler", "key", "hidden"}
+
+
+def test_shares_are_between_0_and_1_and_add_up(measured):
+    table = summarise_swaps(measured)
+    everything = table[table["subset"] == "all"]
+    changing = everything[everything["kind"].isin(CHANGING)]
+    total = changing[["original", "counterfactual", "other"]].sum(axis=1)
+    assert total.to_numpy() == pytest.approx(1)
+    assert (table["p_other"] >= -1e-6).all()
+    counts = everything[everything["vectors"] == "role"].query("layer == -1 and at == 'pair'")
+    assert counts["n"].sum() == len(find_swaps(QUESTIONS))
+
+
+def test_answered_swaps_are_those_right_before():
+    index = {"model": "m", "kind": "polarity", "layer": -1, "head": -1, "at": "pair"}
+    rows = [
+        (0, "none", True, False), (0, "question", False, True), (0, "role", False, True),
+        (1, "none", True, False), (1, "question", False, False), (1, "role", False, True),
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["question", "vectors", "original", "counterfactual"])
+    assert find_answered(table.assign(**index)).tolist() == [True] * 3 + [False] * 3
+
+
+def test_a_difference_is_paired_and_the_best_head_is_measured_on_the_other_half():
+    rows = []
+    for question in range(40):
+        base = {"model": "m", "kind": "polarity", "question": question, "original": True}
+        base |= {"counterfactual": True, "layer": -1, "head": -1, "at": "pair", "p_original": 0.0}
+        rows += [base | {"vectors": each, "p_counterfactual": 0.0} for each in ("none", "question")]
+        rows.append(base | {"vectors": "role", "p_counterfactual": 0.7})
+        if question < 30:
+            rows.append(base | {"vectors": "role", "at": ELSEWHERE, "p_counterfactual": 0.2})
+        for head in range(2):
+            value = 0.1 + 0.5 * (head == 1) + 0.2 * (question % 2)
+            rows.append(
+                base | {"vectors": "role", "layer": 0, "head": head, "p_counterfactual": value}
+            )
+    table = pd.DataFrame(rows)
+    found = compare_elsewhere(table).iloc[0]
+    assert (found["n"], round(found["difference"], 6)) == (30, 0.5)
+    best = best_heads(table).set_index("choice")
+    assert (best.loc["best", "layer"], best.loc["best", "head"]) == (0, 1)
+    assert best.loc["best", "p_counterfactual"] == pytest.approx(0.8)
+    assert best.loc["any", "p_counterfactual"] == pytest.approx(0.55)
+
+
+def test_swaps_of_the_generated_questions_have_their_answers():
+    data = load_data("mathematics:arithmetic__mixed", split="small-test", n=40, seed=5)
+    swaps = find_swaps([each.source for each in data])
+    assert len(swaps) > 20
+    for row in swaps.to_dict("records"):
+        assert Fraction(row["answer"]) == Fraction(data[row["question"]].target)
