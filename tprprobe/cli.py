@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
-Ckpt = Annotated[str, typer.Option(help="Shipped name, folder, hub id or untrained:NAME.")]
+Ckpt = Annotated[str, typer.Option(help="Shipped name, folder, hub id, untrained:NAME or hf:PATH.")]
 Data = Annotated[
     str | None, typer.Option(help="mathematics:MODULE (a+b, all), a folder or a file.")
 ]
@@ -390,17 +390,18 @@ def intervene(
     device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
-    """Edit vectors by a recipe (sites × heads × edits × strengths), and score the answers."""
-    from tprprobe.interventions import find_data, read_recipe, sweep
+    """Edit vectors by a recipe (sites × heads × edits × strengths, or swaps), and score the answers."""
+    from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
     from tprprobe.models.checkpoint import load_model
 
     settings, model = read_recipe(recipe), load_model(ckpt, device=device)
     out = out or Path("runs") / f"{recipe.stem}-{model.name}".replace(":", "-")
-    rows = sweep(model, find_data(model, settings), settings, out, resume)
+    run = run_swaps if settings.swaps else sweep
+    rows = run(model, find_data(model, settings), settings, out, resume)
     if as_json:
         return _print_json(json.loads(rows.to_json(orient="records")))
-    columns = ["site", "head", "edit", "k", "strength", "exact_match", "change", "nats"]
-    typer.echo(rows[columns].round(3).to_string(index=False))
+    shown = [name for name in rows if not name.endswith(("_low", "_high"))]
+    typer.echo(rows[shown].round(3).to_string(index=False))
     return None
 
 
@@ -546,7 +547,8 @@ def _model_and_data(
     ckpt: str, data: str | None, split: str | None, n: int | None, seed: int, device: str
 ) -> tuple[Any, Any]:
     from tprprobe.data import load_data
-    from tprprobe.models.checkpoint import default_data, load_model
+    from tprprobe.foreign import load_model
+    from tprprobe.models.checkpoint import default_data
 
     model = load_model(ckpt, device=device)
     if data is None:

@@ -17,6 +17,7 @@ from tprprobe.interventions.edits import (
 from tprprobe.interventions.exchange import list_ways, measure_swaps
 from tprprobe.interventions.recipes import Recipe, read_recipe
 from tprprobe.interventions.shares import summarise_swaps
+from tprprobe.interventions.swapping import run_swaps
 from tprprobe.interventions.sweeps import find_data, summarise_sweep, sweep
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "patch",
     "read_recipe",
     "resample",
+    "run_swaps",
     "set_to",
     "snap",
     "summarise_swaps",

@@ -15,7 +15,6 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from tprprobe.console import track
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.evaluation import by_length
 from tprprobe.hooks import find_sites
@@ -76,9 +75,7 @@ def list_ways(model: Any, by_head: Sequence[str] = ("role",)) -> list[Way]:
     ]
 
 
-def measure_swaps(
-    model: Any, swaps: pd.DataFrame, ways: Sequence[Way], title: str = "swapping"
-) -> pd.DataFrame:
+def measure_swaps(model: Any, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.DataFrame:
     """One row a swap (of ``find_swaps``) and way: what the model makes of the two answers.
 
     Columns: question, kind, vectors, layer, head (-1: all), at; p_original, p_counterfactual (the
@@ -89,17 +86,23 @@ def measure_swaps(
     Raises:
         InputError: the vocabulary lacks a symbol.
     """
-    pairs = encode_texts(swaps["text"].tolist(), swaps["answer"].tolist(), model.vocabulary)
-    predicted = encode_texts(
-        swaps["counterfactual"].tolist(), swaps["predicted"].tolist(), model.vocabulary
-    )
-    batches = list(by_length(pairs, BATCH))
+    pairs, predicted = _encode(model, swaps)
     names = list(find_sites(model))
-    parts = []
-    for rows in track(batches, title, len(batches)):
-        part = swaps.iloc[rows.tolist()]
-        parts += _measure(model, part, pairs, predicted, rows, ways, names)
+    parts = [
+        part
+        for rows in by_length(pairs, BATCH)
+        for part in _measure(model, swaps.iloc[rows.tolist()], pairs, predicted, rows, ways, names)
+    ]
     return pd.concat(parts, ignore_index=True)
+
+
+def _encode(model: Any, swaps: pd.DataFrame) -> tuple[Pairs, Pairs]:
+    columns = ("text", "answer"), ("counterfactual", "predicted")
+    own, other = (
+        encode_texts(swaps[text].tolist(), swaps[answer].tolist(), model.vocabulary)
+        for text, answer in columns
+    )
+    return own, other
 
 
 def _measure(

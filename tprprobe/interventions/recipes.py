@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.interventions.arithmetic import KINDS
 from tprprobe.recipes import read_settings
 
 EDITS = ("zero", "one", "mean", "resample", "snap", "one_hot")
@@ -14,8 +15,10 @@ Count = Annotated[int, Field(gt=0)]
 
 
 class Recipe(BaseModel):
-    """A sweep: every edit, at every strength, on every head of every site that matches.
+    """A sweep: every edit, at every strength, on every head of every site that matches; or ``swaps``.
 
+    Swaps are kinds of pairs of numbers (`find_swaps`) whose vectors are exchanged in all ways of the
+    encoder, in the n arithmetic questions.
     Means, resampled vectors and the centres of ``snap`` come from ``reference`` further examples of
     the same data, not from the ``n`` that are scored. ``clusters`` are the numbers of centres of
     ``snap``. Heads ``each`` are edited alone, ``all`` together; sites ``together`` are all edited at once.
@@ -28,8 +31,9 @@ class Recipe(BaseModel):
     n: Count = 500
     reference: Count = 200
     seed: int = 0
-    sites: Annotated[list[str], Field(min_length=1)]
-    edits: Annotated[list[str], Field(min_length=1)]
+    sites: list[str] = []
+    edits: list[str] = []
+    swaps: list[str] = []
     heads: Literal["each", "all"] = "each"
     together: bool = False
     strengths: Annotated[list[float], Field(min_length=1)] = [1.0]
@@ -52,6 +56,10 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise InputError(f"{where}: {place}: {first['msg']} (given: {first['input']!r})") from error
+    if bool(recipe.swaps) == bool(recipe.sites) or bool(recipe.sites) != bool(recipe.edits):
+        raise InputError(f"{where}: give sites and edits, or swaps")
+    if strange := [kind for kind in recipe.swaps if kind not in KINDS]:
+        raise unknown(f"kind of swap in {where}", strange[0], KINDS)
     if strange := [edit for edit in recipe.edits if edit not in EDITS]:
         raise unknown(f"edit in {where}", strange[0], EDITS)
     if ("snap" in recipe.edits) != bool(recipe.clusters):

@@ -1,11 +1,8 @@
 """A sweep: edits × strengths × heads × sites, scored on the same examples; resumable, part by part."""
 
-import json
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +19,7 @@ from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.evaluation import by_length
 from tprprobe.hooks import find_sites
+from tprprobe.interventions.folders import Folder
 from tprprobe.interventions.recipes import Recipe
 from tprprobe.interventions.references import Reference, read_references
 from tprprobe.interventions.variants import Variant, score_variants
@@ -29,13 +27,7 @@ from tprprobe.models.checkpoint import default_data
 from tprprobe.sitenames import layer_of, select
 from tprprobe.statistics import bootstrap_mean, wilson
 
-MANIFEST, BEGUN, TABLE, SAMPLES, PARTS = (
-    "sweep.json",
-    "begun.json",
-    "sweep.csv",
-    "samples.parquet",
-    "parts",
-)
+TABLE, SAMPLES = "sweep.csv", "samples.parquet"
 BATCH, ALL = 128, -1  # examples; heads
 PLACE = ["site", "layer", "head", "edit", "k", "strength"]
 UNEDITED = "none"
@@ -59,6 +51,9 @@ class Point:
         layer = layer_of(self.sites[0]) if len(self.sites) == 1 else None
         at = {"site": self.label, "layer": ALL if layer is None else layer, "head": self.head}
         return at | {"edit": self.edit, "k": self.k, "strength": self.strength}
+
+
+NOTHING = Point((UNEDITED,), ALL, UNEDITED, 0, 0.0)
 
 
 def sweep(
@@ -85,17 +80,15 @@ def sweep(
         raise InputError(
             f"{len(data)} examples: the recipe asks for {recipe.n} + {recipe.reference}"
         )
+    settings = {"model": model.name, "data": [data.name, data.split, data.seed]}
     with TemporaryDirectory() as scratch:
-        folder = Path(out or Path(scratch) / "sweep")
-        settings = {"model": model.name, "data": [data.name, data.split, data.seed]}
-        settings |= {"recipe": recipe.model_dump(), "tprprobe": version("tprprobe")}
-        if (folder / MANIFEST).is_file():
-            _check(folder / MANIFEST, settings, resume)
-        else:
-            _begin(folder, settings, resume)
-            _run(model, data, recipe, folder)
-            _finish(folder, settings, recipe.seed)
-        return pd.read_csv(folder / TABLE)
+        path = Path(out or Path(scratch) / "sweep")
+        folder = Folder.open(path, settings | {"recipe": recipe.model_dump()}, resume)
+        if not folder.is_done:
+            samples = _run(model, data, recipe, folder)
+            table = summarise_sweep(samples, recipe.seed).to_csv(index=False)
+            folder.finish({SAMPLES: samples.to_parquet(), TABLE: table.encode()})
+        return pd.read_csv(path / TABLE)
 
 
 def find_data(model: Any, recipe: Recipe) -> Dataset:
@@ -108,51 +101,20 @@ def find_data(model: Any, recipe: Recipe) -> Dataset:
     return load_data(data, split=split, n=recipe.n + recipe.reference, seed=recipe.seed)
 
 
-def _check(file: Path, settings: dict[str, Any], resume: bool) -> None:
-    """Passes where a folder is of this run, and may be gone on with."""
-    known = hub.read_json(file)
-    if known != json.loads(json.dumps(settings)):
-        differ = [
-            key for key in settings if known.get(key) != json.loads(json.dumps(settings[key]))
-        ]
-        raise InputError(
-            f"{file.parent} holds another run (its {', '.join(differ)}): give another --out"
-        )
-    if not resume:
-        raise InputError(f"{file.parent} exists already: give --resume, or another --out")
-
-
-def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> None:
-    if (folder / BEGUN).is_file():
-        return _check(folder / BEGUN, settings, resume)
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"{folder} holds something else: give another --out")
-    (folder / PARTS).mkdir(parents=True, exist_ok=True)
-    hub.write_file(folder / BEGUN, (json.dumps(settings, indent=1) + "\n").encode())
-    return None
-
-
-def _run(model: Any, data: Dataset, recipe: Recipe, folder: Path) -> None:
-    """Every part that is not there yet: that of a group of sites, and that of no edit."""
+def _run(model: Any, data: Dataset, recipe: Recipe, folder: Folder) -> pd.DataFrame:
+    """Every part, made where it is not there yet: that of no edit, and that of a group of sites."""
     sites = select(recipe.sites, list(find_sites(model)))
-    groups = [tuple(sites)] if recipe.together else [(site,) for site in sites]
-    files = [folder / PARTS / f"{number}.parquet" for number in range(len(groups) + 1)]
-    missing = [
-        (file, group)
-        for file, group in zip(files, [(), *groups], strict=True)
-        if not file.is_file()
-    ]
+    groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
+    missing = [n for n in range(len(groups)) if not folder.part(n).is_file()]
     scored = encode_pairs(data[: recipe.n], model.vocabulary)
     others = encode_pairs(data[recipe.n :], model.vocabulary)
-    for file, group in track(missing, "sweeping", len(missing)):
-        reference = read_references(model, others, group, recipe.seed) if group else {}
-        points = (
-            list(list_points(recipe, group, reference))
-            if group
-            else [Point((UNEDITED,), ALL, UNEDITED, 0, 0.0)]
-        )
-        variants = [_variant(point, reference) for point in points]
-        hub.write_file(file, _score(model, scored, points, variants).to_parquet())
+    for n in track(missing, "sweeping", len(missing)):
+        group = groups[n]
+        references = read_references(model, others, group, recipe.seed) if group else {}
+        points = list(list_points(recipe, group, references)) if group else [NOTHING]
+        variants = [_variant(point, references) for point in points]
+        hub.write_file(folder.part(n), _score(model, scored, points, variants).to_parquet())
+    return folder.join(len(groups))
 
 
 def list_points(
@@ -194,16 +156,6 @@ def _score(
         for point, ok, each in zip(points, written, nats, strict=True)
     ]
     return pd.concat(parts, ignore_index=True)
-
-
-def _finish(folder: Path, settings: dict[str, Any], seed: int) -> None:
-    files = sorted((folder / PARTS).glob("*.parquet"), key=lambda file: int(file.stem))
-    samples = pd.concat(map(pd.read_parquet, files), ignore_index=True)
-    hub.write_file(folder / SAMPLES, samples.to_parquet())
-    hub.write_file(folder / TABLE, summarise_sweep(samples, seed).to_csv(index=False).encode())
-    hub.write_file(folder / MANIFEST, (json.dumps(settings, indent=1) + "\n").encode())
-    shutil.rmtree(folder / PARTS)
-    (folder / BEGUN).unlink()
 
 
 def summarise_sweep(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:

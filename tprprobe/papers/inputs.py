@@ -15,6 +15,7 @@ from tprprobe.hub import read_json
 from tprprobe.logs import FILE as LOG
 from tprprobe.logs import read_log
 from tprprobe.papers.captioned import load_captioned, read_scores
+from tprprobe.papers.intervened import SWAPS, SWEEP, load_swaps, load_sweeps
 from tprprobe.papers.scored import find_scored, load_matches, load_summaries, load_votes
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
@@ -154,6 +155,8 @@ def find_inputs(folder: Source) -> dict[str, Any]:
     found = {"store": stores and stores[0], "evaluations": evaluations, "runs": runs}
     found |= {"bindings": bindings, **find_scored(folders)}
     found["captioned"] = [each for each in folders if any(map(read_scores, each.glob("*.json")))]
+    found["sweeps"] = [each for each in folders if (each / SWEEP).is_file()]
+    found["swaps"] = [each for each in folders if (each / SWAPS).is_file()]
     found["probes"] = [each for each in folders if (each / PROBES).is_file()]
     return {key: paths for key, paths in found.items() if paths}
 
@@ -170,6 +173,8 @@ INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "votes": ("sheets of votes: give --ckpt with files that `sheet` wrote, filled in", load_votes),
     "matches": ("summaries or sheets of facts: give --ckpt with these", load_matches),
     "bindings": ("binding probes: give --ckpt with folders of `binding --out`", load_bindings),
+    "sweeps": ("sweeps: give --ckpt with folders of `intervene --out`", load_sweeps),
+    "swaps": ("swaps: give --ckpt with folders of `intervene --out`", load_swaps),
     "probes": ("probes: give --ckpt with folders of `probe --out`", load_probes),
     "captioned": (
         "scores of captions: give --ckpt with folders of `eval --out` of captions",

@@ -16,7 +16,7 @@ from tprprobe.figures import summaries
 from tprprobe.figures.probes import table4
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
-from tprprobe.papers import dictionary, measured, unbound
+from tprprobe.papers import dictionary, intervened, measured, unbound
 from tprprobe.papers.inputs import DEFAULTS, INPUTS, Source
 from tprprobe.relations import pick_examples, score_relations
 from tprprobe.sitenames import layer_of
@@ -131,6 +131,9 @@ FIGURES = {
         Entry("huang-stability", "Clusters over seeds and k", unbound.tabulate_stability),
         Entry("huang-subjects", "Subjects against objects", unbound.tabulate_subjects),
         Entry("matched-study", "What binding buys at equal steps and size", measured.draw_study),
+        Entry("swap", "Answers after two numbers' vectors change places", intervened.draw_swap),
+        Entry("snap", "Exact match with vectors snapped to k centres", intervened.draw_snap),
+        Entry("ablation-map", "Which heads matter", intervened.draw_ablation),
         Entry("learning-curve", "Loss and exact match against steps", figures.learning_curve),
     )
 }

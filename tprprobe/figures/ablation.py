@@ -1,0 +1,60 @@
+"""Which heads matter: the change of exact match when one head's vectors are replaced."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from tprprobe.figures.style import MUTED, Drawing, drawing, text_colour, tidy
+
+
+def ablation_map(table: pd.DataFrame) -> Drawing:
+    """A panel an edit, a row a site, a column a head: the change of exact match, in points.
+
+    ``table`` has the rows of ``sweep``. In brackets: intervals that include 0.
+    """
+    rows = table[(table["head"] >= 0) & (table["strength"] == 1.0)]
+    edits, sites = rows["edit"].unique(), list(rows["site"].unique())
+    heads = sorted(rows["head"].unique())
+    across = min(2, len(edits))
+    down = -(-len(edits) // across)
+    figure = drawing(7, 0.6 + down * (0.62 + 0.24 * len(sites)))
+    panels: Any = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    lowest = min(rows["change"].min(), -0.01)
+    for edit, axes in zip(edits, panels.flat, strict=False):
+        _draw(axes, rows[rows["edit"] == edit], sites, heads, lowest)
+        tidy(axes, str(edit))
+    for axes in panels.flat[len(edits) :]:
+        axes.set_axis_off()
+    for axes in panels[-1]:
+        axes.set_xlabel("head")
+    figure.suptitle(
+        "Change of exact match, in points, when one head's vectors are replaced", fontsize=9, x=0.01,
+        ha="left", fontweight="bold",
+    )  # fmt: skip
+    return figure
+
+
+def _draw(
+    axes: Axes, rows: pd.DataFrame, sites: list[str], heads: list[int], lowest: float
+) -> None:
+    wide = {
+        name: rows.pivot_table(index="site", columns="head", values=name).reindex(
+            sites, columns=heads
+        )
+        for name in ("change", "change_low", "change_high")
+    }
+    values = wide["change"].to_numpy(float)
+    image = axes.imshow(values, cmap="Reds_r", vmin=lowest, vmax=0, aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        if np.isnan(value):
+            continue
+        low, high = (wide[f"change_{end}"].iloc[row, column] for end in ("low", "high"))
+        text = f"{100 * value:+.0f}" if abs(value) >= 0.005 else "0"
+        text = f"({text})" if low <= 0 <= high else text
+        colour = text_colour(image.cmap(image.norm(value)))
+        axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
+    axes.set_xticks(range(len(heads)), [str(head) for head in heads])
+    axes.set_yticks(range(len(sites)), [site.removesuffix(".role") for site in sites])
+    axes.spines[:].set_color(MUTED)

@@ -1,0 +1,45 @@
+"""Exact match as a function of k when vectors are snapped to the nearest of k centres."""
+
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
+
+MARKERS = ("o", "s", "^", "D", "v")
+
+
+def snap_curve(sweeps: pd.DataFrame) -> Drawing:
+    """A line a sweep: exact match against the number of centres, k = 1 being the mean.
+
+    ``sweeps`` has the rows of ``sweep`` with a column name: what was snapped.
+    """
+    figure = drawing(5, 3)
+    axes = figure.subplots()
+    curves: Any = sweeps.groupby("name", sort=False)
+    for at, (name, rows) in enumerate(curves):
+        points = rows[rows["edit"].isin(["snap", "mean"]) & (rows["strength"] == 1.0)]
+        points = points.assign(k=points["k"].where(points["edit"] == "snap", 1)).sort_values("k")
+        values = points["exact_match"]
+        errors = [values - points["exact_match_low"], points["exact_match_high"] - values]
+        colour = palette(at + 1)[-1]
+        axes.errorbar(
+            points["k"], values, errors, color=colour, marker=MARKERS[at % len(MARKERS)],
+            markersize=4.5, capsize=2, linewidth=1.2, label=str(name),
+            linestyle=("-", "--", "-.", ":")[at % 4],
+        )  # fmt: skip
+    alone = sweeps[sweeps["edit"] == "none"]["exact_match"].iloc[0]
+    axes.axhline(alone, color=MUTED, linewidth=0.9, linestyle=":")
+    axes.annotate(
+        "as trained", (0.02, alone), xycoords=("axes fraction", "data"), xytext=(0, 3),
+        textcoords="offset points", fontsize=7, color=INK,
+    )  # fmt: skip
+    axes.set_xscale("log")
+    ticks = sorted({1, *sweeps.loc[sweeps["edit"] == "snap", "k"]})
+    axes.set_xticks(ticks, [str(k) for k in ticks])
+    axes.minorticks_off()
+    axes.set(xlabel="centres a head (1: the mean)", ylabel="exact match", ylim=(0, 1))
+    axes.grid(axis="y", color=FAINT, linewidth=0.5)
+    tidy(axes, "Vectors of all heads snapped to k centres")
+    axes.legend(fontsize=7, frameon=False)
+    return figure

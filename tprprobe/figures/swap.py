@@ -1,0 +1,93 @@
+"""What a model answers after the vectors of two numbers were exchanged: shares by what was exchanged."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
+
+TITLES = {
+    "polarity": "numerator ↔ denominator",
+    "argument": "first ↔ second argument of −",
+    "place": "units ↔ tens digit",
+    "same polarity": "same polarity (must not change)",
+    "sum": "arguments of + (must not change)",
+}
+PARTS = (  # column, name, colour, hatch
+    ("counterfactual", "the predicted new answer", HUES[5], ""),
+    ("other", "another answer", "#d8d8d8", "////"),
+    ("original", "the old answer", "white", ""),
+)
+
+
+def swap_shares(
+    table: pd.DataFrame, kinds: tuple[str, ...] = ("polarity", "argument", "place")
+) -> Drawing:
+    """A panel a kind of swap, a bar a way: the shares of the predicted, another and the old answer.
+
+    ``table`` has the rows of ``summarise_swaps``; drawn are swaps whose two questions the model
+    answers, whole layers, all heads. The mark is the 95 % interval of the first share.
+    """
+    rows = table[(table["subset"] == "answered") & (table["head"] == -1)]
+    ways = _ways(rows)
+    figure = drawing(7, 1.1 + 0.17 * len(ways))
+    panels = np.atleast_1d(figure.subplots(1, len(kinds), sharey=True))
+    for kind, axes in zip(kinds, panels, strict=True):
+        _draw(axes, rows[rows["kind"] == kind], ways)
+        n = rows.loc[rows["kind"] == kind, "n"].max()
+        tidy(axes, f"{TITLES[kind]}\n{0 if pd.isna(n) else int(n)} swaps at most")
+        axes.title.set_fontsize(7.5)
+        axes.set(xlim=(0, 1), xlabel="share of answers")
+        axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+    panels[0].set_yticks(range(len(ways)), [_told(*way) for way in ways], fontsize=6.5)
+    panels[0].invert_yaxis()
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
+    return figure
+
+
+def _ways(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
+    """The ways, by model: none and the question first, then all layers, then one by one."""
+    order = ["none", "question", "role", "embedding role", "filler", "key", "binding", "hidden"]
+    keys = rows[["model", "vectors", "layer", "at"]].drop_duplicates()
+    keys = keys[(keys["at"] == "pair") | keys["vectors"].isin(["role", "filler"])]
+    keys = keys[(keys["layer"] == -1) | ((keys["vectors"] != "binding") & (keys["at"] == "pair"))]
+    models = {name: at for at, name in enumerate(rows["model"].drop_duplicates())}
+    found: Any = sorted(
+        keys.itertuples(index=False, name=None),
+        key=lambda way: (models[way[0]], order.index(way[1]), way[3] == "elsewhere", way[2]),
+    )
+    return found
+
+
+def _told(model: str, vectors: str, layer: int, at: str) -> str:
+    what = {"none": "no exchange", "question": "the new question itself"}.get(
+        vectors, f"{vectors}s"
+    )
+    if vectors not in ("none", "question", "embedding role"):
+        what += ", all layers" if layer == -1 else f", layer {layer}"
+    return f"{model}: {what}{', elsewhere' if at == 'elsewhere' else ''}"
+
+
+def _draw(axes: Axes, rows: pd.DataFrame, ways: list[tuple[str, str, int, str]]) -> None:
+    known = rows.set_index(["model", "vectors", "layer", "at"])
+    left = np.zeros(len(ways))
+    found = known.reindex(pd.MultiIndex.from_tuples(ways))
+    for column, name, colour, hatch in PARTS:
+        width = found[column].fillna(0).to_numpy(float)
+        axes.barh(
+            range(len(ways)), width, left=left, height=0.72, color=colour, hatch=hatch,
+            edgecolor=MUTED, linewidth=0.5, label=name,
+        )  # fmt: skip
+        left += width
+    first = found["counterfactual"].to_numpy(float)
+    errors = [
+        first - found["counterfactual_low"].to_numpy(float),
+        found["counterfactual_high"].to_numpy(float) - first,
+    ]
+    axes.errorbar(
+        first, range(len(ways)), xerr=np.clip(errors, 0, None), fmt="none", ecolor=INK,
+        elinewidth=0.9, capsize=1.8,
+    )  # fmt: skip

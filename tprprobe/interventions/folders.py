@@ -1,0 +1,76 @@
+"""The folder of a run that can be cut off: its settings, its parts, and what is left when it is done."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tprprobe import hub
+from tprprobe.errors import InputError
+
+MANIFEST, BEGUN, PARTS = "interventions.json", "begun.json", "parts"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of that run and no other: the settings say which."""
+
+    path: Path
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, path: Path, settings: Mapping[str, Any], resume: bool) -> "Folder":
+        """The folder, begun where it is new.
+
+        Raises:
+            InputError: it holds something else, or this run and ``resume`` was not given.
+        """
+        known = json.loads(json.dumps({**settings, "tprprobe": version("tprprobe")}))
+        folder = cls(path, known)
+        files = [path / name for name in (MANIFEST, BEGUN) if (path / name).is_file()]
+        if files:
+            folder._check(files[0], resume)
+        elif path.exists() and any(path.iterdir()):
+            raise InputError(f"{path} holds something else: give another --out")
+        else:
+            (path / PARTS).mkdir(parents=True, exist_ok=True)
+            folder._write(BEGUN)
+        return folder
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run was finished."""
+        return (self.path / MANIFEST).is_file()
+
+    def part(self, number: int) -> Path:
+        """The file of a part."""
+        return self.path / PARTS / f"{number}.parquet"
+
+    def join(self, parts: int) -> pd.DataFrame:
+        """All parts, one after another."""
+        return pd.concat([pd.read_parquet(self.part(n)) for n in range(parts)], ignore_index=True)
+
+    def finish(self, files: Mapping[str, bytes]) -> None:
+        """Write what is left of the run; its settings last."""
+        for name, content in files.items():
+            hub.write_file(self.path / name, content)
+        self._write(MANIFEST)
+        shutil.rmtree(self.path / PARTS)
+        (self.path / BEGUN).unlink()
+
+    def _write(self, name: str) -> None:
+        hub.write_file(self.path / name, (json.dumps(self.settings, indent=1) + "\n").encode())
+
+    def _check(self, file: Path, resume: bool) -> None:
+        known = hub.read_json(file)
+        if differ := [key for key in self.settings if known.get(key) != self.settings[key]]:
+            raise InputError(
+                f"{self.path} holds another run (its {', '.join(differ)}): give another --out"
+            )
+        if not resume:
+            raise InputError(f"{self.path} exists already: give --resume, or another --out")

@@ -1,0 +1,63 @@
+"""Swaps by a recipe: all ways that a model's encoder has, and its untrained twin; resumable."""
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from tprprobe import hub
+from tprprobe.console import track
+from tprprobe.data.dataset import Dataset
+from tprprobe.interventions.arithmetic import find_swaps
+from tprprobe.interventions.exchange import ALL, list_ways, measure_swaps
+from tprprobe.interventions.folders import Folder
+from tprprobe.interventions.recipes import Recipe
+from tprprobe.interventions.shares import summarise_swaps
+from tprprobe.models.checkpoint import untrained_twin
+
+MEASURED, TABLE = "swaps.parquet", "swaps.csv"
+AT_ONCE = 200  # swaps of a part
+
+
+def run_swaps(
+    model: Any,
+    data: Dataset,
+    recipe: Recipe,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+) -> pd.DataFrame:
+    """The table of ``summarise_swaps`` of a model and its untrained twin (all layers and heads at once).
+
+    ``out`` is a new folder: swaps.csv, swaps.parquet (every swap) and, until it is done, the parts of
+    the run, which goes on with ``resume``.
+
+    Raises:
+        InputError: no such kind, a folder of another run.
+    """
+    settings = {"model": model.name, "data": [data.name, data.split, data.seed]}
+    with TemporaryDirectory() as scratch:
+        path = Path(out or Path(scratch) / "swaps")
+        folder = Folder.open(path, settings | {"recipe": recipe.model_dump()}, resume)
+        if not folder.is_done:
+            measured = _run(model, data, recipe, folder)
+            table = summarise_swaps(measured, recipe.seed).to_csv(index=False)
+            folder.finish({MEASURED: measured.to_parquet(), TABLE: table.encode()})
+        return pd.read_csv(path / TABLE)
+
+
+def _run(model: Any, data: Dataset, recipe: Recipe, folder: Folder) -> pd.DataFrame:
+    swaps = find_swaps([each.source for each in data[: recipe.n]], recipe.swaps, recipe.seed)
+    ways, twin = list_ways(model), untrained_twin(model, recipe.seed)
+    whole = [way for way in ways if way.layer == way.head == ALL]
+    starts = range(0, len(swaps), AT_ONCE)
+    missing = [n for n in range(len(starts)) if not folder.part(n).is_file()]
+    for n in track(missing, "swapping", len(missing)):
+        some = swaps.iloc[starts[n] : starts[n] + AT_ONCE]
+        parts = [
+            measure_swaps(model, some, ways).assign(model=model.name),
+            measure_swaps(twin, some, whole).assign(model=twin.name),
+        ]
+        hub.write_file(folder.part(n), pd.concat(parts, ignore_index=True).to_parquet())
+    return folder.join(len(starts))
