@@ -15,6 +15,7 @@ from tprprobe.clustering import (
     cluster,
     cluster_all,
     find_heads,
+    kmeans,
     load_clusters,
     results,
     save_clusters,
@@ -97,7 +98,7 @@ def test_streamed_clusters_find_the_same(store, roles, monkeypatch):
 
 
 def test_streaming_holds_one_block(store, monkeypatch):
-    """With blocks of 50 rows nothing larger than a block is ever made of the vectors."""
+    """With blocks of 50 rows no more than these, and a sample of 100, is ever held of the vectors."""
     read, longest = type(store).read, []
 
     def watch(self, site, rows=None, head=None):
@@ -111,8 +112,40 @@ def test_streaming_holds_one_block(store, monkeypatch):
     monkeypatch.setattr(
         type(store), "iterate", lambda self, site, head: iterate(self, site, head, 50)
     )
-    cluster(store, LAST, head=0, k=GROUPS)
+    monkeypatch.setattr(kmeans, "SAMPLE", 100)
+    monkeypatch.setattr(kmeans, "SAMPLED", 0)
+    monkeypatch.setattr(vectors, "STRETCH", 25)
+    fit, fitted = kmeans._fit, []
+    monkeypatch.setattr(
+        kmeans,
+        "_fit",
+        lambda source, known, *given: fitted.append(known) or fit(source, known, *given),
+    )
+    found = cluster(store, LAST, head=0, k=GROUPS)
     assert max(longest) == 50
+    assert [len(each) for each in fitted] == [100]
+    assert adjusted_rand_score(found.labels, truth(store)) == 1
+
+
+def test_a_sample_is_drawn_without_repetition(store, monkeypatch):
+    monkeypatch.setattr(vectors, "STRETCH", 8)
+    source = vectors.Source.find(store, LAST, 0)
+    some = source.sample(64, seed=1)
+    assert len(np.unique(some, axis=0)) == len(some) == 64
+    assert len(source.sample(10**6, 0)) == source.rows
+    assert not np.array_equal(some, source.sample(64, seed=2))
+
+
+def test_inertia_is_right_far_from_the_origin():
+    rng = np.random.default_rng(0)
+    block = rng.normal(size=(500, 8)).astype(np.float32) * 0.1 + 100
+    fits = [block[rng.choice(500, 4)].copy() for _ in range(3)]
+    for centers, (labels, inertia) in zip(
+        fits, kmeans._measure(lambda: iter([block[:200], block[200:]]), fits), strict=True
+    ):
+        squares = ((block[:, None].astype(float) - centers) ** 2).sum(-1)
+        assert inertia == pytest.approx(squares.min(1).sum(), rel=1e-4)
+        assert (labels == squares.argmin(1)).mean() > 0.99
 
 
 def test_sites_without_heads_and_of_answers(store):

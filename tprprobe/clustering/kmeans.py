@@ -1,22 +1,23 @@
 """k-means on the vectors of a store: the best of several seeds, and how far these agree."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int32
-from sklearn.cluster import KMeans, MiniBatchKMeans
+from jaxtyping import Float32, Int32
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from tprprobe.clustering.results import Clusters, nearest, summarise
-from tprprobe.clustering.vectors import Blocks, Source, Target, find_heads
+from tprprobe.clustering.results import Clusters, summarise
+from tprprobe.clustering.vectors import SAMPLE, Blocks, Source, Target, find_heads
 from tprprobe.errors import InputError
 from tprprobe.store import Store
 
-PASSES = 3  # of mini-batch k-means over the vectors of a streamed site
+TIE = 1e-5  # of inertia: the first of the runs that found the same is taken
+SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
 
 Labels = Int32[np.ndarray, "_token"]
 
@@ -33,7 +34,8 @@ def cluster(
     """The best of ``n_seeds`` runs of k-means on the vectors of a site, or of one head of it.
 
     Each dimension is standardised, so that the arbitrary scale of a role's dimensions plays no
-    part, unless ``raw``, as in the paper. Vectors beyond 1 GiB are streamed (mini-batch k-means).
+    part, unless ``raw``, as in the paper. Of vectors beyond 1 GiB the centers are those of a sample
+    of 32,768 (or 64 k), and one pass over all of them finds labels and inertia of all runs.
     Source: schlag §5.1 (k = 20, one head, raw).
 
     Raises:
@@ -54,9 +56,14 @@ def cluster_source(
     none = np.zeros(source.width, np.float32)
     mean, scale = (none, none + 1) if raw else source.moments()
     blocks = source.scaled(mean, scale)
-    fits = _fit(source, blocks, k, range(seed, seed + n_seeds))
-    runs = [_measure(blocks, centers) for centers in fits]
-    best = min(range(n_seeds), key=lambda run: runs[run][1])
+    if source.is_streamed:
+        known = (source.sample(max(SAMPLE, SAMPLED * k), seed) - mean) / scale
+    else:
+        (known,) = blocks()
+    fits = _fit(source, known, k, range(seed, seed + n_seeds))
+    runs = _measure(blocks, fits)
+    least = min(inertia for _, inertia in runs)
+    best = next(run for run, (_, inertia) in enumerate(runs) if inertia <= least * (1 + TIE))
     labels, inertia = runs[best]
     order = np.argsort(-np.bincount(labels, minlength=k), kind="stable")  # the largest is cluster 0
     labels = np.argsort(order).astype(np.int32)[labels]
@@ -91,19 +98,14 @@ def cluster_all(
     return [cluster(store, site, head, **settings) for site, head in progress(targets)]
 
 
-def _fit(source: Source, blocks: Blocks, k: int, seeds: range) -> list[np.ndarray]:
+def _fit(
+    source: Source, vectors: Float32[np.ndarray, "row width"], k: int, seeds: range
+) -> list[np.ndarray]:
     """The centers that k-means finds from each seed."""
-    if source.is_streamed:
-        streamed = [MiniBatchKMeans(k, random_state=seed) for seed in seeds]
-        for block in (block for _ in range(PASSES) for block in blocks()):
-            for run in streamed:
-                run.partial_fit(block)
-        return [np.asarray(run.cluster_centers_) for run in streamed]
-    (whole,) = blocks()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ConvergenceWarning)
-            fitted = [KMeans(k, random_state=seed).fit(whole) for seed in seeds]
+            fitted = [KMeans(k, random_state=seed).fit(vectors) for seed in seeds]
     except ConvergenceWarning as warning:
         raise InputError(
             f"{source} has fewer than {k} distinct vectors: give a smaller k"
@@ -111,13 +113,29 @@ def _fit(source: Source, blocks: Blocks, k: int, seeds: range) -> list[np.ndarra
     return [np.asarray(run.cluster_centers_) for run in fitted]
 
 
-def _measure(blocks: Blocks, centers: np.ndarray) -> tuple[Labels, float]:
-    """The nearest center of every vector, and the sum of their squared distances."""
-    labels, inertia = [], 0.0
+def _measure(blocks: Blocks, fits: Sequence[np.ndarray]) -> list[tuple[Labels, float]]:
+    """Of every run the nearest center of each vector, and the sum of their squared distances.
+
+    |v − c|² = |v|² − 2 v·c + |c|² for the centers of all runs at once, so that vectors are read
+    once; from the centers' mean on, so that nothing is lost where vectors lie far from the origin.
+    """
+    middle = np.mean(fits, axis=(0, 1), dtype=np.float32)
+    centers = np.concatenate(fits).astype(np.float32) - middle
+    offsets = np.square(centers).sum(1)
+    labels: list[list[np.ndarray]] = [[] for _ in fits]
+    inertia = np.zeros(len(fits))
     for block in blocks():
-        labels.append(nearest(block, centers))
-        inertia += float(np.square(block - centers[labels[-1]]).sum(dtype=np.float64))
-    return np.concatenate(labels), inertia
+        moved = block - middle
+        distances = (offsets - 2 * (moved @ centers.T)).reshape(len(block), len(fits), -1)
+        found = distances.argmin(2)
+        inertia += np.take_along_axis(distances, found[..., None], 2).sum((0, 2), dtype=np.float64)
+        inertia += np.einsum("ij,ij->i", moved, moved).sum(dtype=np.float64)
+        for run, each in zip(labels, found.T.astype(np.int32), strict=True):
+            run.append(each)
+    return [
+        (np.concatenate(run), max(0.0, float(sum_)))
+        for run, sum_ in zip(labels, inertia, strict=True)
+    ]
 
 
 def _agreement(runs: list[Labels]) -> float:

@@ -11,6 +11,7 @@ from tprprobe.errors import InputError
 from tprprobe.store import Store
 
 BUDGET = 2**30  # bytes of vectors that are held in memory; a site with more is streamed from disk
+SAMPLE, STRETCH = 2**15, 2**7  # rows of a sample of a streamed site, in stretches of so many
 
 Target = tuple[str, int | None]  # a site and a head of it
 Blocks = Callable[[], Iterator[np.ndarray]]  # all vectors of a site, again at every call
@@ -77,14 +78,27 @@ class Source:
             InputError: a vector is not finite.
         """
         for rows, block in self.store.iterate(self.site, self.head):
-            vectors = block.reshape(len(block), -1).astype(np.float32)
-            bad = np.flatnonzero(~np.isfinite(vectors).all(1))
-            if len(bad):
-                raise InputError(
-                    f"{self} holds vectors that are not finite (the first is row "
-                    f"{rows.start + bad[0]} of {self.rows}): they cannot be clustered"
-                )
-            yield vectors if self.projection is None else vectors @ self.projection
+            yield self._typed(block, rows.start)
+
+    def _read(self, rows: slice) -> Float32[np.ndarray, "_row width"]:
+        return self._typed(self.store.read(self.site, rows, self.head), rows.start)
+
+    def _typed(self, block: np.ndarray, start: int) -> Float32[np.ndarray, "_row width"]:
+        vectors = block.reshape(len(block), -1).astype(np.float32, copy=False)
+        bad = np.flatnonzero(~np.isfinite(vectors).all(1))
+        if len(bad):
+            raise InputError(
+                f"{self} holds vectors that are not finite (the first is row "
+                f"{start + bad[0]} of {self.rows}): they cannot be clustered"
+            )
+        return vectors if self.projection is None else vectors @ self.projection
+
+    def sample(self, rows: int, seed: int) -> Float32[np.ndarray, "_row width"]:
+        """About so many of the vectors: whole stretches of rows, drawn without repetition."""
+        starts = np.arange(0, self.rows, STRETCH)
+        rng, count = np.random.default_rng(seed), min(len(starts), -(-rows // STRETCH))
+        drawn = sorted(rng.choice(starts, count, replace=False).tolist())
+        return np.concatenate([self._read(slice(start, start + STRETCH)) for start in drawn])
 
     def moments(self) -> tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]:
         """Mean and standard deviation of each dimension; 1 for one that does not vary."""
