@@ -35,7 +35,7 @@ class Projection:
     """Points in the plane, one a vector, and what the two axes are.
 
     ``explained`` is each axis's share: of the variance (pca), of the variance between class means
-    (linear); NaN where an axis has none. ``fitted`` are the rows that the axes were found on.
+    (linear, of three classes or more); NaN where an axis has none. ``fitted`` are the rows that the axes were found on.
     """
 
     points: Float32[np.ndarray, "token 2"]
@@ -130,7 +130,7 @@ def _discriminant(
         rest = vectors - np.outer(vectors @ first, first)
         second = PCA(1).fit(rest).components_[0]
         axes = f"{names[0]} – {names[1]}", "1st principal component of the rest"
-        explained = 1.0, np.nan
+        explained = np.nan, np.nan
     place = partial(_place, center, np.stack([first, second], 1))
     return Plane(place(vectors), place, axes, explained)
 

@@ -41,7 +41,8 @@ class Table:
         """The table as a figure."""
         longest = [max(map(len, [name, *self.cells[name]])) for name in self.cells.columns]
         widths = [(length + SEPARATION) * CHARACTER for length in longest]
-        width = max(sum(widths), len(self.title) * 0.085)
+        told = max(map(len, self.caption.splitlines()), default=0)
+        width = max(sum(widths), len(self.title) * 0.085, told * 0.048)
         lines = len(self.cells) + 3 + self.caption.count("\n")
         figure = drawing(width + 2 * MARGIN, lines * LINE + 2 * MARGIN)
         figure.set_layout_engine("none")

@@ -195,7 +195,8 @@ def _scatter(store: Store, kind: str | None, method: str | None, tagger: str, se
     ]
     note = (
         f"{note_words(words)}\nDrawn: {len(drawn):,} words of held-out images; axes were found on "
-        f"{len(some):,} words of others. The paper's linear projection is not described."
+        f"{len(some):,} words of others. The paper's linear projection is not described.\n"
+        "Percent: of the variance; of discriminants, of the variance between the means of classes."
     )
     title = (
         "Unbinding vectors by the word they generate"
