@@ -293,3 +293,54 @@ def test_recipes_that_do_not_fit_are_one_line(settings, said, tmp_path):
     assert said in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "run" / "model").exists()
+
+
+# Cards and the page
+
+
+def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch):
+    from tprprobe.cards import captions as cards
+    from tprprobe.data.captions import baselines
+    from tprprobe.results import captions as results
+
+    monkeypatch.setattr(cards, "TESTED", {"test": 6, "compositional": 4})
+    monkeypatch.setattr(cards, "RECOMPUTED", 4)
+    monkeypatch.setattr(baselines, "COMPARED", 10)
+    monkeypatch.setattr(results, "SETTINGS", {"scenes": {"test": 6}, "coco-words": {"test": 6}})
+    monkeypatch.setenv("TPRPROBE_PATH", str(tmp_path))
+    runs = []
+    for kind in MODELS:
+        settings = recipe(kind, name=f"{kind}-scenes")
+        train(settings, tmp_path / kind)
+        runs.append(cards.Captioner(tmp_path / kind, settings))
+    folders = cards.ship_captions(runs, tmp_path / "models")
+    page = results.make_page(tmp_path / "runs")
+    for folder in folders:
+        model: Any = load_model(folder)
+        rows = evaluate(model, load_data("scenes", split="test", n=6))
+        value = summarize(rows)["scores"]["CIDEr-D"]["value"]
+        expected = json.loads((folder / "expected.json").read_text())
+        assert expected["scores"]["test"]["CIDEr-D"]["value"] == pytest.approx(value, abs=1e-9)
+        card = (folder / "README.md").read_text()
+        for text in (card, page):
+            assert f"{value:.3f} [" in text
+            assert all(name in text for name in baselines.BASELINES)
+    assert "tpgn-scenes − cnn-lstm-scenes" in (folders[0] / "README.md").read_text()
+    assert "not measured (unknown model" in page  # of captions that do not ship
+    assert results.make_page(tmp_path / "runs") == page
+
+
+def test_what_costs_nothing_is_a_training_caption():
+    from tprprobe.data.captions.baselines import BASELINES, baseline_captions
+
+    known = list(load_data("scenes", split="train", n=20))
+    images = list(load_data("scenes", n=5))
+    texts = [caption for each in known for caption in each.captions]
+    common, any_, nearest = (baseline_captions(name, known, images) for name in BASELINES)
+    assert len(set(common)) == 1
+    assert texts.count(common[0]) == max(map(texts.count, texts))
+    assert set(any_) <= set(texts)
+    assert baseline_captions(BASELINES[2], known, known) == [each.target for each in known]
+    assert nearest != common
+    with pytest.raises(InputError, match="unknown baseline"):
+        baseline_captions("none", known, images)

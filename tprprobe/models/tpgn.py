@@ -19,6 +19,7 @@ from tprprobe.models.tpgnstate import State, Weights, check_features
 
 GATES = 4  # in the order of torch's LSTM: î, f̂, g, ô
 FORGET = 1
+CACHE_LINE = 16  # floats
 
 
 class Gates(nn.Module):
@@ -126,7 +127,7 @@ class TPGN(nn.Module):
         out, h, c = torch.lstm(words, hx, state.weights, True, 1, 0.0, self.training, False, True)
         filler = self.unbound(out)
         weight = self.embedding.weight if self.output is None else self.output
-        logits = F.linear(self.dropout(filler), weight, self.output_bias)
+        logits = aligned_linear(self.dropout(filler), weight, self.output_bias)
         return logits, State(h[0], c[0], state.weights)
 
     def unbound(self, out: Float[Tensor, "batch seq state"]) -> Float[Tensor, "batch seq d_filler"]:
@@ -148,6 +149,16 @@ class TPGN(nn.Module):
         if self.config.biases:
             bias = torch.cat([part.gates.bias for part in parts], 1).flatten()
         return words, recurrent, bias, zeros
+
+
+def aligned_linear(
+    x: Float[Tensor, "*batch width"], weight: Float[Tensor, "out width"], bias: Tensor | None
+) -> Float[Tensor, "*batch out"]:
+    """x Wᵀ + b; in training zeros behind x and W make widths whole cache lines (625 → 640)."""
+    short = -x.shape[-1] % CACHE_LINE
+    if short and torch.is_grad_enabled():
+        x, weight = F.pad(x, (0, short)), F.pad(weight, (0, short))
+    return F.linear(x, weight, bias)
 
 
 def _matrices(rows: int, columns: int) -> Float[Tensor, "gate {rows} {columns}"]:
