@@ -102,18 +102,18 @@ def mark() -> Any:
     try:
         found = tp.views.read_mark(text)
     except tp.InputError:
-        found, text = None, ""
-    set_mark(found) if text != st.query_params.get("mark", "") or not found else None
+        found = None
+    set_mark(found)
     return found
 
 
 def set_mark(found: Any) -> None:
     """Marks tokens in all views (None: no tokens), in the address too."""
-    st.session_state["kept_mark"] = str(found) if found else ""
-    if found:
-        st.query_params["mark"] = str(found)
-    elif "mark" in st.query_params:
+    text = st.session_state["kept_mark"] = str(found) if found else ""
+    if not text and "mark" in st.query_params:
         del st.query_params["mark"]
+    elif text != st.query_params.get("mark", ""):
+        st.query_params["mark"] = text
 
 
 def marked_by(key: str, read: Callable[[Any], Any]) -> Callable[[], None]:

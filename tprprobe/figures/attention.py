@@ -11,12 +11,13 @@ from jaxtyping import Float
 
 from tprprobe.errors import InputError
 from tprprobe.figures.overlay import LETTERS, LOOKS, gold_tokens, mark_polarity
-from tprprobe.figures.strips import SIGNS, Frame, Strip, draw_strips
+from tprprobe.figures.strips import PLAIN, SIGNS, Frame, Strip, draw_strips
 from tprprobe.figures.style import INK, Drawing, drawing, tidy
 from tprprobe.store import Store
 
 COLOURS = "Blues"
 LEAST = 0.05  # attention that is printed
+LONGEST = 14  # characters of a token along an axis
 CAPTION = f"attention in percent, from {LEAST:.0%} on · # start, % end · framed: the query"
 BEHIND_SLASH = re.compile(r"/[\s(\-]*(\d+)")
 
@@ -125,8 +126,8 @@ def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing
     figure.set_layout_engine("compressed")
     axes = figure.add_subplot()
     image = axes.imshow(weights, cmap=COLOURS, vmin=0, vmax=1, interpolation="nearest")
-    axes.set_xticks(range(len(keys)), [SIGNS.get(token, token) for token in keys])
-    axes.set_yticks(range(len(queries)), [SIGNS.get(token, token) for token in queries])
+    axes.set_xticks(range(len(keys)), _signs(keys), **PLAIN)
+    axes.set_yticks(range(len(queries)), _signs(queries), **PLAIN)
     tidy(axes, _title(store, site, sample, head))
     axes.tick_params(length=0, labelsize=7)
     axes.set(xlabel="key (attended to)", ylabel="query (attends)")
@@ -135,6 +136,12 @@ def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing
     bar.ax.tick_params(labelsize=7)
     bar.ax.yaxis.label.set(size=8, color=INK)
     return figure
+
+
+def _signs(tokens: Sequence[str]) -> list[str]:
+    """Tokens as they stand along an axis, long ones cut."""
+    signs = [SIGNS.get(token, token) for token in tokens]
+    return [sign if len(sign) <= LONGEST else f"{sign[: LONGEST - 1]}…" for sign in signs]
 
 
 def _map(

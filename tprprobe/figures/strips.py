@@ -17,7 +17,8 @@ COLUMNS = 42  # squares in a line: a page's width
 HEADING, NOTE, GAP = 0.85, 0.62, 0.4  # heights of headings, notes and gaps, in squares
 MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
 
-MIDDLE: dict[str, Any] = {"ha": "center", "va": "center_baseline"}
+PLAIN: dict[str, Any] = {"parse_math": False}  # a token is no formula
+MIDDLE: dict[str, Any] = {"ha": "center", "va": "center_baseline", **PLAIN}
 
 Colour = tuple[float, ...]
 
@@ -103,7 +104,7 @@ def draw_strips(strips: Sequence[Strip], title: str, caption: str) -> Drawing:
 
 def _draw(axes: Axes, strip: Strip, top: float) -> None:
     if strip.heading:
-        axes.text(0, top + 0.35, strip.heading, va="center", fontsize=7, color=MUTED)
+        axes.text(0, top + 0.35, strip.heading, va="center", fontsize=7, color=MUTED, **PLAIN)
         top += HEADING
     squares = []
     under = strip.gold or [""] * len(strip.tokens)
@@ -125,4 +126,5 @@ def _draw(axes: Axes, strip: Strip, top: float) -> None:
             axes.add_patch(Rectangle(corner, width, 1, fill=False, zorder=3, **look))
     line, x = strip.after_place
     y = top + line * strip.line_height + 0.54
-    axes.text(x + 0.5, y, strip.after, va="center_baseline", fontsize=7, color=strip.after_colour)
+    look = {"fontsize": 7, "color": strip.after_colour, **PLAIN}
+    axes.text(x + 0.5, y, strip.after, va="center_baseline", **look)

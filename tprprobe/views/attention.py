@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from plotly.subplots import make_subplots
 
 from tprprobe.errors import InputError
@@ -88,7 +88,7 @@ def show_matrix(
     store: Store,
     maps: Maps,
     head: int,
-    clusters: Sequence[int] | None = None,
+    clusters: Int[np.ndarray, " token"] | None = None,
     marked: Bool[np.ndarray, " token"] | None = None,
     dark: bool = False,
 ) -> View:
@@ -165,14 +165,14 @@ def _heat(drawn: np.ndarray, maps: Maps, step: int, dark: bool) -> go.Heatmap:
 def _handles(
     tokens: pd.DataFrame,
     axis: str,
-    clusters: Sequence[int] | None,
+    clusters: Int[np.ndarray, " token"] | None,
     marked: Bool[np.ndarray, " token"] | None,
     dark: bool,
 ) -> go.Scatter:
     """The tokens along an axis, on squares of their cluster's colour."""
     n = len(tokens)
     along, beside = np.arange(n), np.full(n, -1.6)
-    labels = np.full(n, -1) if clusters is None else np.asarray(clusters)
+    labels = np.full(n, -1) if clusters is None else clusters
     k = max(int(labels.max(initial=0)) + 1, 1)
     shades, letters = [*colours(k), "rgba(0,0,0,0)"], [*inks(palette(k)), look(dark).ink]
     known = np.zeros(n, bool) if marked is None else marked

@@ -121,7 +121,8 @@ def build_scene(
 def read_vectors(store: Store, site: str, head: int | None) -> Float32[np.ndarray, "row width"]:
     """The vectors of one head of a site, a row each."""
     vectors = store.read(site, None, head)
-    return vectors.reshape(len(vectors), -1).astype(np.float32)
+    width = int(np.prod(vectors.shape[1:]))
+    return vectors.reshape(len(vectors), width).astype(np.float32)
 
 
 def _finite(store: Store, site: str, known: Bool[np.ndarray, " token"]) -> tuple[Store, int]:

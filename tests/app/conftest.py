@@ -1,0 +1,63 @@
+"""A run that a demo would leave, small, and the dashboard's server over it."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from planted import LAST, plant
+
+from tprprobe.clustering import cluster, save_clusters
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory) -> Path:
+    """A folder with one run, ``demo``: a store with its control, and clusters."""
+    root = tmp_path_factory.mktemp("app") / "runs"
+    store = plant(root / "demo" / "store", 8)
+    plant(root / "demo" / "store" / "untrained", 8, noise=1.0)
+    save_clusters([cluster(store, LAST, head=0, k=6, n_seeds=2)], root / "demo" / "clusters")
+    return root
+
+
+@pytest.fixture(scope="session")
+def server(runs) -> str:
+    """The address of a dashboard over the runs, started as its users start it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "tprprobe", "app", str(runs), "--port", str(port)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    for _ in range(240):
+        try:
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).close()
+            break
+        except OSError:
+            time.sleep(0.25)
+    yield address
+    process.terminate()
+    assert process.wait(20) is not None
+    assert not Path(f"/proc/{process.pid}").exists() or os.name == "nt"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not Path(CHROMIUM).exists():
+        pytest.skip("no chromium here: apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield opened
+        opened.close()

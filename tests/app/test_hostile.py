@@ -1,0 +1,203 @@
+"""Runs that nobody meant well: each is shown, or refused in one line, and the others work."""
+
+import io
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted import plant
+
+import tprprobe as tp
+from tprprobe.errors import InputError
+from tprprobe.store import SiteSpec, StoreWriter, open_store
+from tprprobe.views import strips
+
+ROLE, MAPS = "encoder.0.self.role", "encoder.0.self.attention"
+SITES = {
+    ROLE: SiteSpec(("source", "head", "d_head"), (1, 6)),
+    MAPS: SiteSpec(("source_source", "head"), (1,)),
+}
+HTML = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</text><b>", "&lt;"]
+MARKDOWN = ["**bold**", "[a](http://evil.example)", "$\\frac{$", "![x](http://evil.example/i)"]
+FOREIGN = ["שלום", "\u202eabc", "👩‍👩‍👧", "\x00", "漢", ""]
+
+
+def write(path, samples, vectors=None, model: object = "made"):
+    """A store of these samples, lists of tokens; ``vectors`` may spoil those of a sample."""
+    rng = np.random.default_rng(0)
+    writer = StoreWriter.create(path, SITES, {"model": model, "data": {"name": "<b>data</b>"}})
+    for number, tokens in enumerate(samples):
+        sides = pd.DataFrame({"side": "source", "token": tokens, "position": range(len(tokens))})
+        start = pd.DataFrame({"side": ["target"], "token": ["<sos>"], "position": [0]})
+        table = pd.concat([sides, start]).assign(
+            sample=number, question=" ".join(tokens), answer="<i>", prediction="x", correct=False
+        )
+        values = rng.normal(size=(len(tokens), 1, 6))
+        values = values if vectors is None else vectors(number, values)
+        weights = rng.dirichlet(np.ones(max(len(tokens), 1)), len(tokens)).astype(np.float32)
+        maps = [weights[None, :, : len(tokens)]]
+        writer.append({ROLE: values}, table, {MAPS: maps})
+    writer.finish()
+    return open_store(path)
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """A store whose tokens are markup, code and foreign texts."""
+    return write(tmp_path / "odd", [HTML, MARKDOWN, FOREIGN, list("plain text")])
+
+
+def drawn(view):
+    """All texts of a chart as they are sent to the browser."""
+    return json.dumps(json.loads(view.chart.to_json()), ensure_ascii=False)
+
+
+def test_markup_in_tokens_is_text(odd):
+    scene = tp.views.build_scene(odd, ROLE, 0, k=3)
+    maps = tp.views.read_maps(odd, MAPS, 0)
+    views = [
+        tp.views.show_map(scene, "token"),
+        tp.views.show_strips(scene, [0, 1]),
+        tp.views.show_matrix(odd, maps, 0),
+        tp.views.show_rows(odd, maps, 0, [0]),
+    ]
+    for view in views:
+        sent = drawn(view)
+        assert "<script" not in sent
+        assert "<img" not in sent
+        assert "&lt;scr" in sent or "&lt;…" in sent or "<b>" in sent  # it is there, as text
+        assert "<script" not in view._repr_html_()
+
+
+def test_every_format_is_written_of_every_text(odd):
+    scene = tp.views.build_scene(odd, ROLE, 0, k=3)
+    view = tp.views.show_strips(scene, [0, 1, 2])
+    files = {kind: view.export(kind) for kind in tp.views.FORMATS}
+    assert files["pdf"].startswith(b"%PDF")
+    assert files["png"].startswith(b"\x89PNG")
+    assert b"<script" not in files["svg"]
+    assert len(pd.read_parquet(io.BytesIO(files["parquet"]))) == len(view.data)
+    with pytest.raises(InputError, match="unknown format"):
+        view.export("exe")
+
+
+def test_texts_that_turn_others_around_or_hide_are_seen():
+    assert tp.views.visible("\u202eabc") == "‹202E›abc"
+    assert tp.views.visible("\x00") == "‹0000›"
+    assert tp.views.visible("") == "∅"
+    assert tp.views.visible("👩‍👩‍👧") == "👩‍👩‍👧"
+    assert tp.views.visible("שלום") == "שלום"
+    assert len(tp.views.visible("x" * 10_000)) < 30
+
+
+def test_vectors_that_are_not_numbers_leave_only_their_samples_out(tmp_path):
+    def spoil(number, values):
+        return values * np.nan if number == 1 else values
+
+    store = write(tmp_path / "nan", [list("abcdef")] * 5, spoil)
+    scene = tp.views.build_scene(store, ROLE, 0, k=3)
+    assert scene.left_out == 1
+    assert "1 samples" in scene.note
+    assert 1 not in set(scene.tokens["sample"])
+    shown = tp.views.show_strips(scene, [1])  # the sample itself is still shown, without clusters
+    assert set(shown.data["cluster"]) == {-1}
+    assert len(scene.plane.points) == 24
+
+
+def test_nothing_but_vectors_that_are_not_numbers_is_one_line(tmp_path):
+    store = write(tmp_path / "nan", [list("abc")] * 2, lambda _, values: values * np.inf)
+    with pytest.raises(InputError, match="not finite"):
+        tp.views.build_scene(store, ROLE, 0)
+
+
+def test_a_sample_without_tokens(tmp_path):
+    store = write(tmp_path / "empty", [list("abc"), [], list("de")])
+    scene = tp.views.build_scene(store, ROLE, 0, k=2)
+    assert set(tp.views.show_strips(scene, [0, 1, 2]).data["sample"]) == {0, 2}
+    with pytest.raises(InputError, match="have no source tokens"):
+        tp.views.show_strips(scene, [1])
+    with pytest.raises(InputError, match="no tokens"):
+        tp.views.read_maps(store, MAPS, 1)
+
+
+def test_a_huge_sample_is_drawn_in_part(tmp_path):
+    store = write(tmp_path / "huge", [list("abcdefgh" * 160), list("ab")])
+    scene = tp.views.build_scene(store, ROLE, 0, k=4)
+    shown = tp.views.show_strips(scene, [0])
+    assert len(shown.chart.data[0].text) == strips.LONGEST
+    assert "first 600 tokens" in shown.note
+    view = tp.views.show_matrix(store, tp.views.read_maps(store, MAPS, 0), 0)
+    heat = next(trace for trace in view.chart.data if trace.type == "heatmap")
+    assert max(heat.z.shape) <= 400
+    assert "largest of 4 × 4" in view.note
+
+
+def test_a_store_with_a_missing_array_is_refused_and_the_others_open(tmp_path):
+    plant(tmp_path / "runs" / "whole", 4)
+    plant(tmp_path / "runs" / "torn", 4)
+    shutil.rmtree(tmp_path / "runs" / "torn" / "arrays.zarr" / ROLE)
+    runs = tp.views.find_runs(tmp_path / "runs")
+    assert runs.open("runs/whole").samples == 4
+    with pytest.raises(InputError, match="damaged"):
+        runs.open("runs/torn")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": "x"}', '{"format": "tprprobe-store"}', ""])
+def test_a_damaged_or_foreign_manifest_is_one_line(tmp_path, text):
+    (tmp_path / "runs" / "bad").mkdir(parents=True)
+    (tmp_path / "runs" / "bad" / "manifest.json").write_text(text)
+    runs = tp.views.find_runs(tmp_path / "runs")
+    with pytest.raises(InputError) as told:
+        runs.open("runs/bad")
+    assert "\n" not in str(told.value)
+
+
+def test_a_foreign_zarr_is_found_and_refused(tmp_path):
+    import zarr
+
+    zarr.save_array(tmp_path / "runs" / "foreign.zarr", np.zeros(3))
+    runs = tp.views.find_runs(tmp_path / "runs")
+    assert runs.names("store") == ["runs/foreign.zarr"]
+    with pytest.raises(InputError, match="not a store"):
+        runs.open("runs/foreign.zarr")
+
+
+def test_what_an_address_names_is_looked_up_never_joined(tmp_path):
+    plant(tmp_path / "outside", 4)
+    (tmp_path / "runs").mkdir()
+    runs = tp.views.find_runs(tmp_path / "runs")
+    for name in ("../outside", str(tmp_path / "outside"), "runs/../../outside", "%2e%2e/outside"):
+        with pytest.raises(InputError, match="unknown store"):
+            runs.open(name)
+
+
+def test_links_do_not_lead_out_of_the_folder(tmp_path):
+    plant(tmp_path / "outside", 4)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "linked").symlink_to(tmp_path / "outside")
+    assert tp.views.find_runs(tmp_path / "runs").names("store") == []
+    plant(tmp_path / "runs" / "inside", 4)
+    tokens = tmp_path / "runs" / "inside" / "tokens.parquet"
+    tokens.unlink()
+    tokens.symlink_to(tmp_path / "outside" / "tokens.parquet")
+    with pytest.raises(InputError, match="lies outside"):
+        tp.views.find_runs(tmp_path / "runs").open("runs/inside")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x", "cluster:", "cluster:-1", "source:9" + ",9" * 9000, "box:nan,1,1,1", "box:1,2", "<b>"],
+)
+def test_marks_that_say_nothing_are_refused(text):
+    with pytest.raises(InputError):
+        tp.views.read_mark(text)
+
+
+def test_models_named_oddly_load_nothing(tmp_path):
+    for number, model in enumerate(("../../etc", "hf:owner/name", ["x"], {"name": {"a": 1}}, 7)):
+        store = write(tmp_path / "runs" / str(number), [list("ab")], model=model)
+        runs = tp.views.find_runs(tmp_path / "runs")
+        assert tp.views.find_checkpoint(runs, store) is None
+        assert tp.views.tell_store(store)["model"]

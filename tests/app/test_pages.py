@@ -1,0 +1,66 @@
+"""Every page draws itself over a run, without a browser; what it is given cannot break it."""
+
+import sys
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+PAGES = ("roles", "attention", "probes", "reconstruction", "compare", "ask")
+
+
+@pytest.fixture
+def open_page(monkeypatch, root):
+    """Opens a page of the dashboard over a folder, with an address's parameters."""
+    monkeypatch.syspath_prepend(str(root / "app"))
+
+    def opened(folder, name="overview", **address):
+        monkeypatch.setattr(sys, "argv", ["main.py", str(folder)])
+        app = AppTest.from_file(str(root / "app" / "main.py"), default_timeout=120)
+        for key, value in address.items():
+            app.query_params[key] = value
+        app.run()
+        return app if name == "overview" else app.switch_page(f"pages/{name}.py").run()
+
+    return opened
+
+
+def charts(app):
+    return [element for element in app.main if element.type == "plotly_chart"] or app.get(
+        "plotly_chart"
+    )
+
+
+def test_the_overview_shows_the_run_and_its_score(open_page, runs):
+    app = open_page(runs)
+    assert not app.exception
+    assert app.sidebar.selectbox[0].options == ["runs/demo/store"]
+    assert {metric.label for metric in app.metric} >= {"samples", "tokens", "answered right"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_draws_itself(open_page, runs, name):
+    app = open_page(runs, name)
+    assert not app.exception
+    assert app.title[0].value == name.capitalize()
+    told = [*app.info, *app.warning]  # what a planted run lacks is said, not left out
+    assert charts(app) or told
+
+
+def test_another_head_changes_the_map(open_page, runs):
+    app = open_page(runs, "roles")
+    before = app.get("plotly_chart")[0].proto.spec
+    app.selectbox(key="head").set_value(1).run()
+    assert not app.exception
+    assert app.get("plotly_chart")[0].proto.spec != before
+
+
+def test_an_address_chooses_what_is_shown(open_page, runs):
+    app = open_page(runs, "roles", mark="cluster:0", k="7")
+    assert not app.exception
+    assert any("tokens are marked" in text.value for text in app.text)
+
+
+def test_an_empty_folder_says_what_to_do(open_page, tmp_path):
+    app = open_page(tmp_path)
+    assert not app.exception
+    assert "tprprobe demo" in app.info[0].value
