@@ -9,11 +9,11 @@ from .clustering import cluster as cluster
 from .data import load_data as load_data
 from .errors import InputError as InputError
 from .extraction import extract as extract
+from .foreign import load_model as load_model
 from .hooks import attach as attach
 from .hooks import capture as capture
 from .hooks import intervene as intervene
 from .hooks import sites as sites
-from .models.checkpoint import load_model as load_model
 from .models.checkpoint import push_to_hub as push_to_hub
 from .models.checkpoint import save_pretrained as save_pretrained
 from .models.convert import convert as convert

@@ -23,9 +23,9 @@ from tprprobe.evaluation import can_decode, exact_matches, write_answers
 from tprprobe.extraction.passes import ATTENTION, Block, read_block, sides_of
 from tprprobe.extraction.tables import token_table
 from tprprobe.extraction.words import align_words, tasks_of
+from tprprobe.foreign import find_twin
 from tprprobe.gold.labellers import Labeller
 from tprprobe.hooks import find_sites
-from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.sitenames import select, side_of
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.layout import CONTROL
@@ -73,10 +73,10 @@ def extract(
     names = select(sites or "*", list(find_sites(model)))
     run = Extraction(model.eval(), vocabulary, data, names, attention_samples, target, tuple(labellers))
     passes = [run.open(model, Path(out), len(data), resume)]
-    if control and hasattr(model, "architecture"):
+    twin = find_twin(model) if control else None
+    if twin is not None:
         few = min(len(data), CONTROL_SAMPLES)
-        twin: Any = untrained_twin(model).eval()
-        passes.insert(0, run.open(twin, Path(out) / CONTROL, few, resume))
+        passes.insert(0, run.open(twin.eval(), Path(out) / CONTROL, few, resume))
     run.write(passes)
     return open_store(Path(out))
 

@@ -1,0 +1,135 @@
+"""Tiny random models of transformers, saved here, are read at sites, stored and probed."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from tprprobe import foreign
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.hooks import capture
+from tprprobe.probing import probe
+from tprprobe.probing.schedules import Schedule
+from tprprobe.store import open_store
+
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+WORDS = ["the", "dog", "cats", "sleep", "##s", "see", "a", "."]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+SENTENCES = [("the", "DT"), ("dog", "NN"), ("sees", "VBZ"), ("cats", "NNS"), (".", ".")]
+
+
+def save_tokenizer(folder):
+    """Words, of which a few consist of two pieces."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    vocabulary = {word: i for i, word in enumerate([*SPECIAL, *WORDS])}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    names = ("pad_token", "unk_token", "cls_token", "sep_token")
+    special = dict(zip(names, SPECIAL, strict=True))
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
+    fast.save_pretrained(folder)
+    return len(vocabulary)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hf") / "bert"
+    config = transformers.BertConfig(
+        vocab_size=save_tokenizer(folder), hidden_size=16, num_hidden_layers=2,
+        num_attention_heads=2, intermediate_size=24, max_position_embeddings=32, pad_token_id=0,
+    )  # fmt: skip
+    transformers.BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hf") / "t5"
+    config = transformers.T5Config(
+        vocab_size=save_tokenizer(folder), d_model=16, d_kv=8, num_heads=2, num_layers=2, d_ff=24,
+        pad_token_id=0, decoder_start_token_id=0, eos_token_id=3,
+    )  # fmt: skip
+    transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def treebank(tmp_path_factory):
+    """Sentences in which every noun is the subject or the object by chance."""
+    rng = np.random.default_rng(0)
+    blocks = []
+    for number in range(40):
+        words = [SENTENCES[i] for i in rng.permutation(len(SENTENCES))]
+        lines = [f"# newdoc id = d{number}"] + [
+            f"{i}\t{form}\t_\t_\t{tag}\t_\t{0 if i == 1 else 1}\t{'root' if i == 1 else 'dep'}\t_\t_"
+            for i, (form, tag) in enumerate(words, 1)
+        ]
+        blocks.append("\n".join(lines))
+    path = tmp_path_factory.mktemp("data") / "words.conllu"
+    path.write_text("\n\n".join(blocks) + "\n")
+    return path
+
+
+def test_sites_hold_what_the_library_returns(bert, t5):
+    ids = torch.tensor([[2, 4, 5, 3], [2, 5, 3, 0]])
+    model = foreign.load_model(f"hf:{bert}")
+    with capture(model, "encoder.*") as acts:
+        model(ids, ids)
+    mask = (ids != 0).long()
+    direct = transformers.BertModel.from_pretrained(bert).eval()
+    states = direct(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+    for layer in (0, 1):
+        torch.testing.assert_close(acts[f"encoder.{layer}.hidden"], states[layer + 1])
+    assert acts["encoder.1.self.filler"].shape == (2, 4, 16)
+
+    model = foreign.load_model(f"hf:{t5}")
+    with capture(model, ["encoder.*", "decoder.*"]) as acts:
+        logits = model(ids, ids[:, :3])
+    direct = transformers.T5ForConditionalGeneration.from_pretrained(t5).eval()
+    given = {"input_ids": ids, "attention_mask": mask, "decoder_input_ids": ids[:, :3]}
+    found = direct(**given, output_hidden_states=True)
+    torch.testing.assert_close(logits, found.logits)
+    torch.testing.assert_close(acts["decoder.0.hidden"], found.decoder_hidden_states[1])
+    torch.testing.assert_close(acts["encoder.0.hidden"], found.encoder_hidden_states[1])
+    assert {"decoder.1.self.filler", "decoder.1.cross.filler"} <= acts.keys()
+
+
+def test_words_are_aligned_and_probed(bert, t5, treebank, tmp_path):
+    """From the command line: a word of two pieces has two rows, a twin lies beside the store."""
+    for folder, site in ((bert, "encoder.1.hidden"), (t5, "decoder.1.hidden")):
+        out = tmp_path / folder.name
+        given = ["--ckpt", f"hf:{folder}", "--data", str(treebank), "--out", str(out)]
+        result = CliRunner().invoke(app, ["extract", *given])
+        assert result.exit_code == 0, result.output
+        store = open_store(out)
+        tokens = store.tokens_of(site)
+        pieces = tokens.loc[tokens["pos"] == "VBZ", "token"].astype(str).tolist()
+        assert pieces == ["see", "##s"] * 40
+        assert store.manifest["model"]["name"] == f"hf:{folder.name}"
+        assert store.control is not None
+        assert not np.allclose(store.control.read(site), store.read(site))
+    rows = probe(
+        open_store(tmp_path / "bert"), "pos", sites="encoder.0.hidden", controls=(),
+        information=False, schedule=Schedule(limit=15, learning_rate=1e-2),
+    )  # fmt: skip
+    assert rows.loc[rows["control"] == "real", "f1"].iloc[0] > 0.95
+
+
+def test_what_cannot_be_read_is_one_line(tmp_path, bert):
+    with pytest.raises(InputError, match=r"no transformers model .*nothing"):
+        foreign.load_model(f"hf:{tmp_path / 'nothing'}", local_files_only=True)
+    config = json.loads((bert / "config.json").read_text())
+    assert config["model_type"] == "bert"
+    twin, again = (foreign.load_model(f"untrained:hf:{bert}") for _ in range(2))
+    ids = torch.tensor([[2, 4, 3]])
+    with capture(twin, "*.hidden") as first, capture(again, "*.hidden") as second:
+        twin(ids, ids)
+        again(ids, ids)
+    assert torch.equal(first["encoder.0.hidden"], second["encoder.0.hidden"])
+    assert twin.name == "untrained:hf:bert"
