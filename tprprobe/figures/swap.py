@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
 
 TITLES = {
-    "polarity": "numerator ↔ denominator",
-    "argument": "first ↔ second argument of −",
-    "place": "units ↔ tens digit",
-    "same polarity": "same polarity (must not change)",
-    "sum": "arguments of + (must not change)",
+    "polarity": "numerator ↔\ndenominator",
+    "argument": "first ↔ second\nargument of −",
+    "place": "units ↔ tens\ndigit",
+    "same polarity": "same polarity\n(must not change)",
+    "sum": "arguments of +\n(must not change)",
 }
 PARTS = (  # column, name, colour, hatch
     ("counterfactual", "the predicted new answer", HUES[5], ""),
@@ -28,7 +28,8 @@ def swap_shares(
     """A panel a kind of swap, a bar a way: the shares of the predicted, another and the old answer.
 
     ``table`` has the rows of ``summarise_swaps``; drawn are swaps whose two questions the model
-    answers, whole layers, all heads. The mark is the 95 % interval of the first share.
+    answers (how many, by model, is in brackets), whole layers, all heads. The mark is the 95 %
+    interval of the first share.
     """
     rows = table[(table["subset"] == "answered") & (table["head"] == -1)]
     ways = _ways(rows)
@@ -36,13 +37,13 @@ def swap_shares(
     panels = np.atleast_1d(figure.subplots(1, len(kinds), sharey=True))
     for kind, axes in zip(kinds, panels, strict=True):
         _draw(axes, rows[rows["kind"] == kind], ways)
-        n = rows.loc[rows["kind"] == kind, "n"].max()
-        tidy(axes, f"{TITLES[kind]}\n{0 if pd.isna(n) else int(n)} swaps at most")
-        axes.title.set_fontsize(7.5)
+        counts = rows[(rows["kind"] == kind) & (rows["vectors"] == "none")]["n"]
+        swaps = ", ".join(map(str, counts)) or "no"
+        tidy(axes, f"{TITLES[kind]} ({swaps})")
         axes.set(xlim=(0, 1), xlabel="share of answers")
         axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     panels[0].set_yticks(range(len(ways)), [_told(*way) for way in ways], fontsize=6.5)
-    panels[0].invert_yaxis()
+    panels[0].set_ylim(len(ways) - 0.4, -0.6)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
     return figure

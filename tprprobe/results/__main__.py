@@ -11,7 +11,12 @@ from tprprobe.errors import unknown
 from tprprobe.figures.style import whole
 
 # name → the module whose `make_page(runs)` gives the text of docs/results-NAME.md
-PAGES = {"arithmetic": "pages", "captions": "captions", "study": "study"}
+PAGES = {
+    "arithmetic": "pages",
+    "captions": "captions",
+    "interventions": "interventions",
+    "study": "study",
+}
 
 
 def main(
