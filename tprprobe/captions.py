@@ -22,12 +22,11 @@ REFERENCES = "references"
 
 
 @torch.no_grad()
-def write_captions(
-    model: Any, images: Sequence[Any], words: Words, **options: Any
-) -> list[str]:
+def write_captions(model: Any, images: Sequence[Any], words: Words, **options: Any) -> list[str]:
     """A caption of every image, by a beam of 5 unless the options of `generate` say otherwise."""
     features = torch.from_numpy(stack_features(images)).to(next(model.parameters()).device)
-    ids = generate(model, features, **({"beam": BEAM} | options)).tolist()
+    settings: dict[str, Any] = {"beam": BEAM} | options
+    ids = generate(model, features, **settings).tolist()
     return [words.decode(each) for each in ids]
 
 
@@ -55,7 +54,9 @@ def caption_rows(images: Sequence[Captioned], written: Sequence[str]) -> pd.Data
 
 def score_rows(rows: pd.DataFrame, with_meteor: bool = False) -> CaptionScores:
     """The scores of an evaluation; examples of one image are one image of the intervals."""
-    found = score_captions(rows["prediction"].tolist(), list(map(list, rows[REFERENCES])), with_meteor)
+    found = score_captions(
+        rows["prediction"].tolist(), list(map(list, rows[REFERENCES])), with_meteor
+    )
     return CaptionScores(group_sums(found.terms, rows["image"].to_numpy(str)), found.meteor)
 
 

@@ -116,7 +116,8 @@ def read_image(path: Path) -> Float32[np.ndarray, "3 height width"]:
     image = image.resize((width, height), Image.Resampling.BICUBIC)
     left, top = (width - SIZE) // 2, (height - SIZE) // 2
     cut = np.asarray(image.crop((left, top, left + SIZE, top + SIZE)), np.float32) / 255
-    return ((cut - np.float32(MEAN)) / np.float32(DEVIATION)).transpose(2, 0, 1)
+    mean, deviation = np.array([MEAN, DEVIATION], np.float32)
+    return ((cut - mean) / deviation).transpose(2, 0, 1)
 
 
 def _plan(found: Sequence[Path], model: str) -> str:
