@@ -145,7 +145,7 @@ def show(view: Any, name: str, read: Callable[[Any], Any] | None = None) -> None
     ):
         st.markdown(f"**{escape(view.title)}**", width="content")
         with st.popover("Export"):
-            offer(view, name)
+            offer(lambda: view, name)
     given: dict[str, Any] = {"config": CONFIG, "theme": None, "alt": view.title}
     if read is None:
         st.plotly_chart(view.chart, key=name, **given)
@@ -156,12 +156,12 @@ def show(view: Any, name: str, read: Callable[[Any], Any] | None = None) -> None
         st.caption(escape(view.note))
 
 
-def offer(view: Any, name: str) -> None:
-    """A button a format; the file is made when it is pressed."""
+def offer(make: Callable[[], Any], name: str) -> None:
+    """A button a format; the view and its file are made when it is pressed."""
     for kind, mime in tp.views.FORMATS.items():
         st.download_button(
             kind.upper(),
-            lambda kind=kind: view.export(kind),
+            lambda kind=kind: make().export(kind),
             f"{name}.{kind}",
             mime,
             key=f"{name}-{kind}",

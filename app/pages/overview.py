@@ -47,7 +47,7 @@ def overview() -> None:
         st.caption(f"95 % interval of right answers: {score[1]:.1%} to {score[2]:.1%}")
     st.dataframe(store.summary.astype({"shape": str}), hide_index=True)
     with st.popover("Export the table of sites"):
-        state.offer(tp.views.show_sites(store), "sites")
+        state.offer(lambda: tp.views.show_sites(store), "sites")
     card = tp.views.read_card(runs, store)
     if card:
         with st.expander("Model card"):

@@ -17,6 +17,7 @@ from tprprobe.store import Store
 
 COLOURS = "Blues"
 LEAST = 0.05  # attention that is printed
+FEWEST = 20  # tokens that an axis has room for
 LONGEST = 14  # characters of a token along an axis
 CAPTION = f"attention in percent, from {LEAST:.0%} on · # start, % end · framed: the query"
 BEHIND_SLASH = re.compile(r"/[\s(\-]*(\d+)")
@@ -122,7 +123,8 @@ def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing
     """The whole attention map of one head: a row each query, a column each key."""
     weights, queries, keys = _map(store, site, sample, head)
     size = 0.13
-    figure = drawing(len(keys) * size + 1.6, len(queries) * size + 1.0)
+    width, height = (max(len(tokens), FEWEST) * size for tokens in (keys, queries))
+    figure = drawing(width + 1.6, height + 1.0)
     figure.set_layout_engine("compressed")
     axes = figure.add_subplot()
     image = axes.imshow(weights, cmap=COLOURS, vmin=0, vmax=1, interpolation="nearest")

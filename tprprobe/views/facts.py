@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from tprprobe.statistics import wilson
 from tprprobe.store import Store
 from tprprobe.views.texts import visible
 
@@ -35,15 +34,3 @@ def tell_size(n: float) -> str:
             return f"{n:.3g} {unit}"
         n /= 1000
     return f"{n:.3g} TB"
-
-
-def tell_score(store: Store) -> tuple[float, float, float] | None:
-    """The share of right answers with its 95 % interval; None where answers are not known."""
-    tokens = store.tokens
-    if "correct" not in tokens:
-        return None
-    first = tokens.drop_duplicates("sample")["correct"].dropna().astype(bool)
-    if first.empty:
-        return None
-    low, high = wilson(int(first.sum()), len(first))
-    return float(first.mean()), low, high

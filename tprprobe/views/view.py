@@ -11,10 +11,7 @@ import plotly.graph_objects as go
 
 from tprprobe.errors import unknown
 from tprprobe.figures.style import Drawing
-
-FIGURES = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
-TABLES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
-FORMATS = {**FIGURES, **TABLES}
+from tprprobe.views.formats import FORMATS
 
 
 @dataclass(frozen=True, eq=False)
