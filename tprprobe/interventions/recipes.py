@@ -18,7 +18,7 @@ class Recipe(BaseModel):
     """A sweep: every edit, at every strength, on every head of every site that matches; or ``swaps``.
 
     Swaps are kinds of pairs of numbers (`find_swaps`) whose vectors are exchanged in all ways of the
-    encoder, in the n arithmetic questions.
+    encoder, in the n arithmetic questions; ``whole``: only in all layers and heads at once.
     Means, resampled vectors and the centres of ``snap`` come from ``reference`` further examples of
     the same data, not from the ``n`` that are scored. ``clusters`` are the numbers of centres of
     ``snap``. Heads ``each`` are edited alone, ``all`` together; sites ``together`` are all edited at once.
@@ -34,6 +34,7 @@ class Recipe(BaseModel):
     sites: list[str] = []
     edits: list[str] = []
     swaps: list[str] = []
+    whole: bool = False
     heads: Literal["each", "all"] = "each"
     together: bool = False
     strengths: Annotated[list[float], Field(min_length=1)] = [1.0]

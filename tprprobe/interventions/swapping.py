@@ -56,7 +56,7 @@ def _run(model: Any, data: Dataset, recipe: Recipe, folder: Folder) -> pd.DataFr
     for n in track(missing, "swapping", len(missing)):
         some = swaps.iloc[starts[n] : starts[n] + AT_ONCE]
         parts = [
-            measure_swaps(model, some, ways).assign(model=model.name),
+            measure_swaps(model, some, whole if recipe.whole else ways).assign(model=model.name),
             measure_swaps(twin, some, whole).assign(model=twin.name),
         ]
         hub.write_file(folder.part(n), pd.concat(parts, ignore_index=True).to_parquet())
