@@ -1,0 +1,134 @@
+"""Views without a server: scenes, marks, parts of stores, cells, notebooks, the server's settings."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planted import LAST, MAPS, plant
+from sklearn.metrics import adjusted_rand_score
+
+import tprprobe as tp
+from tprprobe.errors import InputError
+from tprprobe.views import places, serving, strips, thinned
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant(tmp_path_factory.mktemp("views") / "store", 16)
+
+
+@pytest.fixture(scope="module")
+def scene(store):
+    return tp.views.build_scene(store, "encoder.-1.self.role", 0, k=6)
+
+
+@given(st.sets(st.integers(0, 5000), min_size=1, max_size=60))
+def test_marked_rows_are_the_same_after_a_journey_through_an_address(rows):
+    mark = tp.views.read_mark(str(tp.views.mark_rows(np.array(sorted(rows)), "source")))
+    everything = np.arange(5001)
+    assert set(everything[mark.contains(everything, "source")]) == rows
+    assert not mark.contains(everything, "target").any()
+
+
+def test_an_area_marks_the_points_inside_it(scene):
+    low, high = scene.points.min(0), np.median(scene.points, 0)
+    corners = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
+    inside = ((scene.points > low) & (scene.points < high)).all(1)
+    for kind, outline in (("lasso", corners), ("box", corners[[0, 2]])):
+        found = tp.views.mark_area(scene, outline, kind).find(scene)
+        assert inside.any()
+        assert (found == inside).mean() > 0.99  # the border is rounded
+
+
+def test_a_scene_is_the_same_each_time(store, scene):
+    again = tp.views.build_scene(store, LAST, 0, k=6)
+    assert np.array_equal(again.roles.labels, scene.roles.labels)
+    assert np.array_equal(again.points, scene.points)
+
+
+def test_a_large_store_is_drawn_in_whole_samples_with_the_same_clusters(store, scene):
+    few = tp.views.build_scene(store, LAST, 0, k=6, most=150)
+    assert 0 < len(few.rows) <= 150
+    assert f"of {len(scene.rows):,} tokens" in few.note
+    counts = scene.tokens["sample"].value_counts()
+    for sample, count in few.tokens["sample"].value_counts().items():
+        assert counts[sample] == count
+    shown = tp.views.show_strips(few, [0, 15]).data  # any sample, drawn or not
+    whole = tp.views.show_strips(scene, [0, 15]).data
+    assert adjusted_rand_score(shown["cluster"], whole["cluster"]) > 0.95
+
+
+def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
+    part = thinned.take(store, np.array([2, 5]))
+    tokens = store.tokens_of(LAST)["sample"].isin([2, 5]).to_numpy()
+    assert np.array_equal(part.read(LAST), store.read(LAST, np.flatnonzero(tokens)))
+    assert np.array_equal(part.read(LAST, np.array([1, 0]), 1), part.read(LAST)[[1, 0], 1])
+    assert len(part.tokens_of(LAST)) == tokens.sum()
+
+
+@given(st.lists(st.text("ab", max_size=12), min_size=1, max_size=80))
+def test_cells_do_not_overlap_and_stay_in_their_line(texts):
+    cells = strips.lay_out(texts)
+    for line in range(cells.lines):
+        left, width = cells.left[cells.line == line], cells.width[cells.line == line]
+        assert np.all(left[1:] >= (left + width)[:-1] - 1e-9)
+        assert left[-1] + width[-1] <= strips.COLUMNS + 1e-9
+
+
+def test_umap_is_computed_once_and_kept_in_the_store(store, scene, monkeypatch):
+    calls = []
+
+    def slow(vectors, method, seed, fit, progress):
+        calls.append(method)
+        return places.Projection(vectors[:, :2], "umap", ("1", "2"), (np.nan, np.nan), fit)
+
+    monkeypatch.setattr(places, "project", slow)
+    found = [places.place(store, scene.roles, "umap") for _ in range(2)]
+    assert calls == ["umap"]
+    assert np.array_equal(found[0].points, found[1].points)
+    assert tp.open_store(store.path).samples == store.samples
+
+
+def test_marks_in_a_map_leave_every_point_there(scene):
+    marked = scene.roles.labels == 2
+    view = tp.views.show_map(scene, "cluster", marked)
+    everything, ringed = view.chart.data[0], view.chart.data[1]
+    assert len(everything.x) == len(scene.rows)
+    assert len(ringed.x) == marked.sum()
+    assert everything.marker.opacity < 0.5
+    names = {note.text for note in view.chart.layout.annotations}
+    assert names == {f"<b>{label}</b>" for label in range(6)}  # not by colour alone
+
+
+def test_a_notebook_shows_views_without_a_network(store, scene):
+    maps = tp.views.read_maps(store, MAPS, 0)
+    views = (
+        tp.views.show_map(scene),
+        tp.views.show_strips(scene, [0]),
+        tp.views.show_matrix(store, maps, 0),
+    )
+    for view in views:
+        shown = view._repr_html_()
+        assert "<svg" in shown
+        outside = re.findall(r'(?:src|href)="(?!#)([^"]*)"', shown)
+        assert all(each.startswith("data:") for each in outside)
+        assert "<script" not in shown
+
+
+def test_the_server_is_alone_on_this_machine(tmp_path):
+    command = serving.arguments(tmp_path, 8600)
+    told = dict(pairwise(command))
+    assert told["--server.address"] == told["--server.allowedHosts"] == "127.0.0.1"
+    assert told["--browser.gatherUsageStats"] == "false"
+    assert told["--server.enableXsrfProtection"] == "true"
+    assert command[-2:] == ["--", str(tmp_path)]
+
+
+def test_what_cannot_be_served_is_one_line(tmp_path):
+    with pytest.raises(InputError, match="no folder"):
+        serving.serve(tmp_path / "absent")
+    with pytest.raises(InputError, match="port 99999 cannot be used"):
+        serving.find_port(99999)
