@@ -22,8 +22,8 @@ from tprprobe.interventions import (
     swap,
 )
 from tprprobe.interventions.arithmetic import CHANGING, HARMLESS, KINDS, exchanged
-from tprprobe.interventions.exchange import ELSEWHERE, Way, positions
 from tprprobe.interventions.shares import best_heads, compare_elsewhere, find_answered
+from tprprobe.interventions.ways import ELSEWHERE, Way, positions
 
 QUESTIONS = [
     "Calculate 2/6 - (-66)/18.",

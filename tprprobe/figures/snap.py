@@ -25,7 +25,7 @@ def snap_curve(sweeps: pd.DataFrame) -> Drawing:
         colour = palette(at + 1)[-1]
         axes.errorbar(
             points["k"], values, errors, color=colour, marker=MARKERS[at % len(MARKERS)],
-            markersize=4.5, capsize=2, linewidth=1.2, label=str(name),
+            markersize=4.5, capsize=2, linewidth=1.2, label=f"{_words(points)} ({name})",
             linestyle=("-", "--", "-.", ":")[at % 4],
         )  # fmt: skip
     alone = sweeps[sweeps["edit"] == "none"]["exact_match"].iloc[0]
@@ -43,3 +43,9 @@ def snap_curve(sweeps: pd.DataFrame) -> Drawing:
     tidy(axes, "Vectors of all heads snapped to k centres")
     axes.legend(fontsize=7, frameon=False)
     return figure
+
+
+def _words(points: pd.DataFrame) -> str:
+    """What was snapped: the last word of the sites, in the plural."""
+    sites = points["site"].iloc[0].split(" + ")
+    return " and ".join(sorted({f"{site.rsplit('.', 1)[-1]}s" for site in sites}))

@@ -39,7 +39,9 @@ def swap_shares(
         _draw(axes, rows[rows["kind"] == kind], ways)
         counts = rows[(rows["kind"] == kind) & (rows["vectors"] == "none")]["n"]
         swaps = ", ".join(map(str, counts)) or "no"
-        tidy(axes, f"{TITLES[kind]} ({swaps})")
+        tidy(axes, TITLES[kind])
+        axes.set_title(TITLES[kind], loc="left", fontsize=8, fontweight="bold", pad=14)
+        axes.text(0, 1.01, f"n = {swaps}", transform=axes.transAxes, fontsize=6.5, color=MUTED)
         axes.set(xlim=(0, 1), xlabel="share of answers")
         axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     panels[0].set_yticks(range(len(ways)), [_told(*way) for way in ways], fontsize=6.5)

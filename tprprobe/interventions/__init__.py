@@ -14,11 +14,11 @@ from tprprobe.interventions.edits import (
     swap,
     zero,
 )
-from tprprobe.interventions.exchange import list_ways, measure_swaps
 from tprprobe.interventions.recipes import Recipe, read_recipe
 from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.swapping import run_swaps
 from tprprobe.interventions.sweeps import find_data, summarise_sweep, sweep
+from tprprobe.interventions.ways import list_ways, measure_swaps
 
 __all__ = [
     "Chain",

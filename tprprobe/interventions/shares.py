@@ -7,7 +7,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from tprprobe.interventions.arithmetic import HARMLESS
-from tprprobe.interventions.exchange import ALL, ELSEWHERE, PAIR
+from tprprobe.interventions.ways import ALL, ELSEWHERE, PAIR
 from tprprobe.statistics import Interval, bootstrap_mean, bounds, group_sums, replicate_totals
 
 WAY = ["model", "vectors", "layer", "head", "at"]

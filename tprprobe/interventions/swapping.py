@@ -11,10 +11,10 @@ from tprprobe import hub
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.interventions.arithmetic import find_swaps
-from tprprobe.interventions.exchange import ALL, list_ways, measure_swaps
 from tprprobe.interventions.folders import Folder
 from tprprobe.interventions.recipes import Recipe
 from tprprobe.interventions.shares import summarise_swaps
+from tprprobe.interventions.ways import ALL, list_ways, measure_swaps
 from tprprobe.models.checkpoint import untrained_twin
 
 MEASURED, TABLE = "swaps.parquet", "swaps.csv"

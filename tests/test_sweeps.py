@@ -1,0 +1,181 @@
+"""Sweeps and swaps by a recipe: bad recipes, tables, going on after a cut, the command, the figures."""
+
+import json
+import sys
+
+import pandas as pd
+import pytest
+
+from tprprobe import cli, papers
+from tprprobe.data.pairs import encode_pairs
+from tprprobe.errors import InputError
+from tprprobe.evaluation import exact_matches
+from tprprobe.hooks import intervene
+from tprprobe.interventions import Recipe, read_recipe, run_swaps, sweep
+from tprprobe.interventions.folders import BEGUN, MANIFEST, PARTS
+from tprprobe.interventions.references import read_references
+from tprprobe.interventions.sweeps import SAMPLES, TABLE
+
+SITES = ["encoder.*.self.role"]
+
+
+@pytest.fixture(scope="module")
+def data(make_data):
+    pairs = [(f"{a}/{b} - {b}", "1" if a % 2 else "2") for a in range(1, 7) for b in range(2, 5)]
+    return make_data(pairs, "arithmetic__mixed")
+
+
+@pytest.fixture(scope="module")
+def model(make_model):
+    model = make_model(fluent=True, seed=4)
+    model.name = "tiny"
+    return model
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    edits = ["zero", "mean", "resample", "snap"]
+    return Recipe(n=12, reference=6, sites=SITES, edits=edits, clusters=[2], strengths=[0.5, 1.0])
+
+
+@pytest.fixture(scope="module")
+def folder(model, data, recipe, tmp_path_factory):
+    out = tmp_path_factory.mktemp("sweeps") / "roles"
+    sweep(model, data, recipe, out)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "sites = ['a']\nedits = ['zerro']",
+            r"unknown edit in r\.toml 'zerro'; did you mean 'zero'",
+        ),
+        ("site = ['a']", r"unknown key in r\.toml 'site'; did you mean 'sites'"),
+        ("sites = ['a']", "give sites and edits, or swaps"),
+        ("sites = ['a']\nedits = ['zero']\nswaps = ['place']", "give sites and edits, or swaps"),
+        ("swaps = ['places']", "did you mean 'place'"),
+        ("sites = ['a']\nedits = ['snap']", "clusters"),
+        ("sites = ['a']\nedits = ['zero']\nn = 0", "n: Input should be greater than 0"),
+        ("sites = [", "not TOML"),
+    ],
+)
+def test_a_bad_recipe_is_one_line(tmp_path, text, message):
+    path = tmp_path / "r.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        read_recipe(path)
+    assert "\n" not in str(error.value)
+
+
+def test_recipes_that_ship_can_be_read(root):
+    recipes = sorted((root / "benchmarks" / "interventions").glob("*.toml"))
+    assert len(recipes) >= 6
+    for path in recipes:
+        assert read_recipe(path)
+
+
+def test_a_sweep_has_a_row_a_point_and_agrees_with_single_passes(model, data, recipe, folder):
+    table = pd.read_csv(folder / TABLE)
+    layers, heads, edits, strengths = 2, 2, 4, 2
+    assert len(table) == 1 + layers * heads * edits * strengths
+    pairs = encode_pairs(data[:12], model.vocabulary)
+    alone = table[table["edit"] == "none"].iloc[0]
+    assert alone["exact_match"] == pytest.approx(exact_matches(model, pairs)[0].mean())
+    assert alone["change"] == 0
+    others = encode_pairs(data[12:], model.vocabulary)
+    site = "encoder.1.self.role"
+    reference = read_references(model, others, [site])[site]
+    for edit, k in (("zero", 0), ("mean", 0), ("snap", 2)):
+        with intervene(model, {site: reference.edit(edit, k, heads=[1], strength=0.5)}):
+            expected = exact_matches(model, pairs)[0].mean()
+        row = table.query("site == @site and head == 1 and edit == @edit and strength == 0.5")
+        assert row["exact_match"].item() == pytest.approx(expected)
+    assert (table["change_low"] <= table["change"]).all()
+
+
+def test_sites_together_are_one_point(model, data):
+    recipe = Recipe(n=12, reference=6, sites=SITES, edits=["one"], heads="all", together=True)
+    table = sweep(model, data, recipe)
+    assert table["site"].tolist() == ["none", "encoder.0.self.role + encoder.1.self.role"]
+
+
+def test_a_sweep_goes_on_where_it_was_cut_off(model, data, recipe, folder, tmp_path, monkeypatch):
+    from tprprobe.interventions import sweeps
+
+    done, score = [], sweeps._score
+
+    def cut(*args):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(args)
+        return score(*args)
+
+    out = tmp_path / "cut"
+    monkeypatch.setattr(sweeps, "_score", cut)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(model, data, recipe, out)
+    assert (out / BEGUN).is_file()
+    assert len(list((out / PARTS).glob("*.parquet"))) == 2
+    with pytest.raises(InputError, match="give --resume"):
+        sweep(model, data, recipe, out)
+    other = recipe.model_copy(update={"seed": 1})
+    with pytest.raises(InputError, match="another run"):
+        sweep(model, data, other, out, resume=True)
+    monkeypatch.setattr(sweeps, "_score", score)
+    found = sweep(model, data, recipe, out, resume=True)
+    pd.testing.assert_frame_equal(found, pd.read_csv(folder / TABLE))
+    assert sorted(path.name for path in out.iterdir()) == sorted([MANIFEST, SAMPLES, TABLE])
+    assert (out / SAMPLES).read_bytes() == (folder / SAMPLES).read_bytes()
+
+
+def test_an_unknown_site_and_too_few_examples_are_told(model, data, recipe):
+    with pytest.raises(InputError, match="did you mean"):
+        sweep(model, data, recipe.model_copy(update={"sites": ["encoder.0.self.rolle"]}))
+    with pytest.raises(InputError, match="the recipe asks for 12"):
+        sweep(model, data[:5], recipe)
+
+
+def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
+    recipe = Recipe(n=12, reference=6, swaps=["polarity", "argument"], whole=True)
+    out = tmp_path / "swaps"
+    table = run_swaps(model, data, recipe, out)
+    assert set(table["model"]) == {"tiny", "untrained:tiny"}
+    assert set(table["layer"]) == {-1}
+    pd.testing.assert_frame_equal(table, run_swaps(model, data, recipe, out, resume=True))
+    everything = table.assign(subset="answered")  # a tiny model answers nothing
+    everything.to_csv(out / "swaps.csv", index=False)
+    figure = papers.make("swap", swaps=[out])
+    assert len(figure.axes) == 3
+    papers.write_figure("swap", None, [out], {}, tmp_path / "swap.pdf")
+
+
+def test_figures_of_a_sweep(folder, tmp_path):
+    for name in ("snap", "ablation-map"):
+        assert papers.write_figure(name, None, [folder], {}, tmp_path / f"{name}.pdf").is_file()
+    assert papers.find_inputs(folder.parent)["sweeps"] == [folder]
+    with pytest.raises(InputError, match=r"holds no sweep\.csv"):
+        papers.make("snap", sweeps=[tmp_path])
+
+
+def test_the_command_writes_json_and_refuses_in_one_line(
+    checkpoint, questions, tmp_path, monkeypatch, capsys
+):
+    path = tmp_path / "one.toml"
+    path.write_text(
+        f"data = '{questions}'\nsplit = 'interpolate'\nn = 6\nreference = 4\n"
+        "sites = ['decoder.*.role']\nedits = ['one']\nheads = 'all'\n"
+    )
+    arguments = ["intervene", str(path), "--ckpt", str(checkpoint), "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["tprprobe", *arguments, "--json"])
+    with pytest.raises(SystemExit) as exit:
+        cli.main()
+    assert exit.value.code == 0
+    assert [row["edit"] for row in json.loads(capsys.readouterr().out)] == ["none", "one", "one"]
+    path.write_text("sites = 3")
+    monkeypatch.setattr(sys, "argv", ["tprprobe", *arguments])
+    with pytest.raises(SystemExit) as exit:
+        cli.main()
+    assert exit.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
