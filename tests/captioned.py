@@ -13,10 +13,10 @@ NOMINAL = ("NN", "NNS", "JJ", "DT", "PRP", "CD")
 WIDTH = 16
 
 
-def captions(samples: int) -> list[list[tuple[str, str]]]:
-    """The words of captions with their tags, one caption an image."""
+def captions(samples: int) -> list[list[tuple[str, str, str]]]:
+    """The words of captions with their tags and relations, one caption an image."""
     return [
-        [(word.form, word.xpos) for word in example.sentences[0].words]
+        [(word.form, word.xpos, word.deprel) for word in example.sentences[0].words]
         for example in load_data("scenes", n=samples)
     ]
 
@@ -29,25 +29,33 @@ def planted_group(position: int, tag: str) -> int:
 
 
 def plant_captions(
-    path: Path, samples: int = 120, planted: bool = True, noise: float = 0.2, tagged: bool = True
+    path: Path, samples: int = 120, noise: float = 0.2, subjects: float = 0.0, tagged: bool = True
 ) -> Store:
-    """The store; with ``planted`` vectors lie around the centers of groups, else they are noise."""
+    """The store: vectors lie around the centers of groups, those of its untrained twin nowhere.
+
+    With ``subjects`` those of subjects and roots are moved so far along an axis of their own.
+    """
     rng = np.random.default_rng(0)
     centers = 2 * np.linalg.qr(rng.normal(size=(WIDTH, WIDTH)))[0]
     sites = {UNBINDING: SiteSpec(("target", "d_model"), (WIDTH,))}
     found = captions(samples)
-    for folder, is_planted in ((path, planted), (path / "untrained", False)):
+    for folder, is_planted in ((path, True), (path / "untrained", False)):
         writer = StoreWriter.create(folder, sites, {"model": "planted", "data": "made"})
         for sample, words in enumerate(found):
-            read = [("<sos>", ""), *words]
-            table = pd.DataFrame(read, columns=["token", "pos"]).assign(
+            read = [
+                ("<sos>", "", ""),
+                *((form, tag, f"{dep}[0,1)[0,1)") for form, tag, dep in words),
+            ]
+            table = pd.DataFrame(read, columns=["token", "pos", "dep"]).assign(
                 side="target", sample=sample, position=range(len(read))
             )
             vectors = rng.normal(size=(len(read), WIDTH))
             if is_planted:
-                groups = [planted_group(i, tag) for i, (_, tag) in enumerate(words, 1)]
+                groups = [planted_group(i, tag) for i, (_, tag, _) in enumerate(words, 1)]
                 vectors = noise * vectors + centers[[*groups, 5]]
-            table = table if tagged else table.drop(columns="pos")
+                early = [dep in ("nsubj", "root") for *_, dep in words]
+                vectors[:-1] += subjects * np.outer(early, centers[-1])
+            table = table if tagged else table.drop(columns=["pos", "dep"])
             writer.append({UNBINDING: vectors}, table)
         writer.finish()
     return open_store(path)

@@ -5,6 +5,7 @@ import json
 
 import pandas as pd
 import pytest
+from captioned import plant_captions
 from matplotlib.figure import Figure
 from planted import plant
 from values import plant_values
@@ -69,6 +70,15 @@ def write_summaries(folder):
     filled.to_csv(sheet, index=False)
 
 
+def write_scores(folder):
+    """What `tprprobe eval --out` writes of captions."""
+    folder.mkdir(parents=True)
+    score = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 40}
+    scores = {"BLEU-1": score, "METEOR": score | {"low": None, "high": None}}
+    about = {"model": "tpgn", "data": "scenes", "split": "test", "n": 40, "scores": scores}
+    (folder / "tpgn.scenes.test.json").write_text(json.dumps(about))
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A folder with a store, evaluations, the log of a training run and a binding probe."""
@@ -80,6 +90,8 @@ def run(tmp_path_factory):
     write_binding(run / "binding")
     plant_values(run.parent / "values")
     write_summaries(run.parent / "scored")
+    plant_captions(run.parent / "captioned" / "store", 60)
+    write_scores(run.parent / "captioned" / "eval")
     return run
 
 
@@ -89,6 +101,8 @@ def given(run, name):
         found |= {"store": run.parent / "values"}
     if name.startswith("jiang-"):
         found |= papers.find_inputs(run.parent / "scored")
+    if name.startswith("huang-"):
+        found |= papers.find_inputs(run.parent / "captioned")
     return {key: found[key] for key in papers.find_figure(name).inputs}
 
 
@@ -201,3 +215,49 @@ def test_no_division_no_attention_figure(run):
     with pytest.raises(InputError, match="not the characters of its questions"):
         papers.make("schlag-fig3", store=store)
     assert isinstance(papers.make("schlag-fig3", store=store, sample=1, head=0), Figure)
+
+
+def cells(table, column, value):
+    (row,) = table.cells[table.cells[column] == value].to_dict("records")
+    return row
+
+
+def test_scores_of_captions_stand_above_the_printed_ones(run):
+    table = papers.make("huang-table1", captioned=[run.parent / "captioned" / "eval"])
+    own = cells(table, "captions of", "scenes, test, 40")
+    assert (own["BLEU-1"], own["METEOR"], own["CIDEr-D"]) == ("0.500 [0.400, 0.600]", "0.500", "–")
+    printed = table.cells[table.cells["model"] == "TPGN"].to_dict("records")
+    assert [row["CIDEr-D"] for row in printed] == ["0.909"]
+    with pytest.raises(InputError, match="holds no scores of captions"):
+        papers.make("huang-table1", captioned=[run / "eval"])
+
+
+def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
+    store = run.parent / "captioned" / "store"
+    table = papers.make("huang-table2", store=store)
+    assert cells(table, "category", "noun")["share (recomputed)"] == "0.9660"  # printed: 0.969
+    assert cells(table, "category", "all")["share (recomputed)"] == "0.9608"
+    assert "huang-nominal-verbal: " in table.caption
+    told = papers.make("huang-table3", store=store)
+    assert told.cells["interpretation (proportion)"].str.startswith("position 1").sum() >= 1
+    assert (told.cells["from"] == "printed").sum() == 10
+    assert "huang-first-position: " in told.caption
+    few = papers.make("huang-table3", store=store, k=4)
+    assert "huang-" not in few.caption  # the claims are about ten clusters
+
+
+def test_scatters_are_of_words_that_the_axes_were_not_found_on(run):
+    store = run.parent / "captioned" / "store"
+    figure = papers.draw("huang-fig4", store=store, method="pca")
+    (panel,) = figure.axes
+    handles, names = panel.get_legend_handles_labels()
+    drawn = {
+        name.partition(" (")[0]: len(each.get_offsets())
+        for name, each in zip(names, handles, strict=True)
+    }
+    assert set(drawn) == {"noun", "not noun"}
+    assert names[0] == f"noun ({drawn['noun']})"
+    tokens = figure.get_supxlabel()
+    assert f"Drawn: {sum(drawn.values())} words of held-out images" in tokens
+    with pytest.raises(InputError, match="unknown projection 'tsne'"):
+        papers.draw("huang-fig4", store=store, method="tsne")

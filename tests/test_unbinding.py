@@ -14,6 +14,7 @@ from tprprobe.unbinding import (
     measure_conformity,
     part_space,
     read_words,
+    tell_subjects,
 )
 from tprprobe.unbinding.categories import SIDES, TAGS, categorise
 from tprprobe.unbinding.clusters import (
@@ -205,9 +206,23 @@ def test_more_clusters_than_groups_are_less_stable(words):
     assert table.loc[GROUPS, "ami_kind"] > table.loc[17, "ami_kind"]
 
 
+def test_subjects_are_told_beyond_place_only_where_vectors_tell_them(words, tmp_path):
+    plain = tell_subjects(words).set_index("vectors")
+    assert plain.loc["position", "auc"] > 0.8  # subjects come first
+    assert plain.loc["position", "matched_low"] < 0.5 < plain.loc["position", "matched_high"]
+    assert plain.loc["u", "matched_low"] < 0.5
+    marked = read_words(plant_captions(tmp_path / "marked", subjects=1.0))
+    told = tell_subjects(marked).set_index("vectors")
+    assert told.loc["u", "matched_low"] > 0.8
+    assert told.loc["u, tags permuted", "matched_low"] < 0.6
+
+
 def test_what_cannot_be_read_is_told(tmp_path):
     with pytest.raises(InputError, match="give --tagger"):
         read_words(plant_captions(tmp_path / "plain", 6, tagged=False))
+    few = read_words(plant_captions(tmp_path / "some", 8))
+    with pytest.raises(InputError, match="of both are needed"):
+        tell_subjects(few)
     with pytest.raises(InputError, match="give 4 or more"):
         read_words(plant_captions(tmp_path / "few", 3))
     with pytest.raises(InputError, match="holds source tokens"):

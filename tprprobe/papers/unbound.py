@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tprprobe.claims import Estimate, Evidence, Verdict, judge, load_claims
 from tprprobe.errors import unknown
@@ -76,6 +77,13 @@ def judge_cases(cases: Mapping[str, Cases], units: int) -> list[Verdict]:
 def judge_words(words: Words, cases: Mapping[str, Cases]) -> list[Verdict]:
     """The same of what was measured on the held-out half of the images."""
     return judge_cases(cases, int(words.held_out["group"].nunique()))
+
+
+def judge_subjects(found: pd.DataFrame) -> list[Verdict]:
+    """The verdict on subjects and objects: u_t on matched pairs."""
+    row = found.iloc[0]
+    matched = Estimate(*(float(row[f"matched{end}"]) for end in ("", "_low", "_high")))
+    return judge_cases({"huang-subject-object": {"": matched}}, int(row["images"]))
 
 
 def of_two(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
@@ -159,10 +167,7 @@ def tabulate_stability(store: Store, tagger: str = "", seed: int = 0) -> Table:
 def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
     words = read(store, tagger, seed)
     found = tell_subjects(words, seed)
-    row = found.iloc[0]
-    matched = Estimate(*(float(row[f"matched{end}"]) for end in ("", "_low", "_high")))
-    verdicts = judge_cases({"huang-subject-object": {"": matched}}, int(row["images"]))
-    return tables.subjects_table(found, note_words(words), verdicts)
+    return tables.subjects_table(found, note_words(words), judge_subjects(found))
 
 
 # ---- figures ----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from tprprobe.evaluation import evaluate
 from tprprobe.models.checkpoint import load_model
 from tprprobe.recipes import read_recipe
 from tprprobe.results.markdown import table
+from tprprobe.results.unbinding import tell_unbinding
 
 MODELS = ("tpgn", "cnn-lstm")
 # what the models are trained on → the splits that they are tested on, and of how many examples
@@ -32,7 +33,7 @@ INTRODUCTION = {
 
 def make_page(runs: Path) -> str:
     """The page; what is measured for it is kept in a folder."""
-    return "\n".join(["# Captions\n", *tell_scores(runs / "captions")])
+    return "\n".join(["# Captions\n", *tell_scores(runs / "captions"), *tell_unbinding(runs / "captions")])
 
 
 def tell_scores(runs: Path) -> Iterator[str]:

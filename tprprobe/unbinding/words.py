@@ -13,7 +13,7 @@ from tprprobe.store import Store
 from tprprobe.unbinding.categories import categorise
 
 SITE = "word.unbinding"
-GOLD = "the store"
+GOLD = "of the data (exact)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,17 @@ def _tags(
             f"the words of {store.path} have no tags: give --tagger FOLDER (a spaCy pipeline that "
             "`python -m tprprobe.gold.training` wrote)"
         )
-    return tokens["pos"].astype(str).to_numpy()[rows + 1], GOLD
+    return tokens["pos"].astype(str).to_numpy()[rows + 1], _whose(store)
+
+
+def _whose(store: Store) -> str:
+    """Who tagged a store's words: the data themselves, or what labelled them at extraction."""
+    made = (store.manifest.get("labels") or {}).get("pos")
+    if made is None:
+        return GOLD
+    agreement = made.get("agreement")
+    told = "accuracy unknown" if agreement is None else f"{agreement:.1%} right on gold text"
+    return f"{made.get('source')} ({told})"
 
 
 def tag_words(
