@@ -1,11 +1,13 @@
 """Planted clusters of unbinding vectors are read for what they are, and controls for what they are."""
 
+import re
+
 import numpy as np
 import pytest
 from captioned import plant_captions
 from planted import ROLE, plant
 
-from tprprobe.claims import find_claim
+from tprprobe.claims import find_claim, load_claims
 from tprprobe.errors import InputError
 from tprprobe.unbinding import (
     compare_ks,
@@ -227,3 +229,25 @@ def test_what_cannot_be_read_is_told(tmp_path):
         read_words(plant_captions(tmp_path / "few", 3))
     with pytest.raises(InputError, match="holds source tokens"):
         read_words(plant(tmp_path / "questions", 4), ROLE)
+
+
+def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_path, monkeypatch):
+    from tprprobe.results import unbinding
+
+    def extracted(name, runs):
+        if name == "tpgn-coco-words":
+            raise InputError("no tagger")
+        return plant_captions(runs / name, 40)
+
+    monkeypatch.setattr(unbinding, "extract_words", extracted)
+    page = "\n".join(unbinding.tell_unbinding(tmp_path))
+    ids = [name for name in load_claims() if name.startswith("huang-")]
+    for name in ids:
+        assert f"“{find_claim(name).quotation}”" in page
+    outcomes = re.findall(r"\| (holds|fails|undecided|not comparable) \|$", page, re.M)
+    assert len(outcomes) == len(ids)
+    assert "| not measured | undecided |" in page
+    assert "Not measured (no tagger)" in page
+    assert "nan" not in re.sub("“.*?”", "", page)
+    monkeypatch.setattr(unbinding, "_tell", None)
+    assert "\n".join(unbinding.tell_unbinding(tmp_path)) == page
