@@ -128,7 +128,7 @@ def _measure(
     found += [(way, scores, at) for at, way in enumerate(ways, 1)]
     for way, scored, at in found:
         p, wrote = scored.log_probability[at].exp().numpy(), scored.written[at].numpy()
-        rows = pd.DataFrame(
+        table = pd.DataFrame(
             {
                 "question": part["question"].to_numpy(),
                 "kind": part["kind"].to_numpy(),
@@ -142,7 +142,7 @@ def _measure(
                 "counterfactual": wrote[1],
             }
         )
-        yield rows if way.at == PAIR else rows[part["elsewhere"].to_numpy() != 0]
+        yield table if way.at == PAIR else table[part["elsewhere"].to_numpy() != 0]
 
 
 def positions(
