@@ -315,7 +315,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
         train(settings, tmp_path / kind)
         runs.append(cards.Captioner(tmp_path / kind, settings))
     folders = cards.ship_captions(runs, tmp_path / "models")
-    page = results.make_page(tmp_path / "runs")
+    page = "\n".join(results.tell_scores(tmp_path / "runs"))
     for folder in folders:
         model: Any = load_model(folder)
         rows = evaluate(model, load_data("scenes", split="test", n=6))
@@ -328,7 +328,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
             assert all(name in text for name in baselines.BASELINES)
     assert "tpgn-scenes − cnn-lstm-scenes" in (folders[0] / "README.md").read_text()
     assert "not measured (unknown model" in page  # of captions that do not ship
-    assert results.make_page(tmp_path / "runs") == page
+    assert "\n".join(results.tell_scores(tmp_path / "runs")) == page
 
 
 def test_what_costs_nothing_is_a_training_caption():
