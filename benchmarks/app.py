@@ -30,6 +30,7 @@ SITES = {
 COLUMNS = (
     "tokens",
     "cold view",
+    "its CPU",
     "warm view",
     "Roles, first",
     "Roles, again",

@@ -81,7 +81,8 @@ def gold_pairs(store: Store, sample: int) -> list[tuple[int, int]]:
     if gold is None:
         return []
     below = gold.index[(gold["polarity"] == "denominator") & gold["div_second"].notna()]
-    return [(int(row), int(gold.at[row, "div_second"]) + 1) for row in below]
+    slashes = gold.loc[below, "div_second"].to_numpy(int) + 1
+    return list(zip(below.tolist(), slashes.tolist(), strict=True))
 
 
 def show_matrix(

@@ -1,5 +1,7 @@
 """What tokens can be coloured by: clusters, gold structure, labels, columns of the token table."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 
@@ -15,7 +17,7 @@ WHOLE = ("question", "answer", "prediction", "source", "target", "side", "sample
 def list_fields(scene: Scene) -> list[str]:
     """The fields by which the tokens of a scene can be coloured; the first is the cluster."""
     gold = [] if scene.gold is None else [f"gold {name}" for name in scene.gold]
-    columns = [name for name in scene.tokens if name not in WHOLE]
+    columns = [str(name) for name in scene.tokens if name not in WHOLE]
     return [CLUSTER, *columns, *gold]
 
 
@@ -40,21 +42,18 @@ def read_field(scene: Scene, name: str) -> pd.Series:
 def _grouped(values: pd.Series) -> pd.Series:
     """Numbers in up to eight ranges, texts of which only the commonest keep their names."""
     if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST:
-        ranges = pd.cut(
-            values.astype(float),
-            np.unique(np.nanquantile(values, np.linspace(0, 1, 9))),
-            include_lowest=True,
-        )
-        return (
-            ranges.map(
-                lambda each: f"{max(each.left, values.min()):g}…{each.right:g}", na_action="ignore"
-            )
-            .astype(object)
-            .fillna(NONE)
-        )
+        return _ranged(values.astype(float))
     texts = values.astype(object).map(visible, na_action="ignore").fillna(NONE)
     common = texts.value_counts().index[:MOST]
     return texts.where(texts.isin(common), OTHER)
+
+
+def _ranged(values: pd.Series) -> pd.Series:
+    """Numbers as the texts of up to eight ranges, of about as many values each."""
+    edges: list[float] = np.unique(np.nanquantile(values, np.linspace(0, 1, 9))).tolist()
+    names = [f"{low:g}…{high:g}" for low, high in pairwise(edges)]
+    found = pd.cut(values, edges, labels=names, include_lowest=True)
+    return found.astype(object).fillna(NONE)
 
 
 def order_values(values: pd.Series) -> list[str]:

@@ -42,8 +42,8 @@ def colours(n: int) -> list[str]:
     return [css(colour) for colour in palette(n)]
 
 
-def css(colour: Sequence[float] | str) -> str:
-    red, green, blue = (round(255 * part) for part in to_rgb(colour)[:3])
+def css(colour: tuple[float, float, float] | str) -> str:
+    red, green, blue = (round(255 * part) for part in to_rgb(colour))
     return f"rgb({red},{green},{blue})"
 
 

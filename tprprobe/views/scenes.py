@@ -72,7 +72,7 @@ class Scene:
         """The same clusters, looked for in another store of the same sites."""
         return replace(self, store=store)
 
-    def of(self, samples: list[int]) -> tuple[Store, Clusters]:
+    def of(self, samples: list[int]) -> tuple[Thinned, Clusters]:
         """Some samples of the store, and their vectors' nearest clusters."""
         part = take(self.store, np.array(samples))
         return part, replace(self.roles, labels=self.labels_of(part))
@@ -111,7 +111,8 @@ def build_scene(
     """
     thinned = thin(store, store.select(site)[0], most, seed)
     vectors = read_vectors(thinned, site, head)
-    drawn, left_out = _finite(thinned, site, np.isfinite(vectors).all(1))
+    known = np.asarray(np.isfinite(vectors).all(1))
+    drawn, left_out = _finite(thinned, site, known)
     rows = drawn.rows(site) if isinstance(drawn, Thinned) else np.arange(len(vectors))
     roles = cluster(drawn, site, head, min(k, len(rows)), seed, raw, SEEDS)
     plane = place(drawn, roles, method, seed)

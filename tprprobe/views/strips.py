@@ -60,11 +60,12 @@ def show_strips(
     if tokens.empty:
         raise InputError(f"samples {', '.join(map(str, samples))} have no {scene.side} tokens")
     tokens["marked"] = find_marked(scene, mark, tokens)
-    parts = [(number, each.head(LONGEST)) for number, each in tokens.groupby("sample")]
-    chart, height = _draw([each for _, each in parts], roles.k, mark is not None, dark)
+    lengths = tokens["sample"].value_counts(sort=False)
+    parts = [each.head(LONGEST) for _, each in tokens.groupby("sample")]
+    chart, height = _draw(parts, roles.k, mark is not None, dark)
     title = f"Clusters of {scene.place}"
-    shown = [int(number) for number, _ in parts]
-    cut = [str(number) for number, each in tokens.groupby("sample") if len(each) > LONGEST]
+    shown = tokens["sample"].unique().tolist()
+    cut = [str(number) for number in lengths.index[lengths > LONGEST]]
     note = f"the first {LONGEST} tokens of sample {', '.join(cut)}" if cut else ""
     draw = partial(role_clusters, part, roles, samples=shown, gold=True)
     dress(chart, height, dark, drag="select")
