@@ -25,7 +25,10 @@ def open_store(root: str, name: str) -> Any:
     return find_runs(root).open(name)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Clustering and placing the vectors …")
+@st.cache_resource(
+    max_entries=16,
+    show_spinner="Clustering and placing the vectors (UMAP: minutes, the first time) …",
+)
 def build_scene(root: str, name: str, *given: Any) -> Any:
     return tp.views.build_scene(open_store(root, name), *given)
 

@@ -88,7 +88,7 @@ def server(runs: Path) -> Iterator[tuple[str, int]]:
 def measure(browser, runs: Path) -> list[float]:
     """Seconds, in the order of COLUMNS, and the server's memory."""
     with server(runs) as (address, pid):
-        view = '[data-testid="stMetric"] >> nth=4'
+        view = '[data-testid="stDataFrame"]'
         drawn = '[class*="st-key-strips"] .barlayer .point'
         page = browser.new_page(viewport={"width": 1400, "height": 1400})
         page.set_default_timeout(300_000)

@@ -36,16 +36,15 @@ def overview() -> None:
 
     store = state.store()
     st.subheader(state.escape(chosen))
-    score = tp.views.tell_score(store)
     facts = tp.views.tell_store(store)
-    figures = {key: facts[key] for key in ("samples", "tokens", "sites", "size")}
-    if score:
-        figures["answered right"] = f"{score[0]:.1%}"
-    for column, (key, value) in zip(st.columns(len(figures)), figures.items(), strict=True):
-        column.metric(key, value)
-    if score:
-        st.caption(f"95 % interval of right answers: {score[1]:.1%} to {score[2]:.1%}")
+    columns = st.columns(5)
+    for column, key in zip(columns, ("samples", "tokens", "sites", "size"), strict=False):
+        column.metric(key, facts[key])
     st.dataframe(store.summary.astype({"shape": str}), hide_index=True)
+    score = tp.views.tell_score(store)  # reads the tokens: the rest is there before
+    if score:
+        told = f"95 % interval: {score[1]:.1%} to {score[2]:.1%}"
+        columns[4].metric("answered right", f"{score[0]:.1%}", help=told)
     with st.popover("Export the table of sites"):
         state.offer(lambda: tp.views.show_sites(store), "sites")
     card = tp.views.read_card(runs, store)
