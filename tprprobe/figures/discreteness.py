@@ -76,7 +76,7 @@ def _finish_heads(axes: Axes, heads: pd.DataFrame) -> None:
     axes.set(xlabel="layer", ylabel=f"share above {PEAK}")
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
     axes.set_axisbelow(True)
-    axes.legend(fontsize=7, frameon=False, loc="lower left")
+    axes.legend(fontsize=7, frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.2))
     tidy(axes, "Every head")
 
 

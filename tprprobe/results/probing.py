@@ -174,7 +174,7 @@ def share_of_peaks(store: Store, least: float = 0.98) -> Estimate:
     parts = []
     for site in _weights(store):
         above = (store.read(site) > least).any(-1)
-        counts = np.stack([above.sum(1), np.full(len(above), above.shape[1])], axis=1)
+        counts = np.stack([above.sum(1), np.full(len(above), above.shape[1])], 1).astype(float)
         parts.append(group_sums(counts, store.tokens_of(site)["sample"].to_numpy()))
     sums = np.sum(parts, axis=0)
     totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import pandas as pd
 import typer
 
 from tprprobe.data import load_data
@@ -23,7 +22,6 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.gold.labellers import Labeller, find_labellers
 from tprprobe.models.checkpoint import load_model
 from tprprobe.papers.inputs import load_probes
-from tprprobe.probing.folders import SETTINGS
 from tprprobe.results.markdown import table
 from tprprobe.results.probed import ROWS, keep_probes, keep_store
 
@@ -108,8 +106,9 @@ def tell_treebank(folder: Path) -> Iterator[str]:
 
 
 def _rows(run: Path, source: str) -> Iterator[dict[str, str]]:
-    rows = load_probes([run]) if (run / SETTINGS).is_file() else pd.DataFrame()
-    keyed: Any = rows.set_index(["side", "site", "task", "control"]).sort_index()
+    rows = load_probes([run])
+    keys = ["side", "site", "task", "control"]
+    keyed: Any = rows.drop_duplicates(keys).set_index(keys).sort_index()
     tasks = list(dict.fromkeys(rows["task"]))
     real = rows[rows["control"] == "real"].drop_duplicates(["side", "site"])
     for place in real[["side", "site"]].itertuples(index=False):
@@ -122,7 +121,7 @@ def _rows(run: Path, source: str) -> Iterator[dict[str, str]]:
         for control, where in (("previous", "previous word"), ("majority", "")):
             known = {t: (side, where, t, control) for t in tasks}
             shown = {
-                t: f"{100 * keyed.loc[key, 'f1'].mean():.1f}"
+                t: f"{100 * keyed.loc[key, 'f1']:.1f}"
                 for t, key in known.items()
                 if key in keyed.index
             }
@@ -135,9 +134,9 @@ def _cell(keyed: Any, side: str, site: str, task: str) -> str:
     key = (side, site, task, "real")
     if key not in keyed.index:
         return "–"
-    real = keyed.loc[key].iloc[0]
+    real = keyed.loc[key]
     twin = (side, site, task, "untrained")
-    beside = f", twin {100 * keyed.loc[twin, 'f1'].mean():.1f}" if twin in keyed.index else ""
+    beside = f", twin {100 * keyed.loc[twin, 'f1']:.1f}" if twin in keyed.index else ""
     return (
         f"{100 * real['f1']:.1f} [{100 * real['f1_low']:.1f}, {100 * real['f1_high']:.1f}]{beside}"
     )

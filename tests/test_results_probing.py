@@ -1,0 +1,175 @@
+"""The page on probing has every claim about probing, and only numbers of its tables."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tprprobe.claims import load_claims
+from tprprobe.gold.labels import WORD
+from tprprobe.naming.dictionary import name_dictionary, read_fields
+from tprprobe.probing.scores import Score, describe
+from tprprobe.probing.tallies import TERMS
+from tprprobe.results import contrasts, probing
+from tprprobe.results.contrasts import Place, compare
+from tprprobe.results.probed import DISCRETE, MODELS, Probed
+from tprprobe.store import SiteSpec, StoreWriter, open_store
+
+DOCUMENTS, EACH = 40, 10
+RIGHT = {
+    "role": 4,
+    "filler": 6,
+    "tpr": 8,
+}  # of EACH targets of a document, a layer more is one more
+TASKS = ("pos", "dep", "srl", "nel")
+
+
+def score(task, site, control, right, side="target", seed=0):
+    """Of every document so many right, give or take one."""
+    rng = np.random.default_rng([len(site), right])
+    hits = np.clip(right + rng.integers(-1, 2, DOCUMENTS), 0, EACH)
+    sums = np.zeros((1, DOCUMENTS, len(TERMS)))
+    sums[0, :, 0], sums[0, :, 1], sums[0, :, 2] = hits, EACH - hits, EACH - hits
+    sums[0, :, 3], sums[0, :, 4] = hits, EACH
+    layer = int(site.split(".")[1]) if site.count(".") > 1 else None
+    names = ("task", "side", "site", "layer", "head", "seed", "control")
+    place = dict(zip(names, (task, side, site, layer, None, seed, control), strict=True))
+    return Score(place, sums, ("all",))
+
+
+def write(folder, scores):
+    """What a run of probes leaves in its folder."""
+    folder.mkdir(parents=True)
+    rows = pd.DataFrame([describe(each) | {"selectivity": 0.1} for each in scores])
+    rows.astype({"layer": "Int64"}).to_parquet(folder / "rows.parquet")
+    parts = [
+        pd.DataFrame(each.whole, columns=list(TERMS)).assign(
+            document=[f"d{i}" for i in range(DOCUMENTS)], **each.place
+        )
+        for each in scores
+    ]
+    pd.concat(parts).astype({"head": "Int64"}).to_parquet(folder / "documents.parquet")
+    (folder / "settings.json").write_text(json.dumps({"store": {"model": {"name": folder.name}}}))
+    return folder
+
+
+def write_store(path, samples=60):
+    """Role weights: head 0 takes role 1 before every noun, head 1 is flat."""
+    rng = np.random.default_rng(0)
+    specs = {"decoder.1.cross.role_weights": SiteSpec(("target", "head", "n_roles"), (2, 4))}
+    writer = StoreWriter.create(path, specs, {"model": {"name": "made"}})
+    tables, weights = [], []
+    for sample in range(samples):
+        tags = rng.choice(["NN", "VB"], 6).tolist()
+        table = pd.DataFrame({"token": ["<s>", *tags], WORD: range(-1, 6), "pos": ["", *tags]})
+        tables.append(table.assign(side="target", sample=sample, position=range(7)))
+        taken = [1 if tag == "NN" else 2 for tag in tags] + [0]
+        rows = np.full((7, 2, 4), 0.25)
+        rows[:, 0] = np.eye(4)[taken] * 0.99 + 0.0025
+        weights.append(rows)
+    values = {"decoder.1.cross.role_weights": np.concatenate(weights)}
+    writer.append(values, pd.concat(tables, ignore_index=True))
+    writer.finish()
+    return open_store(path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("probing")
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    write_store(folder / f"{DISCRETE}.read.store")
+    found = {"written": {}, "controls": {}, "read": {}}
+    for name in MODELS:
+        kinds = RIGHT if name == DISCRETE else {"filler": 5}
+        real = [
+            score(task, f"decoder.{layer}.cross.{kind}", "real", right + layer)
+            for task, layer, (kind, right) in itertools.product(TASKS, (0, 1), kinds.items())
+        ]
+        beside = [score(task, "", "majority", 2) for task in TASKS]
+        beside += [score(task, "", "identity", 7) for task in TASKS]
+        beside += [score(task, "previous word", "previous", 3) for task in TASKS]
+        for control, right in (("untrained", 2), ("indices", 3), ("quantised", 6)):
+            beside += [score(task, "decoder.1.cross.role", control, right) for task in TASKS]
+        read = [score(t, "encoder.0.hidden", "real", 9, "source") for t in TASKS]
+        read += [score(t, "encoder.0.hidden", "untrained", 5, "source") for t in TASKS]
+        runs = {"written": real, "controls": real + beside, "read": read}
+        for kind, scores in runs.items():
+            found[kind][name] = Probed(name, write(folder / f"{name}.{kind}", scores))
+    write(folder / "t5.ewt-same", real + beside)
+    return probing.write_page(found, folder)
+
+
+def lines_of(page, words):
+    return [line for line in page.splitlines() if words in line]
+
+
+def test_every_claim_about_probing_has_its_verdict(page):
+    names = [name for name in load_claims() if name.startswith("jiang")]
+    about = [n for n in names if not n.startswith((*probing.LEFT_OUT, *probing.WRITTEN_CLAIMS))]
+    assert len(about) == 15
+    for name in names:
+        assert (load_claims()[name].quotation in page) == (name in about), name
+    for words, verdict in (
+        ("a trend of increasing scores", "holds"),
+        ("outperform the roles and fillers alone", "holds"),
+        ("role attention distributions", "fails"),
+        ("encoded in these discrete role vectors", "fails"),
+        ("only achieve similar F1 scores to the fillers", "fails"),
+        ("at every layer, regarding the syntactic features", "undecided"),
+    ):
+        (line,) = lines_of(page, words)
+        assert line.endswith(f"| {verdict} |"), line
+
+
+def test_tables_stand_beside_the_verdicts(page):
+    assert len(lines_of(page, "| decoder.1.cross.role |")) == len(TASKS) + 1  # and the treebank's
+    assert lines_of(page, "commonest label of the word to come")
+    assert len(lines_of(page, "encoder.0.hidden")) == len(MODELS)
+    assert lines_of(page, "previous word (decoder)")
+    assert lines_of(page, "0.500 | 0.500")  # of the role distributions those of head 0 are peaked
+
+
+def test_contrasts_are_paired_by_document(folder, page):
+    place = Place(folder / f"{DISCRETE}.written", "pos", "decoder.1.cross.tpr")
+    same = compare(contrasts.minus, [place, place])
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+    other = Place(folder / f"{DISCRETE}.written", "pos", "decoder.1.cross.role")
+    found = compare(contrasts.minus, [place, other])
+    assert found.low < found.value < found.high
+    assert found.low > 0.3
+
+
+@pytest.mark.parametrize(
+    ("statistic", "expected"),
+    [
+        (contrasts.slope, 0.2),
+        (contrasts.minus, -0.2),
+        (contrasts.first_minus_best, -0.4),
+        (contrasts.lowest_minus_last, -0.4),
+    ],
+)
+def test_statistics_of_scores(statistic, expected):
+    assert statistic(np.array([[0.1, 0.3, 0.5]]))[0] == pytest.approx(expected)
+
+
+def test_roles_of_a_dictionary_are_named_by_the_word_they_predict(tmp_path):
+    store = write_store(tmp_path / "store", 300)
+    names = name_dictionary(store, "decoder.-1.cross.role_weights")
+    first = names[names["head"] == 0].set_index("role")
+    assert first.loc[1, "name"] == "NN"
+    assert first.loc[2, "name"] == "VB"
+    assert first.loc[1, "precision"] == 1
+    assert {*names.loc[names["head"] == 1, "name"]} == {"unnamed"}
+    tokens = store.tokens
+    rows, words = read_fields(tokens, ahead=True)
+    assert len(rows) == 300 * 6
+    assert (tokens["pos"].to_numpy()[rows + 1] == words["pos"]).all()
+    here, own = read_fields(tokens, ahead=False)
+    assert (tokens["pos"].to_numpy()[here] == own["pos"]).all()
+    assert own["place"].max() == 6
+    assert (own.loc[own["place"] == 1, "before"] == "none").all()
