@@ -94,7 +94,7 @@ def test_positions_count_from_the_start_symbol():
 NUMBERS = st.integers(1, 99)
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=5))
 def test_planted_roles_are_swapped_exactly(pairs):
     """The swap gives the predicted answer, with certainty; on heads that are not read, nothing."""

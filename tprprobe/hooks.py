@@ -75,7 +75,7 @@ def capture(model: nn.Module, patterns: str | Iterable[str]) -> Iterator[dict[st
 
 
 @contextlib.contextmanager
-def intervene(model: nn.Module, edits: Mapping[str, Edit]) -> Iterator[None]:
+def intervene(model: nn.Module, edits: Mapping[str, Edit | PlacedEdit]) -> Iterator[None]:
     """While open, each site matching a pattern passes on ``edit(tensor)`` instead of its tensor.
 
     Several edits of one site are made in the order of ``edits``. Captures opened after it see the
@@ -86,7 +86,7 @@ def intervene(model: nn.Module, edits: Mapping[str, Edit]) -> Iterator[None]:
     """
     found = find_sites(model)
 
-    def editor(name: str, edit: Edit, steps: "Steps"):
+    def editor(name: str, edit: Edit | PlacedEdit, steps: "Steps"):
         def replace(_module: nn.Module, _inputs: Any, output: Tensor) -> Tensor:
             if isinstance(edit, PlacedEdit):
                 start = steps.start if side_of(name) == "target" else 0

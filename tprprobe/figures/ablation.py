@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 
 from tprprobe.figures.style import MUTED, Drawing, drawing, text_colour, tidy
 
@@ -40,20 +41,20 @@ def _draw(
     axes: Axes, rows: pd.DataFrame, sites: list[str], heads: list[int], lowest: float
 ) -> None:
     wide = {
-        name: rows.pivot_table(index="site", columns="head", values=name).reindex(
-            sites, columns=heads
-        )
+        name: rows.pivot_table(index="site", columns="head", values=name)
+        .reindex(sites, columns=heads)
+        .to_numpy(float)
         for name in ("change", "change_low", "change_high")
     }
-    values = wide["change"].to_numpy(float)
+    values = wide["change"]
     image = axes.imshow(values, cmap="Reds_r", vmin=lowest, vmax=0, aspect="auto")
     for (row, column), value in np.ndenumerate(values):
         if np.isnan(value):
             continue
-        low, high = (wide[f"change_{end}"].iloc[row, column] for end in ("low", "high"))
+        low, high = (bounds[row, column] for bounds in (wide["change_low"], wide["change_high"]))
         text = f"{100 * value:+.0f}" if abs(value) >= 0.005 else "0"
         text = f"({text})" if low <= 0 <= high else text
-        colour = text_colour(image.cmap(image.norm(value)))
+        colour = text_colour(to_rgb(image.cmap(image.norm(value))))
         axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
     axes.set_xticks(range(len(heads)), [str(head) for head in heads])
     axes.set_yticks(range(len(sites)), [site.removesuffix(".role") for site in sites])

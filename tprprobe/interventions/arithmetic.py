@@ -53,8 +53,10 @@ def find_swaps(
         for kind in kinds:
             pairs = list(_pairs(kind, numbers))
             drawn = (pairs[i] for i in rng.permutation(len(pairs)))
-            if pair := next((each for each in drawn if _is_new(kind, text, answer, *each)), None):
-                rows.append({"question": question} | _describe(kind, text, *pair, rng))
+            new = (each for each in drawn if _is_new(kind, text, answer, *each))
+            if pair := next(new, None):
+                row = _describe(kind, text, pair[0], pair[1], rng)
+                rows.append({"question": question} | row)
     return pd.DataFrame(rows, columns=["question", *COLUMNS])
 
 
@@ -63,7 +65,8 @@ def _numbers(annotated: pd.DataFrame) -> dict[int, list[Number]]:
     marks = annotated.loc[annotated["number"].notna(), FIELDS].astype(object)
     marks = marks.where(marks.notna(), None)
     found: dict[int, dict[int, Number]] = {}
-    for row in marks.to_dict("records"):
+    records: Any = marks.to_dict("records")
+    for row in records:
         numbers = found.setdefault(row["question"], {})
         number = numbers.setdefault(row["number"], {**row, "positions": ()})
         number["positions"] += (row["position"],)

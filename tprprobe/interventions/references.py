@@ -72,7 +72,8 @@ def find_centers(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ConvergenceWarning)
-            fitted: Any = KMeans(k, n_init=STARTS, random_state=seed).fit(vectors / scale)
+            means: Any = KMeans(k, n_init=STARTS, random_state=seed)  # type: ignore[arg-type]
+            fitted: Any = means.fit(vectors / scale)
     except (ConvergenceWarning, ValueError) as error:
         raise InputError(
             f"snap: fewer than {k} distinct vectors: give a smaller k or more reference examples"

@@ -49,7 +49,8 @@ def run_swaps(
 
 def _run(model: Any, data: Dataset, recipe: Recipe, folder: Folder) -> pd.DataFrame:
     swaps = find_swaps([each.source for each in data[: recipe.n]], recipe.swaps, recipe.seed)
-    ways, twin = list_ways(model), untrained_twin(model, recipe.seed)
+    twin: Any = untrained_twin(model, recipe.seed)
+    ways = list_ways(model)
     whole = [way for way in ways if way.layer == way.head == ALL]
     starts = range(0, len(swaps), AT_ONCE)
     missing = [n for n in range(len(starts)) if not folder.part(n).is_file()]

@@ -34,7 +34,7 @@ class Scores:
 def score_variants(
     model: Any,
     source: Shaped[Tensor, "sample ..."],
-    targets: Sequence[Int[Tensor, "sample target_seq"]],
+    targets: Sequence[Int[Tensor, "sample _"]],
     variants: Sequence[Variant],
 ) -> Scores:
     """Scores of the targets (start symbol first, padded) for the sources, under every variant.

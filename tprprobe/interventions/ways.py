@@ -150,14 +150,14 @@ def positions(
 ) -> Int[Tensor, "sample position"]:
     """The order that exchanges the pair of every row, or the positions elsewhere."""
     moved = part["elsewhere"].tolist() if at == ELSEWHERE else [0] * len(part)
-    sides = [
+    first, second = (
         [
             tuple(place + offset + shift for place in row)
             for row, shift in zip(part[side], moved, strict=True)
         ]
         for side in ("first", "second")
-    ]
-    order = exchange(*sides, length)
+    )
+    order = exchange(first, second, length)
     if at == ELSEWHERE:  # where there is no such place, nothing is exchanged
         order[torch.tensor(moved) == 0] = torch.arange(length)
     return order

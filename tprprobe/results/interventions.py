@@ -79,7 +79,8 @@ def _difference(elsewhere: pd.DataFrame, model: str, vectors: str = "role") -> d
 
 def measure_discordant() -> Estimate:
     """Exact match of the questions that have a discordant number."""
-    recipe, model = read_recipe(RECIPES / f"{DECIDING}.toml"), load_model(MODEL)
+    recipe = read_recipe(RECIPES / f"{DECIDING}.toml")
+    model: Any = load_model(MODEL)
     data = load_data(str(recipe.data), split=recipe.split, n=recipe.n, seed=recipe.seed)
     gold = annotate([each.source for each in data])
     discordant = gold.groupby("question")["discordant"].any().to_numpy(bool)
