@@ -23,8 +23,9 @@ def test_words_change_places_where_both_are_exchanged():
     by = {name: each.reset_index(drop=True) for name, each in rows.groupby("exchanged")}
     plain, both = by["nothing"], by["both"]
     n = len(plain) // 2
-    here, there = plain["position"][:n].to_numpy(), plain["position"][n:].to_numpy()
-    captions = plain["caption"][:n].to_numpy()
+    here, there = (plain["position"][each].tolist() for each in (slice(n), slice(n, None)))
+    captions = plain["caption"][:n].tolist()
+    here, there = torch.tensor([*here]), torch.tensor([*there])
     other = target[captions, there + 1]
     assert both["other"][:n].tolist() == written[captions, there].eq(other).tolist()
     assert (

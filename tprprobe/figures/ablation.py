@@ -17,7 +17,7 @@ def ablation_map(table: pd.DataFrame) -> Drawing:
     """
     rows = table[(table["head"] >= 0) & (table["strength"] == 1.0)]
     edits, sites = rows["edit"].unique(), list(rows["site"].unique())
-    heads = sorted(rows["head"].unique())
+    heads = sorted(rows["head"].unique().tolist())
     across = min(2, len(edits))
     down = -(-len(edits) // across)
     figure = drawing(7, 0.6 + down * (0.62 + 0.24 * len(sites)))

@@ -10,6 +10,7 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.interventions.arithmetic import KINDS
 from tprprobe.recipes import read_settings
 
+AGENTS = "agent"  # of the generated English, not beside the kinds of numbers
 EDITS = ("zero", "one", "mean", "resample", "snap", "one_hot")
 Count = Annotated[int, Field(gt=0)]
 
@@ -18,7 +19,7 @@ class Recipe(BaseModel):
     """A sweep: every edit, at every strength, on every head of every site that matches; or ``swaps``.
 
     Swaps are kinds of pairs of numbers (`find_swaps`) whose vectors are exchanged in all ways of the
-    encoder, in the n arithmetic questions; ``whole``: only in all layers and heads at once.
+    encoder, in the n arithmetic questions (or reports of the generated English: ``agent``); ``whole``: only in all layers and heads at once.
     Means, resampled vectors and the centres of ``snap`` come from ``reference`` further examples of
     the same data, not from the ``n`` that are scored. ``clusters`` are the numbers of centres of
     ``snap``. Heads ``each`` are edited alone, ``all`` together; sites ``together`` are all edited at once.
@@ -59,8 +60,8 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
         raise InputError(f"{where}: {place}: {first['msg']} (given: {first['input']!r})") from error
     if bool(recipe.swaps) == bool(recipe.sites) or bool(recipe.sites) != bool(recipe.edits):
         raise InputError(f"{where}: give sites and edits, or swaps")
-    if strange := [kind for kind in recipe.swaps if kind not in KINDS]:
-        raise unknown(f"kind of swap in {where}", strange[0], KINDS)
+    if recipe.swaps != [AGENTS] and (strange := [k for k in recipe.swaps if k not in KINDS]):
+        raise unknown(f"kind of swap in {where}", strange[0], (*KINDS, f"{AGENTS} (alone)"))
     if strange := [edit for edit in recipe.edits if edit not in EDITS]:
         raise unknown(f"edit in {where}", strange[0], EDITS)
     if ("snap" in recipe.edits) != bool(recipe.clusters):

@@ -10,7 +10,10 @@ import pandas as pd
 from tprprobe import hub
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
+from tprprobe.data.english.drawn import is_english
+from tprprobe.errors import InputError
 from tprprobe.interventions.arithmetic import find_swaps
+from tprprobe.interventions.english import KIND, find_agent_swaps
 from tprprobe.interventions.folders import Folder
 from tprprobe.interventions.recipes import Recipe
 from tprprobe.interventions.shares import summarise_swaps
@@ -47,8 +50,22 @@ def run_swaps(
         return pd.read_csv(path / TABLE)
 
 
+def find_pairs(model: Any, data: Dataset, recipe: Recipe) -> pd.DataFrame:
+    """The swaps of a recipe: of agents and patients, or of numbers.
+
+    Raises:
+        InputError: agents in data other than the generated English.
+    """
+    some = list(data[: recipe.n])
+    if recipe.swaps != [KIND]:
+        return find_swaps([each.source for each in some], recipe.swaps, recipe.seed)
+    if not is_english(data.name):
+        raise InputError(f"swaps = ['agent'] in {data.name}: only the generated English has these")
+    return find_agent_swaps(some, model.vocabulary, recipe.seed)
+
+
 def _run(model: Any, data: Dataset, recipe: Recipe, folder: Folder) -> pd.DataFrame:
-    swaps = find_swaps([each.source for each in data[: recipe.n]], recipe.swaps, recipe.seed)
+    swaps = find_pairs(model, data, recipe)
     twin: Any = untrained_twin(model, recipe.seed)
     ways = list_ways(model)
     whole = [way for way in ways if way.layer == way.head == ALL]

@@ -21,6 +21,7 @@ from tprprobe.models.checkpoint import load_model
 from tprprobe.statistics import wilson
 
 MODEL, BASELINE, DISCRETE = "tpt-c-arithmetic", "transformer-arithmetic", "tpt-d-english"
+CONTINUOUS = "tpt-c-english"
 RECIPES = Path(__file__).parents[2] / "benchmarks" / "interventions"
 NAMES = {
     "polarity": "numerator ↔ denominator",
@@ -49,6 +50,7 @@ def make_page(runs: Path) -> str:
         *[_swap_section(kind, swaps) for kind in CHANGING],
         _elsewhere_section(elsewhere, best_heads(measured)),
         _harmless_section(swaps),
+        _english_section(folder),
         _snap_section(sweeps),
         _ablation_section(sweeps["ablation"]),
     ]
@@ -218,6 +220,34 @@ def _harmless_section(swaps: pd.DataFrame) -> str:
         "## Swaps that must not change the answer\n\nTwo numerators, two denominators, two arguments of +: if a "
         "role said only which of these a number is, nothing would change. What does is said by those vectors as "
         "well, or was broken.\n\n" + _table(parts)
+    )
+
+
+def _english_section(folder: Path) -> str:
+    tables = [_table_of("agents", name, folder) for name in (DISCRETE, CONTINUOUS)]
+    rows = pd.concat(tables, ignore_index=True)
+    rows = rows[rows["subset"] == "all"]
+    rows = rows.assign(order=rows["vectors"].map(VECTORS.index))
+    rows = rows.sort_values(["model", "order", "at"], ascending=[False, True, False])
+    cells = [
+        {
+            "model": str(row["model"]),
+            "exchanged": _told(row),
+            "n": str(row["n"]),
+            "new": _interval(row, "counterfactual"),
+            "old": f"{row['original']:.3f}",
+            "other": f"{row['other']:.3f}",
+            "P(new)": _interval(row, "p_counterfactual"),
+            "P(old)": f"{row['p_original']:.3f}",
+        }
+        for row in rows.to_dict("records")
+        if not str(row["model"]).startswith("untrained")
+    ]
+    return (
+        "## Agent and patient in the generated English\n\nThe vectors of two names, of the one who acts and of the one "
+        "to whom it is done in one sentence of a report, change places in the encoder. The grammar reads the report with these "
+        "names exchanged and makes its summary: *new*. All swaps are counted, as few are answered right on both sides; "
+        "*old* and *new* are whole summaries, word for word.\n\n" + _table(cells)
     )
 
 
