@@ -20,7 +20,7 @@ def find_runs(root: str) -> Any:
     return tp.views.find_runs(root)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Opening the store …")
+@st.cache_resource(max_entries=32, show_spinner="Opening the store …")
 def open_store(root: str, name: str) -> Any:
     return find_runs(root).open(name)
 

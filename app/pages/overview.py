@@ -44,7 +44,8 @@ def overview() -> None:
     score = tp.views.tell_score(store)  # reads the tokens: the rest is there before
     if score:
         told = f"95 % interval: {score[1]:.1%} to {score[2]:.1%}"
-        columns[4].metric("answered right", f"{score[0]:.1%}", help=told)
+        columns[4].metric("answered right", f"{score[0]:.1%}")
+        columns[4].caption(told)
     with st.popover("Export the table of sites"):
         state.offer(lambda: tp.views.show_sites(store), "sites")
     card = tp.views.read_card(runs, store)
@@ -52,5 +53,5 @@ def overview() -> None:
         with st.expander("Model card"):
             st.code(card, language=None, wrap_lines=True)
     if st.button("Write a report of this run"):
-        page = tp.views.report_bytes(store.path.parent if store.path != runs.root else store.path)
+        page = tp.views.report_bytes(runs.run_of(chosen))
         st.download_button("Download report.html", page, "report.html", "text/html")

@@ -134,6 +134,15 @@ def test_a_huge_sample_is_drawn_in_part(tmp_path):
     assert "largest of 4 × 4" in view.note
 
 
+def test_a_run_is_what_lies_beside_its_only_store(runs, tmp_path):
+    found = tp.views.find_runs(runs)
+    assert found.run_of("runs/demo/store") == runs / "demo"
+    assert list(found.beside("runs/demo/store", "clusters")) == ["runs/demo/clusters"]
+    plant(tmp_path / "a", 4)
+    plant(tmp_path / "b", 4)
+    assert tp.views.find_runs(tmp_path).run_of(f"{tmp_path.name}/a") == tmp_path / "a"
+
+
 def test_a_store_with_a_missing_array_is_refused_and_the_others_open(tmp_path):
     plant(tmp_path / "runs" / "whole", 4)
     plant(tmp_path / "runs" / "torn", 4)

@@ -57,6 +57,12 @@ class Runs:
                 raise InputError(f"{name}: its {part} lies outside {self.root}, it is not read")
         return open_store(path)
 
+    def run_of(self, name: str) -> Path:
+        """The folder of a store's run: its parent, unless that holds other stores too."""
+        path = self.folder("store", name)
+        alone = [each.parent for each in self.folders["store"].values()].count(path.parent) == 1
+        return path.parent if alone and path != self.root else path
+
     def beside(self, name: str, kind: str) -> dict[str, Path]:
         """The folders of a kind in a store's run: below the store's folder or below its parent."""
         path = self.folder("store", name)
