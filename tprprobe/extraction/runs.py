@@ -71,7 +71,9 @@ def extract(
     if vocabulary is None:
         raise InputError("this model's vocabulary is unknown, so text cannot be encoded: give one")
     names = select(sites or "*", list(find_sites(model)))
-    run = Extraction(model.eval(), vocabulary, data, names, attention_samples, target, tuple(labellers))
+    run = Extraction(
+        model.eval(), vocabulary, data, names, attention_samples, target, tuple(labellers)
+    )
     passes = [run.open(model, Path(out), len(data), resume)]
     twin = find_twin(model) if control else None
     if twin is not None:

@@ -33,7 +33,9 @@ INTRODUCTION = {
 
 def make_page(runs: Path) -> str:
     """The page; what is measured for it is kept in a folder."""
-    return "\n".join(["# Captions\n", *tell_scores(runs / "captions"), *tell_unbinding(runs / "captions")])
+    return "\n".join(
+        ["# Captions\n", *tell_scores(runs / "captions"), *tell_unbinding(runs / "captions")]
+    )
 
 
 def tell_scores(runs: Path) -> Iterator[str]:
