@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 
 from tprprobe.figures.style import MUTED, Drawing, drawing, text_colour, tidy
 
@@ -54,7 +53,7 @@ def _draw(
         low, high = (bounds[row, column] for bounds in (wide["change_low"], wide["change_high"]))
         text = f"{100 * value:+.0f}" if abs(value) >= 0.005 else "0"
         text = f"({text})" if low <= 0 <= high else text
-        colour = text_colour(to_rgb(image.cmap(image.norm(value))))
+        colour = text_colour(np.asarray(image.cmap(image.norm(value))).tolist())
         axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
     axes.set_xticks(range(len(heads)), [str(head) for head in heads])
     axes.set_yticks(range(len(sites)), [site.removesuffix(".role") for site in sites])
