@@ -6,6 +6,7 @@ import json
 import pandas as pd
 import pytest
 from captioned import plant_captions
+from labelled import plant as plant_labelled
 from matplotlib.figure import Figure
 from planted import plant
 from values import plant_values
@@ -89,6 +90,7 @@ def run(tmp_path_factory):
     write_log(run / "training")
     write_binding(run / "binding")
     plant_values(run.parent / "values")
+    plant_labelled(run.parent / "labelled", 40)
     write_summaries(run.parent / "scored")
     plant_captions(run.parent / "captioned" / "store", 60)
     write_scores(run.parent / "captioned" / "eval")
@@ -101,6 +103,8 @@ def given(run, name):
         found |= {"store": run.parent / "values"}
     if name.startswith("jiang-"):
         found |= papers.find_inputs(run.parent / "scored")
+    if name in ("jiang-discreteness", "jiang-roles"):
+        found |= {"store": run.parent / "labelled"}
     if name.startswith("huang-"):
         found |= papers.find_inputs(run.parent / "captioned")
     return {key: found[key] for key in papers.find_figure(name).inputs}

@@ -17,6 +17,7 @@ from tprprobe.hooks import intervene
 from tprprobe.models.checkpoint import default_data, load_model
 from tprprobe.naming.dictionary import name_dictionary
 from tprprobe.naming.names import UNNAMED
+from tprprobe.sitenames import layer_of
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store import Store
 
@@ -25,12 +26,7 @@ DOCUMENTS = 100  # on which roles are made one-hot
 
 def draw_discreteness(store: Store) -> Drawing:
     """The figure of a store with role weights; with the cost of one-hot roles where its model is here."""
-    sites = [site for site in store.sites if site.endswith(SUFFIX)]
-    if not sites:
-        raise InputError(
-            f"{store.path} has no role weights: extract them from a model with a dictionary of roles "
-            f"(`--sites '*{SUFFIX}'`)"
-        )
+    sites = _weights(store)
     weights = {site: store.read(site) for site in sites}
     heads = measure_roles(weights)
     names = dict(zip(heads["site"], heads["sublayer"], strict=True))
@@ -94,13 +90,26 @@ def _measure(model: Any, texts: list[tuple[str, str]]) -> np.ndarray:
 
 
 def tabulate_dictionary(store: Store, layer: int = -1) -> Table:
-    """The named roles of the decoder's cross-attention, or of the encoder where there is no decoder."""
-    stack = "decoder" if any(s.startswith("decoder") for s in store.sites) else "encoder"
-    kind = "cross" if stack == "decoder" else "self"
-    (site,) = store.select(f"{stack}.{layer}.{kind}{SUFFIX}")
+    """The named roles of a layer: of the decoder's cross-attention, or of what a store has instead."""
+    sites = _weights(store)
+    sites = [site for site in sites if ".cross." in site] or sites
+    layers = sorted({layer_of(site) or 0 for site in sites})
+    if not -len(layers) <= layer < len(layers):
+        raise InputError(f"layer {layer} of {len(layers)} layers with role weights")
+    site = next(each for each in sites if layer_of(each) == layers[layer])
     names = name_dictionary(store, site)
     known = names[names["name"] != UNNAMED].sort_values(
         ["head", "coverage"], ascending=[True, False]
     )
     title = f"What the roles of {site.removesuffix(SUFFIX)} stand for: {len(known)} of {len(names)} named"
     return dictionary_table(known, title)
+
+
+def _weights(store: Store) -> list[str]:
+    sites = [site for site in store.sites if site.endswith(SUFFIX)]
+    if not sites:
+        raise InputError(
+            f"{store.path} has no role weights: extract them from a model with a dictionary of roles "
+            f"(`--sites '*{SUFFIX}'`)"
+        )
+    return sites
