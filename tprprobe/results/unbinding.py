@@ -1,5 +1,6 @@
 """The part of the page on captions that says what unbinding vectors mean (huang §5.3), with verdicts."""
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,21 +52,26 @@ def tell_unbinding(runs: Path) -> Iterator[str]:
     )
     for name in MODELS:
         yield f"### `{name}`\n"
-        kept = runs / f"{name}.{N}.unbinding.md"
-        if not kept.is_file():
-            try:
+        try:
+            kept = _place(name, runs).with_suffix(".md")
+            if not kept.is_file():
                 words = read_words(extract_words(name, runs), seed=SEED)
-            except InputError as error:
-                yield f"Not measured ({error}).\n"
-                continue
-            with whole(kept) as file:
-                file.write_text("\n".join(_tell(words)), "utf-8")
-        yield kept.read_text("utf-8")
+                with whole(kept) as file:
+                    file.write_text("\n".join(_tell(words)), "utf-8")
+            yield kept.read_text("utf-8")
+        except InputError as error:
+            yield f"Not measured ({error}).\n"
+
+
+def _place(name: str, runs: Path) -> Path:
+    """Where what was measured of a shipped model is kept: of other weights elsewhere."""
+    weights = hub.locate("models", name) / hub.WEIGHTS
+    return runs / f"{name}-{N}-{hashlib.sha256(weights.read_bytes()).hexdigest()[:8]}"
 
 
 def extract_words(name: str, runs: Path) -> Store:
     """The store of a shipped model's unbinding vectors of unseen images, made where there is none."""
-    path = runs / f"{name}.{N}"
+    path = _place(name, runs)
     if (path / MANIFEST).is_file():
         return open_store(path)
     tagger = runs / TAGGER
