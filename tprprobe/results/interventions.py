@@ -125,7 +125,7 @@ def _plain(deciding: pd.DataFrame) -> str:
     return (
         f"The effect is partial. Beyond what the same exchange does elsewhere, P(new) rises by {role} with roles, by "
         f"{filler} with fillers, by {key} with keys and by {binding} with bindings of all layers. Roles that alone told "
-        "numerator from denominator would give the new answer nearly always (1 minus errors). And the exchange breaks "
+        "numerator from denominator would give the new answer nearly always. And the exchange breaks "
         "more than the claim says: see *other*, and the swaps that must change nothing."
     )
 
