@@ -110,11 +110,11 @@ def main(
     steps: Annotated[int | None, typer.Option(help="Steps of training.")] = None,
 ) -> None:
     """Train a small tagger, parser and entity recognizer."""
-    sentences = [
-        read_sentences(path, labels or ())
-        for path, labels in ((train, train_labels), (dev, dev_labels))
-    ]
-    typer.echo(f"written: {train_pipeline(*sentences, out, steps)}")
+    learnt, held_out = (
+        read_sentences(train, train_labels or ()),
+        read_sentences(dev, dev_labels or ()),
+    )
+    typer.echo(f"written: {train_pipeline(learnt, held_out, out, steps)}")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ TASKS = ("pos", "dep", "srl", "nel")
 LEFT_OUT = ("jiang-table2", "jiang-tptc", "jiang-largest", "jiang-human", "jiang-external")
 WRITTEN_CLAIMS = ("jiang-grammatical", "jiang-factual")
 NAMES = {
-    "control": "control task",
     "untrained": "untrained twin",
     "previous": "previous word",
     "random_roles": "random roles",
@@ -173,7 +172,7 @@ def share_of_peaks(store: Store, least: float = 0.98) -> Estimate:
     """The share of role distributions (all sub-layers, heads, tokens) with a maximum above that."""
     parts = []
     for site in _weights(store):
-        above = (store.read(site) > least).any(-1)
+        above: Any = (store.read(site) > least).any(-1)
         counts = np.stack([above.sum(1), np.full(len(above), above.shape[1])], 1).astype(float)
         parts.append(group_sums(counts, store.tokens_of(site)["sample"].to_numpy()))
     sums = np.sum(parts, axis=0)
@@ -241,7 +240,7 @@ def _controls(found: Found) -> Iterator[str]:
     yield table([row for name in MODELS for row in _control_rows(found["controls"][name])])
     rows = pd.concat([found["controls"][name].rows for name in MODELS])
     known = rows[rows["control"].isin(["majority", "identity"])]
-    told = known.groupby(["task", "control"], sort=False)["f1"].mean().unstack("control")
+    told: Any = known.groupby(["task", "control"], sort=False)["f1"].mean().unstack("control")
     lines = [
         f"{task}: commonest label {100 * row['majority']:.1f}, commonest label of the word to come "
         f"{100 * row['identity']:.1f}"
@@ -252,9 +251,9 @@ def _controls(found: Found) -> Iterator[str]:
 
 def _control_rows(found: Probed) -> Iterator[dict[str, str]]:
     rows = found.rows
-    previous = rows[rows["control"] == "previous"].set_index("task")["f1"]
+    previous: Any = rows[rows["control"] == "previous"].set_index("task")["f1"]
     for (task, site), part in rows[rows["site"] != ""].groupby(["task", "site"], sort=False):
-        by_control = part.set_index("control")
+        by_control: Any = part.set_index("control")
         if "real" not in by_control.index:
             continue
         row = {"model": found.model, "task": str(task), "site": str(site)}
@@ -263,9 +262,9 @@ def _control_rows(found: Probed) -> Iterator[dict[str, str]]:
             f"{100 * real['f1']:.1f} [{100 * real['f1_low']:.1f}, {100 * real['f1_high']:.1f}]"
         )
         row["selectivity"] = f"{100 * real['selectivity']:.1f}"
-        others = {k: by_control.loc[k, "f1"] for k in list(NAMES)[1:] if k in by_control.index}
+        others = {k: by_control.loc[k, "f1"] for k in NAMES if k in by_control.index}
         others["previous"] = previous.get(task, float("nan"))
-        shown = {NAMES[k]: f"{100 * others[k]:.1f}" for k in list(NAMES)[1:] if k in others}
+        shown = {NAMES[k]: f"{100 * others[k]:.1f}" for k in NAMES if k in others}
         yield row | shown
 
 

@@ -55,7 +55,7 @@ def read_treebank(folder: Path, n: int = N, split: str = "dev") -> AnnotatedFile
 def probe_treebank(data: AnnotatedFile, name: str, runs: Path) -> None:
     """The probes of a model: its decoder with every source, its encoder."""
     for source in SOURCES:
-        sites = [*WRITTEN, *READ] if source == "same" else list(WRITTEN)
+        sites: Sequence[str] = [*WRITTEN, *READ] if source == "same" else WRITTEN
         _probe(set_source(data, source), name, sites, runs / f"{name}.{EWT}-{source}")
 
 
@@ -63,11 +63,11 @@ def probe_titles(folder: Path, pipeline: str, name: str, runs: Path, n: int = N)
     """The probes of a model's decoder on titles, whose labels a tagger and rules give."""
     labellers = find_labellers({"pos,dep,nel": f"spacy:{pipeline}", "srl": "rules"})
     data = load_data(str(folder), split="dev", n=n)
-    _probe(data, name, list(WRITTEN), runs / f"{name}.{TITLES}", labellers)
+    _probe(data, name, WRITTEN, runs / f"{name}.{TITLES}", labellers)
 
 
 def _probe(
-    data: Dataset, name: str, sites: list[str], folder: Path, labellers: Sequence[Labeller] = ()
+    data: Dataset, name: str, sites: Sequence[str], folder: Path, labellers: Sequence[Labeller] = ()
 ) -> None:
     store = keep_store(
         partial(load_model, name), data, sites, folder.with_name(f"{folder.name}.store"), labellers
