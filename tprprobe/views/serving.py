@@ -38,7 +38,7 @@ def serve(runs: str | os.PathLike[str], port: int | None = None) -> NoReturn:
     if not root.is_dir():
         raise InputError(f"no folder {root}: give a folder with runs, or make one: tprprobe demo")
     if importlib.util.find_spec("streamlit") is None:
-        raise InputError("the dashboard needs streamlit and plotly: pip install 'tprprobe[app]'")
+        raise InputError("the dashboard needs streamlit and plotly: pip install streamlit plotly")
     chosen = find_port(port)
     stderr.print(f"dashboard: http://{ADDRESS}:{chosen}", highlight=False)
     command = arguments(root.resolve(), chosen)
