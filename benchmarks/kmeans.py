@@ -60,7 +60,7 @@ def in_memory(path: Path, k: int, **settings: Any) -> float:
     vectors = open_store(path).read(SITE)
     untimed = time.process_time()
     return min(
-        float(MiniBatchKMeans(k, n_init=1, random_state=seed, **settings).fit(vectors).inertia_)
+        float(MiniBatchKMeans(k, random_state=seed, **settings).fit(vectors).inertia_)
         for seed in range(SEEDS)
     )
 

@@ -27,7 +27,7 @@ from tprprobe.unbinding.clusters import (
     labels_of,
     one_side,
 )
-from tprprobe.unbinding.conformity import PRINTED, TOTAL, split_initial
+from tprprobe.unbinding.conformity import PRINTED, TOTAL, share_whole, split_initial
 
 GROUPS = 6  # that are planted
 
@@ -121,6 +121,11 @@ def test_first_words_of_both_clusters_are_counted(words):
     found = split_initial(words, by_side(words))
     assert found["low"] > 0.05
     assert split_initial(words, np.zeros(len(words.table), int))["value"] == 0
+
+
+def test_clusters_of_captions_are_told_from_clusters_of_words(words):
+    assert share_whole(words, words.table["sample"].to_numpy() % 2) == 1
+    assert share_whole(words, by_side(words)) < 0.2
 
 
 def test_clusters_are_named_and_told_as_what_was_planted(words, labels):

@@ -128,7 +128,8 @@ def _discriminant(
     if len(names) == 2:
         first *= np.sign((means[1] - means[0]) @ first)
         rest = vectors - np.outer(vectors @ first, first)
-        second = PCA(1).fit(rest).components_[0]
+        component: Any = PCA(1).fit(rest).components_
+        second = component[0]
         axes = f"{names[0]} – {names[1]}", "1st principal component of the rest"
         explained = np.nan, np.nan
     place = partial(_place, center, np.stack([first, second], 1))

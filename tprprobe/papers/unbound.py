@@ -35,7 +35,7 @@ from tprprobe.unbinding.clusters import (
     labels_of,
     one_side,
 )
-from tprprobe.unbinding.conformity import TOTAL, split_initial
+from tprprobe.unbinding.conformity import TOTAL, share_whole, split_initial
 from tprprobe.unbinding.regions import BOTH, OWN, Regions
 
 SHOWN = 1000  # words of a figure, as in the paper
@@ -88,7 +88,7 @@ def judge_subjects(found: pd.DataFrame) -> list[Verdict]:
 
 def of_two(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
     """What two clusters say of claims."""
-    total = measure_conformity(words, labels, seed).set_index("category").loc[TOTAL]
+    total: Any = measure_conformity(words, labels, seed).set_index("category").loc[TOTAL]
     share = Estimate(*(float(total[each]) for each in ("share", "low", "high")))
     initial = split_initial(words, labels, seed)
     return {
@@ -141,7 +141,8 @@ def tabulate_conformity(store: Store, tagger: str = "", seed: int = 0) -> Table:
     labels = labels_of(words, find_clusters(words, [2], seed)[2])
     verdicts = judge_words(words, of_two(words, labels, seed))
     found = measure_conformity(words, labels, seed)
-    return tables.conformity_table(found, note_words(words), verdicts)
+    whole = share_whole(words, labels)
+    return tables.conformity_table(found, whole, note_words(words), verdicts)
 
 
 def tabulate_interpretation(store: Store, tagger: str = "", k: int = 10, seed: int = 0) -> Table:

@@ -32,6 +32,7 @@ from tprprobe.unbinding import (
     tell_subjects,
 )
 from tprprobe.unbinding.clusters import labels_of
+from tprprobe.unbinding.conformity import share_whole
 
 MODELS = ("tpgn-scenes", "tpgn-coco-words")
 TAGGED = {"tpgn-coco-words"}  # whose words no data tag: TAGGER in the folder of runs does
@@ -95,7 +96,9 @@ def _tell(words: Words) -> Iterator[str]:
     verdicts = unbound.judge_words(words, unbound.of_two(words, two) | unbound.of_ten(words, ten))
     verdicts += unbound.judge_cases(unbound.of_regions(regions), regions.images)
     told = [
-        tables.conformity_table(measure_conformity(words, two, SEED), note, ()),
+        tables.conformity_table(
+            measure_conformity(words, two, SEED), share_whole(words, two), note, ()
+        ),
         tables.interpretation_table(interpret(words, ten, SEED), note, ()),
         tables.regions_table(regions, note, ()),
         tables.stability_table(compare_ks(words, clusters.values()), note),

@@ -84,7 +84,7 @@ def dominant_kind(words: Words, labels: Labels, seed: int = 0) -> dict[str, Inte
         name: each.measure(_dominance, seed)
         for name, each in zip(("clusters", "previous"), both, strict=True)
     }
-    return found | {"difference": compare(*both, _dominance, seed)}
+    return found | {"difference": compare(both[0], both[1], _dominance, seed)}
 
 
 def _dominance(tables: Tables) -> Float[np.ndarray, " replicate"]:

@@ -70,6 +70,15 @@ def _row(name: str, counted: pd.DataFrame, commoner: str, seed: int) -> dict[str
     }
 
 
+def share_whole(words: Words, labels: Int[np.ndarray, " word"]) -> float:
+    """The share of captions all of whose words are in one cluster: 0 where clusters are roles.
+
+    Clusters that tell captions apart and not words have a conformity near chance.
+    """
+    each = pd.Series(labels).groupby(words.table["sample"].to_numpy())
+    return float((each.min() == each.max()).mean())
+
+
 def split_initial(
     words: Words, labels: Int[np.ndarray, " word"], seed: int = 0
 ) -> dict[str, float]:

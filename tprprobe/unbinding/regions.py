@@ -188,7 +188,7 @@ def _part(
     """The region of every word, and whether its tag is that of the region, both found on others."""
     if reading == "k-means":
         k = min(REGIONS, len(np.unique(known, axis=0)))
-        means = KMeans(k, n_init=2, random_state=seed).fit(known)
+        means: Any = KMeans(k, random_state=seed).fit(known)
         own = pd.Series(known_tags).groupby(means.labels_).agg(lambda each: each.mode()[0])
         region = means.predict(vectors)
         return region.astype(int), own.reindex(range(k)).to_numpy()[region] == tags
@@ -198,10 +198,10 @@ def _part(
         names, index = np.unique(known_tags, return_inverse=True)
         means = np.stack([known[index == each].mean(0) for each in range(len(names))])
         said = names[nearest(vectors, means)]
-    return pd.factorize(said, sort=True)[0].astype(int), said == tags
+    return np.unique(said, return_inverse=True)[1].astype(int), said == tags
 
 
 def _count(region: Int[np.ndarray, " word"], right: np.ndarray, groups: pd.Series) -> Counts:
     region = np.unique(region, return_inverse=True)[1]
-    names = pd.Series(np.where(right, "right", "wrong"), groups.index)
+    names: Any = pd.Series(np.where(right, "right", "wrong"), groups.index)
     return count(region, names, groups, ("right", "wrong"))
