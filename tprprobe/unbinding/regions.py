@@ -193,7 +193,7 @@ def _part(
         region = means.predict(vectors)
         return region.astype(int), own.reindex(range(k)).to_numpy()[region] == tags
     if reading == "linear":
-        said = RidgeClassifier(alpha=1.0).fit(known, known_tags).predict(vectors)
+        said: Any = RidgeClassifier(alpha=1.0).fit(known, known_tags).predict(vectors)
     else:
         names, index = np.unique(known_tags, return_inverse=True)
         means = np.stack([known[index == each].mean(0) for each in range(len(names))])
