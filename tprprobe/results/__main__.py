@@ -15,6 +15,7 @@ PAGES = {
     "arithmetic": "pages",
     "captions": "captions",
     "interventions": "interventions",
+    "probing": "probing",
     "study": "study",
 }
 
