@@ -306,7 +306,8 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
     monkeypatch.setattr(cards, "TESTED", {"test": 6, "compositional": 4})
     monkeypatch.setattr(cards, "RECOMPUTED", 4)
     monkeypatch.setattr(baselines, "COMPARED", 10)
-    monkeypatch.setattr(results, "SETTINGS", {"scenes": {"test": 6}, "coco-words": {"test": 6}})
+    monkeypatch.setattr(results, "SETTINGS", {"scenes": {"test": 6}, "nothing": {"test": 6}})
+    monkeypatch.setitem(results.INTRODUCTION, "nothing", "")
     monkeypatch.setattr(results, "tell_unbinding", lambda runs: [])  # tests/test_unbinding.py
     monkeypatch.setenv("TPRPROBE_PATH", str(tmp_path))
     runs = []
