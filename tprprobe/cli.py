@@ -400,7 +400,7 @@ def intervene(
     rows = run(model, find_data(model, settings), settings, out, resume)
     if as_json:
         return _print_json(json.loads(rows.to_json(orient="records")))
-    shown = [name for name in rows if not name.endswith(("_low", "_high"))]
+    shown = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]
     typer.echo(rows[shown].round(3).to_string(index=False))
     return None
 

@@ -23,9 +23,9 @@ from tprprobe.store.layout import MANIFEST
 TRANSFORMER, CONTINUOUS, DISCRETE = "t5-english", "tpt-c-english", "tpt-d-english"
 MODELS = (TRANSFORMER, CONTINUOUS, DISCRETE)
 DATA, SPLIT, SEED = "english:depth=1,sentences=4-6", "test", 1
-WRITTEN, READ = 240, 40  # reports whose summaries, and whose whole documents, are probed
+WRITTEN, READ = 240, 100  # reports whose summaries, and whose whole documents, are probed
 SEEDS = 3
-SCHEDULE = Schedule(learning_rate=3e-3, limit=12)  # for so few reports
+SCHEDULE = Schedule(learning_rate=3e-3, batch=8, limit=12)  # for so few reports
 ROWS = "rows.parquet"
 VECTORS = ("{}.role", "{}.filler", "{}.tpr")
 DECODER = [*(name.format("decoder.*") for name in VECTORS), "decoder.*.hidden"]

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Bool
 
 from tprprobe import assets
 from tprprobe.claims import Estimate, Evidence, judge, load_claims
@@ -134,7 +137,8 @@ def _costs(study: Study) -> Iterator[str]:
         "Transformer's whole run took: a dearer variant is read there before its learning rate has "
         "decayed, to its disadvantage.\n"
     )
-    equal = at_equal_compute(study, BASELINE).groupby("variant")[["step", "exact_match"]].mean()
+    means = at_equal_compute(study, BASELINE).groupby("variant")[["step", "exact_match"]].mean()
+    equal: dict[Any, Any] = means.to_dict("index")
     runs = study.runs.groupby("variant", sort=False).agg(
         weights=("parameters", "first"),
         gigaflops=("gigaflops", "first"),
@@ -146,15 +150,15 @@ def _costs(study: Study) -> Iterator[str]:
                 "variant": str(name),
                 "weights": f"{row['weights']:,.0f}",
                 "GFLOP a step": f"{row['gigaflops']:.2f}",
-                "at equal arithmetic: step": f"{equal.loc[name, 'step']:,.0f}",
-                "exact match (curve, 600 questions)": f"{equal.loc[name, 'exact_match']:.3f}",
+                "at equal arithmetic: step": f"{equal[name]['step']:,.0f}",
+                "exact match (curve, 600 questions)": f"{equal[name]['exact_match']:.3f}",
             }
             for name, row in runs.iterrows()
         ]
     )
 
 
-def _seeds(study: Study, rows: pd.Series) -> Iterator[str]:
+def _seeds(study: Study, rows: Bool[np.ndarray, " question"]) -> Iterator[str]:
     yield "\n## Every run\n\nExact match on questions as long as the trained ones.\n"
     names = list(study.runs["run"])
     match = study.questions.loc[rows, names].mean()

@@ -7,6 +7,7 @@ run that another process holds is passed over, and one that was cut off goes on 
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
@@ -65,7 +66,7 @@ def _claim(plan: Plan, out: Path, resume: bool) -> None:
 
 def _answer(recipe: Recipe, folder: Path, questions: pd.DataFrame) -> None:
     """Which questions the run answers, its size and the arithmetic of a training step, written."""
-    model = load_model(folder / MODEL).eval()
+    model: Any = load_model(folder / MODEL).eval()
     pairs = encode_texts(list(questions["question"]), list(questions["answer"]), model.vocabulary)
     correct, _ = exact_matches(model, pairs)
     about = {
@@ -77,10 +78,10 @@ def _answer(recipe: Recipe, folder: Path, questions: pd.DataFrame) -> None:
     hub.write_file(folder / ANSWERS, json.dumps(about, indent=1).encode())
 
 
-def _count_flops(model: torch.nn.Module, pairs: Pairs) -> float:
+def _count_flops(model: Any, pairs: Pairs) -> float:
     """The floating point operations of a forward and backward pass on the first questions."""
-    pad = model.config.pad  # pyright: ignore
-    source, target = pairs.batch(torch.arange(min(COUNTED, len(pairs))), pad)
+    first = torch.arange(min(COUNTED, len(pairs)))
+    source, target = pairs.batch(first, model.config.pad)
     with FlopCounterMode(display=False) as counter:
         model(source, target[:, :-1]).sum().backward()
     return float(counter.get_total_flops())
