@@ -205,9 +205,8 @@ def _planted(rights, rng):
     for variant, seed in rows:
         questions[f"{variant}-{seed}"] = (rng.random(n) < rights[variant]).astype(int)
     runs = pd.DataFrame(rows, columns=["variant", "seed"])
-    runs = runs.assign(
-        run=runs["variant"] + "-" + runs["seed"].astype(str), gigaflops=2.0, steps=10
-    )
+    names = runs["variant"] + "-" + runs["seed"].astype(str)
+    runs = runs.assign(run=names, gigaflops=2.0, steps=10, parameters=9, seconds=1.0)
     runs.loc[runs["variant"] == "b", "gigaflops"] = 4.0
     curves = pd.concat(
         [runs.assign(metric="exact_match", step=step, value=step / 10) for step in (5, 10)]
