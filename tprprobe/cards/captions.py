@@ -3,8 +3,6 @@
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import torch
 
 from tprprobe import hub
 from tprprobe.captions import BEAM, caption_rows, matches, score_rows
+from tprprobe.cards.finished import FinishedRun
 from tprprobe.cards.pages import markdown
 from tprprobe.data import load_data
 from tprprobe.data.captions import CaptionScores, compare_captions
@@ -22,9 +21,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.evaluation import evaluate
 from tprprobe.logs import FILE as LOG
 from tprprobe.logs import read_log
-from tprprobe.models.checkpoint import load_model, save_pretrained
-from tprprobe.recipes import Recipe
-from tprprobe.training import MODEL
+from tprprobe.models.checkpoint import save_pretrained
 
 TESTED = {"test": 1000, "compositional": 500}  # examples; the latter of scenes only
 RECOMPUTED = 100
@@ -34,26 +31,8 @@ KINDS = {
 }
 
 
-@dataclass
-class Captioner:
-    """A finished run on captions, and the recipe to print."""
-
-    run: Path
-    recipe: Recipe
-    rows: dict[str, pd.DataFrame] = field(default_factory=dict)  # by split
-
-    @cached_property
-    def model(self) -> Any:
-        """The trained model as it ships: in half precision."""
-        model: Any = load_model(self.run / MODEL)
-        model.name = self.recipe.name
-        model.load_state_dict({k: v.half().float() for k, v in model.state_dict().items()})
-        return model
-
-    @property
-    def data(self) -> str:
-        """The name of what it was trained on."""
-        return self.recipe.stages[0].mix[0].data
+class Captioner(FinishedRun):
+    """A finished run on captions."""
 
     @property
     def splits(self) -> list[str]:

@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pandas as pd
 import torch
 
 from tprprobe import hub
+from tprprobe.cards.finished import FinishedRun
 from tprprobe.cards.pages import write_card
 from tprprobe.cards.roles import discreteness, has_dictionary, snapped
 from tprprobe.data import load_data
@@ -20,10 +19,9 @@ from tprprobe.data.pairs import encode_pairs
 from tprprobe.evaluation import evaluate
 from tprprobe.logs import FILE as LOG
 from tprprobe.logs import read_log
-from tprprobe.models.checkpoint import load_model, save_pretrained
-from tprprobe.recipes import Recipe
+from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.scoring import BASELINES, baseline_rows, compare_scores, mean_scores, score_summaries
-from tprprobe.training import MODEL, cut_note, held_out_loss
+from tprprobe.training import cut_note, held_out_loss
 
 TESTED = {"test": 1000, "compositional": 500}  # documents; the latter of the generated English only
 RECOMPUTED, SNAPPED = 100, 500  # documents that a test scores again; that are written twice
@@ -31,26 +29,8 @@ BEAM = {"beam": 4, "length_penalty": 2.0, "no_repeat": 3}  # of jiang's configur
 TEXTS = ["source", "target", "prediction"]
 
 
-@dataclass
-class Finished:
-    """A finished run on summaries, and the recipe to print."""
-
-    run: Path
-    recipe: Recipe
-    rows: dict[str, pd.DataFrame] = field(default_factory=dict)  # by split: texts and scores
-
-    @cached_property
-    def model(self) -> Any:
-        """The trained model as it ships: in half precision."""
-        model: Any = load_model(self.run / MODEL)
-        model.name = self.recipe.name
-        model.load_state_dict({k: v.half().float() for k, v in model.state_dict().items()})
-        return model
-
-    @property
-    def data(self) -> str:
-        """The name of what it was trained on."""
-        return self.recipe.stages[0].mix[0].data
+class Finished(FinishedRun):
+    """A finished run on summaries; its rows are texts and scores."""
 
     def held_out(self, split: str, n: int) -> Dataset:
         """The first documents of a split it was not trained on."""

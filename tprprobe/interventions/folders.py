@@ -1,11 +1,13 @@
 """The folder of a run that can be cut off: its settings, its parts, and what is left when it is done."""
 
 import json
+import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -74,3 +76,25 @@ class Folder:
             )
         if not resume:
             raise InputError(f"{self.path} exists already: give --resume, or another --out")
+
+
+def keep_table(
+    out: str | os.PathLike[str] | None,
+    settings: Mapping[str, Any],
+    resume: bool,
+    names: tuple[str, str],
+    measure: Callable[[Folder], pd.DataFrame],
+    summarise: Callable[[pd.DataFrame], pd.DataFrame],
+) -> pd.DataFrame:
+    """The summary of what is measured, read from the folder ``out`` if it was finished there.
+
+    ``names`` are the files of the measurements (Parquet) and of their summary (CSV). Without ``out``
+    nothing is kept.
+    """
+    with TemporaryDirectory() as scratch:
+        folder = Folder.open(Path(out or Path(scratch) / "run"), settings, resume)
+        if not folder.is_done:
+            measured = measure(folder)
+            table = summarise(measured).to_csv(index=False).encode()
+            folder.finish({names[0]: measured.to_parquet(), names[1]: table})
+        return pd.read_csv(folder.path / names[1])

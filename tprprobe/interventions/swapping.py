@@ -1,8 +1,7 @@
 """Swaps by a recipe: all ways that a model's encoder has, and its untrained twin; resumable."""
 
 import os
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -14,7 +13,7 @@ from tprprobe.data.english.drawn import is_english
 from tprprobe.errors import InputError
 from tprprobe.interventions.arithmetic import find_swaps
 from tprprobe.interventions.english import KIND, find_agent_swaps
-from tprprobe.interventions.folders import Folder
+from tprprobe.interventions.folders import Folder, keep_table
 from tprprobe.interventions.recipes import Recipe
 from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.ways import ALL, list_ways, measure_swaps
@@ -39,15 +38,15 @@ def run_swaps(
     Raises:
         InputError: no such kind, a folder of another run.
     """
-    settings = {"model": model.name, "data": [data.name, data.split, data.seed]}
-    with TemporaryDirectory() as scratch:
-        path = Path(out or Path(scratch) / "swaps")
-        folder = Folder.open(path, settings | {"recipe": recipe.model_dump()}, resume)
-        if not folder.is_done:
-            measured = _run(model, data, recipe, folder)
-            table = summarise_swaps(measured, recipe.seed).to_csv(index=False)
-            folder.finish({MEASURED: measured.to_parquet(), TABLE: table.encode()})
-        return pd.read_csv(path / TABLE)
+    about = {"model": model.name, "data": [data.name, data.split, data.seed]}
+    return keep_table(
+        out,
+        about | {"recipe": recipe.model_dump()},
+        resume,
+        (MEASURED, TABLE),
+        partial(_run, model, data, recipe),
+        partial(summarise_swaps, seed=recipe.seed),
+    )
 
 
 def find_pairs(model: Any, data: Dataset, recipe: Recipe) -> pd.DataFrame:

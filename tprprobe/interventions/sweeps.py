@@ -3,9 +3,8 @@
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.evaluation import by_length
 from tprprobe.hooks import find_sites
-from tprprobe.interventions.folders import Folder
+from tprprobe.interventions.folders import Folder, keep_table
 from tprprobe.interventions.recipes import Recipe
 from tprprobe.interventions.references import Reference, read_references
 from tprprobe.interventions.variants import Variant, score_variants
@@ -80,15 +79,15 @@ def sweep(
         raise InputError(
             f"{len(data)} examples: the recipe asks for {recipe.n} + {recipe.reference}"
         )
-    settings = {"model": model.name, "data": [data.name, data.split, data.seed]}
-    with TemporaryDirectory() as scratch:
-        path = Path(out or Path(scratch) / "sweep")
-        folder = Folder.open(path, settings | {"recipe": recipe.model_dump()}, resume)
-        if not folder.is_done:
-            samples = _run(model, data, recipe, folder)
-            table = summarise_sweep(samples, recipe.seed).to_csv(index=False)
-            folder.finish({SAMPLES: samples.to_parquet(), TABLE: table.encode()})
-        return pd.read_csv(path / TABLE)
+    about = {"model": model.name, "data": [data.name, data.split, data.seed]}
+    return keep_table(
+        out,
+        about | {"recipe": recipe.model_dump()},
+        resume,
+        (SAMPLES, TABLE),
+        partial(_run, model, data, recipe),
+        partial(summarise_sweep, seed=recipe.seed),
+    )
 
 
 def find_data(model: Any, recipe: Recipe) -> Dataset:

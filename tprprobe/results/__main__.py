@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tprprobe.errors import unknown
+from tprprobe.errors import InputError, unknown
 from tprprobe.figures.style import whole
 
 # name → the module whose `make_page(runs)` gives the text of docs/results-NAME.md
@@ -31,8 +31,12 @@ def main(
             raise typer.BadParameter(str(unknown("page", name, PAGES)))
         module = import_module(f"tprprobe.results.{PAGES[name]}")
         make_page: Callable[[Path], str] = module.make_page
+        try:
+            text = make_page(runs)
+        except InputError as error:
+            raise typer.BadParameter(f"page {name!r}: {error}") from error
         with whole(path := out / f"results-{name}.md") as file:
-            file.write_text(make_page(runs), "utf-8")
+            file.write_text(text, "utf-8")
         typer.echo(f"written: {path}")
 
 

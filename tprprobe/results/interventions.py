@@ -4,20 +4,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tprprobe.claims import Estimate, Evidence, Verdict, find_claim, judge
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.evaluation import exact_matches
-from tprprobe.figures.tables import Table
 from tprprobe.gold import annotate
 from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
 from tprprobe.interventions.arithmetic import CHANGING, HARMLESS
 from tprprobe.interventions.shares import best_heads, compare_elsewhere
 from tprprobe.interventions.swapping import MEASURED
 from tprprobe.models.checkpoint import load_model
+from tprprobe.results.markdown import interval, table
 from tprprobe.statistics import wilson
 
 MODEL, BASELINE, DISCRETE = "tpt-c-arithmetic", "transformer-arithmetic", "tpt-d-english"
@@ -108,7 +107,7 @@ whose two questions the model answers right by itself. Intervals are 95 %, over 
 
 **The claim** ({verdict.claim.where}): “{verdict.claim.quotation}”. What decides: {verdict.claim.statistic};
 all roles of the encoder at once, which was fixed before anything was measured. In the {recipe.n:,} questions of the tables
-below only {first["n"]} answered swaps can also be made elsewhere, fewer than the claim asks for ({_interval(first, "difference")});
+below only {first["n"]} answered swaps can also be made elsewhere, fewer than the claim asks for ({interval(first, "difference")});
 so it is decided on {second.n:,} further questions (seed {second.seed}; {_difference(deciding, MODEL)["n"]} such swaps), looked at once.
 **Verdict: {verdict.outcome}**, {verdict.reason}.
 
@@ -119,7 +118,7 @@ so it is decided on {second.n:,} further questions (seed {second.seed}; {_differ
 def _plain(deciding: pd.DataFrame) -> str:
     """What else must be known to read the verdict."""
     role, filler, key, binding = (
-        _interval(_difference(deciding, MODEL, each), "difference")
+        interval(_difference(deciding, MODEL, each), "difference")
         for each in ("role", "filler", "key", "binding")
     )
     return (
@@ -136,26 +135,28 @@ def _swap_section(kind: str, swaps: pd.DataFrame) -> str:
     rows = rows[(rows["vectors"] != "hidden") | (rows["at"] == "pair")]
     rows = rows.assign(order=rows["vectors"].map(VECTORS.index))
     rows = rows.sort_values(["model", "order", "layer", "at"], ascending=[False, True, True, False])
-    cells = [
-        {
-            "model": str(row["model"]),
-            "exchanged": _told(row),
-            "n": str(row["n"]),
-            "new": _interval(row, "counterfactual"),
-            "old": f"{row['original']:.3f}",
-            "other": f"{row['other']:.3f}",
-            "P(new)": _interval(row, "p_counterfactual"),
-            "P(old)": f"{row['p_original']:.3f}",
-        }
-        for row in rows.to_dict("records")
-    ]
+    cells = [_cells(row) for row in rows.to_dict("records")]
     note = (
         "Exchanging queries does what exchanging fillers does, values what keys do, inputs what "
         "bindings do; whole states change nothing, as no layer above knows their order.\n"
         if kind == CHANGING[0]
         else ""
     )
-    return f"## {NAMES[kind]}\n\n{note}\n{_table(cells)}"
+    return f"## {NAMES[kind]}\n\n{note}\n{table(cells)}"
+
+
+def _cells(row: Mapping[Any, Any]) -> dict[str, str]:
+    """One kind of exchange in a table of swaps."""
+    return {
+        "model": str(row["model"]),
+        "exchanged": _told(row),
+        "n": str(row["n"]),
+        "new": interval(row, "counterfactual"),
+        "old": f"{row['original']:.3f}",
+        "other": f"{row['other']:.3f}",
+        "P(new)": interval(row, "p_counterfactual"),
+        "P(old)": f"{row['p_original']:.3f}",
+    }
 
 
 def _told(row: Mapping[Any, Any]) -> str:
@@ -175,7 +176,7 @@ def _elsewhere_section(elsewhere: pd.DataFrame, heads: pd.DataFrame) -> str:
             "swap": NAMES[row["kind"]],
             "exchanged": _told({**row, "at": "pair"}),
             "n": str(row["n"]),
-            "P(new), pair − elsewhere": _interval(row, "difference"),
+            "P(new), pair − elsewhere": interval(row, "difference"),
         }
         for row in rows.to_dict("records")
     ]
@@ -186,16 +187,16 @@ def _elsewhere_section(elsewhere: pd.DataFrame, heads: pd.DataFrame) -> str:
             if row["choice"] == "best"
             else "any",
             "n": str(row["n"]),
-            "P(new)": _interval(row, "p_counterfactual"),
+            "P(new)": interval(row, "p_counterfactual"),
         }
         for row in heads[heads["kind"].isin(CHANGING)].to_dict("records")
     ]
     return (
         "## Beside the same exchange elsewhere\n\nElsewhere: both positions moved by one drawn distance within "
         "the expression, so that as many vectors as far apart are exchanged. Paired by swap.\n\n"
-        + _table(cells)
+        + table(cells)
         + "\nRoles of one head only. The best was chosen on half of the questions and measured on the other; any: "
-        "the mean over all heads of the encoder.\n\n" + _table(single)
+        "the mean over all heads of the encoder.\n\n" + table(single)
     )
 
 
@@ -212,14 +213,14 @@ def _harmless_section(swaps: pd.DataFrame) -> str:
                 "model": str(row["model"]),
                 "exchanged": _told(row),
                 "n": str(row["n"]),
-                "another answer": _interval(row, "other"),
+                "another answer": interval(row, "other"),
             }
             for row in rows.to_dict("records")
         ]
     return (
         "## Swaps that must not change the answer\n\nTwo numerators, two denominators, two arguments of +: if a "
         "role said only which of these a number is, nothing would change. What does is said by those vectors as "
-        "well, or was broken.\n\n" + _table(parts)
+        "well, or was broken.\n\n" + table(parts)
     )
 
 
@@ -230,16 +231,7 @@ def _english_section(folder: Path) -> str:
     rows = rows.assign(order=rows["vectors"].map(VECTORS.index))
     rows = rows.sort_values(["model", "order", "at"], ascending=[False, True, False])
     cells = [
-        {
-            "model": str(row["model"]),
-            "exchanged": _told(row),
-            "n": str(row["n"]),
-            "new": _interval(row, "counterfactual"),
-            "old": f"{row['original']:.3f}",
-            "other": f"{row['other']:.3f}",
-            "P(new)": _interval(row, "p_counterfactual"),
-            "P(old)": f"{row['p_original']:.3f}",
-        }
+        _cells(row)
         for row in rows.to_dict("records")
         if not str(row["model"]).startswith("untrained")
     ]
@@ -247,16 +239,16 @@ def _english_section(folder: Path) -> str:
         "## Agent and patient in the generated English\n\nThe vectors of two names, of the one who acts and of the one "
         "to whom it is done in one sentence of a report, change places in the encoder. The grammar reads the report with these "
         "names exchanged and makes its summary: *new*. All swaps are counted, as few are answered right on both sides; "
-        "*old* and *new* are whole summaries, word for word.\n\n" + _table(cells)
+        "*old* and *new* are whole summaries, word for word.\n\n" + table(cells)
     )
 
 
 def _snap_section(sweeps: Mapping[str, pd.DataFrame]) -> str:
     rows = []
     for what in ("snap", "snap-filler"):
-        table = sweeps[what]
+        found = sweeps[what]
         name = "roles" if what == "snap" else "fillers"
-        for row in table[table["edit"] != "none"].to_dict("records"):
+        for row in found[found["edit"] != "none"].to_dict("records"):
             k = "1 (the mean)" if row["edit"] == "mean" else str(row["k"])
             rows.append({"vectors": f"{name} of the encoder", "centres": k} | _scored(row))
     names = {"none": "as trained", "one_hot": "one-hot", "mean": "the mean distribution"}
@@ -268,38 +260,28 @@ def _snap_section(sweeps: Mapping[str, pd.DataFrame]) -> str:
     return (
         "## How discrete roles are in use\n\nAll heads and layers at once, snapped to the nearest of k centres a head "
         f"(k-means on standardised vectors of other questions). As trained, exact match is {alone['exact match']}.\n\n"
-        + _table(rows)
+        + table(rows)
         + f"\nThe distributions over the dictionary of `{DISCRETE}`, in every sub-layer at once:\n\n"
-        + _table(discrete)
+        + table(discrete)
     )
 
 
 def _scored(row: Mapping[Any, Any]) -> dict[str, str]:
-    return {"exact match": _interval(row, "exact_match"), "change": _interval(row, "change")}
+    return {"exact match": interval(row, "exact_match"), "change": interval(row, "change")}
 
 
-def _ablation_section(table: pd.DataFrame) -> str:
+def _ablation_section(found: pd.DataFrame) -> str:
     rows = []
-    for (site, head), edits in table[table["head"] >= 0].groupby(["site", "head"], sort=False):
+    for (site, head), edits in found[found["head"] >= 0].groupby(["site", "head"], sort=False):
         row = {"site": str(site), "head": str(head)}
         rows.append(
-            row | {each["edit"]: _interval(each, "change") for each in edits.to_dict("records")}
+            row | {each["edit"]: interval(each, "change") for each in edits.to_dict("records")}
         )
     return (
         "## Which heads matter\n\nThe change of exact match when the roles of one head are 0, 1, their mean, or drawn "
-        "from other questions.\n\n" + _table(rows)
+        "from other questions.\n\n" + table(rows)
     )
 
 
 def _answered(swaps: pd.DataFrame, kind: str) -> pd.DataFrame:
     return swaps[(swaps["subset"] == "answered") & (swaps["kind"] == kind)]
-
-
-def _interval(row: Mapping[Any, Any], name: str) -> str:
-    value, low, high = (row[each] for each in (name, f"{name}_low", f"{name}_high"))
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]" if np.isfinite(low) else f"{value:.3f}"
-
-
-def _table(rows: list[dict[str, str]]) -> str:
-    lines = Table(pd.DataFrame(rows).fillna("–"), "").markdown().splitlines()
-    return "\n".join([*lines[2:], ""])

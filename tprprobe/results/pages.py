@@ -14,7 +14,7 @@ from tprprobe.naming.names import UNNAMED
 from tprprobe.results import analyses
 from tprprobe.results.analyses import Analyses
 from tprprobe.results.evidence import gather_evidence
-from tprprobe.results.markdown import table, verdict_table
+from tprprobe.results.markdown import bracket, interval, table, verdict_table
 
 PAPER = "schlag"
 HEADS = ["layer", "head"]
@@ -180,11 +180,11 @@ def _relations(found: Analyses) -> Iterator[str]:
                 "layer": str(row["layer"]),
                 "head": str(row["head"]),
                 "attended": row["attended"],
-                "information": _interval(row, "information"),
+                "information": interval(row, "information"),
                 "share of entropy": f"{row['share']:.0%}",
                 "permuted": f"{row['chance']:.3f}",
                 "other heads": f"{row['others']:.3f}",
-                "advantage": _interval(row, "advantage"),
+                "advantage": interval(row, "advantage"),
             }
             for row in found.coupling.to_dict("records")
         ]
@@ -195,6 +195,7 @@ def _heads(rows: pd.DataFrame, last: int) -> dict[str, str]:
     trained, twin = rows[~rows["untrained"]], rows[rows["untrained"]]
     heads = trained[trained["source"] == "head"]
     of_last, below = heads[heads["layer"] == last], heads[heads["layer"] < last]
+    best: Any = below.iloc[below["value"].argmax()]
     fixed = {
         name: "–" if found.empty else f"{found['value'].iloc[0]:.3f}"
         for name in ("uniform", "offset", "nearest")
@@ -203,8 +204,11 @@ def _heads(rows: pd.DataFrame, last: int) -> dict[str, str]:
     null = trained[trained["source"] == "shuffled"]
     best_twin = twin.loc[twin["source"] == "head", "value"].max()
     return {
-        **{f"head {row['head']}": _bracket(row) for row in of_last.to_dict("records")},
-        "best below": _bracket(below.iloc[below["value"].argmax()].to_dict()),
+        **{
+            f"head {row['head']}": bracket(row["value"], row["low"], row["high"])
+            for row in of_last.to_dict("records")
+        },
+        "best below": bracket(best["value"], best["low"], best["high"]),
         **fixed,
         "shuffled heads, 97.5 %": f"{null['high'].iloc[0]:.3f}",
         "best untrained": "–" if twin.empty else f"{best_twin:.3f}",
@@ -230,17 +234,6 @@ def _states(found: Analyses) -> Iterator[str]:
 
 
 # ---- texts ------------------------------------------------------------------------------------------
-
-
-def _interval(row: Mapping[Any, Any], name: str, digits: int = 3) -> str:
-    value, low, high = (row[each] for each in (name, f"{name}_low", f"{name}_high"))
-    if pd.isna(low):
-        return f"{value:.{digits}f}"
-    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def _bracket(row: Mapping[Any, Any]) -> str:
-    return f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
 
 
 def _spread(values: pd.Series) -> str:

@@ -10,7 +10,7 @@ from jaxtyping import Bool
 
 from tprprobe import assets
 from tprprobe.claims import Estimate, Evidence, judge, load_claims
-from tprprobe.results.markdown import table, verdict_table
+from tprprobe.results.markdown import bracket, interval, table, verdict_table
 from tprprobe.statistics import Interval
 from tprprobe.study.comparisons import Redrawn, at_equal_compute, compare_variants, subsets
 from tprprobe.study.plans import Plan, read_plan
@@ -108,10 +108,8 @@ def _scores(scores: pd.DataFrame) -> Iterator[str]:
         for name, title in SETS.items():
             if name in cells:
                 own, n = cells[name], cells[name]["n"]
-                row[f"{title} (n {n:,})"] = f"{_bracket(own, 'exact_match', 'low', 'high')}"
-                row[f"{title}: gain"] = _bracket(
-                    own, "difference", "difference_low", "difference_high", "+"
-                )
+                row[f"{title} (n {n:,})"] = bracket(own["exact_match"], own["low"], own["high"])
+                row[f"{title}: gain"] = interval(own, "difference", "+.3f")
         rows.append(row)
     yield table(rows)
 
@@ -170,9 +168,3 @@ def _seeds(study: Study, rows: Bool[np.ndarray, " question"]) -> Iterator[str]:
             for name, row in wide.iterrows()
         ]
     )
-
-
-def _bracket(row: Mapping, value: str, low: str, high: str, sign: str = "") -> str:
-    if pd.isna(row[low]):
-        return f"{row[value]:{sign}.3f}"
-    return f"{row[value]:{sign}.3f} [{row[low]:{sign}.3f}, {row[high]:{sign}.3f}]"
