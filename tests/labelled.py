@@ -89,13 +89,17 @@ def identities(tokens: pd.Series) -> np.ndarray:
 
 
 def plant(path: Path, samples: int = 60, seed: int = 0, control: bool = True) -> Store:
-    """The store; STATE of row i is what the decoder reads there, token i - 1 of the sentence."""
+    """The store; STATE of row i is what the decoder reads there, token i - 1 of the sentence.
+
+    The untrained twin has read the first samples only, as in stores of many.
+    """
     rng = np.random.default_rng(seed)
     project = rng.normal(size=(WIDTH, 8)).astype(np.float32)
     sentences = [sentence(rng) for _ in range(samples)]
     _write(path, sentences, project, seed)
     if control:
-        _write(path / "untrained", sentences, rng.normal(size=project.shape), seed + 1)
+        first = sentences[: samples * 5 // 6]
+        _write(path / "untrained", first, rng.normal(size=project.shape), seed + 1)
     return open_store(path)
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.probing import load_probe, probe, read_task, runs
+from tprprobe.probing import examples, load_probe, probe, read_task, runs
 from tprprobe.probing.schedules import Schedule
 from tprprobe.store import open_store
 
@@ -83,6 +83,19 @@ def test_probes_together_are_the_probes_one_by_one(store):
     same = together.merge(alone, on=KEY, suffixes=("", "_alone"))
     np.testing.assert_allclose(same["f1"], same["f1_alone"], atol=1e-9)
     assert len(same) == 1 + 2
+
+
+def test_chunks_behind_the_last_sample_of_the_untrained_twin_have_none_of_it(store, monkeypatch):
+    assert store.control.samples < store.samples
+    settings = {"sites": ROLE, "schedule": QUICK, "controls": "untrained", "information": False}
+    whole = probe(store, "pos", **settings)
+    monkeypatch.setattr(examples, "CHUNK", 8)
+    parts = probe(store, "pos", **settings)
+    twins = [rows.set_index("control").loc["untrained"] for rows in (whole, parts)]
+    assert (
+        twins[0]["n_test"] == twins[1]["n_test"] < whole.set_index("control").loc["real", "n_test"]
+    )
+    assert twins[1]["f1"] > 0
 
 
 def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):

@@ -104,13 +104,18 @@ class Chunk:
     held: dict[Vector, Tensor] = field(default_factory=dict)
 
     def stacked(self, vectors: Sequence[Vector]) -> Tensor:
-        """The vectors [vector, row + 1, width] as they are read; the last row is 0."""
+        """The vectors [vector, row + 1, width] as they are read; the last row is 0.
+
+        So are rows that an untrained twin, of fewer samples, lacks.
+        """
         for vector in vectors:
             if vector not in self.held:
                 store = self.corpus.vectors_of(vector.control == "untrained")
-                read = vector.read(store, self.rows, self.corpus.previous)
-                padded = torch.zeros(len(read) + 1, vector.width)
-                padded[:-1] = torch.from_numpy(read)
+                known = self.rows[self.rows < store.manifest["lengths"][self.corpus.side]]
+                padded = torch.zeros(len(self.rows) + 1, vector.width)
+                if len(known):
+                    read = vector.read(store, known, self.corpus.previous)
+                    padded[: len(known)] = torch.from_numpy(read)
                 self.held[vector] = padded.to(self.device)
         return torch.stack([self.held[vector] for vector in vectors])
 

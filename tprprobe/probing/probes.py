@@ -86,16 +86,11 @@ class EdgeProbes(nn.Module):
             n_targets: how many targets there are.
             kept: what dropout leaves of every hidden unit (times 1 / (1 − rate)), while training.
         """
-        pooled = [
-            self._pool(span, x, owner, n_targets)
-            for span, (x, owner) in enumerate(zip(windows, owners, strict=True))
-        ]
         weights = dict(self.named_parameters())
-        hidden = torch.tanh(
-            torch.baddbmm(
-                weights["hidden_bias"][:, None], torch.cat(pooled, -1), weights["hidden_weight"]
-            )
-        )
+        hidden = weights["hidden_bias"][:, None]
+        for span, (x, owner) in enumerate(zip(windows, owners, strict=True)):
+            hidden = hidden + self._read(span, self._pool(span, x, owner, n_targets))
+        hidden = torch.tanh(hidden)
         hidden = nn.functional.layer_norm(hidden, hidden.shape[-1:])
         hidden = hidden * weights["norm_weight"][:, None] + weights["norm_bias"][:, None]
         if kept is not None:
@@ -104,23 +99,38 @@ class EdgeProbes(nn.Module):
 
     def _pool(
         self, span: int, x: Tensor, owner: Tensor | None, n: int
-    ) -> Float[Tensor, "probe target hidden"]:
-        """Σ_t softmax(a)_t p_t over the states of each target, p = W x + b, a = w · p + c."""
-        weights = {
-            name: getattr(self, f"{name.replace('_', f'{span}_')}")
-            for name in ("project_weight", "project_bias", "attend_weight", "attend_bias")
-        }
-        p = torch.baddbmm(weights["project_bias"][:, None], x, weights["project_weight"])
+    ) -> Float[Tensor, "probe target window"]:
+        """Σ_t softmax(a)_t x_t over the states of each target, with a = w · p + c of p = W x + b.
+
+        The span's vector Σ_t softmax(a)_t p_t is W of this plus b, because the shares add up to one.
+        """
         if owner is None:
-            return p
-        a = (p @ weights["attend_weight"][..., None]).squeeze(-1) + weights["attend_bias"][:, None]
+            return x
+        weight, bias = self._of("project", span)
+        attend, shift = self._of("attend", span)
+        shift = shift + (bias * attend).sum(-1)
+        a = (x @ (weight @ attend[..., None])).squeeze(-1) + shift[:, None]
         index = owner.expand(len(a), -1)
         highest = a.detach().new_full((len(a), n), -torch.inf)
         highest = highest.scatter_reduce(1, index, a.detach(), "amax")
         share = torch.exp(a - highest[:, owner])
         total = share.new_zeros(len(a), n).index_add(1, owner, share)
         share = share / total[:, owner]
-        return p.new_zeros(len(a), n, p.shape[-1]).index_add(1, owner, share[..., None] * p)
+        return x.new_zeros(len(a), n, x.shape[-1]).index_add(1, owner, share[..., None] * x)
+
+    def _read(
+        self, span: int, x: Float[Tensor, "probe target window"]
+    ) -> Float[Tensor, "probe target hidden"]:
+        """What a span gives to the hidden layer, H (W x + b), by the cheaper order of products."""
+        weight, bias = self._of("project", span)
+        h = self.shape.hidden
+        into = self.get_parameter("hidden_weight")[:, span * h : (span + 1) * h]
+        if x.shape[1] < x.shape[2]:
+            return torch.baddbmm(bias[:, None], x, weight) @ into
+        return torch.baddbmm(bias[:, None] @ into, x, weight @ into)
+
+    def _of(self, layer: str, span: int) -> tuple[Tensor, Tensor]:
+        return tuple(self.get_parameter(f"{layer}{span}_{kind}") for kind in ("weight", "bias"))
 
 
 def _initialise(shape: Shape, seed: int) -> dict[str, Tensor]:

@@ -157,13 +157,15 @@ def _by_document(
 ) -> pd.DataFrame:
     """The counts of every row and document: what two runs on the same documents are compared by."""
     corpora = {(task.name, side): m.test.corpus for (task, side), m in materials.items()}
-    parts = []
+    names, counts = [], []
     for score in scores:
-        names = np.array(corpora[score.place["task"], score.place["side"]].names, object)
-        has = np.flatnonzero(score.whole[:, TERMS.index("n")] > 0)
-        part = pd.DataFrame(score.whole[has], columns=list(TERMS)).assign(document=names[has])
-        parts.append(part.assign(**{name: score.place[name] for name in PLACE}))
-    table = pd.concat(
-        [part.astype({"layer": "Int64", "head": "Int64", "seed": "Int64"}) for part in parts]
-    )
-    return table.reindex(columns=[*PLACE, "document", *TERMS]).reset_index(drop=True)
+        has = score.whole[:, TERMS.index("n")] > 0
+        corpus = corpora[score.place["task"], score.place["side"]]
+        names.append(np.array(corpus.names, object)[has])
+        counts.append(score.whole[has])
+    places = pd.DataFrame([score.place for score in scores], columns=list(PLACE))
+    places = places.astype({"layer": "Int64", "head": "Int64", "seed": "Int64"})
+    table = places.loc[places.index.repeat([len(each) for each in names])].reset_index(drop=True)
+    table["document"] = np.concatenate(names)
+    table[list(TERMS)] = np.concatenate(counts)
+    return table

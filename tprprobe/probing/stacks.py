@@ -188,13 +188,14 @@ class Moments:
     def step(self, parameter: Tensor, grad: Tensor, clip: Tensor, rate: Tensor, steps: int) -> None:
         """One step with a clip factor and a learning rate a probe."""
         ones = [1] * (grad.dim() - 1)
-        grad.mul_(clip.view(-1, *ones))
+        if (clip < 1).any():
+            grad.mul_(clip.view(-1, *ones))
         self.first.lerp_(grad, 1 - BETAS[0])
         self.second.mul_(BETAS[1]).addcmul_(grad, grad, value=1 - BETAS[1])
         torch.maximum(self.largest, self.second, out=self.largest)
-        scale = (self.largest / (1 - BETAS[1] ** steps)).sqrt_().add_(EPS)
-        step = rate / (1 - BETAS[0] ** steps)
-        parameter.sub_(self.first / scale * step.view(-1, *ones))
+        step = (rate / (1 - BETAS[0] ** steps)).view(-1, *ones)
+        scale = self.largest.sqrt().mul_(1 / (step * (1 - BETAS[1] ** steps) ** 0.5))
+        parameter.addcdiv_(self.first, scale.add_(EPS / step), value=-1)
 
 
 def _matrices(grads: dict[str, Tensor]) -> list[Tensor]:

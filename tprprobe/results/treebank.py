@@ -26,7 +26,7 @@ from tprprobe.results.markdown import table
 from tprprobe.results.probed import ROWS, keep_probes, keep_store
 
 MODELS = ("t5-arxiv-titles", "tpt-c-arxiv-titles", "tpt-d-arxiv-titles")
-N, SHORTEST, SEED = 200, 5, 0  # sentences, one a document; words of one
+N, SEED = 1200, 0  # sentences
 SOURCES: tuple[Source, ...] = ("same", "document", "empty")
 WRITTEN = ("decoder.*.cross.role", "decoder.*.cross.filler", "decoder.*.cross.tpr")
 READ = ("encoder.*.role", "encoder.*.filler", "encoder.*.tpr", "encoder.*.hidden")
@@ -35,21 +35,19 @@ EWT, TITLES = "ewt", "titles"
 
 
 def read_treebank(folder: Path, n: int = N, split: str = "dev") -> AnnotatedFile:
-    """n sentences of as many documents, with all their labels; behind them, unread, all others."""
+    """n sentences of documents in random order, with all their labels; unread behind them, the others."""
     data: Any = load_data(str(folder / "conllu" / f"en_ewt-ud-{split}.conllu.gz"))
     files = {
         "nel": str(folder / "ner" / f"en_ewt-ner-{split}.iob2.gz"),
         "srl": str(folder / "edges" / f"srl.{split}.jsonl.gz"),
     }
     sentences = join_labels(data, files).sentences
-    chosen: dict[str, int] = {}
-    for i in np.random.default_rng(SEED).permutation(len(sentences)).tolist():
-        if len(sentences[i].words) >= SHORTEST:
-            chosen.setdefault(sentences[i].document, i)
-    picked = list(chosen.values())[:n]
-    others = sorted({*range(len(sentences))} - {*picked})
-    ordered = tuple(sentences[i] for i in [*picked, *others])
-    return replace(data, sentences=ordered, rows=range(len(picked)))
+    documents = list(dict.fromkeys(sentence.document for sentence in sentences))
+    place = dict(
+        zip(documents, np.random.default_rng(SEED).permutation(len(documents)), strict=True)
+    )
+    ordered = tuple(sorted(sentences, key=lambda sentence: place[sentence.document]))
+    return replace(data, sentences=ordered, rows=range(min(n, len(ordered))))
 
 
 def probe_treebank(data: AnnotatedFile, name: str, runs: Path) -> None:
@@ -86,9 +84,9 @@ def tell_treebank(folder: Path) -> Iterator[str]:
         yield "Not measured here: `python -m tprprobe.results.treebank EWT`.\n"
     else:
         yield (
-            "Sentences of the English Web Treebank (UD 2.16, UNER, PropBank on the same words), one a "
-            "document; models of titles of arXiv papers, for which this is another domain. `same`: the encoder "
-            "reads the sentence that the decoder is forced to write, which copies; `document`: its whole "
+            f"{N} sentences of the English Web Treebank (UD 2.16, UNER, PropBank on the same words), "
+            "documents held out; models of titles of arXiv papers, for which this is another domain. `same`: the "
+            "encoder reads the sentence that the decoder is forced to write, which copies; `document`: its whole "
             "document; `empty`: nothing, the decoder is a language model. F1 with 95 % intervals over "
             "documents; twin: the same site of the untrained model; previous: a random vector of the word "
             "before; commonest: the commonest label.\n"

@@ -1,0 +1,53 @@
+"""The command line: every command is a few lines that call one public function."""
+
+import os
+import sys
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads starve others
+
+import typer
+
+from tprprobe.cli import analysing, reading, showing, training
+from tprprobe.cli.options import say
+from tprprobe.errors import InputError
+
+app = typer.Typer(
+    help="See and test the roles and fillers inside Tensor-Product-Representation networks.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+COMMANDS = {
+    "models": training.models,
+    "train": training.train,
+    "convert": training.convert,
+    "eval": training.evaluate,
+    "extract": reading.extract,
+    "inspect": reading.inspect,
+    "cluster": analysing.cluster,
+    "probe": analysing.probe,
+    "reconstruct": analysing.reconstruct,
+    "binding": analysing.binding,
+    "intervene": analysing.intervene,
+    "name": analysing.name,
+    "figure": showing.figure,
+    "sheet": showing.sheet,
+    "features": training.features,
+    "report": showing.report,
+    "demo": showing.demo,
+    "app": showing.open_app,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(command)
+
+
+def main() -> None:
+    """Run a command; bad input is one line and exit code 2."""
+    try:
+        app()
+    except InputError as error:
+        say(f"tprprobe: {error}")
+        sys.exit(2)
+    except OSError as error:
+        say(f"tprprobe: {error.filename or 'input or output'}: {error.strerror or error}")
+        sys.exit(2)

@@ -1,0 +1,51 @@
+"""Options that several commands share, and how commands answer."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tprprobe.errors import InputError
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Ckpt = Annotated[str, typer.Option(help="Shipped name, folder, hub id, untrained:NAME or hf:PATH.")]
+Data = Annotated[
+    str | None, typer.Option(help="mathematics:MODULE (a+b, all), a folder or a file.")
+]
+Split = Annotated[str | None, typer.Option(help="A split of the data.")]
+Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
+Seed = Annotated[int, typer.Option(help="Seed of what is random.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")]
+Out = Annotated[Path | None, typer.Option(help="Where the results are written.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with what was cut off.")]
+
+
+def model_and_data(
+    ckpt: str, data: str | None, split: str | None, n: int | None, seed: int, device: str
+) -> tuple[Any, Any]:
+    from tprprobe.data import load_data
+    from tprprobe.foreign import load_model
+    from tprprobe.models.checkpoint import default_data
+
+    model = load_model(ckpt, device=device)
+    if data is None:
+        data, split = default_data(model, split)
+    return model, load_data(data, split=split, n=n, seed=seed)
+
+
+def pairs(given: list[str]) -> dict[str, str]:
+    """TASK=FILE, …"""
+    for each in given:
+        if "=" not in each:
+            raise InputError(f"--labels {each!r}: give TASK=FILE, for example nel=entities.iob2")
+    return dict(each.split("=", 1) for each in given)
+
+
+def print_json(content: Any) -> None:
+    sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def say(message: str) -> None:
+    typer.echo(message, err=True)

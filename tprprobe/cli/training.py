@@ -1,0 +1,143 @@
+"""Commands that make models and score them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tprprobe.cli.options import (
+    Ckpt,
+    Data,
+    Device,
+    Json,
+    Number,
+    Out,
+    Resume,
+    Seed,
+    Split,
+    model_and_data,
+    print_json,
+    say,
+)
+
+
+def models(as_json: Json = False) -> None:
+    """What can be built (presets) and loaded (checkpoints), with parameter counts."""
+    from tprprobe.models.listing import list_models
+
+    found = list_models()
+    if as_json:
+        return print_json(found)
+    for kind, rows in found.items():
+        typer.echo(f"{kind}:")
+        for row in rows:
+            typer.echo(f"  {row['name']:24} {row['architecture']:16} {row['parameters']:>12,}")
+    return None
+
+
+def train(
+    recipe: Path,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a key: batch_size=64.")
+    ] = None,
+    out: Out = None,
+    resume: Resume = False,
+    device: Device = "cpu",
+) -> None:
+    """Train by a recipe, or all runs of a study's plan; under torchrun, on all its processes."""
+    from tprprobe.recipes import read_recipe
+    from tprprobe.study.plans import is_plan, read_plan
+    from tprprobe.study.running import run_study
+    from tprprobe.training import train as run
+
+    if is_plan(recipe):
+        plan = read_plan(recipe, set_)
+        return say(f"trained: {run_study(plan, out or Path('runs') / plan.name, resume, device)}")
+    settings = read_recipe(recipe, set_)
+    return say(f"trained: {run(settings, out or Path('runs') / settings.name, resume, device)}")
+
+
+def convert(
+    source: Path,
+    out: Path,
+    config: Annotated[
+        str | None,
+        typer.Option(help='JSON or a JSON file: what the source does not hold, {"n_heads": 4}.'),
+    ] = None,
+    vocab: Annotated[Path | None, typer.Option(help="The vocabulary of the source.")] = None,
+) -> None:
+    """Turn a published checkpoint into a folder of ours."""
+    from tprprobe.models.convert import convert as run
+
+    folder = run(source, out, config=config, vocab=vocab)
+    known = "" if vocab else " (vocabulary: unknown; give --vocab to encode text)"
+    say(f"converted: {folder}{known}")
+
+
+def evaluate(
+    ckpt: Ckpt,
+    data: Data = None,
+    split: Split = None,
+    n: Number = None,
+    seed: Seed = 0,
+    beams: Annotated[int | None, typer.Option(help="Of texts: beam width.")] = None,
+    max_length: Annotated[int | None, typer.Option(help="… most symbols written.")] = None,
+    min_length: Annotated[int | None, typer.Option(help="… fewest symbols.")] = None,
+    length_penalty: Annotated[float | None, typer.Option(help="… exponent of length.")] = None,
+    no_repeat: Annotated[int | None, typer.Option(help="… n-grams that come once.")] = None,
+    out: Out = None,
+    device: Device = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Exact match of answers, or scores of summaries and captions, with 95 % intervals."""
+    from tprprobe.evaluation import evaluate as run
+    from tprprobe.evaluation import save_evaluation, summarize
+
+    model, examples = model_and_data(ckpt, data, split, n, seed, device)
+    given = {
+        "beam": beams,
+        "max_length": max_length,
+        "min_length": min_length,
+        "length_penalty": length_penalty,
+        "no_repeat": no_repeat,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    rows = run(model, examples, **options)
+    summary = summarize(rows)
+    if out:
+        save_evaluation(rows, model, examples, out, options)
+    if as_json:
+        return print_json(summary)
+    for line in _score_lines(summary):
+        typer.echo(line)
+    return None
+
+
+def features(
+    images: Annotated[Path, typer.Argument(help="A folder of images.")],
+    out: Annotated[Path, typer.Argument(help="FILE.parquet, for captions:…,features=FILE.")],
+    model: Annotated[
+        str, typer.Option(help="A ResNet: a folder, or a name in the hub's cache.")
+    ] = "microsoft/resnet-152",
+    device: Device = "cpu",
+    resume: Resume = False,
+) -> None:
+    """Image features for captioning (the extra `images`)."""
+    from tprprobe.features import compute_features
+
+    bad = compute_features(images, out, model, device, resume)
+    say(f"written: {out}" + (f"; left out: {len(bad)} files" if bad else ""))
+
+
+def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
+    if "scores" in summary:
+        for name, row in summary["scores"].items():
+            if row["n"]:
+                known = row["low"] is not None
+                interval = f"[{row['low']:.4f}, {row['high']:.4f}]" if known else "no interval"
+                yield f"{name:16} {row['value']:.4f} {interval}  n {row['n']}"
+        return
+    for name, row in {**summary["modules"], "all": summary}.items():
+        low, high = row["exact_match_interval"]
+        yield f"{name:44} {row['exact_match']:.3f} [{low:.3f}, {high:.3f}]  n {row['n']}"
