@@ -96,6 +96,6 @@ def keep_probes(store: Store, folder: Path, sites: Sequence[str], **settings: An
     """The folder of probes of all tasks of the sites that a store has, unless it lies there."""
     if not (folder / ROWS).is_file():
         known = [site for site in store.sites if any(fnmatch.fnmatch(site, p) for p in sites)]
-        chosen = settings | {"sites": known, "information": False, "schedule": SCHEDULE}
+        chosen = {"sites": known, "information": False, "schedule": SCHEDULE} | settings
         probe(store, "all", out=folder, resume=folder.exists(), **chosen)
     return folder
