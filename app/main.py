@@ -7,7 +7,16 @@ import streamlit as st
 
 HERE = Path(__file__).parent
 
-PAGES = ("overview", "roles", "attention", "probes", "reconstruction", "compare", "ask")
+PAGES = (
+    "overview",
+    "roles",
+    "attention",
+    "probes",
+    "reconstruction",
+    "interventions",
+    "compare",
+    "ask",
+)
 
 st.set_page_config("tprprobe", layout="wide")
 pages = [

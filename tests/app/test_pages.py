@@ -5,7 +5,7 @@ import sys
 import pytest
 from streamlit.testing.v1 import AppTest
 
-PAGES = ("roles", "attention", "probes", "reconstruction", "compare", "ask")
+PAGES = ("roles", "attention", "probes", "reconstruction", "interventions", "compare", "ask")
 
 
 @pytest.fixture
@@ -52,6 +52,20 @@ def test_another_head_changes_the_map(open_page, runs):
     app.selectbox(key="head").set_value(1).run()
     assert not app.exception
     assert app.get("plotly_chart")[0].proto.spec != before
+
+
+def test_every_kind_of_intervention_is_shown(open_page, runs):
+    app = open_page(runs, "interventions")
+    shown = {}
+    for run in app.selectbox(key="intervention").options:
+        app.selectbox(key="intervention").set_value(run).run()
+        for edit in app.selectbox(key="edit").options:
+            app.selectbox(key="edit").set_value(edit).run()
+            assert not app.exception
+            assert len(app.get("plotly_chart")) == 1
+            shown[run, edit] = app.markdown[0].value
+    assert {edit for _, edit in shown} == {"zero", "mean", "snap", "all"}
+    assert len({*shown.values()}) == len(shown) == 5
 
 
 def test_an_address_chooses_what_is_shown(open_page, runs):

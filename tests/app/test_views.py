@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,3 +133,31 @@ def test_what_cannot_be_served_is_one_line(tmp_path):
         serving.serve(tmp_path / "absent")
     with pytest.raises(InputError, match="port 99999 cannot be used"):
         serving.find_port(99999)
+
+
+def test_a_head_that_matters_is_told_from_one_that_does_not():
+    site, heads = "encoder.0.self.role", {0: (-0.5, -0.6, -0.4), 1: (0.01, -0.02, 0.03)}
+    rows = pd.DataFrame(
+        [
+            {"site": site, "head": head, "edit": "zero", "strength": 1.0, "n": 50}
+            | dict(zip(("change", "change_low", "change_high"), change, strict=True))
+            for head, change in heads.items()
+        ]
+    )
+    view = tp.views.show_interventions(rows, "zero")
+    assert [note.text for note in view.chart.layout.annotations] == ["-50", "(+1)"]
+    assert view.chart.data[0].z.tolist() == [[1.0, 0.0]]
+    assert view.export("svg").startswith(b"<?xml")
+
+
+def test_shares_after_an_exchange_add_up_to_one():
+    parts = {"counterfactual": 0.25, "other": 0.25, "original": 0.5}
+    bounds = {"counterfactual_low": 0.2, "counterfactual_high": 0.3}
+    at = {"kind": "polarity", "subset": "answered", "model": "m", "layer": -1, "head": -1, "n": 9}
+    rows = pd.DataFrame(
+        [at | parts | bounds | {"vectors": v, "at": "pair"} for v in ("none", "role")]
+    )
+    view = tp.views.show_interventions(rows, "polarity")
+    assert np.sum([bar.x for bar in view.chart.data], axis=0).tolist() == [1.0, 1.0]
+    assert list(view.chart.data[0].y) == ["m: no exchange", "m: roles, all layers"]
+    assert view.export("svg").startswith(b"<?xml")

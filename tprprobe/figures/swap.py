@@ -1,5 +1,6 @@
 """What a model answers after the vectors of two numbers were exchanged: shares by what was exchanged."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ TITLES = {
     "argument": "first ↔ second\nargument of −",
     "place": "units ↔ tens\ndigit",
     "same polarity": "same polarity\n(must not change)",
+    "agent": "agent ↔\npatient",
     "sum": "arguments of +\n(must not change)",
 }
 PARTS = (  # column, name, colour, hatch
@@ -22,36 +24,40 @@ PARTS = (  # column, name, colour, hatch
 )
 
 
-def swap_shares(
-    table: pd.DataFrame, kinds: tuple[str, ...] = ("polarity", "argument", "place")
-) -> Drawing:
+CONTROLS = ("same polarity", "sum")  # exchanges after which the answer stays
+
+
+def swap_shares(table: pd.DataFrame, kinds: Sequence[str] | None = None) -> Drawing:
     """A panel a kind of swap, a bar a way: the shares of the predicted, another and the old answer.
 
     ``table`` has the rows of ``summarise_swaps``; drawn are swaps whose two questions the model
     answers (how many, by model, is in brackets), whole layers, all heads. The mark is the 95 %
-    interval of the first share.
+    interval of the first share. Without ``kinds`` all that should change an answer.
     """
     rows = table[(table["subset"] == "answered") & (table["head"] == -1)]
-    ways = _ways(rows)
-    figure = drawing(7, 1.1 + 0.17 * len(ways))
+    found = [kind for kind in TITLES if kind in {*rows["kind"]} - {*CONTROLS}]
+    kinds = kinds or found or list(rows["kind"].unique())
+    ways = list_ways(rows)
+    figure = drawing(7 if len(kinds) > 1 else 5, 1.1 + 0.17 * len(ways))
     panels = np.atleast_1d(figure.subplots(1, len(kinds), sharey=True))
     for kind, axes in zip(kinds, panels, strict=True):
         _draw(axes, rows[rows["kind"] == kind], ways)
         counts = rows[(rows["kind"] == kind) & (rows["vectors"] == "none")]["n"]
         swaps = ", ".join(map(str, counts)) or "no"
-        tidy(axes, TITLES[kind])
-        axes.set_title(TITLES[kind], loc="left", fontsize=8, fontweight="bold", pad=14)
+        title = TITLES.get(kind, kind)
+        tidy(axes, title)
+        axes.set_title(title, loc="left", fontsize=8, fontweight="bold", pad=14)
         axes.text(0, 1.01, f"n = {swaps}", transform=axes.transAxes, fontsize=6.5, color=MUTED)
         axes.set(xlim=(0, 1), xlabel="share of answers")
         axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-    panels[0].set_yticks(range(len(ways)), [_told(*way) for way in ways], fontsize=6.5)
+    panels[0].set_yticks(range(len(ways)), [tell_way(*way) for way in ways], fontsize=6.5)
     panels[0].set_ylim(len(ways) - 0.4, -0.6)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
     return figure
 
 
-def _ways(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
+def list_ways(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
     """The ways, by model: none and the question first, then all layers, then one by one."""
     order = ["none", "question", "role", "embedding role", "filler", "key", "binding", "hidden"]
     keys = rows[["model", "vectors", "layer", "at"]].drop_duplicates()
@@ -65,10 +71,13 @@ def _ways(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
     return found
 
 
-def _told(model: str, vectors: str, layer: int, at: str) -> str:
-    what = {"none": "no exchange", "question": "the new question itself"}.get(
-        vectors, f"{vectors}s"
-    )
+def tell_way(model: str, vectors: str, layer: int, at: str) -> str:
+    names = {
+        "none": "no exchange",
+        "question": "the new question itself",
+        "hidden": "hidden states",
+    }
+    what = names.get(vectors, f"{vectors}s")
     if vectors not in ("none", "question", "embedding role"):
         what += ", all layers" if layer == -1 else f", layer {layer}"
     return f"{model}: {what}{', elsewhere' if at == 'elsewhere' else ''}"

@@ -130,7 +130,8 @@ class EdgeProbes(nn.Module):
         return torch.baddbmm(bias[:, None] @ into, x, weight @ into)
 
     def _of(self, layer: str, span: int) -> tuple[Tensor, Tensor]:
-        return tuple(self.get_parameter(f"{layer}{span}_{kind}") for kind in ("weight", "bias"))
+        name = f"{layer}{span}"
+        return self.get_parameter(f"{name}_weight"), self.get_parameter(f"{name}_bias")
 
 
 def _initialise(shape: Shape, seed: int) -> dict[str, Tensor]:

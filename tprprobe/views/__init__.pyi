@@ -28,6 +28,8 @@ from .evidence import show_reconstruction as show_reconstruction
 from .facts import tell_store as tell_store
 from .fields import list_fields as list_fields
 from .formats import FORMATS as FORMATS
+from .intervened import read_interventions as read_interventions
+from .intervened import show_interventions as show_interventions
 from .maps import show_map as show_map
 from .marks import mark_area as mark_area
 from .marks import mark_clusters as mark_clusters

@@ -18,6 +18,7 @@ MARKS = {
     "names": ("naming.json",),
     "probes": ("rows.parquet",),
     "reconstruction": ("reconstruction.csv",),
+    "interventions": ("interventions.json",),
     "checkpoint": (hub.CONFIG,),
     "report": ("report.html",),
 }
