@@ -15,6 +15,7 @@ from tprprobe.interventions import Recipe, read_recipe, run_swaps, sweep
 from tprprobe.interventions.folders import BEGUN, MANIFEST, PARTS
 from tprprobe.interventions.references import read_references
 from tprprobe.interventions.sweeps import SAMPLES, TABLE
+from tprprobe.results import snapped
 
 SITES = ["encoder.*.self.role"]
 
@@ -179,3 +180,14 @@ def test_the_command_writes_json_and_refuses_in_one_line(
         cli.main()
     assert exit.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_summaries_are_scored_while_roles_are_snapped(tmp_path, monkeypatch):
+    few = snapped.ONE_HOT.model_copy(update={"n": 4, "reference": 3})
+    page = snapped.tell_snapping(tmp_path, {"tpt-d-english": few})
+    rows = [line for line in page.splitlines() if line.startswith("| tpt-d-english")]
+    assert [row.split(" | ")[1] for row in rows] == ["as trained", "one-hot", "their mean"]
+    assert rows[0].endswith("0.000 [0.000, 0.000] |")
+    assert rows[2].split(" | ")[2:] != rows[0].split(" | ")[2:]
+    monkeypatch.setattr(snapped, "load_model", None)  # what is kept is not measured again
+    assert snapped.tell_snapping(tmp_path, {"tpt-d-english": few}) == page

@@ -17,6 +17,7 @@ from tprprobe.interventions.shares import best_heads, compare_elsewhere
 from tprprobe.interventions.swapping import MEASURED
 from tprprobe.models.checkpoint import load_model
 from tprprobe.results.markdown import interval, table
+from tprprobe.results.snapped import ONE_HOT, SNAP, tell_snapping
 from tprprobe.statistics import wilson
 
 MODEL, BASELINE, DISCRETE = "tpt-c-arithmetic", "transformer-arithmetic", "tpt-d-english"
@@ -51,6 +52,7 @@ def make_page(runs: Path) -> str:
         _harmless_section(swaps),
         _english_section(folder),
         _snap_section(sweeps),
+        tell_snapping(folder, {DISCRETE: ONE_HOT, CONTINUOUS: SNAP}),
         _ablation_section(sweeps["ablation"]),
     ]
     return "\n".join(parts)
@@ -164,7 +166,7 @@ def _told(row: Mapping[Any, Any]) -> str:
     if what is None:
         layers = "" if row["vectors"] == "embedding role" else ", all layers"
         layers = f", layer {row['layer']}" if row["layer"] >= 0 else layers
-        what = f"{row['vectors']}s{layers}"
+        what = f"{row['vectors']}s{layers}".replace("hiddens", "hidden states")
     return f"{what}, elsewhere" if row["at"] == "elsewhere" else what
 
 
