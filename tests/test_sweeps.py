@@ -148,7 +148,7 @@ def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
     everything = table.assign(subset="answered")  # a tiny model answers nothing
     everything.to_csv(out / "swaps.csv", index=False)
     figure = papers.make("swap", swaps=[out])
-    assert len(figure.axes) == 3
+    assert len(figure.axes) == table["kind"].nunique()  # a panel a kind that was exchanged
     papers.write_figure("swap", None, [out], {}, tmp_path / "swap.pdf")
 
 
