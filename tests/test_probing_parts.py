@@ -17,8 +17,10 @@ from tprprobe.probing import compare_runs, probe, read_task
 from tprprobe.probing.codelength import codelength, compression, constant_bits
 from tprprobe.probing.controls import draw_labels
 from tprprobe.probing.corpora import read_corpus
+from tprprobe.probing.grid import needed_sites
 from tprprobe.probing.probes import EdgeProbes, Shape, draw_dropout
 from tprprobe.probing.scores import Score, differences
+from tprprobe.probing.settings import SITES
 from tprprobe.probing.stacks import Moments, losses
 from tprprobe.probing.tallies import TERMS, count
 from tprprobe.probing.targets import find_states, read_targets, with_inventory
@@ -347,3 +349,11 @@ def test_table_4_is_drawn_and_written(tmp_path):
         table4(drawn_rows().assign(control="shuffled"))
     with pytest.raises(InputError, match=r"holds no rows\.parquet"):
         make("jiang-table4", probes=[tmp_path])
+
+
+def test_a_store_for_probes_has_what_controls_are_made_of():
+    names = ["encoder.0.self.role", "encoder.0.self.query", "encoder.0.self.role_weights"]
+    assert needed_sites(SITES, names) == [names[0], names[2]]
+    assert needed_sites(["encoder.-1.self.query"], names) == names[1:]
+    with pytest.raises(InputError, match="unknown site"):
+        needed_sites(["decoder.*"], names)

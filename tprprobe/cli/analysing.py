@@ -20,7 +20,7 @@ from tprprobe.cli.options import (
     print_json,
 )
 
-PROBED = "tpt-d-english"  # what `probe` reads without a store
+PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
 
 
 def cluster(
@@ -92,15 +92,19 @@ def probe(
 ) -> None:
     """Train probes for labels of words on every site of a store, beside their controls."""
     from tprprobe.extraction import extract as run_extract
+    from tprprobe.hooks import find_sites
     from tprprobe.probing import probe as run
+    from tprprobe.probing.grid import needed_sites
+    from tprprobe.probing.settings import SITES
     from tprprobe.store import open_store
 
     if store is not None:
         opened = open_store(store)
     else:
-        model, examples = model_and_data(ckpt or PROBED, data, split, n, seed, device)
+        model, examples = model_and_data(ckpt or PROBED, data, split, n or PROBED_N, seed, device)
         out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
-        opened = run_extract(model, examples, out=out / "store", resume=resume)
+        needed = needed_sites(sites or SITES, list(find_sites(model)))
+        opened = run_extract(model, examples, needed, out / "store", 0, resume=resume)
     rows = run(
         opened,
         task,

@@ -23,9 +23,11 @@ from tprprobe.probing.vectors import (
     previous_words,
     site_vectors,
 )
+from tprprobe.sitenames import select
 from tprprobe.store import Store
 
 FLOAT = 4
+WEIGHTS = "*.role_weights"
 COPIES = 3  # of a chunk's vectors: as read, stacked, standardised
 
 
@@ -53,9 +55,25 @@ def find_sites(store: Store, patterns: Sequence[str]) -> list[str]:
     Raises:
         InputError: a pattern, or all default ones, match nothing.
     """
-    if tuple(patterns) == SITES:
-        patterns = [p for p in SITES if fnmatch.filter(store.sites, p)] or ["*"]
-    return [site for site in store.select(patterns) if not store.specs[site].is_attention]
+    found = store.select(_there(patterns, store.sites))
+    return [site for site in found if not store.specs[site].is_attention]
+
+
+def needed_sites(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+    """What a store needs for probes of these sites and their controls, of all names of a model.
+
+    Raises:
+        InputError: a pattern, or all default ones, match nothing.
+    """
+    weights = fnmatch.filter(names, WEIGHTS)
+    return select([*_there(patterns, names), *weights], names)
+
+
+def _there(patterns: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    """The patterns; of the default ones those that match."""
+    if tuple(patterns) != SITES:
+        return patterns
+    return [p for p in SITES if fnmatch.filter(names, p)] or ["*"]
 
 
 def lay_out(
