@@ -133,14 +133,13 @@ def _costs(study: Study) -> Iterator[str]:
         "\n## Size and arithmetic\n\nWeights, and the arithmetic of a step (forward and backward, batch "
         "of 64). *At equal arithmetic* is the learning curve where as much arithmetic was done as the "
         "Transformer's whole run took: a dearer variant is read there before its learning rate has "
-        "decayed, to its disadvantage.\n"
+        "decayed, to its disadvantage. Arithmetic stands for time: the runs shared a busy machine.\n"
     )
     means = at_equal_compute(study, BASELINE).groupby("variant")[["step", "exact_match"]].mean()
     equal: dict[Any, Any] = means.to_dict("index")
     runs = study.runs.groupby("variant", sort=False).agg(
         weights=("parameters", "first"),
         gigaflops=("gigaflops", "first"),
-        seconds=("seconds", "median"),
     )
     yield table(
         [
