@@ -88,8 +88,10 @@ class EdgeProbes(nn.Module):
         """
         weights = dict(self.named_parameters())
         hidden = weights["hidden_bias"][:, None]
+        for span in range(len(windows)):
+            hidden = hidden + self._of("project", span)[1][:, None] @ self._into(span)
         for span, (x, owner) in enumerate(zip(windows, owners, strict=True)):
-            hidden = hidden + self._read(span, self._pool(span, x, owner, n_targets))
+            hidden = self._add(span, self._pool(span, x, owner, n_targets), hidden)
         hidden = torch.tanh(hidden)
         hidden = nn.functional.layer_norm(hidden, hidden.shape[-1:])
         hidden = hidden * weights["norm_weight"][:, None] + weights["norm_bias"][:, None]
@@ -118,16 +120,19 @@ class EdgeProbes(nn.Module):
         share = share / total[:, owner]
         return x.new_zeros(len(a), n, x.shape[-1]).index_add(1, owner, share[..., None] * x)
 
-    def _read(
-        self, span: int, x: Float[Tensor, "probe target window"]
+    def _add(
+        self, span: int, x: Float[Tensor, "probe target window"], onto: Tensor
     ) -> Float[Tensor, "probe target hidden"]:
-        """What a span gives to the hidden layer, H (W x + b), by the cheaper order of products."""
-        weight, bias = self._of("project", span)
-        h = self.shape.hidden
-        into = self.get_parameter("hidden_weight")[:, span * h : (span + 1) * h]
+        """Adds what a span gives to the hidden layer, H W x, by the cheaper order of products."""
+        weight, into = self._of("project", span)[0], self._into(span)
         if x.shape[1] < x.shape[2]:
-            return torch.baddbmm(bias[:, None], x, weight) @ into
-        return torch.baddbmm(bias[:, None] @ into, x, weight @ into)
+            return torch.baddbmm(onto, x @ weight, into)
+        return torch.baddbmm(onto, x, weight @ into)
+
+    def _into(self, span: int) -> Float[Tensor, "probe hidden hidden"]:
+        """H, the part of the hidden layer that reads a span."""
+        h = self.shape.hidden
+        return self.get_parameter("hidden_weight")[:, span * h : (span + 1) * h]
 
     def _of(self, layer: str, span: int) -> tuple[Tensor, Tensor]:
         name = f"{layer}{span}"
