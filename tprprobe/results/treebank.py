@@ -98,6 +98,7 @@ def tell_treebank(folder: Path) -> Iterator[str]:
             "and the next word's label seldom is, so that micro-F1 says less here. twin: the same site of the "
             "untrained model; previous word: a random vector of the word before; commonest: the commonest label.\n"
         )
+        yield _tell_twins(runs)
         yield table([row for run in runs for row in _rows(run, run.name.rpartition("-")[2])])
     titles = sorted(each.parent for each in folder.glob(f"*.{TITLES}/{ROWS}"))
     if titles:
@@ -111,6 +112,23 @@ def tell_treebank(folder: Path) -> Iterator[str]:
         yield table(
             [_ceiling(titles[0]), *(row for run in titles for row in _rows(run, "abstract"))]
         )
+
+
+def _tell_twins(runs: Sequence[Path]) -> str:
+    """How often training made vectors tell more: scores above those of the untrained twin."""
+    told: dict[str, list[str]] = {}
+    for run in runs:
+        rows = load_probes([run])
+        keys = ["side", "site", "task"]
+        wide = rows.pivot_table(index=keys, columns="control", values="accuracy")
+        for side, part in wide.dropna(subset=["real", "untrained"]).groupby("side"):
+            above = int((part["real"] > part["untrained"]).sum())
+            stack = "decoders" if side == "target" else "encoders"
+            told.setdefault(f"{stack} ({run.name.rpartition('-')[2]})", []).append(
+                f"{above} of {len(part)} in {rows['model'].iloc[0]}"
+            )
+    parts = [f"{stack}: {', '.join(found)}" for stack, found in told.items()]
+    return f"Scores above those of the untrained twin: {'; '.join(parts)}.\n"
 
 
 def _ceiling(run: Path) -> dict[str, str]:
