@@ -77,6 +77,20 @@ def test_elsewhere_is_within_the_expression_and_other_symbols():
         assert exchanged(row["text"], *moved) != row["text"]
         kinds = arithmetic(row["text"])["kind"].iloc[moved[0] + moved[1]]
         assert "template" not in set(kinds)
+        assert {*row["first"], *row["second"]}.isdisjoint(moved[0] + moved[1])
+
+
+def test_elsewhere_never_touches_the_pair_itself():
+    for text in ("12/34*5", "123/456", "11/22 - 33/44*55"):
+        for row in find_swaps([text], ["polarity"]).to_dict("records"):
+            places = {*row["first"], *row["second"]}
+            moved = {at + row["elsewhere"] for at in places}
+            assert row["elsewhere"] == 0 or places.isdisjoint(moved)
+
+
+def test_numbers_with_a_point_are_not_exchanged():
+    assert find_swaps(["3.5 + 12.14", "1.5 - 2.5"]).empty
+    assert len(find_swaps(["13 - 1.5"], ["place"])) == 1
 
 
 def test_an_unknown_kind_names_the_nearest():

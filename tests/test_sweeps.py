@@ -152,6 +152,21 @@ def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
     papers.write_figure("swap", None, [out], {}, tmp_path / "swap.pdf")
 
 
+def test_examples_without_a_pair_are_one_line(model, make_data, tmp_path):
+    data = make_data([("2 + 3", "5"), ("4 + 4", "8")])
+    recipe = Recipe(n=2, reference=1, swaps=["polarity"])
+    with pytest.raises(InputError, match="none of 2 examples of listed has a pair of: polarity"):
+        run_swaps(model, data, recipe, tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_another_model_of_the_same_name_is_another_run(make_model, data, recipe, folder):
+    other = make_model(fluent=True, seed=5)
+    other.name = "tiny"
+    with pytest.raises(InputError, match=r"holds another run \(its weights\)"):
+        sweep(other, data, recipe, folder, resume=True)
+
+
 def test_figures_of_a_sweep(folder, tmp_path):
     for name in ("snap", "ablation-map"):
         assert papers.write_figure(name, None, [folder], {}, tmp_path / f"{name}.pdf").is_file()

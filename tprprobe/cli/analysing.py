@@ -98,10 +98,16 @@ def probe(
     from tprprobe.probing.settings import SITES
     from tprprobe.store import open_store
 
+    asked = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n}
     if store is not None:
+        if given := [name for name, value in asked.items() if value is not None]:
+            raise InputError(
+                f"{', '.join(given)}: of a checkpoint, not of a store; leave out either"
+            )
         opened = open_store(store)
     else:
-        model, examples = model_and_data(ckpt or PROBED, data, split, n or PROBED_N, seed, device)
+        n = n or (PROBED_N if data is None else None)
+        model, examples = model_and_data(ckpt or PROBED, data, split, n, seed, device)
         out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
         needed = needed_sites(sites or SITES, list(find_sites(model)))
         opened = run_extract(model, examples, needed, out / "store", 0, resume=resume)

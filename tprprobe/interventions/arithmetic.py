@@ -40,7 +40,8 @@ def find_swaps(
     Columns: question (its number), kind, text, answer, first and second (positions of characters),
     counterfactual (the text with these exchanged), predicted (its answer), elsewhere (how far first
     and second are moved for the control: to other symbols of the expression, as far apart).
-    Pairs have as many digits, and a sign either both or neither. Questions without one are left out.
+    Pairs are whole numbers of as many digits, with a sign both or neither. Questions without one are
+    left out.
 
     Raises:
         InputError: an unknown kind.
@@ -50,8 +51,9 @@ def find_swaps(
     rng, rows = np.random.default_rng(seed), []
     for question, numbers in _numbers(annotate(questions)).items():
         text, answer = questions[question], evaluate(questions[question])
+        whole = [each for each in numbers if all(text[at].isdigit() for at in each["positions"])]
         for kind in kinds:
-            pairs = list(_pairs(kind, numbers))
+            pairs = list(_pairs(kind, whole))
             drawn = (pairs[i] for i in rng.permutation(len(pairs)))
             new = (each for each in drawn if _is_new(kind, text, answer, *each))
             if pair := next(new, None):
@@ -138,7 +140,7 @@ def _describe(
 def _shift(
     text: str, first: tuple[int, ...], second: tuple[int, ...], rng: np.random.Generator
 ) -> int:
-    """A drawn distance by which both are moved within the expression to other symbols; 0: none."""
+    """A drawn distance by which both are moved within the expression, off both of them; 0: none."""
     expression = parse(text)
     start, end = (0, len(text)) if expression is None else _span(expression)
     low, high = min(first + second), max(first + second)
@@ -147,8 +149,7 @@ def _shift(
         for shift in range(start - low, end - high)
         if shift
         and exchanged(text, *_moved(first, second, shift)) != text
-        and set(_moved(first, second, shift)[0]) != set(second)
-        and set(_moved(first, second, shift)[1]) != set(first)
+        and {*first, *second}.isdisjoint(at + shift for at in first + second)
     ]
     return int(rng.choice(shifts)) if shifts else 0
 

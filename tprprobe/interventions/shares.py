@@ -79,7 +79,7 @@ def compare_elsewhere(
     rows = measured[find_answered(measured) & (measured["head"] == ALL)]
     keys = ["model", "kind", "vectors", "layer", "question"]
     wide = rows.pivot_table(index=keys, columns="at", values=value, aggfunc="first")
-    wide = wide.dropna().reset_index()
+    wide = wide.reindex(columns=[PAIR, ELSEWHERE]).dropna().reset_index()
     parts = []
     groups: Any = wide.groupby(keys[:-1], sort=False)
     for key, group in groups:

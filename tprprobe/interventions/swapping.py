@@ -11,6 +11,7 @@ from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.english.drawn import is_english
 from tprprobe.errors import InputError
+from tprprobe.extraction.runs import fingerprint
 from tprprobe.interventions.arithmetic import find_swaps
 from tprprobe.interventions.english import KIND, find_agent_swaps
 from tprprobe.interventions.folders import Folder, keep_table
@@ -36,15 +37,17 @@ def run_swaps(
     the run, which goes on with ``resume``.
 
     Raises:
-        InputError: no such kind, a folder of another run.
+        InputError: no such kind, no pairs, a folder of another run.
     """
-    about = {"model": model.name, "data": [data.name, data.split, data.seed]}
+    swaps = find_pairs(model, data, recipe)
+    about = {"model": model.name, "weights": fingerprint(model)}
+    about |= {"data": [data.name, data.split, data.seed]}
     return keep_table(
         out,
         about | {"recipe": recipe.model_dump()},
         resume,
         (MEASURED, TABLE),
-        partial(_run, model, data, recipe),
+        partial(_run, model, swaps, recipe),
         partial(summarise_swaps, seed=recipe.seed),
     )
 
@@ -53,18 +56,22 @@ def find_pairs(model: Any, data: Dataset, recipe: Recipe) -> pd.DataFrame:
     """The swaps of a recipe: of agents and patients, or of numbers.
 
     Raises:
-        InputError: agents in data other than the generated English.
+        InputError: agents in data other than the generated English, or no pairs.
     """
     some = list(data[: recipe.n])
     if recipe.swaps != [KIND]:
-        return find_swaps([each.source for each in some], recipe.swaps, recipe.seed)
-    if not is_english(data.name):
+        found = find_swaps([each.source for each in some], recipe.swaps, recipe.seed)
+    elif is_english(data.name):
+        found = find_agent_swaps(some, model.vocabulary, recipe.seed)
+    else:
         raise InputError(f"swaps = ['agent'] in {data.name}: only the generated English has these")
-    return find_agent_swaps(some, model.vocabulary, recipe.seed)
+    if found.empty:
+        kinds = ", ".join(recipe.swaps)
+        raise InputError(f"none of {len(some)} examples of {data.name} has a pair of: {kinds}")
+    return found
 
 
-def _run(model: Any, data: Dataset, recipe: Recipe, folder: Folder) -> pd.DataFrame:
-    swaps = find_pairs(model, data, recipe)
+def _run(model: Any, swaps: pd.DataFrame, recipe: Recipe, folder: Folder) -> pd.DataFrame:
     twin: Any = untrained_twin(model, recipe.seed)
     ways = list_ways(model)
     whole = [way for way in ways if way.layer == way.head == ALL]

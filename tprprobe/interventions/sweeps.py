@@ -17,6 +17,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.evaluation import by_length
+from tprprobe.extraction.runs import fingerprint
 from tprprobe.hooks import find_sites
 from tprprobe.interventions.folders import Folder, keep_table
 from tprprobe.interventions.recipes import Recipe
@@ -79,7 +80,8 @@ def sweep(
         raise InputError(
             f"{len(data)} examples: the recipe asks for {recipe.n} + {recipe.reference}"
         )
-    about = {"model": model.name, "data": [data.name, data.split, data.seed]}
+    about = {"model": model.name, "weights": fingerprint(model)}
+    about |= {"data": [data.name, data.split, data.seed]}
     return keep_table(
         out,
         about | {"recipe": recipe.model_dump()},

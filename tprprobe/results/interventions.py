@@ -111,6 +111,8 @@ whose two questions the model answers right by itself. Intervals are 95 %, over 
 all roles of the encoder at once, which was fixed before anything was measured. In the {recipe.n:,} questions of the tables
 below only {first["n"]} answered swaps can also be made elsewhere, fewer than the claim asks for ({interval(first, "difference")});
 so it is decided on {second.n:,} further questions (seed {second.seed}; {_difference(deciding, MODEL)["n"]} such swaps), looked at once.
+An earlier version of the control could move a pair partly onto itself and so exchange it again; it is measured here as it
+should be, on the same questions, after that was found.
 **Verdict: {verdict.outcome}**, {verdict.reason}.
 
 {_plain(deciding)}
