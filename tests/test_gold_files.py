@@ -78,8 +78,32 @@ def test_a_label_file_joins_the_sentences_of_another(tmp_path):
     edges = json.dumps({"text": "Yes", "targets": [{"span1": [0, 1], "label": "x"}]})
     joined = add_labels(joined, write(tmp_path, "srl.jsonl", edges), "mood")
     assert joined[1].targets["mood"] == (Target("x", (0, 1)),)
-    with pytest.raises(InputError, match=r"c\.iob2: sentence '1' \(Bob…\) is not among the 2"):
+    with pytest.raises(InputError, match=r"c\.iob2: sentence '1' \(Bob…\) is not in the file"):
         add_labels(sentences, write(tmp_path, "c.iob2", "Bob B-PER\n"), "nel")
+
+
+def test_a_sentence_that_comes_once_a_predicate_gets_the_labels_of_all(tmp_path):
+    gold = read_annotated(write(tmp_path, "a.iob2", "She O\nsaid O\ngo O\n\nYes O\n"))
+    line = {"text": "She said go"}
+    frames = [
+        line | {"targets": [{"span1": [1, 2], "span2": [0, 1], "label": "ARG0"}]},
+        line | {"targets": [{"span1": [2, 3], "span2": [0, 1], "label": "ARG1"}]},
+    ]
+    path = write(tmp_path, "srl.jsonl", "\n".join(map(json.dumps, frames)))
+    joined = add_labels(gold, path, "srl")
+    assert [target.label for target in joined[0].targets["srl"]] == ["ARG0", "ARG1"]
+    assert len({sentence.document for sentence in read_annotated(path)}) == 1
+
+
+def test_sentences_of_the_same_words_are_taken_in_order(tmp_path):
+    text = "# sent_id = {}\nThanks O\n\n# sent_id = {}\nThanks O\n"
+    gold = read_annotated(write(tmp_path, "a.iob2", text.format("a", "b")))
+    other = text.format("x", "y").replace("Thanks O", "Thanks B-PER", 1)
+    joined = add_labels(gold, write(tmp_path, "b.iob2", other), "nel")
+    assert [len(each.targets["nel"]) for each in joined] == [1, 0]
+    thrice = other + "\n# sent_id = z\nThanks O\n"
+    with pytest.raises(InputError, match="comes 3 times, 2 sentences"):
+        add_labels(gold, write(tmp_path, "c.iob2", thrice), "nel")
 
 
 WRONG = {

@@ -211,6 +211,41 @@ def test_bad_input_is_one_line(store, tmp_path, tmp_path_factory):
         probe(store, "pos", out=tmp_path / "used")
 
 
+def test_a_store_to_test_on_is_looked_at_before_anything_is_trained(store, larger, tmp_path):
+    bare = plant(tmp_path / "bare", 12, control=False)
+    bare.tokens["pos"] = ""
+    for test, settings, said in (
+        (bare, {}, "has no labels of pos on the source side to test on"),
+        (larger, {"controls": "untrained"}, "has no untrained twin"),
+    ):
+        with pytest.raises(InputError, match=said):
+            probe(store, "pos", test=test, sites=ROLE, **settings)
+    with pytest.raises(InputError, match="no targets of pos in the train documents"):
+        probe(store, "pos", test=larger, sites=ROLE)  # it has all documents that this one has
+    few = plant(tmp_path / "few", 12, control=False)
+    rows = probe(store, "pos", test=few, sites=FILLER, schedule=QUICK, information=False)
+    assert "untrained" not in set(rows["control"])
+
+
+def test_a_run_is_that_of_its_labels(store, tmp_path):
+    settings = {"sites": ROLE, "schedule": QUICK, **PLAIN}
+    probe(store, "pos", out=tmp_path / "run", **settings)
+    other = store.tokens.assign(pos=store.tokens["pos"].astype(str).replace("NN", "VB"))
+    with pytest.raises(InputError, match="begun with another labels"):
+        probe(store, "pos", tokens=other, out=tmp_path / "run", resume=True, **settings)
+
+
+def test_a_twin_whose_samples_lack_a_split_is_no_control(store):
+    last = store.tokens["sample"].max()
+    split = np.where(store.tokens["sample"] > last - 4, "test", "train")
+    split = np.where(store.tokens["sample"] < 4, "dev", split)
+    tokens = store.tokens.assign(split=split)
+    settings = {"sites": ROLE, "schedule": QUICK, "information": False, "tokens": tokens}
+    with pytest.raises(InputError, match="the untrained twin has read the first 50 samples"):
+        probe(store, "pos", controls="untrained", **settings)
+    assert "untrained" not in set(probe(store, "pos", **settings)["control"])
+
+
 def test_tasks_are_folders(tmp_path, store):
     assert {read_task(name).spans for name in ("pos", "nel")} == {1}
     assert not read_task("srl").is_scored("R-ARG0")

@@ -75,6 +75,16 @@ def write_store(path, samples=60):
     return open_store(path)
 
 
+def write_states(path):
+    """A store of one sample, whose labels a tagger gave."""
+    labels = {task: {"source": "spacy:tagger", "agreement": 0.9} for task in TASKS[:2]}
+    specs = {"decoder.0.hidden": SiteSpec(("target", "d_model"), (2,))}
+    writer = StoreWriter.create(path, specs, {"model": {}, "labels": labels})
+    token = pd.DataFrame({"sample": [0], "side": ["target"], "position": [0], "token": ["<s>"]})
+    writer.append({"decoder.0.hidden": np.zeros((1, 2), np.float32)}, token)
+    writer.finish()
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("probing")
@@ -102,12 +112,8 @@ def page(folder):
             found[kind][name] = Probed(name, write(folder / f"{name}.{kind}", scores))
     write(folder / "t5.ewt-same", real + beside)
     write(folder / "t5.titles", real + beside)
-    labels = {task: {"source": "spacy:tagger", "agreement": 0.9} for task in TASKS[:2]}
-    specs = {"decoder.0.hidden": SiteSpec(("target", "d_model"), (2,))}
-    writer = StoreWriter.create(folder / "t5.titles.store", specs, {"model": {}, "labels": labels})
-    token = pd.DataFrame({"sample": [0], "side": ["target"], "position": [0], "token": ["<s>"]})
-    writer.append({"decoder.0.hidden": np.zeros((1, 2), np.float32)}, token)
-    writer.finish()
+    for run in ("t5.ewt-same", "t5.titles"):
+        write_states(folder / f"{run}.store")
     return probing.write_page(found, folder)
 
 
@@ -135,6 +141,7 @@ def test_every_claim_about_probing_has_its_verdict(page):
 
 def test_tables_stand_beside_the_verdicts(page):
     assert len(lines_of(page, "| decoder.1.cross.role |")) == len(TASKS) + 2  # the treebank, titles
+    assert lines_of(page, "1 sentences of the English Web Treebank")
     assert lines_of(page, "| tagger against gold | 90.0 | 90.0 |")
     assert lines_of(page, "commonest label of the word to come")
     assert len(lines_of(page, "encoder.0.hidden")) == len(MODELS)

@@ -9,7 +9,7 @@ from tprprobe.errors import InputError
 from tprprobe.gold.conllu import read_conllu
 from tprprobe.gold.edges import read_edges
 from tprprobe.gold.iob import read_iob
-from tprprobe.gold.labels import Labelled
+from tprprobe.gold.labels import Labelled, Target
 
 FORMATS = {
     ".conllu": lambda path, task: read_conllu(path),
@@ -50,25 +50,46 @@ def add_labels(
     """The sentences with the targets of a task from a file of the same sentences.
 
     They are found by their names (sent_id), else by their words; those that the file lacks have no
-    targets of the task.
+    targets of the task. A sentence may come several times in the file, once a predicate, say.
 
     Raises:
-        InputError: a sentence of the file is not among them, or has other words.
+        InputError: a sentence of the file is not among them, has other words, or could be several.
     """
-    others = read_annotated(path, task)
+    found: list[list[Target]] = [[] for _ in sentences]
     by_name = {each.name: i for i, each in enumerate(sentences)}
-    by_words = {each.words: i for i, each in reversed(list(enumerate(sentences)))}
-    added = [replace(each, targets={**each.targets, task: ()}) for each in sentences]
-    for other in others:
-        i = by_name.get(other.name, -1)
-        if i < 0 or sentences[i].words != other.words:
-            i = by_words.get(other.words, -1)
-        if i < 0:
-            raise InputError(
-                f"{path}: sentence {other.name!r} ({' '.join(other.words)[:60]}…) is not among "
-                f"the {len(sentences)} sentences that it should label"
-            )
+    unnamed: dict[tuple[str, ...], list[Labelled]] = {}
+    for other in read_annotated(path, task):
         if task not in other.targets:
             raise InputError(f"{path} has no labels of {task}: it has {', '.join(other.targets)}")
-        added[i] = replace(added[i], targets={**added[i].targets, task: other.targets[task]})
-    return added
+        i = by_name.get(other.name, -1)
+        if i >= 0 and sentences[i].words == other.words:
+            found[i] += other.targets[task]
+        else:
+            unnamed.setdefault(other.words, []).append(other)
+    by_words: dict[tuple[str, ...], list[int]] = {}
+    for i, sentence in enumerate(sentences):
+        by_words.setdefault(sentence.words, []).append(i)
+    for words, others in unnamed.items():
+        for i, other in zip(_places(path, others, by_words.get(words, [])), others, strict=True):
+            found[i] += other.targets[task]
+    return [
+        replace(each, targets={**each.targets, task: tuple(dict.fromkeys(targets))})
+        for each, targets in zip(sentences, found, strict=True)
+    ]
+
+
+def _places(
+    path: str | os.PathLike[str], others: Sequence[Labelled], places: Sequence[int]
+) -> Sequence[int]:
+    """Which sentences those of a file are that all have the same words."""
+    told = f"sentence {others[0].name!r} ({' '.join(others[0].words)[:60]}…)"
+    if not places:
+        raise InputError(f"{path}: {told} is not in the file that it labels")
+    if len(places) == 1:
+        return [places[0]] * len(others)
+    if len(places) != len(others):
+        raise InputError(
+            f"{path}: {told} comes {len(others)} times, {len(places)} sentences that it should label "
+            "have these words: give both files the same sent_id"
+        )
+    return places

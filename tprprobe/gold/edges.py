@@ -52,7 +52,7 @@ def _read(line: str, task: str, name: str) -> Labelled:
     info = record.get("info")
     given = info if isinstance(info, dict) else {}
     name = str(given.get("sent_id", name))
-    document = str(given.get("document", name))
+    document = str(given.get("document", record["text"]))  # a line may be one of several of a text
     return Labelled(name, document, words, record["text"], {task: targets})
 
 

@@ -20,6 +20,7 @@ from tprprobe.errors import InputError
 from tprprobe.hub import read_json, write_file
 from tprprobe.probing.grid import Piece
 from tprprobe.probing.results import Results, Tested
+from tprprobe.probing.tallies import ALL
 from tprprobe.store import Store
 
 SETTINGS, ROUNDS, PROBES = "settings.json", "rounds", "probes"
@@ -79,7 +80,7 @@ def read_round(folder: Path, number: int, pieces: Sequence[Piece]) -> list[Teste
                 probe,
                 material,
                 arrays[f"sums{i}"],
-                ("all", *material.test.targets.subsets()),
+                (ALL, *(material.test.targets.subsets() if probe.portion is None else ())),
                 int(arrays["validations"][i]),
             )
             for i, (probe, material) in enumerate(probes)

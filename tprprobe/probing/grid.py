@@ -59,6 +59,22 @@ def find_sites(store: Store, patterns: Sequence[str]) -> list[str]:
     return [site for site in found if not store.specs[site].is_attention]
 
 
+def check_test(store: Store, test: Store, sites: Sequence[str], settings: Settings) -> None:
+    """Passes where probes of these sites of one store can be tested on another.
+
+    Raises:
+        InputError: a site that it lacks or that has another shape, or no untrained twin to test.
+    """
+    for site in sites:
+        if site not in test.sites or test.specs[site].shape != store.specs[site].shape:
+            raise InputError(
+                f"{test.path} has no {site} of the shape {store.specs[site].shape} to test on: extract both "
+                "from models of one size"
+            )
+    if "untrained" in (settings.controls or ()) and test.control is None:
+        raise InputError(f"{test.path} has no untrained twin: leave out that control")
+
+
 def needed_sites(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
     """What a store needs for probes of these sites and their controls, of all names of a model.
 
@@ -77,12 +93,22 @@ def _there(patterns: Sequence[str], names: Sequence[str]) -> Sequence[str]:
 
 
 def lay_out(
-    corpus: Corpus, sites: Sequence[str], materials: Mapping[Task, Material], settings: Settings
+    corpus: Corpus,
+    sites: Sequence[str],
+    materials: Mapping[Task, Material],
+    settings: Settings,
+    test: Store | None = None,
 ) -> list[list[Piece]]:
-    """The probes of all tasks on one side of a store, in rounds."""
+    """The probes of all tasks on one side of a store, in rounds.
+
+    Those of an untrained twin learn from the samples that it has read, and are left out where these
+    are not in all three splits, or where the store they are tested on has none.
+    """
     store = corpus.store
     real = list(site_vectors(store, sites, settings.heads))
     others = list(_control_vectors(store, sites, real, settings))
+    if test is not None and test.control is None:
+        others = [vector for vector in others if vector.control != "untrained"]
     joined = [] if settings.heads else list(joined_vectors(store, sites))
     twin = store.control
     pieces: list[Piece] = []
@@ -95,6 +121,11 @@ def lay_out(
             if min(map(len, (few.train, few.dev, few.test))):
                 untrained = [probe for probe in probes if probe.control == "untrained"]
                 pieces += _pieces(untrained, few, settings)
+            elif settings.controls is not None:
+                raise InputError(
+                    f"the untrained twin has read the first {twin.samples} samples, which lack a split "
+                    f"of {task.name}: leave out that control"
+                )
         if settings.information and (material.train.targets.labels.sum(1) == 1).all():
             for portion, part in portions(material, settings.seed):
                 coding = [

@@ -33,6 +33,12 @@ def prepare(task: Task, corpus: Corpus, test: Corpus | None, settings: Settings)
     if test is not None:
         known = np.isin(np.array(corpus.names, object), np.array(test.names, object))
         split = np.where(known[corpus.document[targets.sample]], TEST, split)
+    for name in (TRAIN, DEV) if test is not None else (TRAIN, DEV, TEST):
+        if not (split == name).any():
+            raise InputError(
+                f"no targets of {task.name} in the {name} documents on the {corpus.side} side: "
+                "extract more samples"
+            )
     training = targets.take(np.flatnonzero(split == TRAIN))
     inventory = [targets.inventory[i] for i in np.flatnonzero(training.labels.any(0))]
     if task.labels != "training":
@@ -47,12 +53,9 @@ def prepare(task: Task, corpus: Corpus, test: Corpus | None, settings: Settings)
         others, more = _stated(read_targets(test.words, task), test, settings)
         parts[2] = _examples(with_inventory(others, inventory), test, reference, settings)
         lost += more
-    for name, part in zip((TRAIN, DEV, TEST), parts, strict=True):
-        if not len(part):
-            raise InputError(
-                f"no targets of {task.name} in the {name} documents on the {corpus.side} side: "
-                "extract more samples"
-            )
+    if not len(parts[2]):
+        raise InputError(f"no targets of {task.name} on the {corpus.side} side to test on")
+    for part in parts:
         if settings.loss == "softmax" and (part.targets.labels.sum(1) > 1).any():
             raise InputError(f"targets of {task.name} have several labels: probe with loss sigmoid")
     return Material(parts[0], parts[1], parts[2], lost)

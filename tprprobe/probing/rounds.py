@@ -53,10 +53,13 @@ def run_round(
             _learn([stack for stack in live if not stack.done], part, device)
         _validate([stack for stack in live if stack.schedule.every is None], device)
         report(stacks)
-    tallies = [
-        Tally(stack, stack.best, np.arange(len(stack.probes)), stack.material.test)
+    tallies = [  # of a codelength only the sum is needed
+        Tally(
+            stack, stack.best, np.arange(len(stack.probes)), stack.material.test,
+            by_document=stack.probes[0].portion is None,
+        )
         for stack in stacks
-    ]
+    ]  # fmt: skip
     _fill(tallies, device)
     return [
         Fitted(probe, tally.stack, place, tally.sums[place], tuple(tally.subsets))

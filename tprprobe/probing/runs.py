@@ -1,5 +1,6 @@
 """A run of probes: laid out, trained round by round, written as it goes, put together."""
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import torch
 
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
+from tprprobe.gold.labels import WORD
 from tprprobe.probing.corpora import read_corpus
 from tprprobe.probing.folders import (
     PROBES,
@@ -21,7 +23,7 @@ from tprprobe.probing.folders import (
     write_round,
     write_tables,
 )
-from tprprobe.probing.grid import Piece, find_sites, lay_out, training_samples
+from tprprobe.probing.grid import Piece, check_test, find_sites, lay_out, training_samples
 from tprprobe.probing.materials import prepare
 from tprprobe.probing.results import Results, Tested, gather
 from tprprobe.probing.rounds import Fitted, run_round
@@ -83,6 +85,7 @@ class Run:
     materials: dict[tuple[Task, str], Material]
     rounds: list[list[Piece]]
     test: Store | None
+    labels: str  # a digest of what the words are labelled
 
     @classmethod
     def prepare(
@@ -97,6 +100,8 @@ class Run:
         table = store.tokens if tokens is None else tokens
         tasks = find_tasks(task, table.columns)
         sites = find_sites(store, settings.sites)
+        if test is not None:
+            check_test(store, test, sites, settings)
         materials: dict[tuple[Task, str], Material] = {}
         rounds: list[list[Piece]] = []
         for side in ("source", "target"):
@@ -104,11 +109,12 @@ class Run:
             labelled = [each for each in tasks if of_side and _has_labels(table, each, side)]
             if labelled:
                 corpus = read_corpus(store, table, side, labelled, settings.seed)
-                other = (
-                    None if test is None else read_corpus(test, test.tokens, side, labelled, None)
-                )
+                other = None
+                if test is not None:
+                    _check_labels(test, labelled, side)
+                    other = read_corpus(test, test.tokens, side, labelled, None)
                 found = {each: prepare(each, corpus, other, settings) for each in labelled}
-                rounds += lay_out(corpus, of_side, found, settings)
+                rounds += lay_out(corpus, of_side, found, settings, test)
                 materials |= {(each, side): material for each, material in found.items()}
         known = [each for each, _ in materials]
         for each in tasks:
@@ -116,7 +122,8 @@ class Run:
                 raise InputError(
                     f"no side of {store.path} has both these sites and labels of {each.name}"
                 )
-        return cls(store, settings, tasks, materials, rounds, test)
+        labels = [_digest(table, tasks), *([] if test is None else [_digest(test.tokens, tasks)])]
+        return cls(store, settings, tasks, materials, rounds, test, " ".join(labels))
 
     def describe(self) -> dict[str, Any]:
         """What two runs must share for one to go on with the other."""
@@ -124,6 +131,7 @@ class Run:
             "store": identify(self.store),
             "test": None if self.test is None else identify(self.test),
             "tasks": [task.model_dump(mode="json") for task in self.tasks],
+            "labels": self.labels,
             "settings": self.settings.as_dict(),
         }
 
@@ -196,6 +204,23 @@ def name_probe(fitted: Fitted) -> str:
     vector, probe = fitted.probe.vector, fitted.probe
     head = "" if vector.head is None else f".head{vector.head}"
     return f"{probe.task.name}.{vector.site}{head}.seed{probe.seed}"
+
+
+def _check_labels(test: Store, tasks: Sequence[Task], side: str) -> None:
+    for task in tasks:
+        if task.cells not in test.tokens or not _has_labels(test.tokens, task, side):
+            raise InputError(
+                f"{test.path} has no labels of {task.name} on the {side} side to test on: extract it with "
+                "--labels, or leave out that task"
+            )
+
+
+def _digest(table: pd.DataFrame, tasks: Sequence[Task]) -> str:
+    """Of the words and labels that a token table has for some tasks."""
+    columns = ["side", "sample", "token", WORD, *(task.cells for task in tasks)]
+    columns = [name for name in columns if name in table]
+    hashed = pd.util.hash_pandas_object(table[columns].astype(str), index=False)
+    return hashlib.sha256(hashed.to_numpy().tobytes()).hexdigest()
 
 
 def _has_labels(table: pd.DataFrame, task: Task, side: str) -> bool:

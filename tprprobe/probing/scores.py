@@ -72,7 +72,7 @@ def differences(scores: Sequence[Score]) -> pd.DataFrame:
 
     ``low`` to ``high`` is the 95 % bootstrap interval over documents; ``p`` is that of the t test of
     difference / standard error, which has the resolution that a correction needs. Seeds are added up. Pairs: the vectors of a sub-layer with each other, every vector with its
-    controls and with the baselines.
+    controls and with the baselines; with the untrained twin where both learned from the same samples.
     """
     added = _add_seeds(scores)
     rows = [_compare(*pair) for pair in _pairs(added)]
@@ -138,6 +138,9 @@ def _pairs(scores: Sequence[Score]) -> Iterator[tuple[Score, Score]]:
             same = _of(first, "task", "side") == _of(second, "task", "side")
             control = second.place["control"]
             of_it = _of(first, "site", "head") == _of(second, "site", "head")
+            of_it &= control != "untrained" or first.place.get("n_train") == second.place.get(
+                "n_train"
+            )
             if same and control != "real" and (of_it or control in OF_ALL):
                 yield first, second
 

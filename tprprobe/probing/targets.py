@@ -122,7 +122,7 @@ def read_targets(words: Words, task: Task) -> Targets:
     inventory, codes = np.unique([target.label for _, target in listed], return_inverse=True)
     first, last, spans, sample, codes = (x[kept] for x in (first, last, spans, sample, codes))
     _, unique, owner = np.unique(
-        np.column_stack([sample, spans.reshape(len(spans), -1)]),
+        np.column_stack([sample, spans.reshape(len(spans), 2 * task.spans)]),
         axis=0, return_index=True, return_inverse=True,
     )  # fmt: skip
     labels = np.zeros((len(unique), len(inventory)), bool)

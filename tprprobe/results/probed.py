@@ -11,6 +11,7 @@ import pandas as pd
 
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
+from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.gold.labellers import Labeller
 from tprprobe.hooks import find_sites
@@ -85,7 +86,10 @@ def keep_store(
 ) -> Store:
     """The store of the sites that a model has, extracted unless it lies there."""
     if (path / MANIFEST).is_file():
-        return open_store(path)
+        kept = open_store(path)
+        if kept.samples != len(data):
+            raise InputError(f"{path} has {kept.samples} samples, not {len(data)}: remove it first")
+        return kept
     model = load()
     names = list(find_sites(model))
     known = [pattern for pattern in sites if fnmatch.filter(names, pattern)]

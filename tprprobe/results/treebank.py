@@ -90,7 +90,7 @@ def tell_treebank(folder: Path) -> Iterator[str]:
         yield "Not measured here: `python -m tprprobe.results.treebank EWT`.\n"
     else:
         yield (
-            f"{N} sentences of the English Web Treebank (UD 2.16, UNER, PropBank on the same words), "
+            f"{open_store(store_of(runs[0])).samples} sentences of the English Web Treebank (UD 2.16, UNER, PropBank on the same words), "
             "documents held out; models of titles of arXiv papers, for which this is another domain. `same`: the "
             "encoder reads the sentence that the decoder is forced to write, which copies; `document`: its whole "
             "document; `empty`: nothing, the decoder is a language model. Shown is the accuracy of the highest "
