@@ -19,6 +19,8 @@ from tprprobe.cli.options import (
     model_and_data,
     print_json,
 )
+from tprprobe.errors import InputError
+
 
 PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
 
