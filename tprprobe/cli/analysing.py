@@ -21,7 +21,6 @@ from tprprobe.cli.options import (
 )
 from tprprobe.errors import InputError
 
-
 PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
 
 
