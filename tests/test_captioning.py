@@ -83,6 +83,7 @@ def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(name, step, tmp_pat
     assert {row["metric"] for row in figures(whole)} == {"loss", "learning_rate", "held_out_loss"}
 
 
+@pytest.mark.soak  # test_training has it for TP-Transformers
 def test_two_processes_train_as_one(tmp_path):
     settings = recipe(batch_size=13, stages=recipe().stages[:1], optimizer={"eps": 1e-3, "clip": 5})
     finished = launched(2, settings, tmp_path / "two")

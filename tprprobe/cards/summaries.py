@@ -24,7 +24,7 @@ from tprprobe.scoring import BASELINES, baseline_rows, compare_scores, mean_scor
 from tprprobe.training import cut_note, held_out_loss
 
 TESTED = {"test": 1000, "compositional": 500}  # documents; the latter of the generated English only
-RECOMPUTED, SNAPPED = 100, 500  # documents that a test scores again; that are written twice
+RECOMPUTED, SNAPPED = 40, 500  # documents that a test scores again; that are written twice
 BEAM = {"beam": 4, "length_penalty": 2.0, "no_repeat": 3}  # of jiang's configuration
 TEXTS = ["source", "target", "prediction"]
 
