@@ -147,8 +147,7 @@ def _shift(
     shifts = [
         shift
         for shift in range(start - low, end - high)
-        if shift
-        and exchanged(text, *_moved(first, second, shift)) != text
+        if exchanged(text, *_moved(first, second, shift)) != text
         and {*first, *second}.isdisjoint(at + shift for at in first + second)
     ]
     return int(rng.choice(shifts)) if shifts else 0

@@ -13,7 +13,10 @@ from typing import Any
 import pandas as pd
 
 from tprprobe import hub
+from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
+from tprprobe.extraction.runs import fingerprint
+from tprprobe.interventions.recipes import Recipe
 
 MANIFEST, BEGUN, PARTS = "interventions.json", "begun.json", "parts"
 
@@ -76,6 +79,13 @@ class Folder:
             )
         if not resume:
             raise InputError(f"{self.path} exists already: give --resume, or another --out")
+
+
+def describe_run(model: Any, data: Dataset, recipe: Recipe) -> dict[str, Any]:
+    """What a run is of: a model with these weights, these data, this recipe."""
+    about = {"model": model.name, "weights": fingerprint(model)}
+    about |= {"data": [data.name, data.split, data.seed]}
+    return about | {"recipe": recipe.model_dump()}
 
 
 def keep_table(

@@ -11,10 +11,9 @@ from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.english.drawn import is_english
 from tprprobe.errors import InputError
-from tprprobe.extraction.runs import fingerprint
 from tprprobe.interventions.arithmetic import find_swaps
 from tprprobe.interventions.english import KIND, find_agent_swaps
-from tprprobe.interventions.folders import Folder, keep_table
+from tprprobe.interventions.folders import Folder, describe_run, keep_table
 from tprprobe.interventions.recipes import Recipe
 from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.ways import ALL, list_ways, measure_swaps
@@ -40,11 +39,9 @@ def run_swaps(
         InputError: no such kind, no pairs, a folder of another run.
     """
     swaps = find_pairs(model, data, recipe)
-    about = {"model": model.name, "weights": fingerprint(model)}
-    about |= {"data": [data.name, data.split, data.seed]}
     return keep_table(
         out,
-        about | {"recipe": recipe.model_dump()},
+        describe_run(model, data, recipe),
         resume,
         (MEASURED, TABLE),
         partial(_run, model, swaps, recipe),

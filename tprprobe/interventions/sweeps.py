@@ -17,9 +17,8 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.evaluation import by_length
-from tprprobe.extraction.runs import fingerprint
 from tprprobe.hooks import find_sites
-from tprprobe.interventions.folders import Folder, keep_table
+from tprprobe.interventions.folders import Folder, describe_run, keep_table
 from tprprobe.interventions.recipes import Recipe
 from tprprobe.interventions.references import Reference, read_references
 from tprprobe.interventions.variants import Variant, score_variants
@@ -80,11 +79,9 @@ def sweep(
         raise InputError(
             f"{len(data)} examples: the recipe asks for {recipe.n} + {recipe.reference}"
         )
-    about = {"model": model.name, "weights": fingerprint(model)}
-    about |= {"data": [data.name, data.split, data.seed]}
     return keep_table(
         out,
-        about | {"recipe": recipe.model_dump()},
+        describe_run(model, data, recipe),
         resume,
         (SAMPLES, TABLE),
         partial(_run, model, data, recipe),

@@ -92,7 +92,7 @@ def tell_treebank(folder: Path) -> Iterator[str]:
         yield (
             f"{open_store(store_of(runs[0])).samples} sentences of the English Web Treebank (UD 2.16, UNER, PropBank on the same words), "
             "documents held out; models of titles of arXiv papers, for which this is another domain. `same`: the "
-            "encoder reads the sentence that the decoder is forced to write, which copies; `document`: its whole "
+            "encoder reads the sentence that the decoder is forced to write, and may copy; `document`: its whole "
             "document; `empty`: nothing, the decoder is a language model. Shown is the accuracy of the highest "
             "label, with 95 % intervals over documents: a probe gives a label where it is more likely than not, "
             "and the next word's label seldom is, so that micro-F1 says less here. twin: the same site of the "
@@ -107,7 +107,7 @@ def tell_treebank(folder: Path) -> Iterator[str]:
             "small pipeline's, and semantic roles come from rules on its parses: a heuristic. The first row is "
             "the ceiling that its noise sets: how often it agrees with gold labels of the treebank that it was "
             "trained on (accuracy of tags, of relations with their heads, F1 of entities; of the rules see "
-            "`docs/probing.md`); on titles it is hardly better. No score beyond that says more about words.\n"
+            "`docs/probing.md`); on titles it was not measured. No score beyond that says more about words.\n"
         )
         yield table(
             [_ceiling(titles[0]), *(row for run in titles for row in _rows(run, "abstract"))]

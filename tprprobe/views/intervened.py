@@ -69,7 +69,7 @@ def _show_heads(rows: pd.DataFrame, edit: str, dark: bool) -> View:
             x=[str(head) for head in heads],
             y=[plotted(site, 60) for site in sites],
             customdata=np.stack(list(wide.values()), axis=-1),
-            colorscale=[list(step) for step in enumerate_scale(look(dark).scale)],
+            colorscale=list(look(dark).scale),
             showscale=False,
             xgap=2,
             ygap=2,
@@ -92,11 +92,6 @@ def _show_heads(rows: pd.DataFrame, edit: str, dark: bool) -> View:
     title = f"Change of exact match, in points, when one head's vectors are replaced ({edit})"
     note = f"{int(rows['n'].max())} examples; in brackets: the 95 % interval includes 0."
     return View(title, chart, partial(ablation_map, rows), rows, note)
-
-
-def enumerate_scale(scale: tuple[str, ...]) -> list[tuple[float, str]]:
-    """The colours of a scale with their places from 0 to 1."""
-    return [(place / (len(scale) - 1), colour) for place, colour in enumerate(scale)]
 
 
 def _show_snap(rows: pd.DataFrame, dark: bool) -> View:
