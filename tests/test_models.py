@@ -284,3 +284,60 @@ def test_a_padded_query_attends_to_every_position_equally(make_model):
 def test_a_source_of_pads_only_gives_finite_numbers(make_model):
     for model in (make_model(), lstm("lstm")):
         assert model(torch.full((2, 4), 1), torch.tensor([[2], [2]])).isfinite().all()
+
+
+def attention_stds(**settings) -> dict[str, float]:
+    """The standard deviations of the first attention's weights."""
+    sizes = {"d_model": 64, "n_heads": 4, "n_layers": [1, 1], "d_ff": 64}
+    module = build(sizes | settings, seed=0).encoder[0].self
+    return {
+        name: float(getattr(module, name).weight.detach().std())
+        for name in ("to_query", "to_key", "to_value", "output", "to_role")
+        if hasattr(module, name)
+    }
+
+
+XAVIER, TORCH = (2 / 128) ** 0.5, (1 / 3 / 64) ** 0.5  # of 64 × 64 weights
+
+
+@pytest.mark.parametrize(
+    ("architecture", "initialization", "std"),
+    [
+        ("transformer", "published", XAVIER),
+        ("transformer", "xavier", XAVIER),
+        ("transformer", "torch", TORCH),
+        ("tp-transformer", "published", TORCH),
+        ("tp-transformer", "torch", TORCH),
+        ("tp-transformer", "xavier", XAVIER),
+    ],
+)
+def test_initialization_of_attentions(architecture, initialization, std):
+    stds = attention_stds(architecture=architecture, initialization=initialization)
+    roles = stds.pop("to_role", None)
+    assert stds == pytest.approx(dict.fromkeys(stds, std), rel=0.05)
+    if roles is not None:  # N(0, 1/√d_r) in the authors' reset, which is never called
+        assert roles == pytest.approx(16**-0.5 if initialization == "xavier" else std, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("roles", "initialization", "as_t5"),
+    [
+        ("none", "published", True),
+        ("none", "torch", False),
+        ("discrete", "published", False),
+        ("discrete", "t5", True),
+        ("continuous", "published", False),
+    ],
+)
+def test_initialization_of_t5_attentions(roles, initialization, as_t5):
+    settings = {"architecture": "tpt", "roles": roles, "initialization": initialization}
+    settings |= {"vocab_size": 73, "d_head": 16}
+    stds = attention_stds(**settings)
+    wanted = {"to_query": 1 / 32, "to_key": 1 / 8, "to_value": 1 / 8, "output": 1 / 8}
+    wanted = wanted if as_t5 else dict.fromkeys(wanted, TORCH)
+    assert {name: stds[name] for name in wanted} == pytest.approx(wanted, rel=0.05)
+
+
+def test_initialization_that_is_none_is_refused():
+    with pytest.raises(InputError, match="initialization"):
+        build({"architecture": "transformer", "initialization": "he"})

@@ -46,7 +46,7 @@ class SubLayer(nn.Module):
         self.filler = self._vector(config)
         if bound:
             self._add_roles(config, cross)
-        if self.inside or not bound:
+        if config.starts_as_t5(bound):
             self._scale_as_t5(config)
 
     def _vector(self, config: TPTConfig) -> Site:

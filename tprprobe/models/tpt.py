@@ -132,11 +132,8 @@ class TPT(nn.Module):
 
 
 def position_bias(config: TPTConfig, bound: bool, bidirectional: bool) -> RelativeBias:
-    """One stack's bias, initialised as the authors' code does.
-
-    T5's scale is lost where roles come after the residual: the table stays N(0, 1).
-    """
+    """One stack's bias, initialised at T5's scale or left at torch's N(0, 1)."""
     bias = RelativeBias(config.n_buckets, config.n_heads, bidirectional)
-    if not (bound and config.after_residual):
+    if config.starts_as_t5(bound):
         nn.init.normal_(bias.table.weight, std=config.d_model**-0.5)
     return bias

@@ -9,6 +9,7 @@ Roles = Literal["discrete", "continuous", "none"]
 RoleInput = Literal["input", "v_bar", "query", "v_bar_2"]
 Binding = Literal["hadamard", "full_tensor_product"]
 Output = Literal["add", "concat", "proj&add"]
+Initialization = Literal["published", "t5", "torch"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,9 @@ class TPTConfig:
     Roles are bound ``after_residual`` to F = X + A(X), or inside the attention to v̄. Discrete ones
     come from ``n_roles`` entries: ``multi_head`` and ``output`` count after the residual only,
     ``shared_roles``, ``role_input`` and ``binding`` inside the attention only.
+
+    ``initialization`` is that of the attentions and their position biases: T5's scales (``t5``) or
+    torch's defaults (``torch``). ``published`` is torch's where roles come after the residual.
 
     Raises:
         InputError: a setting that the authors' code cannot run.
@@ -43,6 +47,7 @@ class TPTConfig:
     binding: Binding = "hadamard"
     gate: bool = False
     output: Output = "add"
+    initialization: Initialization = "published"
     pad: int = 0
     sos: int = 0
     eos: int = 1
@@ -59,6 +64,12 @@ class TPTConfig:
     def heads_fill_model(self) -> bool:
         """Whether the heads' widths add up to the model's."""
         return self.n_heads * self.d_head == self.d_model
+
+    def starts_as_t5(self, bound: bool) -> bool:
+        """Whether an attention starts at T5's scales, by whether its stack is ``bound`` to roles."""
+        if self.initialization == "published":
+            return not (bound and self.after_residual)
+        return self.initialization == "t5"
 
     def _after_residual(self) -> str | None:
         if self.binding != "hadamard":

@@ -6,6 +6,7 @@ and post-layer-norm, roles from the query side in self- and cross-attention, tie
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -18,9 +19,16 @@ from tprprobe.models.caches import Cache, KeyValues, Memory
 from tprprobe.models.sites import per_position
 
 
+Initialization = Literal["published", "xavier", "torch"]
+
+
 @dataclass(frozen=True)
 class TransformerConfig:
-    """Sizes and options; the ids keep their published meaning (unk 0, pad 1, sos 2, eos 3)."""
+    """Sizes and options; the ids keep their published meaning (unk 0, pad 1, sos 2, eos 3).
+
+    ``initialization`` is that of the attentions' weights: ``published`` is ``xavier`` for the
+    Transformer and ``torch`` (its default) where there are roles, as the authors' code has it.
+    """
 
     vocab_size: int = 73
     d_model: int = 512
@@ -32,6 +40,7 @@ class TransformerConfig:
     roles: Roles = "none"
     binding: Binding = "hadamard"
     embedding_binding: bool = False
+    initialization: Initialization = "published"
     pad: int = 1
     sos: int = 2
     eos: int = 3
@@ -153,16 +162,21 @@ class DecoderLayer(nn.Module):
 
 
 def attention(config: TransformerConfig) -> TPAttention:
-    """One attention, initialised as the authors' code does.
+    """One attention, initialised as the configuration says.
 
-    Their TP-attention keeps torch's default (its Xavier reset is never called); the baseline is Xavier.
+    The authors' TP-attention keeps torch's default, as its Xavier reset is never called; their
+    baseline's is called. ``xavier`` is that reset for both: W_r ~ N(0, 1/√d_r), the others Xavier.
     """
     module = TPAttention(
         config.d_model, config.n_heads, config.roles, config.binding, config.dropout
     )
-    if config.roles == "none":
+    published = "xavier" if config.roles == "none" else "torch"
+    start = published if config.initialization == "published" else config.initialization
+    if start == "xavier":
         for linear in (module.to_query, module.to_key, module.to_value, module.output):
             nn.init.xavier_uniform_(linear.weight)
+        if config.roles == "continuous":
+            nn.init.normal_(module.to_role.weight, std=(config.d_model // config.n_heads) ** -0.5)
     return module
 
 
