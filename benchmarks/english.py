@@ -14,23 +14,23 @@ from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 
-from tprprobe.data.english import (
+from tprprobe.data.worlds.english import (
     CONSTRUCTIONS,
     HELD_OUT,
     STRUCTURES,
     Report,
     Sentence,
+    headlines,
     parse,
     read_story,
     sample,
-    summaries,
 )
-from tprprobe.data.english.annotation import analyze
-from tprprobe.data.english.constructions import pairs
-from tprprobe.data.english.grammar import rules
-from tprprobe.data.english.lexicon import lexicon
-from tprprobe.data.english.parsing import parse_tree
-from tprprobe.data.english.summaries import summarize
+from tprprobe.data.worlds.english.annotation import analyze
+from tprprobe.data.worlds.english.constructions import pairs
+from tprprobe.data.worlds.english.grammar import rules
+from tprprobe.data.worlds.english.headlines import summarize
+from tprprobe.data.worlds.english.lexicon import lexicon
+from tprprobe.data.worlds.english.parsing import parse_tree
 
 OPEN = re.compile("NN|VB|JJ|RB|CD")  # tags of open classes; names apart
 NAMES = ("PERSON", "ORG", "GPE")
@@ -217,11 +217,11 @@ def samples() -> str:
 
 def policy() -> str:
     """The rules of the summary, as the module that keeps them states them."""
-    return (summaries.__doc__ or "").partition("\n\n")[2].strip()
+    return (headlines.__doc__ or "").partition("\n\n")[2].strip()
 
 
 def grammar() -> str:
-    text = (files("tprprobe.data.english") / "grammar.txt").read_text("utf-8")
+    text = (files("tprprobe.data.worlds.english") / "grammar.txt").read_text("utf-8")
     return f"```\n{text.strip()}\n```"
 
 

@@ -22,13 +22,13 @@ from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.data.parquet import write_parquet
-from tprprobe.evaluation import by_length
+from tprprobe.data.vocabularies.characters import characters
 from tprprobe.extraction import extract
 from tprprobe.extraction.passes import BATCH
-from tprprobe.hooks import attach
 from tprprobe.models import build
 from tprprobe.models.checkpoint import load_model
-from tprprobe.vocabulary import characters
+from tprprobe.scoring.answers import by_length
+from tprprobe.site.hooks import attach
 
 ROLES, TPRS = "encoder.*.self.role", "encoder.*.self.tpr"
 CHECKPOINT, DATA, SPLIT = "tpt-c-arithmetic", "mathematics:arithmetic__mul", "small-test"

@@ -13,15 +13,15 @@ from typing import Any
 import torch
 
 from tprprobe.data.pairs import Pairs, encode_pairs
-from tprprobe.evaluation import by_length
-from tprprobe.hooks import find_sites, intervene
-from tprprobe.interventions.recipes import read_recipe
 from tprprobe.interventions.references import read_references
+from tprprobe.interventions.sweep_recipes import read_recipe
 from tprprobe.interventions.sweeps import ALL, BATCH, find_data, list_points
 from tprprobe.interventions.variants import Variant, score_variants
 from tprprobe.models.checkpoint import load_model
-from tprprobe.models.decoding import generate
-from tprprobe.sitenames import select
+from tprprobe.models.decoding.generation import generate
+from tprprobe.scoring.answers import by_length
+from tprprobe.site.hooks import find_sites, intervene
+from tprprobe.site.patterns import select
 
 RECIPE = Path(__file__).parent / "interventions" / "ablation.toml"
 SOME, FEW = 8, 4  # variants that are measured one by one: batched, and a question at a time

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from sklearn.cluster import MiniBatchKMeans
 
-from tprprobe.clustering import cluster
+from tprprobe.analyses.clustering import cluster
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 SITE, GROUPS, SEEDS, ROWS = "word.unbinding", 40, 2, 16384

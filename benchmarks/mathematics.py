@@ -5,7 +5,7 @@
 PATH is a checkout of github.com/ischlag/TP-Transformer (5a78b20). Both sides have the same weights and
 batch and run in turn in one process; a time is the median over the rounds, after one that is not
 counted. A step is forward, loss, backward, clipping and Adam, theirs as in their ``utils/trainer.py``
-without its logging, ours :meth:`tprprobe.training.Run.update`. Decoding writes 30 characters for every
+without its logging, ours :meth:`tprprobe.training.loop.Run.update`. Decoding writes 30 characters for every
 question of the batch (no row may end), both without gradients. bfloat16 is measured where the device
 has units for it. With one thread (``OMP_NUM_THREADS=1``) times are processor time.
 """
@@ -26,13 +26,13 @@ from torch import Tensor, nn
 
 from tprprobe.data import load_data
 from tprprobe.data.pairs import Pairs, encode_pairs
-from tprprobe.models.decoding import generate
-from tprprobe.models.schlag import published_key
-from tprprobe.pools import Pool
-from tprprobe.recipes import Mix, Recipe, Stage
-from tprprobe.training import Run
-from tprprobe.vocabulary import characters
-from tprprobe.workers import Worker
+from tprprobe.data.vocabularies.characters import characters
+from tprprobe.models.decoding.generation import generate
+from tprprobe.models.published.schlag import published_key
+from tprprobe.training.loop import Run
+from tprprobe.training.pools import Pool
+from tprprobe.training.recipes import Mix, Recipe, Stage
+from tprprobe.training.workers import Worker
 
 BATCH, CHARACTERS = 32, 30
 RATE = 1e-4

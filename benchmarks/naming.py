@@ -17,11 +17,11 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from planted import grouping, plant_roles
 
-from tprprobe.clustering import cluster
-from tprprobe.naming import name_all, tell
-from tprprobe.naming.lattice import build_lattice
-from tprprobe.naming.names import UNNAMED, name_clusters
-from tprprobe.naming.roles import Gold, read_gold
+from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.naming import name_all, tell
+from tprprobe.analyses.naming.heads import Gold, read_gold
+from tprprobe.analyses.naming.lattice import build_lattice
+from tprprobe.analyses.naming.names import UNNAMED, name_clusters
 from tprprobe.store import open_store
 
 SITE = "encoder.0.self.role"

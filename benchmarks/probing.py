@@ -27,8 +27,8 @@ import pandas as pd
 import torch
 from rich.console import Console
 
-from tprprobe.probing import probe
-from tprprobe.probing.schedules import Schedule
+from tprprobe.analyses.probing import probe
+from tprprobe.analyses.probing.schedules import Schedule
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 BUDGETS = (128, 512, 2048)  # MB

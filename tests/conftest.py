@@ -38,8 +38,8 @@ def make_model() -> Callable[..., Any]:
     """
     from torch import nn
 
+    from tprprobe.data.vocabularies.characters import characters
     from tprprobe.models import build
-    from tprprobe.vocabulary import characters
 
     def make(seed: int = 0, fluent: bool = False, **options: Any) -> Any:
         sizes = {"d_model": 16, "n_heads": 2, "n_layers": (2, 1), "d_ff": 24}
@@ -59,7 +59,7 @@ def make_model() -> Callable[..., Any]:
 def make_data() -> Callable[..., Any]:
     """A data set of given (question, answer) pairs, one module."""
     from tprprobe.data.dataset import Dataset
-    from tprprobe.data.questions import Question
+    from tprprobe.data.mathematics.questions import Question
 
     @dataclass(frozen=True)
     class Listed(Dataset[Question]):

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tprprobe.analyses.naming.fields import ARITHMETIC, describe
 from tprprobe.gold import join
-from tprprobe.naming.fields import ARITHMETIC, describe
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 ROLE, LAST, HIDDEN = "encoder.0.self.role", "encoder.1.self.role", "encoder.1.hidden"

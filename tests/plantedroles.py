@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
+from tprprobe.data.vocabularies.characters import characters
 from tprprobe.models.caches import Memory
-from tprprobe.models.sites import per_head, per_position
-from tprprobe.vocabulary import characters
+from tprprobe.site.site import per_head, per_position
 
 PLACES, DIGITS = 3, 10
 

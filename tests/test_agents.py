@@ -2,11 +2,11 @@
 
 import pytest
 
-from tprprobe.data.english import is_faithful, is_grammatical, sample, tokenize
+from tprprobe.data.worlds.english import is_faithful, is_grammatical, sample, tokenize
 from tprprobe.errors import InputError
 from tprprobe.interventions import Recipe, run_swaps
-from tprprobe.interventions.english import find_agent_swaps, judge_swaps
-from tprprobe.interventions.ways import Way, measure_swaps
+from tprprobe.interventions.exchanges import Way, measure_swaps
+from tprprobe.interventions.participants import find_agent_swaps, judge_swaps
 from tprprobe.models.checkpoint import load_model
 
 

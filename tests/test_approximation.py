@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tprprobe.algebra import bind, unbind
-from tprprobe.approximation import (
+from tprprobe.analyses.hadamard import (
     bases,
     capture_variance,
-    captured,
     crosstalk,
     measure_unbinding,
     unbind_sums,
+    variance,
 )
-from tprprobe.approximation.captured import Bound, fit_bases, second_moment
+from tprprobe.analyses.hadamard.variance import Bound, fit_bases, second_moment
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -155,7 +155,7 @@ def test_heads_twin_and_a_limit_on_positions(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     vectors = [rng.normal(size=(800, 2, 3)) for _ in range(4)]
     store = made(tmp_path / "store", *vectors[:2], control=vectors[2:])
-    monkeypatch.setattr(captured, "POSITIONS", 300)
+    monkeypatch.setattr(variance, "POSITIONS", 300)
     found = capture_variance(store)
     assert len(found) == 2 * (2 + 1) * 5
     assert found.groupby("untrained")["head"].nunique().tolist() == [2, 2]

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tprprobe.data.batching import POOL, Ragged, buckets
 from tprprobe.data.dataset import Dataset
+from tprprobe.data.mathematics.questions import Question
 from tprprobe.data.pairs import encode_pairs
-from tprprobe.data.questions import Question
+from tprprobe.data.vocabularies.characters import CHARACTERS, characters
 from tprprobe.errors import InputError
-from tprprobe.vocabulary import CHARACTERS, characters
 
 TEXT = st.text(alphabet=CHARACTERS, max_size=40)
 ROWS = st.lists(st.lists(st.integers(0, 99), max_size=9), min_size=1, max_size=12)

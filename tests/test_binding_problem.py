@@ -10,17 +10,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tprprobe.binding_problem import (
-    ask_pairs,
-    binding_probe,
-    demonstrate,
-    draw_network,
-    measure_degrees,
-)
-from tprprobe.binding_problem.networks import FIRST, SECOND, UNEQUAL, UpperHead
-from tprprobe.binding_problem.probe import choose
+from tprprobe.analyses.binding_problem import demonstrate, draw_network, measure_degrees
+from tprprobe.analyses.binding_problem.networks import FIRST, SECOND, UNEQUAL, UpperHead
 from tprprobe.errors import InputError
 from tprprobe.figures.binding import binding_accuracy, binding_table, demonstration_table
+from tprprobe.interventions.fractions import ask_pairs, binding_probe, choose
 
 AMBIGUOUS = {
     ("standard", "equal weights"),

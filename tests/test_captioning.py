@@ -9,21 +9,22 @@ import pytest
 import torch
 from test_training import figures, killed_at, launched, same, state, weights
 
-from tprprobe import training
-from tprprobe.captions import matches, score_rows
 from tprprobe.data import load_data
-from tprprobe.data.captions import Captioned, score_captions
+from tprprobe.data.captions import Captioned
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_mix, encode_pairs
+from tprprobe.data.vocabularies.words import count_words, tokenize
 from tprprobe.errors import InputError
-from tprprobe.evaluation import evaluate, save_evaluation, summarize
 from tprprobe.extraction import extract
 from tprprobe.models.checkpoint import load_model
-from tprprobe.models.decoding import generate
-from tprprobe.pools import Pool, make_codec
-from tprprobe.recipes import Mix, Recipe, parse_recipe
-from tprprobe.training import train
-from tprprobe.words import count_words, tokenize
+from tprprobe.models.decoding.generation import generate
+from tprprobe.scoring.answers import evaluate, save_evaluation, summarize
+from tprprobe.scoring.captions.toolkit import score_captions
+from tprprobe.scoring.captions.writing import matches, score_rows
+from tprprobe.training import loop
+from tprprobe.training.loop import train
+from tprprobe.training.pools import Pool, make_codec
+from tprprobe.training.recipes import Mix, Recipe, parse_recipe
 
 MODELS = {
     "tpgn": {"architecture": "tpgn", "d_model": 5, "d_embedding": 6},
@@ -33,7 +34,7 @@ MODELS = {
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch):
-    monkeypatch.setattr(training, "REPORT_EVERY", 4)
+    monkeypatch.setattr(loop, "REPORT_EVERY", 4)
 
 
 def recipe(kind: str = "tpgn", **settings: Any) -> Recipe:
@@ -216,12 +217,12 @@ def test_what_a_model_writes_is_read(model, tmp_path):
 
 
 def test_a_killed_extraction_goes_on_to_the_same_store(model, tmp_path, monkeypatch):
-    from tprprobe.extraction import runs
+    from tprprobe.extraction import blocks
 
-    monkeypatch.setattr(runs, "BLOCK", 3)
+    monkeypatch.setattr(blocks, "BLOCK", 3)
     data = load_data("scenes", n=8)
     whole = extract(model, data, out=tmp_path / "whole")
-    write, calls = runs.Extraction._write_block, []
+    write, calls = blocks.Extraction._write_block, []
 
     def until(self: Any, *given: Any) -> None:
         calls.append(1)
@@ -230,7 +231,7 @@ def test_a_killed_extraction_goes_on_to_the_same_store(model, tmp_path, monkeypa
         write(self, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs.Extraction, "_write_block", until)
+        patch.setattr(blocks.Extraction, "_write_block", until)
         with pytest.raises(KeyboardInterrupt):
             extract(model, data, out=tmp_path / "killed")
     resumed = extract(model, data, out=tmp_path / "killed", resume=True)
@@ -300,9 +301,9 @@ def test_recipes_that_do_not_fit_are_one_line(settings, said, tmp_path):
 
 
 def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch):
-    from tprprobe.cards import captions as cards
-    from tprprobe.data.captions import baselines
-    from tprprobe.results import captions as results
+    from studies.checkpoints import captions as cards
+    from studies.pages import captions as results
+    from tprprobe.scoring.captions import baselines
 
     monkeypatch.setattr(cards, "TESTED", {"test": 6, "compositional": 4})
     monkeypatch.setattr(cards, "RECOMPUTED", 4)
@@ -334,7 +335,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
 
 
 def test_what_costs_nothing_is_a_training_caption():
-    from tprprobe.data.captions.baselines import BASELINES, baseline_captions
+    from tprprobe.scoring.captions.baselines import BASELINES, baseline_captions
 
     known = list(load_data("scenes", split="train", n=20))
     images = list(load_data("scenes", n=5))

@@ -16,18 +16,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tprprobe.data import load_data
-from tprprobe.data.captions import Captioned, compare_captions, score_captions
-from tprprobe.data.captions.annotations import read_annotations
+from tprprobe.data.captions import Captioned
 from tprprobe.data.captions.bags import bag_vector
+from tprprobe.data.captions.captionfiles import read_annotations
 from tprprobe.data.captions.glove import read_glove
-from tprprobe.data.captions.meteor import meteor_missing
-from tprprobe.data.captions.overlap import longest_common
-from tprprobe.data.captions.scenes import Group, Knobs, Scene, describe, render, sample
-from tprprobe.data.captions.scenes.phrases import UPOS, upos
-from tprprobe.data.captions.scenes.rendering import facts
-from tprprobe.data.captions.scenes.scene import draw, split_of, unseen_colour
+from tprprobe.data.vocabularies.words import BRACKETS, Words, count_words, tokenize
+from tprprobe.data.worlds.scenes import Group, Knobs, Scene, describe, render, sample
+from tprprobe.data.worlds.scenes.rendering import facts
+from tprprobe.data.worlds.scenes.scene import draw, split_of, unseen_colour
+from tprprobe.data.worlds.scenes.trees import UPOS, upos
 from tprprobe.errors import InputError
-from tprprobe.words import BRACKETS, Words, count_words, tokenize
+from tprprobe.scoring.captions.bleu import longest_common
+from tprprobe.scoring.captions.meteor import meteor_missing
+from tprprobe.scoring.captions.toolkit import compare_captions, score_captions
 
 # What the toolkit's own program (commit 3a9afb2, its scorers in pycocoevalcap 1.2) computes of its
 # example; its notebook prints them as .579 .404 .279 .191 .600 .396 and METEOR .195.

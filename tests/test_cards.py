@@ -6,16 +6,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tprprobe.cards import summaries
-from tprprobe.cards.roles import discreteness, has_dictionary, one_hot, snapped
-from tprprobe.cards.summaries import Finished, ship_summaries
+from studies.checkpoints import summaries
+from studies.checkpoints.roles import discreteness, has_dictionary, one_hot, snapped
+from studies.checkpoints.summaries import Finished, ship_summaries
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
-from tprprobe.evaluation import evaluate
-from tprprobe.hooks import capture
 from tprprobe.models.checkpoint import load_model
-from tprprobe.recipes import parse_recipe
-from tprprobe.training import train
+from tprprobe.scoring.answers import evaluate
+from tprprobe.site.hooks import capture
+from tprprobe.training.loop import train
+from tprprobe.training.recipes import parse_recipe
 
 SIZES = {"d_model": 16, "n_heads": 2, "d_head": 8, "n_layers": 1, "d_ff": 16}
 ROLES = {"t5": {"roles": "none"}, "tpt-d": {"n_roles": 4}}

@@ -10,9 +10,9 @@ import safetensors.torch
 import torch
 from safetensors.torch import load_file, save_file
 
-from tprprobe import assets, hub
+from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
-from tprprobe.evaluation import evaluate
+from tprprobe.files import assets, hub
 from tprprobe.models import build
 from tprprobe.models.checkpoint import (
     default_data,
@@ -21,7 +21,7 @@ from tprprobe.models.checkpoint import (
     save_pretrained,
     untrained_twin,
 )
-from tprprobe.vocabulary import characters
+from tprprobe.scoring.answers import evaluate
 
 SOURCE, TARGET = torch.tensor([[2, 9, 8, 3]]), torch.tensor([[2, 9]])
 CARD = "---\nlicense: mit\ntprprobe:\n  data: mathematics:arithmetic__mixed\n  split: small-test\n---\n# T\n"

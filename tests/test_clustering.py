@@ -11,15 +11,15 @@ from planted import ANSWERS, GROUPS, HIDDEN, LAST, MAPS, ROLE, SITES, plant, tok
 from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
-from tprprobe.clustering import (
+from tprprobe.analyses.clustering import (
     cluster,
     cluster_all,
+    clusters,
     find_heads,
     kmeans,
     load_clusters,
-    results,
+    matrices,
     save_clusters,
-    vectors,
 )
 from tprprobe.errors import InputError
 from tprprobe.store import StoreWriter, open_store
@@ -90,7 +90,7 @@ def test_raw_clusters_do_depend_on_it(tmp_path):
 
 
 def test_streamed_clusters_find_the_same(store, roles, monkeypatch):
-    monkeypatch.setattr(vectors, "BUDGET", 1000)
+    monkeypatch.setattr(matrices, "BUDGET", 1000)
     streamed = cluster(store, LAST, head=0, k=GROUPS)
     assert adjusted_rand_score(streamed.labels, roles.labels) == 1
     assert streamed.inertia < 1.05 * roles.inertia
@@ -106,7 +106,7 @@ def test_streaming_holds_one_block(store, monkeypatch):
         longest.append(len(found))
         return found
 
-    monkeypatch.setattr(vectors, "BUDGET", 1000)
+    monkeypatch.setattr(matrices, "BUDGET", 1000)
     monkeypatch.setattr(type(store), "read", watch)
     iterate = type(store).iterate
     monkeypatch.setattr(
@@ -114,7 +114,7 @@ def test_streaming_holds_one_block(store, monkeypatch):
     )
     monkeypatch.setattr(kmeans, "SAMPLE", 100)
     monkeypatch.setattr(kmeans, "SAMPLED", 0)
-    monkeypatch.setattr(vectors, "STRETCH", 25)
+    monkeypatch.setattr(matrices, "STRETCH", 25)
     fit, fitted = kmeans._fit, []
     monkeypatch.setattr(
         kmeans,
@@ -128,8 +128,8 @@ def test_streaming_holds_one_block(store, monkeypatch):
 
 
 def test_a_sample_is_drawn_without_repetition(store, monkeypatch):
-    monkeypatch.setattr(vectors, "STRETCH", 8)
-    source = vectors.Source.find(store, LAST, 0)
+    monkeypatch.setattr(matrices, "STRETCH", 8)
+    source = matrices.Source.find(store, LAST, 0)
     some = source.sample(64, seed=1)
     assert len(np.unique(some, axis=0)) == len(some) == 64
     assert len(source.sample(10**6, 0)) == source.rows
@@ -186,7 +186,7 @@ def test_summary_counts_tokens(store, roles):
 
 def test_summary_of_a_made_example():
     tokens = pd.DataFrame({"token": ["a", " ", "a", "b"], "position": [0, 1, 4, 3]})
-    summary = results.summarise(np.array([0, 0, 0, 1]), tokens, k=3)
+    summary = clusters.summarise(np.array([0, 0, 0, 1]), tokens, k=3)
     assert summary["top"].tolist() == ["a 67%, ␣ 33%", "b 100%", ""]
     assert summary["size"].tolist() == [3, 1, 0]
     assert summary["mean_position"][0] == pytest.approx(5 / 3)
@@ -202,7 +202,7 @@ def test_folder_holds_what_was_found(store, tmp_path):
     loaded = load_clusters(save_clusters(found, tmp_path / "clusters"))
     assert len(loaded) == len(found)
     for one, other in zip(found, loaded, strict=True):
-        for name in results.SCALARS:
+        for name in clusters.SCALARS:
             assert getattr(one, name) == getattr(other, name)
         for name in ("labels", "centers", "mean", "scale"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

@@ -24,10 +24,10 @@ from publishedfiles import (
 )
 from safetensors.torch import save_file
 
+from tprprobe.data.vocabularies.characters import CHARACTERS, SPECIALS, characters
 from tprprobe.errors import InputError
 from tprprobe.models.checkpoint import load_model, save_pretrained
-from tprprobe.models.convert import convert
-from tprprobe.vocabulary import CHARACTERS, SPECIALS, characters
+from tprprobe.models.published.convert import convert
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -31,10 +31,10 @@ from publishedfiles import (
 )
 from safetensors.torch import save_file
 
+from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
-from tprprobe.models.convert import convert
-from tprprobe.models.torchtext import read_vocabulary
-from tprprobe.vocabulary import characters
+from tprprobe.models.published.convert import convert
+from tprprobe.models.published.torchtext import read_vocabulary
 
 QUERY = "encoder.layers.0.MHA.W_q.weight"
 ROLE = "encoder.block.0.layer.0.r.weight"

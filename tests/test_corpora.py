@@ -11,11 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tprprobe.data import hubsets, lines, load_data, parquet
+from tprprobe.data import lines, load_data, parquet
+from tprprobe.data.documents import hubsets
 from tprprobe.data.lines import STRIDE, scan_lines
 from tprprobe.data.pairs import encode_mix, encode_pairs
+from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
-from tprprobe.subwords import train_subwords
 
 N = 3 * STRIDE + 5
 PAIRS = [(f"Document {i} – naïve.", f"summary {i}") for i in range(N)]

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tprprobe.data import load_data, parquet
-from tprprobe.data.folder import STRIDE
+from tprprobe.data.mathematics.modulefiles import STRIDE
 from tprprobe.data.parquet import write_parquet
+from tprprobe.data.vocabularies.characters import Vocabulary
 from tprprobe.errors import InputError
-from tprprobe.vocabulary import Vocabulary
 
 MODULES = ["arithmetic__div", "arithmetic__mixed", "numbers__gcd"]
 

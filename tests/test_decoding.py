@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.hooks import intervene
 from tprprobe.models import build
-from tprprobe.models.decoding import generate
+from tprprobe.models.decoding.generation import generate
+from tprprobe.site.hooks import intervene
 
 SIZES = {"d_model": 16, "n_heads": 2, "n_layers": (1, 2), "d_ff": 24, "vocab_size": 8}
 T5_SIZES = {**SIZES, "d_head": 8, "n_roles": 5}

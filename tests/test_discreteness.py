@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tprprobe.discreteness import measure_roles, pool_roles, share_between_heads, tell_labels
+from tprprobe.analyses.dictionary.discreteness import (
+    measure_roles,
+    pool_roles,
+    share_between_heads,
+    tell_labels,
+)
 from tprprobe.errors import InputError
 
 SITE = "encoder.0.self.role_weights"

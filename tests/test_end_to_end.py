@@ -10,13 +10,13 @@ import time
 import pytest
 import torch
 
-import tprprobe.training as training
+import tprprobe.training.loop as training
 from tprprobe.data import load_data
-from tprprobe.evaluation import evaluate
 from tprprobe.extraction import extract
 from tprprobe.models.checkpoint import load_model
-from tprprobe.recipes import read_recipe
+from tprprobe.scoring.answers import evaluate
 from tprprobe.store import open_store
+from tprprobe.training.recipes import read_recipe
 
 RECIPE = """
 name = "tiny"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from tprprobe.data import load_data
-from tprprobe.data.english import (
+from tprprobe.data.worlds.english import (
     CONSTRUCTIONS,
     HELD_OUT,
     STRUCTURES,
@@ -31,11 +31,11 @@ from tprprobe.data.english import (
     split_of,
     tokenize,
 )
-from tprprobe.data.english.annotation import analyze
-from tprprobe.data.english.constructions import pairs
-from tprprobe.data.english.lexicon import lexicon
-from tprprobe.data.english.parsing import parse_tree
-from tprprobe.data.english.summaries import summarize
+from tprprobe.data.worlds.english.annotation import analyze
+from tprprobe.data.worlds.english.constructions import pairs
+from tprprobe.data.worlds.english.headlines import summarize
+from tprprobe.data.worlds.english.lexicon import lexicon
+from tprprobe.data.worlds.english.parsing import parse_tree
 from tprprobe.errors import InputError
 
 SPLITS = ("train", "dev", "test", "compositional")
@@ -306,7 +306,7 @@ def test_words_are_found_in_the_text(reports: Reports):
 
 def test_reports_depend_on_nothing_but_their_arguments(reports: Reports):
     script = (
-        "from tprprobe.data.english import sample\n"
+        "from tprprobe.data.worlds.english import sample\n"
         "for i in (7, 2, 5): print(sample(i, 3, 'dev').source, sample(i, 3, 'dev').target)"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "12"}

@@ -14,7 +14,9 @@ from tprprobe.data import load_data
 from tprprobe.data.batching import Ragged
 from tprprobe.data.pairs import Pairs, encode_pairs, encode_texts
 from tprprobe.errors import InputError
-from tprprobe.evaluation import (
+from tprprobe.models import build
+from tprprobe.models.decoding.generation import generate
+from tprprobe.scoring.answers import (
     evaluate,
     exact_match,
     exact_matches,
@@ -22,9 +24,7 @@ from tprprobe.evaluation import (
     summarize,
     write_answers,
 )
-from tprprobe.hooks import attach
-from tprprobe.models import build
-from tprprobe.models.decoding import generate
+from tprprobe.site.hooks import attach
 
 UNKNOWN, PAD, SOS, EOS = range(4)
 CHARACTERS = "0123456789+-*/. abcxyz"
@@ -137,8 +137,8 @@ def test_written_ids_have_their_start_and_end(model, answered):
 def test_evaluating_streams_the_data_in_its_order(model, questions, monkeypatch):
     data = load_data(questions, split="interpolate", n=12)
     whole = evaluate(model, data)
-    monkeypatch.setattr("tprprobe.evaluation.EVALUATED_AT_ONCE", 5)
-    monkeypatch.setattr("tprprobe.evaluation.DECODED_AT_ONCE", 2)
+    monkeypatch.setattr("tprprobe.scoring.answers.EVALUATED_AT_ONCE", 5)
+    monkeypatch.setattr("tprprobe.scoring.answers.DECODED_AT_ONCE", 2)
     pd.testing.assert_frame_equal(evaluate(model, data), whole)
     assert whole["question"].tolist() == [question.question for question in data]
     assert set(whole["module"]) == {"arithmetic__add_or_sub", "arithmetic__mixed"}

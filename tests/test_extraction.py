@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 import tprprobe as tp
-from tprprobe.data.annotated import join_labels, set_source
-from tprprobe.data.english.drawn import Drawn
+from tprprobe.data.annotated.sentencesets import join_labels, set_source
+from tprprobe.data.vocabularies.subwords import train_subwords
+from tprprobe.data.worlds.english.reportsets import Drawn
 from tprprobe.errors import InputError
-from tprprobe.extraction import runs
+from tprprobe.extraction import blocks
 from tprprobe.gold.labels import decode_cell
 from tprprobe.models import build
-from tprprobe.subwords import train_subwords
 
 SITES = ["encoder.0.hidden", "decoder.0.hidden"]
 CONLLU = """# newdoc id = a
@@ -152,8 +152,8 @@ def test_what_is_not_annotated_has_no_other_source(reports):
 
 
 def test_blocks_end_where_maps_end_and_before_they_are_too_large(model, reports, monkeypatch):
-    run = runs.Extraction(model, model.vocabulary, reports, SITES, 2, "reference")
+    run = blocks.Extraction(model, model.vocabulary, reports, SITES, 2, "reference")
     assert [(first, len(some)) for first, some in run.split(0, [5])] == [(0, 2), (2, 3)]
     assert [(first, len(some)) for first, some in run.split(2, [4])] == [(2, 2), (4, 1)]
-    monkeypatch.setattr(runs, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
     assert [len(some) for _, some in run.split(0, [5])] == [1] * 5

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tprprobe.data import load_data
-from tprprobe.extractiveness import describe_corpus, find_fragments, measure_pair
+from tprprobe.scoring.extractiveness import describe_corpus, find_fragments, measure_pair
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
 

@@ -9,11 +9,11 @@ import torch
 from PIL import Image
 from typer.testing import CliRunner
 
-from tprprobe import features
 from tprprobe.cli import app
+from tprprobe.data.captions import resnet
 from tprprobe.data.captions.features import open_features
+from tprprobe.data.captions.resnet import compute_features, read_image
 from tprprobe.errors import InputError
-from tprprobe.features import compute_features, read_image
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_every_image_has_its_vector_and_bad_ones_are_named(network, images, tmp_
     found = open_features(out)
     assert found.names == ("42", "b", "c", "a")
     assert not Path(f"{out}.parts").exists()
-    model = features.load_network(network)
+    model = resnet.load_network(network)
     with torch.no_grad():
         pixels = torch.from_numpy(read_image(images / "b.png"))[None]
         expected = model(pixel_values=pixels).pooler_output.flatten()
@@ -63,16 +63,16 @@ def test_an_image_is_cut_in_its_middle(tmp_path):
     Image.fromarray(pixels).resize((512, 256)).save(tmp_path / "x.png")
     values = read_image(tmp_path / "x.png")
     assert values.shape == (3, 224, 224)
-    white = (1 - np.array(features.MEAN)) / features.DEVIATION
+    white = (1 - np.array(resnet.MEAN)) / resnet.DEVIATION
     np.testing.assert_allclose(values[:, 112, 112], white, rtol=1e-5)
     assert (values[:, 0, 0] < 0).all()
 
 
 def test_a_run_that_was_cut_off_goes_on(network, images, tmp_path, monkeypatch):
-    monkeypatch.setattr(features, "PART", 2)
+    monkeypatch.setattr(resnet, "PART", 2)
     whole, out = tmp_path / "whole.parquet", tmp_path / "f.parquet"
     compute_features(images, whole, network)
-    encode, calls = features._encode, []
+    encode, calls = resnet._encode, []
 
     def until(*given):
         calls.append(1)
@@ -81,7 +81,7 @@ def test_a_run_that_was_cut_off_goes_on(network, images, tmp_path, monkeypatch):
         return encode(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(features, "_encode", until)
+        patch.setattr(resnet, "_encode", until)
         with pytest.raises(KeyboardInterrupt):
             compute_features(images, out, network)
     assert not out.exists()

@@ -14,7 +14,7 @@ from planted import CROSS, HIDDEN, LAST, MAPS, plant
 
 import tprprobe as tp
 from tprprobe import figures
-from tprprobe.clustering import cluster
+from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import accuracy, strips, style
 

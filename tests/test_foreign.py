@@ -7,12 +7,12 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from tprprobe import foreign
+from tprprobe.analyses.probing import probe
+from tprprobe.analyses.probing.schedules import Schedule
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.hooks import capture
-from tprprobe.probing import probe
-from tprprobe.probing.schedules import Schedule
+from tprprobe.models import huggingface
+from tprprobe.site.hooks import capture
 from tprprobe.store import open_store
 
 transformers = pytest.importorskip("transformers")
@@ -78,7 +78,7 @@ def treebank(tmp_path_factory):
 
 def test_sites_hold_what_the_library_returns(bert, t5):
     ids = torch.tensor([[2, 4, 5, 3], [2, 5, 3, 0]])
-    model = foreign.load_model(f"hf:{bert}")
+    model = huggingface.load_model(f"hf:{bert}")
     with capture(model, "encoder.*") as acts:
         model(ids, ids)
     mask = (ids != 0).long()
@@ -88,7 +88,7 @@ def test_sites_hold_what_the_library_returns(bert, t5):
         torch.testing.assert_close(acts[f"encoder.{layer}.hidden"], states[layer + 1])
     assert acts["encoder.1.self.filler"].shape == (2, 4, 16)
 
-    model = foreign.load_model(f"hf:{t5}")
+    model = huggingface.load_model(f"hf:{t5}")
     with capture(model, ["encoder.*", "decoder.*"]) as acts:
         logits = model(ids, ids[:, :3])
     direct = transformers.T5ForConditionalGeneration.from_pretrained(t5).eval()
@@ -123,10 +123,10 @@ def test_words_are_aligned_and_probed(bert, t5, treebank, tmp_path):
 
 def test_what_cannot_be_read_is_one_line(tmp_path, bert):
     with pytest.raises(InputError, match=r"no transformers model .*nothing"):
-        foreign.load_model(f"hf:{tmp_path / 'nothing'}", local_files_only=True)
+        huggingface.load_model(f"hf:{tmp_path / 'nothing'}", local_files_only=True)
     config = json.loads((bert / "config.json").read_text())
     assert config["model_type"] == "bert"
-    twin, again = (foreign.load_model(f"untrained:hf:{bert}") for _ in range(2))
+    twin, again = (huggingface.load_model(f"untrained:hf:{bert}") for _ in range(2))
     ids = torch.tensor([[2, 4, 3]])
     with capture(twin, "*.hidden") as first, capture(again, "*.hidden") as second:
         twin(ids, ids)

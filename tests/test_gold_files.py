@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tprprobe.errors import InputError
-from tprprobe.gold.annotated import add_labels, is_annotated, read_annotated
+from tprprobe.gold.annotations import add_labels, is_annotated, read_annotated
 from tprprobe.gold.edges import read_edges, write_edges
 from tprprobe.gold.labels import (
     Labelled,

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from tprprobe.errors import InputError
-from tprprobe.hooks import attach, capture, find_sites, intervene, sites
 from tprprobe.models import build
-from tprprobe.models.sites import Site
+from tprprobe.site.hooks import attach, capture, find_sites, intervene, sites
+from tprprobe.site.site import Site
 
 HEAD, WIDE, MAP = (
     "batch × seq × head × d_head",

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from tprprobe.hooks import intervene, sites
-from tprprobe.inspection import binding_contract, describe, random_batch
 from tprprobe.models import build
+from tprprobe.models.equations import binding_contract, describe, random_batch
+from tprprobe.site.hooks import intervene, sites
 
 SIZES = {"vocab_size": 23, "d_model": 16, "n_heads": 4, "n_layers": (2, 1), "d_ff": 20}
 T5 = SIZES | {"d_head": 4, "n_roles": 5}

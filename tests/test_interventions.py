@@ -8,10 +8,10 @@ from torch import Tensor
 
 from tprprobe import interventions as edits
 from tprprobe.errors import InputError
-from tprprobe.hooks import capture, find_sites, hold, intervene
 from tprprobe.interventions.variants import first_layer, score_variants
 from tprprobe.models import build
-from tprprobe.models.decoding import generate
+from tprprobe.models.decoding.generation import generate
+from tprprobe.site.hooks import capture, find_sites, hold, intervene
 
 SIZES = {"d_model": 16, "n_heads": 2, "n_layers": (2, 2), "d_ff": 24}
 CASES = {

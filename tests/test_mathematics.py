@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from tprprobe.data import load_data
-from tprprobe.data.generator import LEVELS, is_test, samplers, samples
-from tprprobe.data.making import CHUNK
-from tprprobe.data.mathematics import SPLITS, Generated
-from tprprobe.data.questions import modules
+from tprprobe.data.draws import CHUNK
+from tprprobe.data.mathematics.generator import LEVELS, is_test, samplers, samples
+from tprprobe.data.mathematics.modulesets import SPLITS, Generated
+from tprprobe.data.mathematics.questions import modules
+from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
-from tprprobe.vocabulary import characters
 
 MIXED = "arithmetic__mixed"
 SLOW = {"comparison__sort_more", "probability__swr_p_sequence_more_samples"}  # seconds a question
@@ -29,7 +29,7 @@ DRAWN = [
 BACKWARDS = """
 import json, random, sys
 import numpy as np
-from tprprobe.data.generator import samples
+from tprprobe.data.mathematics.generator import samples
 assert "torch" not in sys.modules
 def drawn(): return random.random(), np.random.random()
 random.seed(1), np.random.seed(1)

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tprprobe.errors import InputError
-from tprprobe.hooks import capture
 from tprprobe.models import build, count_parameters
 from tprprobe.models.listing import list_models
 from tprprobe.models.presets import PRESETS
 from tprprobe.models.transformer import sinusoids
+from tprprobe.site.hooks import capture
 
 TINY = {"d_model": 16, "n_heads": 2, "n_layers": (2, 1), "d_ff": 24}
 

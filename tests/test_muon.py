@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from tprprobe.muon import Muon, orthogonalise
+from tprprobe.training.muon import Muon, orthogonalise
 
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 12), st.integers(1, 12))
 

@@ -9,17 +9,17 @@ from planted import ANSWERS, plant, plant_roles
 from sklearn import metrics
 
 import tprprobe as tp
+from tprprobe.analyses.naming import as_dict, load_names, name_all, tell
+from tprprobe.analyses.naming.fields import ARITHMETIC, describe
+from tprprobe.analyses.naming.heads import read_gold
+from tprprobe.analyses.naming.lattice import build_lattice
+from tprprobe.analyses.naming.measures import count_tables, measure
+from tprprobe.analyses.naming.names import name_clusters, split_questions
+from tprprobe.analyses.naming.permutations import PERMUTATIONS, agreement, conditional_agreement
+from tprprobe.analyses.naming.polarity import decode_polarity
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.naming import as_dict, load_names, name_all, tell
-from tprprobe.naming.decoding import decode_polarity
-from tprprobe.naming.fields import ARITHMETIC, describe
-from tprprobe.naming.lattice import build_lattice
-from tprprobe.naming.measures import count_tables, measure
-from tprprobe.naming.names import name_clusters, split_questions
-from tprprobe.naming.parts import Part
-from tprprobe.naming.permuted import PERMUTATIONS, agreement, conditional_agreement
-from tprprobe.naming.roles import read_gold
+from tprprobe.files.runs import Part
 
 ROLE = "encoder.0.self.role"
 NAMES = {"digit ∧ numerator", "digit ∧ denominator", "op", "lpar", "rpar", "space", "template"}

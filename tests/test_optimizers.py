@@ -5,8 +5,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tprprobe.losses import smoothed_loss
-from tprprobe.optimizers import Adafactor, relative_step
+from tprprobe.training.losses import smoothed_loss
+from tprprobe.training.optimizers import Adafactor, relative_step
 
 
 @pytest.mark.parametrize(

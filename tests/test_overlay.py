@@ -4,13 +4,13 @@ import pytest
 from matplotlib.patches import Rectangle
 from planted import LAST, MAPS, plant
 
-from tprprobe import figures, papers
-from tprprobe.clustering import cluster
+from tprprobe import figures
+from tprprobe.analyses.attention import pick_examples
+from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
-from tprprobe.figures import overlay
+from tprprobe.figures import catalogue, overlay
 from tprprobe.figures.strips import COLUMNS, Frame
 from tprprobe.gold.expressions import arithmetic
-from tprprobe.relations import pick_examples
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_the_weight_told_is_that_of_the_map(store):
 
 def test_fig3_is_of_the_head_that_relates_most(store):
     """The planted maps of head 0 look from a number to the '/' before it; head 1's at random."""
-    title = papers.draw("schlag-fig3", store=store).texts[0].get_text()
+    title = catalogue.draw("schlag-fig3", store=store).texts[0].get_text()
     assert "head 0" in title
-    chosen = papers.draw("schlag-fig3", store=store, head=1, sample=1)
+    chosen = catalogue.draw("schlag-fig3", store=store, head=1, sample=1)
     assert "head 1, question 1" in chosen.texts[0].get_text()

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from planted import plant
 from values import plant_values
 
-from tprprobe import papers
 from tprprobe.errors import InputError
+from tprprobe.figures import catalogue
+from tprprobe.figures.catalogue import paths
+from tprprobe.figures.catalogue.summaries import make_sheet
 from tprprobe.figures.tables import Table
-from tprprobe.papers import inputs
-from tprprobe.papers.scored import make_sheet
-from tprprobe.predictions import save_predictions
 from tprprobe.scoring import score_summaries
+from tprprobe.scoring.predictions import save_predictions
 
 MODULES = {"arithmetic__mixed": 0.75, "arithmetic__mul": 0.5}
 
@@ -98,67 +98,67 @@ def run(tmp_path_factory):
 
 
 def given(run, name):
-    found = papers.find_inputs(run)
+    found = catalogue.find_inputs(run)
     if name.startswith("schlag-sec"):
         found |= {"store": run.parent / "values"}
     if name.startswith("jiang-"):
-        found |= papers.find_inputs(run.parent / "scored")
+        found |= catalogue.find_inputs(run.parent / "scored")
     if name in ("jiang-discreteness", "jiang-roles"):
         found |= {"store": run.parent / "labelled"}
     if name.startswith("huang-"):
-        found |= papers.find_inputs(run.parent / "captioned")
-    return {key: found[key] for key in papers.find_figure(name).inputs}
+        found |= catalogue.find_inputs(run.parent / "captioned")
+    return {key: found[key] for key in catalogue.find_figure(name).inputs}
 
 
 def test_a_folder_shows_what_it_holds(run, tmp_path):
-    assert papers.find_inputs(run) == {
+    assert catalogue.find_inputs(run) == {
         "store": run / "store",
         "evaluations": [run / "eval"],
         "runs": [run / "training"],
         "bindings": [run / "binding"],
     }
-    assert papers.find_inputs(run / "store") == {"store": run / "store"}
-    assert papers.find_inputs(tmp_path) == {}
+    assert catalogue.find_inputs(run / "store") == {"store": run / "store"}
+    assert catalogue.find_inputs(tmp_path) == {}
 
 
 ELSEWHERE = {"probes", "study", "sweeps", "swaps"}  # figures of these are drawn in their tests
 
 
 @pytest.mark.parametrize(
-    "name", [each.name for each in papers.list_figures() if not ELSEWHERE & {*each.inputs}]
+    "name", [each.name for each in catalogue.list_figures() if not ELSEWHERE & {*each.inputs}]
 )
 def test_every_figure_is_drawn_from_what_it_is_made_of(run, name):
-    figure = papers.draw(name, **given(run, name))
+    figure = catalogue.draw(name, **given(run, name))
     assert isinstance(figure, Figure)
     assert figure.axes
 
 
 def test_the_list_has_the_promised_names():
-    named = {entry.name for entry in papers.list_figures()}
+    named = {entry.name for entry in catalogue.list_figures()}
     assert named >= {"schlag-fig2", "schlag-fig3", "schlag-fig4", "schlag-fig5", "schlag-table1"}
     assert "learning-curve" in named
     assert named >= {"schlag-sec6.1", "schlag-sec6.2", "schlag-sec7"}
-    assert all(entry.title for entry in papers.list_figures())
+    assert all(entry.title for entry in catalogue.list_figures())
 
 
 def test_options_reach_the_figure(run):
-    figure = papers.draw("schlag-fig2", store=run / "store", layer=0, head=1, k=3, raw=False)
+    figure = catalogue.draw("schlag-fig2", store=run / "store", layer=0, head=1, k=3, raw=False)
     title, caption = (text.get_text() for text in figure.texts)
     assert title.endswith("encoder.0.self.role, head 1")
     assert "k = 3, standardised" in caption
-    raw = papers.draw("schlag-fig2", store=run / "store", k=3)  # as in the paper
+    raw = catalogue.draw("schlag-fig2", store=run / "store", k=3)  # as in the paper
     assert "k = 3, raw" in raw.texts[1].get_text()
 
 
 def test_attention_is_of_examples_or_of_one_question(run):
-    figure = papers.draw("schlag-fig3", store=run / "store")
+    figure = catalogue.draw("schlag-fig3", store=run / "store")
     assert figure.texts[0].get_text().endswith("head 0: from numbers to '/'")
-    figure = papers.draw("schlag-fig3", store=run / "store", sample=1, head=1)
+    figure = catalogue.draw("schlag-fig3", store=run / "store", sample=1, head=1)
     assert figure.texts[0].get_text().endswith("head 1, question 1")
 
 
 def test_evaluations_are_tidy(run):
-    frame = inputs.load_evaluations([run / "eval", run / "eval" / "tiny.interpolate.json"])
+    frame = paths.load_evaluations([run / "eval", run / "eval" / "tiny.interpolate.json"])
     assert len(frame) == 6
     assert set(frame["split"]) == {"interpolate", "extrapolate"}
     row = frame[(frame["split"] == "interpolate") & (frame["module"] == "arithmetic__mul")].iloc[0]
@@ -169,8 +169,8 @@ def test_evaluations_are_tidy(run):
 
 def test_runs_of_one_name_are_told_apart(run, tmp_path):
     write_log(tmp_path / "training")
-    assert list(inputs.load_runs([run / "training"])) == ["training"]
-    both = inputs.load_runs([run / "training", tmp_path / "training"])
+    assert list(paths.load_runs([run / "training"])) == ["training"]
+    both = paths.load_runs([run / "training", tmp_path / "training"])
     assert list(both) == [str(run / "training"), str(tmp_path / "training")]
     log = both[str(run / "training")]
     assert log["step"].tolist() == [10, 20, 20]
@@ -179,13 +179,13 @@ def test_runs_of_one_name_are_told_apart(run, tmp_path):
 
 def test_files_by_their_endings(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    table = papers.write_figure("schlag-table1", sources=[run / "eval"], out="t/table1.md")
+    table = catalogue.write_figure("schlag-table1", sources=[run / "eval"], out="t/table1.md")
     assert "tiny" in table.read_text()
     options = {"k": 3, "sample": None}
-    figure = papers.write_figure("schlag-fig2", run / "store", options=options)
+    figure = catalogue.write_figure("schlag-fig2", run / "store", options=options)
     assert str(figure) == "runs/schlag-fig2.pdf"
     assert figure.read_bytes().startswith(b"%PDF")
-    assert isinstance(papers.make("schlag-table1", evaluations=[run / "eval"]), Table)
+    assert isinstance(catalogue.make("schlag-table1", evaluations=[run / "eval"]), Table)
 
 
 @pytest.mark.parametrize(
@@ -210,18 +210,18 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch, name, asked, s
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "other.json").write_text("[1, 2")
     with pytest.raises(InputError, match=said) as error:
-        papers.make(name, **asked)
+        catalogue.make(name, **asked)
     assert "\n" not in str(error.value)
 
 
 def test_no_division_no_attention_figure(run):
-    store = inputs.load_store(run / "store")
-    assert inputs.load_store(store) is store
+    store = paths.load_store(run / "store")
+    assert paths.load_store(store) is store
     worded = store.tokens.assign(question="Where does it go?")
     store.__dict__["tokens"] = worded
     with pytest.raises(InputError, match="not the characters of its questions"):
-        papers.make("schlag-fig3", store=store)
-    assert isinstance(papers.make("schlag-fig3", store=store, sample=1, head=0), Figure)
+        catalogue.make("schlag-fig3", store=store)
+    assert isinstance(catalogue.make("schlag-fig3", store=store, sample=1, head=0), Figure)
 
 
 def cells(table, column, value):
@@ -230,32 +230,32 @@ def cells(table, column, value):
 
 
 def test_scores_of_captions_stand_above_the_printed_ones(run):
-    table = papers.make("huang-table1", captioned=[run.parent / "captioned" / "eval"])
+    table = catalogue.make("huang-table1", captioned=[run.parent / "captioned" / "eval"])
     own = cells(table, "captions of", "scenes, test, 40")
     assert (own["BLEU-1"], own["METEOR"], own["CIDEr-D"]) == ("0.500 [0.400, 0.600]", "0.500", "–")
     printed = table.cells[table.cells["model"] == "TPGN"].to_dict("records")
     assert [row["CIDEr-D"] for row in printed] == ["0.909"]
     with pytest.raises(InputError, match="holds no scores of captions"):
-        papers.make("huang-table1", captioned=[run / "eval"])
+        catalogue.make("huang-table1", captioned=[run / "eval"])
 
 
 def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
     store = run.parent / "captioned" / "store"
-    table = papers.make("huang-table2", store=store)
+    table = catalogue.make("huang-table2", store=store)
     assert cells(table, "category", "noun")["share (recomputed)"] == "0.9660"  # printed: 0.969
     assert cells(table, "category", "all")["share (recomputed)"] == "0.9608"
     assert "huang-nominal-verbal: " in table.caption
-    told = papers.make("huang-table3", store=store)
+    told = catalogue.make("huang-table3", store=store)
     assert told.cells["interpretation (proportion)"].str.startswith("position 1").sum() >= 1
     assert (told.cells["from"] == "printed").sum() == 10
     assert "huang-first-position: " in told.caption
-    few = papers.make("huang-table3", store=store, k=4)
+    few = catalogue.make("huang-table3", store=store, k=4)
     assert "huang-" not in few.caption  # the claims are about ten clusters
 
 
 def test_scatters_are_of_words_that_the_axes_were_not_found_on(run):
     store = run.parent / "captioned" / "store"
-    figure = papers.draw("huang-fig4", store=store, method="pca")
+    figure = catalogue.draw("huang-fig4", store=store, method="pca")
     (panel,) = figure.axes
     handles, names = panel.get_legend_handles_labels()
     drawn = {
@@ -267,4 +267,4 @@ def test_scatters_are_of_words_that_the_axes_were_not_found_on(run):
     tokens = figure.get_supxlabel()
     assert f"Drawn: {sum(drawn.values())} words of held-out images" in tokens
     with pytest.raises(InputError, match="unknown projection 'tsne'"):
-        papers.draw("huang-fig4", store=store, method="tsne")
+        catalogue.draw("huang-fig4", store=store, method="tsne")

@@ -10,7 +10,7 @@ from tprprobe.gold.labellers import find_labellers
 from tprprobe.gold.labels import Labelled, Target
 from tprprobe.gold.pipelines import load_pipeline
 from tprprobe.gold.rules import RoleRules, find_arguments
-from tprprobe.gold.training import read_sentences, train_pipeline
+from tprprobe.gold.taggers import read_sentences, train_pipeline
 from tprprobe.models.checkpoint import load_model
 
 pytest.importorskip("spacy")

@@ -10,10 +10,10 @@ from labelled import ENCODER, FILLER, ROLE, STATE, plant
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
+from tprprobe.analyses.probing import batches, load_probe, probe, probing_run, read_task
+from tprprobe.analyses.probing.schedules import Schedule
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.probing import examples, load_probe, probe, read_task, runs
-from tprprobe.probing.schedules import Schedule
 from tprprobe.store import open_store
 
 KEY = ["task", "side", "site", "head", "seed", "control"]
@@ -89,7 +89,7 @@ def test_chunks_behind_the_last_sample_of_the_untrained_twin_have_none_of_it(sto
     assert store.control.samples < store.samples
     settings = {"sites": ROLE, "schedule": QUICK, "controls": "untrained", "information": False}
     whole = probe(store, "pos", **settings)
-    monkeypatch.setattr(examples, "CHUNK", 8)
+    monkeypatch.setattr(batches, "CHUNK", 8)
     parts = probe(store, "pos", **settings)
     twins = [rows.set_index("control").loc["untrained"] for rows in (whole, parts)]
     assert (
@@ -103,7 +103,7 @@ def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
     whole = probe(store, "pos", out=tmp_path / "whole", **settings)
     n_rounds = len(list((tmp_path / "whole" / "rounds").iterdir()))
     assert n_rounds > 3
-    train, done = runs.run_round, []
+    train, done = probing_run.run_round, []
 
     def fail(*args):
         if len(done) == 2:
@@ -112,7 +112,7 @@ def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
         return train(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "run_round", fail)
+        patch.setattr(probing_run, "run_round", fail)
         with pytest.raises(KeyboardInterrupt):
             probe(store, "pos", out=tmp_path / "cut", **settings)
     assert not (tmp_path / "cut" / "rows.parquet").exists()

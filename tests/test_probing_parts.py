@@ -10,21 +10,21 @@ from labelled import FILLER, STATE, plant
 from sklearn.metrics import f1_score
 from torch import nn
 
+from tprprobe.analyses.probing import compare_runs, probe, read_task
+from tprprobe.analyses.probing.codelength import codelength, compression, constant_bits
+from tprprobe.analyses.probing.controls import draw_labels
+from tprprobe.analyses.probing.grid import needed_sites
+from tprprobe.analyses.probing.probes import EdgeProbes, Shape, draw_dropout
+from tprprobe.analyses.probing.scores import Score, differences
+from tprprobe.analyses.probing.settings import SITES
+from tprprobe.analyses.probing.sides import read_corpus
+from tprprobe.analyses.probing.stacks import Moments, losses
+from tprprobe.analyses.probing.tallies import TERMS, count
+from tprprobe.analyses.probing.targets import find_states, read_targets, with_inventory
 from tprprobe.errors import InputError
+from tprprobe.figures.catalogue import make
 from tprprobe.figures.probes import table4
-from tprprobe.papers import make
-from tprprobe.probing import compare_runs, probe, read_task
-from tprprobe.probing.codelength import codelength, compression, constant_bits
-from tprprobe.probing.controls import draw_labels
-from tprprobe.probing.corpora import read_corpus
-from tprprobe.probing.grid import needed_sites
-from tprprobe.probing.probes import EdgeProbes, Shape, draw_dropout
-from tprprobe.probing.scores import Score, differences
-from tprprobe.probing.settings import SITES
-from tprprobe.probing.stacks import Moments, losses
-from tprprobe.probing.tallies import TERMS, count
-from tprprobe.probing.targets import find_states, read_targets, with_inventory
-from tprprobe.sitenames import layer_of
+from tprprobe.site.patterns import layer_of
 
 
 class JiantProbe(nn.Module):

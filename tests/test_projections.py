@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprprobe.analyses.projections import project
 from tprprobe.errors import InputError
-from tprprobe.projections import project
 
 
 def groups(n=300, width=12, classes=3, spread=0.3, seed=0):
@@ -73,8 +73,8 @@ def test_discriminants_share_what_lies_between_the_means():
 
 
 def test_large_sets_are_fitted_on_a_sample_and_placed_in_blocks(monkeypatch):
-    monkeypatch.setattr("tprprobe.projections.FITTED", 100)
-    monkeypatch.setattr("tprprobe.projections.ROWS", 64)
+    monkeypatch.setattr("tprprobe.analyses.projections.FITTED", 100)
+    monkeypatch.setattr("tprprobe.analyses.projections.ROWS", 64)
     vectors, labels = groups()
     seen = []
     found = project(vectors, "linear", labels, progress=lambda rows: seen.extend(rows) or rows)

@@ -8,7 +8,7 @@ import tomli_w
 
 from tprprobe.errors import InputError
 from tprprobe.models import count_parameters, expand
-from tprprobe.recipes import Mix, parse_recipe, read_recipe
+from tprprobe.training.recipes import Mix, parse_recipe, read_recipe
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = sorted((ROOT / "models").glob("*/recipe.toml"))

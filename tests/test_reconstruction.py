@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, Ridge
 
+from tprprobe.analyses.reconstruction import affine, layers, reconstruct, splits
+from tprprobe.analyses.reconstruction.moments import Moments, add_up, gather
 from tprprobe.errors import InputError
-from tprprobe.reconstruction import affine, layers, reconstruct, splits
-from tprprobe.reconstruction.moments import Moments, add_up, gather
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 HEADS, WIDTH, D_MODEL = 2, 4, 12

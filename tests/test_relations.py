@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from planted import ANSWERS, CROSS, HIDDEN, LAST, plant, tokens_of
 
+from tprprobe.analyses.attention import couple_roles, pick_examples, score_relations
+from tprprobe.analyses.attention.gold_maps import mark_questions
+from tprprobe.analyses.attention.reference_maps import OFFSETS, make_baselines
 from tprprobe.errors import InputError
 from tprprobe.gold import join
-from tprprobe.relations import couple_roles, pick_examples, score_relations
-from tprprobe.relations.baselines import OFFSETS, make_baselines
-from tprprobe.relations.marks import mark_questions
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 MAPS = "encoder.0.self.attention"

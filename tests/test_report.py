@@ -8,13 +8,13 @@ import pytest
 from planted import LAST, plant
 from test_papers import write_evaluation, write_log
 
-from tprprobe.clustering import cluster, save_clusters
+from tprprobe.analyses.clustering import cluster, save_clusters
+from tprprobe.analyses.naming.run import name_all
 from tprprobe.errors import InputError
+from tprprobe.figures.report.page import report_run, write_report
+from tprprobe.figures.report.sections import Section, tell_binding
 from tprprobe.figures.style import drawing
 from tprprobe.figures.tables import Table
-from tprprobe.naming.runs import name_all
-from tprprobe.report import report_run, write_report
-from tprprobe.sections import Section, tell_binding
 
 VOID = {"meta", "br", "link", "img", "hr"}
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studies.pages import analyses
+from studies.pages.analyses import analyse, compare_swaps
+from studies.pages.evidence import gather_evidence, mean, minus
+from studies.pages.pages import write_page
 from tprprobe.claims import Estimate, load_claims
-from tprprobe.results import analyses
-from tprprobe.results.analyses import analyse, compare_swaps
-from tprprobe.results.evidence import gather_evidence, mean, minus
-from tprprobe.results.pages import write_page
 
 numbers = st.floats(-5, 5)
 halves = st.floats(0, 3)

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from studies.pages import contrasts, probing
+from studies.pages.contrasts import Place, compare
+from studies.pages.probed import DISCRETE, MODELS, Probed
+from tprprobe.analyses.dictionary.role_names import name_dictionary, read_fields
+from tprprobe.analyses.probing.scores import Score, describe
+from tprprobe.analyses.probing.tallies import TERMS
 from tprprobe.claims import load_claims
 from tprprobe.gold.labels import WORD
-from tprprobe.naming.dictionary import name_dictionary, read_fields
-from tprprobe.probing.scores import Score, describe
-from tprprobe.probing.tallies import TERMS
-from tprprobe.results import contrasts, probing
-from tprprobe.results.contrasts import Place, compare
-from tprprobe.results.probed import DISCRETE, MODELS, Probed
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 DOCUMENTS, EACH = 40, 10

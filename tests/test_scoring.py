@@ -10,14 +10,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tprprobe import papers
 from tprprobe.data import load_data
-from tprprobe.data.english import is_faithful, is_grammatical
+from tprprobe.data.vocabularies.subwords import train_subwords
+from tprprobe.data.worlds.english import is_faithful, is_grammatical
 from tprprobe.errors import InputError
-from tprprobe.evaluation import evaluate, save_evaluation, summarize
+from tprprobe.figures import catalogue
+from tprprobe.figures.catalogue.summaries import load_matches, load_summaries, make_sheet
 from tprprobe.models import build
-from tprprobe.papers.scored import load_matches, load_summaries, make_sheet
-from tprprobe.predictions import save_predictions, summarize_scores, write_summaries
 from tprprobe.scoring import (
     baseline_rows,
     compare_matches,
@@ -27,13 +26,14 @@ from tprprobe.scoring import (
     mean_scores,
     score_summaries,
 )
-from tprprobe.scoring.baselines import sentences
+from tprprobe.scoring.answers import evaluate, save_evaluation, summarize
 from tprprobe.scoring.faithfulness import PRINTED, find_names, unsupported
+from tprprobe.scoring.leads import sentences
 from tprprobe.scoring.ngrams import novelty, repetition
-from tprprobe.scoring.overlap import meteor, rouge
+from tprprobe.scoring.predictions import save_predictions, summarize_scores, write_summaries
+from tprprobe.scoring.rouge import meteor, rouge
 from tprprobe.scoring.sheets import key_of
 from tprprobe.statistics import fisher_test, sign_test
-from tprprobe.subwords import train_subwords
 
 TEXT = st.text("abc .'", max_size=24)
 
@@ -215,13 +215,13 @@ def test_evaluations_are_read_as_they_were_written(two):
 
 
 def test_table_2_has_models_baselines_and_paired_differences(two, tmp_path):
-    cells = papers.make("jiang-table2", summaries=two).cells.set_index("model")
+    cells = catalogue.make("jiang-table2", summaries=two).cells.set_index("model")
     assert list(cells.index) == ["tpt-d", "t5", "lead-1", "random-sentence", "tpt-d − t5"]
     assert cells.loc["tpt-d", "exact match"].startswith("83.3 [")
     assert cells.loc["tpt-d − t5", "exact match"].startswith("+33.3 [")
-    text = papers.write_figure("jiang-table2", sources=two, out=tmp_path / "t.md").read_text()
+    text = catalogue.write_figure("jiang-table2", sources=two, out=tmp_path / "t.md").read_text()
     assert "are not known" in text
-    assert papers.write_figure("jiang-table2", sources=two, out=tmp_path / "t.png").exists()
+    assert catalogue.write_figure("jiang-table2", sources=two, out=tmp_path / "t.png").exists()
 
 
 # What models write
@@ -305,7 +305,7 @@ def test_votes_are_counted_for_the_model_that_wrote_the_summary(two, tmp_path):
         fill(copy, better if i else lambda row, question: "tie")
     majority = count_votes(three).set_index("criterion").loc["overall"]
     assert (majority["wins"], majority["losses"], majority["n"]) == (2, 0, 4)
-    table = papers.make("jiang-table3", votes=three).cells
+    table = catalogue.make("jiang-table3", votes=three).cells
     assert table["votes"].tolist() == ["2 : 0"] * 3
 
 
@@ -362,7 +362,7 @@ def test_facts_that_people_found(two, tmp_path):
     assert found["models"] == ("tpt-d", "t5")
     assert (found["first"], found["second"]) == (10, 6)
     assert (found["only_first"], found["only_second"]) == (4, 0)
-    cells = papers.make("jiang-unfaithful", matches=[path]).cells
+    cells = catalogue.make("jiang-unfaithful", matches=[path]).cells
     assert cells["from"].str.startswith("printed").tolist() == [False, True]
     assert cells["have them"].tolist() == ["10 : 6", "21 : 17"]
     n = PRINTED["unsupported"]

@@ -8,11 +8,11 @@ from typer.testing import CliRunner
 from values import LAYERS, plant_values
 
 import tprprobe as tp
-from tprprobe import papers
-from tprprobe.approximation import capture_variance
+from tprprobe.analyses.hadamard import capture_variance
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.figures.capture import capture_table
+from tprprobe.figures import catalogue
+from tprprobe.figures.hadamard import capture_table
 from tprprobe.figures.reconstruction import reconstruction_curves, reconstruction_table
 
 
@@ -84,10 +84,10 @@ def test_binding_command(tmp_path, checkpoint):
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)
     assert set(rows) == {"demonstration", "degrees", "probe"}
-    figure = papers.make("schlag-sec6.2-trained", bindings=[tmp_path / "asked"])
+    figure = catalogue.make("schlag-sec6.2-trained", bindings=[tmp_path / "asked"])
     assert len(figure.axes) == 3
     with pytest.raises(InputError, match=r"holds no probe\.csv"):
-        papers.make("schlag-sec6.2-trained", bindings=[tmp_path / "exact"])
+        catalogue.make("schlag-sec6.2-trained", bindings=[tmp_path / "exact"])
 
 
 def test_capture_table_has_every_basis(stores):
@@ -109,4 +109,4 @@ def test_capture_table_has_every_basis(stores):
     ],
 )
 def test_figures_of_a_store(stores, name, panels):
-    assert len(papers.draw(name, store=stores[0]).axes) == panels
+    assert len(catalogue.draw(name, store=stores[0]).axes) == panels

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from tprprobe import assets, hub
-from tprprobe.captions import matches
 from tprprobe.data import load_data
-from tprprobe.demo import run_demo
 from tprprobe.errors import InputError
-from tprprobe.evaluation import evaluate, summarize
+from tprprobe.figures.report.demo import run_demo
+from tprprobe.files import assets, hub
 from tprprobe.models import count_parameters
 from tprprobe.models.checkpoint import load_model
-from tprprobe.recipes import read_recipe
+from tprprobe.scoring.answers import evaluate, summarize
+from tprprobe.scoring.captions.writing import matches
 from tprprobe.store import open_store
+from tprprobe.training.recipes import read_recipe
 
 FOLDERS = assets.available("models")
 TRAINED = [name for name, folder in FOLDERS.items() if (folder / hub.WEIGHTS).is_file()]

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tprprobe.errors import InputError
-from tprprobe.sitenames import layer_of, select, side_of
+from tprprobe.site.patterns import layer_of, select, side_of
 
 NAMES = [
     "embedding.role",

@@ -10,23 +10,23 @@ import pandas as pd
 import pytest
 import torch
 
-from tprprobe import papers
+from studies.pages.study import COMPARED, write_page
+from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
-from tprprobe.pools import Pool
-from tprprobe.recipes import Mix
-from tprprobe.results.study import COMPARED, write_page
-from tprprobe.study.comparisons import (
+from tprprobe.figures import catalogue
+from tprprobe.training.pools import Pool
+from tprprobe.training.recipes import Mix
+from tprprobe.training.study.comparisons import (
     Redrawn,
     at_equal_compute,
     compare_variants,
     crossed_mean,
     subsets,
 )
-from tprprobe.study.plans import is_plan, read_plan
-from tprprobe.study.running import run_study
-from tprprobe.study.shared import pools
-from tprprobe.study.tables import Study, load_study
-from tprprobe.vocabulary import characters
+from tprprobe.training.study.plans import is_plan, read_plan
+from tprprobe.training.study.records import Study, load_study
+from tprprobe.training.study.runner import run_study
+from tprprobe.training.study.shared_data import pools
 
 SHIPPED = Path(__file__).parent.parent / "studies" / "matched-arithmetic" / "plan.toml"
 MIX = 'data = "mathematics:arithmetic__add_or_sub+arithmetic__mixed", split = "small"'
@@ -88,8 +88,8 @@ def test_a_study_has_a_run_for_every_variant_and_seed(finished):
 
 
 def test_a_finished_run_answers_as_its_checkpoint_does(finished):
-    from tprprobe.evaluation import evaluate
     from tprprobe.models.checkpoint import load_model
+    from tprprobe.scoring.answers import evaluate
 
     study = load_study(finished)
     model = load_model(finished / "runs" / "outer-1" / "model").eval()
@@ -102,7 +102,7 @@ def test_a_finished_run_answers_as_its_checkpoint_does(finished):
 
 def _one(question, answer):
     from tprprobe.data.dataset import Dataset
-    from tprprobe.data.questions import Question
+    from tprprobe.data.mathematics.questions import Question
 
     class One(Dataset):
         def read(self, rows):
@@ -246,10 +246,10 @@ def test_equal_compute_reads_the_curve_where_the_arithmetic_is_spent():
 
 
 def test_the_figure_is_drawn_from_the_folder(finished, tmp_path):
-    path = papers.write_figure("matched-study", sources=[finished], out=tmp_path / "m.pdf")
+    path = catalogue.write_figure("matched-study", sources=[finished], out=tmp_path / "m.pdf")
     assert path.stat().st_size > 10_000
     with pytest.raises(InputError, match=r"has no runs\.csv"):
-        papers.write_figure("matched-study", sources=[tmp_path], out=tmp_path / "n.pdf")
+        catalogue.write_figure("matched-study", sources=[tmp_path], out=tmp_path / "n.pdf")
 
 
 def test_the_page_has_a_verdict_for_every_comparison(finished, plan_file):

@@ -10,10 +10,16 @@ from hypothesis import strategies as st
 
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_texts
+from tprprobe.data.vocabularies.subwords import (
+    FILE,
+    SETTINGS,
+    Subwords,
+    load_subwords,
+    train_subwords,
+)
 from tprprobe.errors import InputError
 from tprprobe.models import build
 from tprprobe.models.checkpoint import load_model, save_pretrained
-from tprprobe.subwords import FILE, SETTINGS, Subwords, load_subwords, train_subwords
 
 SENTENCES = [
     text

@@ -12,7 +12,6 @@ from plantedroles import PlantedRoles
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.gold import arithmetic, evaluate
-from tprprobe.hooks import capture, intervene
 from tprprobe.interventions import (
     exchange,
     find_swaps,
@@ -21,9 +20,10 @@ from tprprobe.interventions import (
     summarise_swaps,
     swap,
 )
-from tprprobe.interventions.arithmetic import CHANGING, HARMLESS, KINDS, exchanged
+from tprprobe.interventions.exchanges import ELSEWHERE, Way, positions
+from tprprobe.interventions.number_pairs import CHANGING, HARMLESS, KINDS, exchanged
 from tprprobe.interventions.shares import best_heads, compare_elsewhere, find_answered
-from tprprobe.interventions.ways import ELSEWHERE, Way, positions
+from tprprobe.site.hooks import capture, intervene
 
 QUESTIONS = [
     "Calculate 2/6 - (-66)/18.",

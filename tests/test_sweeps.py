@@ -6,16 +6,17 @@ import sys
 import pandas as pd
 import pytest
 
-from tprprobe import cli, papers
+from studies.pages import snapped
+from tprprobe import cli
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.errors import InputError
-from tprprobe.evaluation import exact_matches
-from tprprobe.hooks import intervene
+from tprprobe.figures import catalogue
 from tprprobe.interventions import Recipe, read_recipe, run_swaps, sweep
 from tprprobe.interventions.folders import BEGUN, MANIFEST, PARTS
 from tprprobe.interventions.references import read_references
 from tprprobe.interventions.sweeps import SAMPLES, TABLE
-from tprprobe.results import snapped
+from tprprobe.scoring.answers import exact_matches
+from tprprobe.site.hooks import intervene
 
 SITES = ["encoder.*.self.role"]
 
@@ -147,9 +148,9 @@ def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
     pd.testing.assert_frame_equal(table, run_swaps(model, data, recipe, out, resume=True))
     everything = table.assign(subset="answered")  # a tiny model answers nothing
     everything.to_csv(out / "swaps.csv", index=False)
-    figure = papers.make("swap", swaps=[out])
+    figure = catalogue.make("swap", swaps=[out])
     assert len(figure.axes) == table["kind"].nunique()  # a panel a kind that was exchanged
-    papers.write_figure("swap", None, [out], {}, tmp_path / "swap.pdf")
+    catalogue.write_figure("swap", None, [out], {}, tmp_path / "swap.pdf")
 
 
 def test_examples_without_a_pair_are_one_line(model, make_data, tmp_path):
@@ -169,10 +170,10 @@ def test_another_model_of_the_same_name_is_another_run(make_model, data, recipe,
 
 def test_figures_of_a_sweep(folder, tmp_path):
     for name in ("snap", "ablation-map"):
-        assert papers.write_figure(name, None, [folder], {}, tmp_path / f"{name}.pdf").is_file()
-    assert papers.find_inputs(folder.parent)["sweeps"] == [folder]
+        assert catalogue.write_figure(name, None, [folder], {}, tmp_path / f"{name}.pdf").is_file()
+    assert catalogue.find_inputs(folder.parent)["sweeps"] == [folder]
     with pytest.raises(InputError, match=r"holds no sweep\.csv"):
-        papers.make("snap", sweeps=[tmp_path])
+        catalogue.make("snap", sweeps=[tmp_path])
 
 
 def test_the_command_writes_json_and_refuses_in_one_line(

@@ -8,14 +8,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprprobe.data.vocabularies.characters import SPECIALS
+from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError
-from tprprobe.hooks import capture, intervene, sites
 from tprprobe.models import build, count_parameters
 from tprprobe.models.checkpoint import load_model, save_pretrained
-from tprprobe.models.decoding import generate
-from tprprobe.sitenames import side_of
-from tprprobe.vocabulary import SPECIALS
-from tprprobe.words import Words
+from tprprobe.models.decoding.generation import generate
+from tprprobe.site.hooks import capture, intervene, sites
+from tprprobe.site.patterns import side_of
 
 TINY = {"d_embedding": 4, "d_features": 6, "vocab_size": 9}
 SITES = ["sentence.tpr", "word.hidden", "word.unbinding", "word.filler"]

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tprprobe.errors import InputError
-from tprprobe.hooks import capture, intervene, sites
 from tprprobe.models import build, count_parameters
 from tprprobe.models.relative import buckets
 from tprprobe.models.softmax import single_softmax
+from tprprobe.site.hooks import capture, intervene, sites
 
 SMALL = {
     "architecture": "tpt",

@@ -13,17 +13,17 @@ import torch
 import torch.nn.functional as F
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from tprprobe import training
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
+from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
-from tprprobe.logs import COLUMNS, read_log
 from tprprobe.models import build
 from tprprobe.models.checkpoint import load_model
-from tprprobe.pools import Pool, load_pairs
-from tprprobe.recipes import Mix, Recipe, Stage, parse_recipe, read_recipe
-from tprprobe.training import Run, learning_rate, make_optimizers, place_of, train
-from tprprobe.vocabulary import characters
+from tprprobe.training import loop
+from tprprobe.training.logs import COLUMNS, read_log
+from tprprobe.training.loop import Run, learning_rate, make_optimizers, place_of, train
+from tprprobe.training.pools import Pool, load_pairs
+from tprprobe.training.recipes import Mix, Recipe, Stage, parse_recipe, read_recipe
 
 TINY = {
     "architecture": "tp-transformer",
@@ -36,7 +36,7 @@ TINY = {
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch):
-    monkeypatch.setattr(training, "REPORT_EVERY", 4)
+    monkeypatch.setattr(loop, "REPORT_EVERY", 4)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def state(out: Path) -> dict[str, Any]:
-    return torch.load(out / training.STATE, weights_only=True)
+    return torch.load(out / loop.STATE, weights_only=True)
 
 
 def figures(out: Path) -> list[dict[str, Any]]:
@@ -170,7 +170,7 @@ def test_killed_twice_and_after_the_last_step(recipe, tmp_path, monkeypatch):
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(training, "save_pretrained", interrupted)
+        patch.setattr(loop, "save_pretrained", interrupted)
         with pytest.raises(Killed):
             train(settings, tmp_path / "killed", resume=True)
     train(settings, tmp_path / "killed", resume=True)

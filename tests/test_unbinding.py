@@ -7,9 +7,7 @@ import pytest
 from captioned import plant_captions
 from planted import ROLE, plant
 
-from tprprobe.claims import find_claim, load_claims
-from tprprobe.errors import InputError
-from tprprobe.unbinding import (
+from tprprobe.analyses.unbinding import (
     compare_ks,
     find_clusters,
     interpret,
@@ -18,8 +16,9 @@ from tprprobe.unbinding import (
     read_words,
     tell_subjects,
 )
-from tprprobe.unbinding.categories import SIDES, TAGS, categorise
-from tprprobe.unbinding.clusters import (
+from tprprobe.analyses.unbinding.categories import SIDES, TAGS, categorise
+from tprprobe.analyses.unbinding.conformity import PRINTED, TOTAL, share_whole, split_initial
+from tprprobe.analyses.unbinding.ten_clusters import (
     dominant_kind,
     find_position,
     find_spatial,
@@ -27,7 +26,8 @@ from tprprobe.unbinding.clusters import (
     labels_of,
     one_side,
 )
-from tprprobe.unbinding.conformity import PRINTED, TOTAL, share_whole, split_initial
+from tprprobe.claims import find_claim, load_claims
+from tprprobe.errors import InputError
 
 GROUPS = 6  # that are planted
 
@@ -237,7 +237,7 @@ def test_what_cannot_be_read_is_told(tmp_path):
 
 
 def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_path, monkeypatch):
-    from tprprobe.results import unbinding
+    from studies.pages import unbinding
 
     def extracted(name, runs):
         if name == "tpgn-coco-words":

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprprobe.data.vocabularies.characters import CHARACTERS, SPECIALS, Vocabulary, characters
 from tprprobe.errors import InputError
-from tprprobe.vocabulary import CHARACTERS, SPECIALS, Vocabulary, characters
 
 VOCABULARY = characters()
 TEXTS = st.lists(st.text(alphabet=CHARACTERS, max_size=40), max_size=8)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from planted import LAST, plant
 
-from tprprobe.clustering import cluster, save_clusters
+from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.interventions import Recipe, sweep
 
 ROOT = Path(__file__).parents[2]

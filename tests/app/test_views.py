@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
 from tprprobe.errors import InputError
-from tprprobe.views import places, serving, strips, thinned
+from tprprobe.views import planes, sampling, server, strips
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_a_large_store_is_drawn_in_whole_samples_with_the_same_clusters(store, s
 
 
 def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
-    part = thinned.take(store, np.array([2, 5]))
+    part = sampling.take(store, np.array([2, 5]))
     tokens = store.tokens_of(LAST)["sample"].isin([2, 5]).to_numpy()
     assert np.array_equal(part.read(LAST), store.read(LAST, np.flatnonzero(tokens)))
     assert np.array_equal(part.read(LAST, np.array([1, 0]), 1), part.read(LAST)[[1, 0], 1])
@@ -84,10 +84,10 @@ def test_umap_is_computed_once_and_kept_in_the_store(store, scene, monkeypatch):
 
     def slow(vectors, method, seed, fit, progress):
         calls.append(method)
-        return places.Projection(vectors[:, :2], "umap", ("1", "2"), (np.nan, np.nan), fit)
+        return planes.Projection(vectors[:, :2], "umap", ("1", "2"), (np.nan, np.nan), fit)
 
-    monkeypatch.setattr(places, "project", slow)
-    found = [places.place(store, scene.roles, "umap") for _ in range(2)]
+    monkeypatch.setattr(planes, "project", slow)
+    found = [planes.place(store, scene.roles, "umap") for _ in range(2)]
     assert calls == ["umap"]
     assert np.array_equal(found[0].points, found[1].points)
     assert tp.open_store(store.path).samples == store.samples
@@ -120,7 +120,7 @@ def test_a_notebook_shows_views_without_a_network(store, scene):
 
 
 def test_the_server_is_alone_on_this_machine(tmp_path):
-    command = serving.arguments(tmp_path, 8600)
+    command = server.arguments(tmp_path, 8600)
     told = dict(pairwise(command))
     assert told["--server.address"] == told["--server.allowedHosts"] == "127.0.0.1"
     assert told["--browser.gatherUsageStats"] == "false"
@@ -130,9 +130,9 @@ def test_the_server_is_alone_on_this_machine(tmp_path):
 
 def test_what_cannot_be_served_is_one_line(tmp_path):
     with pytest.raises(InputError, match="no folder"):
-        serving.serve(tmp_path / "absent")
+        server.serve(tmp_path / "absent")
     with pytest.raises(InputError, match="port 99999 cannot be used"):
-        serving.find_port(99999)
+        server.find_port(99999)
 
 
 def test_a_head_that_matters_is_told_from_one_that_does_not():

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tprprobe.hooks import capture, find_sites
-from tprprobe.models import jiang, schlag
+from tprprobe.models.published import jiang, schlag
+from tprprobe.site.hooks import capture, find_sites
 
 SCHLAG = ("tptc_d64", "transformer_d64")
 JIANG = ("tptd_rar", "tptd_rar_gate", "tptd_attn", "tptc_t5", "t5_plain")

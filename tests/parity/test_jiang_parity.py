@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from authors import BATCHES, JIANG, assert_close, double, record
 from publishedbeam import published_beam
 
-from tprprobe.losses import smoothed_loss
-from tprprobe.models.decoding import generate
+from tprprobe.models.decoding.generation import generate
 from tprprobe.models.relative import additive
 from tprprobe.models.tpt import CROSS_HIDDEN, SELF_HIDDEN
-from tprprobe.optimizers import Adafactor, relative_step
+from tprprobe.training.losses import smoothed_loss
+from tprprobe.training.optimizers import Adafactor, relative_step
 
 AFTER_RESIDUAL = {"role_weights": "role_weights", "selected_roles": "role", "filler": "filler"}
 AFTER_RESIDUAL |= {"tpr": "binding", "out": "tpr"}

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from authors import BATCHES, SCHLAG, assert_close, double, record
 
-from tprprobe.models.decoding import generate
+from tprprobe.models.decoding.generation import generate
 
 PER_HEAD = {"q": "query", "k": "key", "v": "value", "r": "role", "v_bar": "filler"}
 PER_HEAD["binding"] = "binding"

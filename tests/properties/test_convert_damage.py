@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tprprobe.errors import InputError
-from tprprobe.models.convert import convert
+from tprprobe.models.published.convert import convert
 
 SIZES = literalschlag.Sizes()
 INSIDE = {"roles_after_residual": False, "use_tpr_gate": True, "share_roles_among_heads": False}

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tprprobe.hooks import capture
-from tprprobe.inspection import binding_contract
 from tprprobe.models.checkpoint import load_model
-from tprprobe.models.convert import convert
+from tprprobe.models.equations import binding_contract
+from tprprobe.models.published.convert import convert
+from tprprobe.site.hooks import capture
 
 FLAGS = {
     "use_tp_enc": [True, False],

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from planted import plant_roles
 
-from tprprobe.clustering import cluster
-from tprprobe.naming import name_roles
-from tprprobe.naming.roles import read_gold
+from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.naming import name_roles
+from tprprobe.analyses.naming.heads import read_gold
 
 SITE = "encoder.0.self.role"
 

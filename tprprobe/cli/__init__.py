@@ -7,7 +7,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning th
 
 import typer
 
-from tprprobe.cli import analysing, reading, showing, training
+from tprprobe.cli import analyses, extraction, figures, training
 from tprprobe.cli.options import say
 from tprprobe.errors import InputError
 
@@ -22,20 +22,20 @@ COMMANDS = {
     "train": training.train,
     "convert": training.convert,
     "eval": training.evaluate,
-    "extract": reading.extract,
-    "inspect": reading.inspect,
-    "cluster": analysing.cluster,
-    "probe": analysing.probe,
-    "reconstruct": analysing.reconstruct,
-    "binding": analysing.binding,
-    "intervene": analysing.intervene,
-    "name": analysing.name,
-    "figure": showing.figure,
-    "sheet": showing.sheet,
+    "extract": extraction.extract,
+    "inspect": extraction.inspect,
+    "cluster": analyses.cluster,
+    "probe": analyses.probe,
+    "reconstruct": analyses.reconstruct,
+    "binding": analyses.binding,
+    "intervene": analyses.intervene,
+    "name": analyses.name,
+    "figure": figures.figure,
+    "sheet": figures.sheet,
     "features": training.features,
-    "report": showing.report,
-    "demo": showing.demo,
-    "app": showing.open_app,
+    "report": figures.report,
+    "demo": figures.demo,
+    "app": figures.open_app,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)

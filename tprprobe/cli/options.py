@@ -26,8 +26,8 @@ def model_and_data(
     ckpt: str, data: str | None, split: str | None, n: int | None, seed: int, device: str
 ) -> tuple[Any, Any]:
     from tprprobe.data import load_data
-    from tprprobe.foreign import load_model
     from tprprobe.models.checkpoint import default_data
+    from tprprobe.models.huggingface import load_model
 
     model = load_model(ckpt, device=device)
     if data is None:

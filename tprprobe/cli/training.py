@@ -46,10 +46,10 @@ def train(
     device: Device = "cpu",
 ) -> None:
     """Train by a recipe, or all runs of a study's plan; under torchrun, on all its processes."""
-    from tprprobe.recipes import read_recipe
-    from tprprobe.study.plans import is_plan, read_plan
-    from tprprobe.study.running import run_study
-    from tprprobe.training import train as run
+    from tprprobe.training.loop import train as run
+    from tprprobe.training.recipes import read_recipe
+    from tprprobe.training.study.plans import is_plan, read_plan
+    from tprprobe.training.study.runner import run_study
 
     if is_plan(recipe):
         plan = read_plan(recipe, set_)
@@ -68,7 +68,7 @@ def convert(
     vocab: Annotated[Path | None, typer.Option(help="The vocabulary of the source.")] = None,
 ) -> None:
     """Turn a published checkpoint into a folder of ours."""
-    from tprprobe.models.convert import convert as run
+    from tprprobe.models.published.convert import convert as run
 
     folder = run(source, out, config=config, vocab=vocab)
     known = "" if vocab else " (vocabulary: unknown; give --vocab to encode text)"
@@ -91,8 +91,8 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Exact match of answers, or scores of summaries and captions, with 95 % intervals."""
-    from tprprobe.evaluation import evaluate as run
-    from tprprobe.evaluation import save_evaluation, summarize
+    from tprprobe.scoring.answers import evaluate as run
+    from tprprobe.scoring.answers import save_evaluation, summarize
 
     model, examples = model_and_data(ckpt, data, split, n, seed, device)
     given = {
@@ -124,7 +124,7 @@ def features(
     resume: Resume = False,
 ) -> None:
     """Image features for captioning (the extra `images`)."""
-    from tprprobe.features import compute_features
+    from tprprobe.data.captions.resnet import compute_features
 
     bad = compute_features(images, out, model, device, resume)
     say(f"written: {out}" + (f"; left out: {len(bad)} files" if bad else ""))

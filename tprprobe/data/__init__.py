@@ -1,14 +1,14 @@
 """Data sets by name: examples with a source and a target text, the same in every run."""
 
-from tprprobe.data.annotated import is_annotated_file, open_annotated
-from tprprobe.data.captions.files import is_captions, open_captions
-from tprprobe.data.captions.scenes import draw_scenes, is_scenes
-from tprprobe.data.corpora import is_corpus, open_corpus
+from tprprobe.data.annotated.sentencesets import is_annotated_file, open_annotated
+from tprprobe.data.captions.imagesets import is_captions, open_captions
 from tprprobe.data.dataset import Dataset, Request
-from tprprobe.data.english.drawn import draw_reports, is_english
-from tprprobe.data.folder import is_folder, open_folder
-from tprprobe.data.hubsets import is_hub_set, open_hub_set
-from tprprobe.data.mathematics import generate_questions, is_generated
+from tprprobe.data.documents.corpora import is_corpus, open_corpus
+from tprprobe.data.documents.hubsets import is_hub_set, open_hub_set
+from tprprobe.data.mathematics.modulefiles import is_folder, open_folder
+from tprprobe.data.mathematics.modulesets import generate_questions, is_generated
+from tprprobe.data.worlds.english.reportsets import draw_reports, is_english
+from tprprobe.data.worlds.scenes import draw_scenes, is_scenes
 from tprprobe.errors import InputError
 
 SOURCES = {

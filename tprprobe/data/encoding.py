@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Int64, Integer
 
 from tprprobe.data.batching import Ragged
-from tprprobe.data.questions import check_length
-from tprprobe.vocabulary import Codec, Vocabulary
+from tprprobe.data.mathematics.questions import check_length
+from tprprobe.data.vocabularies.characters import Codec, Vocabulary
 
 
 class Flat(NamedTuple):

@@ -13,12 +13,12 @@ from jaxtyping import Int64, Shaped
 from torch import Tensor
 
 from tprprobe.data.batching import Ragged
-from tprprobe.data.captions.pairs import encode_captions, encode_first
+from tprprobe.data.captions.imagepairs import encode_captions, encode_first
 from tprprobe.data.dataset import Dataset
+from tprprobe.data.dense import Vectors
 from tprprobe.data.encoding import Flat, Spool, encode_sources, encode_targets
-from tprprobe.data.vectors import Vectors
-from tprprobe.vocabulary import Codec
-from tprprobe.words import Words
+from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.words import Words
 
 
 @dataclass(frozen=True)

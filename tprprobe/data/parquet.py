@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tprprobe.data.articles import Article, check_text, find_columns
 from tprprobe.data.dataset import ALL, Dataset, E, Request
-from tprprobe.data.questions import Question
+from tprprobe.data.documents.articles import Article, check_text, find_columns
+from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError
 
 COLUMNS = ("question", "answer", "module")

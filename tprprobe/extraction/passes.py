@@ -11,9 +11,9 @@ from torch import Tensor
 
 from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
-from tprprobe.evaluation import by_length
-from tprprobe.hooks import capture
-from tprprobe.sitenames import side_of
+from tprprobe.scoring.answers import by_length
+from tprprobe.site.hooks import capture
+from tprprobe.site.patterns import side_of
 
 BATCH = 64  # samples
 ATTENTION = ".attention"

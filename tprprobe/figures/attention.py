@@ -55,7 +55,7 @@ def attention_rows(
 def attention_examples(store: Store, site: str, head: int, examples: pd.DataFrame) -> Drawing:
     """What the numbers of example questions attend to, with the gold structure of division.
 
-    ``examples`` has a kind and a sample each, as :func:`tprprobe.relations.pick_examples` returns.
+    ``examples`` has a kind and a sample each, as :func:`tprprobe.analyses.attention.pick_examples` returns.
     A row is the last digit of a number in a term that divides (framed): from digits of
     denominators the '/' that divides by them is framed too, and the weight on it told; from those
     of numerators the weight on all '/'. Source: schlag Fig 3.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tprprobe.clustering import Clusters
+from tprprobe.analyses.clustering import Clusters
 from tprprobe.errors import InputError
 from tprprobe.figures.overlay import LEGEND, gold_tokens, mark_polarity
 from tprprobe.figures.strips import Strip, draw_strips

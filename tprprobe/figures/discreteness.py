@@ -20,7 +20,7 @@ def role_peaks(
 ) -> Drawing:
     """Left the distribution of the highest role weight, right the share above .98 of every head.
 
-    ``heads`` are the rows of :func:`tprprobe.discreteness.measure_roles`, ``peaks`` the highest
+    ``heads`` are the rows of :func:`tprprobe.analyses.dictionary.discreteness.measure_roles`, ``peaks`` the highest
     weights by sub-layer; ``cost`` (score, as_trained, one_hot, low, high of the difference) goes
     below. Source: jiang §4.4.
     """
@@ -89,7 +89,7 @@ def _tell(row: Mapping[Any, Any]) -> str:
 
 
 def dictionary_table(names: pd.DataFrame, title: str) -> Table:
-    """What the roles of every head stand for, as :func:`tprprobe.naming.name_dictionary` found it."""
+    """What the roles of every head stand for, as :func:`tprprobe.analyses.naming.name_dictionary` found it."""
     cells = [
         {
             "head": str(row["head"]),

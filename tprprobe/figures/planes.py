@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Shaped
 
+from tprprobe.analyses.projections import Projection
 from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
-from tprprobe.projections import Projection
 
 MARKS = "o^svDPX*<>"
 GREY = "#9a9a9a"

@@ -20,7 +20,7 @@ def matched_study(
     """Exact match against steps and against arithmetic; the differences from the reference.
 
     Lines are means over seeds, bands reach from the lowest to the highest seed. Tables are those of
-    :class:`tprprobe.study.Study` and :func:`tprprobe.study.compare_variants`.
+    :class:`tprprobe.training.study.Study` and :func:`tprprobe.training.study.compare_variants`.
 
     Raises:
         InputError: no run was evaluated.

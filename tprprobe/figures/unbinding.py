@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
+from tprprobe.analyses.unbinding import conformity, regions
 from tprprobe.claims import Verdict
 from tprprobe.figures.tables import Table
-from tprprobe.unbinding import conformity, regions
 
 METRICS = ("METEOR", "BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "CIDEr-D")
 SCORED = {  # Source: huang Table 1, COCO, Karpathy's test split of 5,000 images

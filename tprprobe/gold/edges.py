@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.hub import write_file
 from tprprobe.gold.labels import Labelled, Span, Target, check_target
-from tprprobe.gold.textfiles import located, read_lines
-from tprprobe.hub import write_file
+from tprprobe.gold.textlines import located, read_lines
 
 KEYS, TARGET_KEYS = ("text", "targets", "info"), ("span1", "span2", "label", "info")
 

@@ -35,7 +35,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.gold.parsing import TEMPLATES, parse
+from tprprobe.gold.formulas import TEMPLATES, parse
 from tprprobe.gold.walking import DIV, FIELDS, MISSING, OPERATORS, walk
 
 SYMBOLS = {" ": "space", "(": "lpar", ")": "rpar", ".": "point", "-": "sign"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import Labelled, Target
-from tprprobe.gold.textfiles import comments, located, read_blocks, rows
+from tprprobe.gold.textlines import comments, located, read_blocks, rows
 
 TAG = re.compile(r"O|[BI]-\S+")
 

@@ -111,7 +111,7 @@ def load_pipeline(name: str | os.PathLike[str], tasks: Sequence[str] | None = No
     except (OSError, ValueError) as error:
         raise InputError(
             f"no spaCy pipeline {os.fspath(name)!r} here: give a folder that `python -m "
-            "tprprobe.gold.training` or `spacy train` wrote, or install one (`python -m spacy "
+            "tprprobe.gold.taggers` or `spacy train` wrote, or install one (`python -m spacy "
             "download en_core_web_sm`)"
         ) from error
     able = tuple(task for task, needed in TASKS.items() if {*needed} & {*nlp.pipe_names})

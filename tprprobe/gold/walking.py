@@ -3,7 +3,7 @@
 import ast
 from typing import NamedTuple
 
-from tprprobe.gold.parsing import Expression, operator_position
+from tprprobe.gold.formulas import Expression, operator_position
 
 MISSING = -1
 OPERATORS = ("+", "-", "*", "/")

@@ -1,6 +1,5 @@
-"""Interventions: edits of vectors at sites, and what they do to answers (`tprprobe.hooks.intervene`)."""
+"""Interventions: edits of vectors at sites, and what they do to answers (`tprprobe.site.hooks.intervene`)."""
 
-from tprprobe.interventions.arithmetic import find_swaps
 from tprprobe.interventions.edits import (
     Chain,
     exchange,
@@ -14,11 +13,12 @@ from tprprobe.interventions.edits import (
     swap,
     zero,
 )
-from tprprobe.interventions.recipes import Recipe, read_recipe
+from tprprobe.interventions.exchanges import list_ways, measure_swaps
+from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.shares import summarise_swaps
-from tprprobe.interventions.swapping import run_swaps
+from tprprobe.interventions.swaps import run_swaps
+from tprprobe.interventions.sweep_recipes import Recipe, read_recipe
 from tprprobe.interventions.sweeps import find_data, summarise_sweep, sweep
-from tprprobe.interventions.ways import list_ways, measure_swaps
 
 __all__ = [
     "Chain",

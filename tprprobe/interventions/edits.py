@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.hooks import PlacedEdit
+from tprprobe.site.hooks import PlacedEdit
 
 Make = Callable[[Tensor, "Place"], Tensor]
 LONGEST = 1024  # positions for which a resampled vector is drawn

@@ -12,11 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe import hub
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
-from tprprobe.extraction.runs import fingerprint
-from tprprobe.interventions.recipes import Recipe
+from tprprobe.extraction.blocks import fingerprint
+from tprprobe.files import hub
+from tprprobe.interventions.sweep_recipes import Recipe
 
 MANIFEST, BEGUN, PARTS = "interventions.json", "begun.json", "parts"
 

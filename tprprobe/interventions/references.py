@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
 from tprprobe.extraction.passes import read_block
-from tprprobe.hooks import PlacedEdit
 from tprprobe.interventions import edits
+from tprprobe.site.hooks import PlacedEdit
 
 STARTS = 3  # of k-means
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from tprprobe.interventions.arithmetic import HARMLESS
-from tprprobe.interventions.ways import ALL, ELSEWHERE, PAIR
+from tprprobe.interventions.exchanges import ALL, ELSEWHERE, PAIR
+from tprprobe.interventions.number_pairs import HARMLESS
 from tprprobe.statistics import Interval, bootstrap_mean, bounds, group_sums, replicate_totals
 
 WAY = ["model", "vectors", "layer", "head", "at"]

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe import hub
 from tprprobe.console import track
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
-from tprprobe.evaluation import by_length
-from tprprobe.hooks import find_sites
+from tprprobe.files import hub
 from tprprobe.interventions.folders import Folder, describe_run, keep_table
-from tprprobe.interventions.recipes import Recipe
 from tprprobe.interventions.references import Reference, read_references
+from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.interventions.variants import Variant, score_variants
 from tprprobe.models.checkpoint import default_data
-from tprprobe.sitenames import layer_of, select
+from tprprobe.scoring.answers import by_length
+from tprprobe.site.hooks import find_sites
+from tprprobe.site.patterns import layer_of, select
 from tprprobe.statistics import bootstrap_mean, wilson
 
 TABLE, SAMPLES = "sweep.csv", "samples.parquet"

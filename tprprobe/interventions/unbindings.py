@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tprprobe.hooks import PlacedEdit, intervene
 from tprprobe.interventions.edits import exchange, swap
+from tprprobe.site.hooks import PlacedEdit, intervene
 from tprprobe.statistics import bootstrap_mean
 
 EXCHANGED = {  # what is exchanged: the sites of it

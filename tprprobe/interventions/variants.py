@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
-from tprprobe.hooks import PlacedEdit, capture, find_sites, hold, intervene
 from tprprobe.interventions.edits import ByVariant
-from tprprobe.sitenames import layer_of, select, side_of
+from tprprobe.site.hooks import PlacedEdit, capture, find_sites, hold, intervene
+from tprprobe.site.patterns import layer_of, select, side_of
 
 Variant = Mapping[str, PlacedEdit]  # an edit by site or pattern
 ROWS = 1024  # of a forward pass, at most

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tprprobe.models.sites import per_position
-from tprprobe.models.tpgnstate import State, check_features
+from tprprobe.site.site import per_position
+from tprprobe.models.tpgnstate import (State, check_features)
 
 
 @dataclass(frozen=True)

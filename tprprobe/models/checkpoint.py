@@ -14,16 +14,17 @@ import torch
 from huggingface_hub import ModelCard
 from torch import nn
 
-from tprprobe import hub, subwords, vocabulary, words
-from tprprobe.errors import InputError, unknown
-from tprprobe.models import build, expand
-from tprprobe.subwords import Subwords, load_subwords
-from tprprobe.vocabulary import Codec, Vocabulary
-from tprprobe.words import Words
+from tprprobe.files import hub
+from tprprobe.data.vocabularies import (subwords, characters, words)
+from tprprobe.errors import (InputError, unknown)
+from tprprobe.models import (build, expand)
+from tprprobe.data.vocabularies.subwords import (Subwords, load_subwords)
+from tprprobe.data.vocabularies.characters import (Codec, Vocabulary)
+from tprprobe.data.vocabularies.words import Words
 
 UNTRAINED = "untrained:"
 READERS: dict[str, Callable[[Path], Any]] = {  # by the file that a vocabulary is kept in
-    vocabulary.FILE: Vocabulary.load,
+    characters.FILE: Vocabulary.load,
     subwords.FILE: load_subwords,
     words.FILE: Words.load,
 }

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tprprobe import assets, hub
+from tprprobe.files import (assets, hub)
 from tprprobe.models import count_parameters
 from tprprobe.models.checkpoint import read_config
 from tprprobe.models.presets import PRESETS

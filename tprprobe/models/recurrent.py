@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tprprobe.models.sites import per_position
+from tprprobe.site.site import per_position
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tprprobe.models.caches import Cache, KeyValues, Memory
-from tprprobe.models.relative import RelativeBias, additive
-from tprprobe.models.sites import per_position
+from tprprobe.models.caches import (Cache, KeyValues, Memory)
+from tprprobe.models.relative import (RelativeBias, additive)
+from tprprobe.site.site import per_position
 from tprprobe.models.sublayers import SubLayer
 from tprprobe.models.tptconfig import TPTConfig
 

@@ -15,7 +15,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.hub import write_file
+from tprprobe.files.hub import write_file
 
 SIDES = ("A", "B")
 SHOWN = ("item", "source", *SIDES)

@@ -13,7 +13,7 @@ import zarr
 from jaxtyping import Bool, Float, Integer, Shaped
 
 from tprprobe.errors import InputError
-from tprprobe.sitenames import select
+from tprprobe.site.patterns import select
 from tprprobe.store import layout, manifests, tokens
 from tprprobe.store.manifests import Manifest
 

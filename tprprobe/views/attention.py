@@ -15,11 +15,11 @@ from tprprobe.figures import attention_grid, attention_matrix, attention_rows
 from tprprobe.figures.overlay import gold_tokens
 from tprprobe.figures.strips import SIGNS as SHORT
 from tprprobe.figures.style import palette
-from tprprobe.sitenames import side_of
+from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
-from tprprobe.views.looks import MONO, colours, css, dress, inks, look, shade
+from tprprobe.views.safe_text import plotted, visible
 from tprprobe.views.strips import COLUMNS, LINE, PIXELS, lay_out
-from tprprobe.views.texts import plotted, visible
+from tprprobe.views.theme import MONO, colours, css, dress, inks, look, shade
 from tprprobe.views.view import View
 
 CELLS = 400  # rows and columns of a map that are drawn; larger ones by their largest weights

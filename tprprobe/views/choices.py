@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Int32
 
-from tprprobe.sitenames import layer_of
+from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.views.attention import Maps, gold_pairs
-from tprprobe.views.marks import Mark
-from tprprobe.views.scenes import Scene
+from tprprobe.views.clouds import Scene
+from tprprobe.views.sampling import take
+from tprprobe.views.selection import Mark
 from tprprobe.views.strips import find_marked
-from tprprobe.views.thinned import take
 
 
 def list_vectors(store: Store) -> list[str]:

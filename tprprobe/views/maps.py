@@ -8,10 +8,10 @@ import plotly.graph_objects as go
 from jaxtyping import Bool
 
 from tprprobe.figures.maps import map_points
-from tprprobe.views.fields import CLUSTER, NONE, OTHER, order_values, read_field
-from tprprobe.views.looks import NEITHER, colours, dress, look
-from tprprobe.views.scenes import Scene
-from tprprobe.views.texts import plotted
+from tprprobe.views.clouds import Scene
+from tprprobe.views.colourings import CLUSTER, NONE, OTHER, order_values, read_field
+from tprprobe.views.safe_text import plotted
+from tprprobe.views.theme import NEITHER, colours, dress, look
 from tprprobe.views.view import View
 
 HEIGHT = 520

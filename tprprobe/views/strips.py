@@ -12,10 +12,10 @@ from jaxtyping import Bool
 from tprprobe.errors import InputError
 from tprprobe.figures import role_clusters
 from tprprobe.figures.style import palette
-from tprprobe.views.looks import MONO, NEITHER, colours, dress, inks, look
-from tprprobe.views.marks import Mark
-from tprprobe.views.scenes import Scene
-from tprprobe.views.texts import plotted, visible
+from tprprobe.views.clouds import Scene
+from tprprobe.views.safe_text import plotted, visible
+from tprprobe.views.selection import Mark
+from tprprobe.views.theme import MONO, NEITHER, colours, dress, inks, look
 from tprprobe.views.view import View
 
 COLUMNS = 46.0  # cells of one character in a line

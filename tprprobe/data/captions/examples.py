@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32
 
-from tprprobe.data.english.sentences import Sentence
+from tprprobe.data.worlds.english.sentences import Sentence
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float32
 
 from tprprobe.data.lines import opened
+from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError
-from tprprobe.words import Words
 
 
 def read_glove(

@@ -1,0 +1,44 @@
+"""``python -m studies.pages --out docs [PAGE]…``: the pages, from what ships."""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tprprobe.errors import InputError, unknown
+from tprprobe.figures.style import whole
+
+# name → the module whose `make_page(runs)` gives the text of docs/results-NAME.md
+PAGES = {
+    "arithmetic": "pages",
+    "captions": "captions",
+    "interventions": "interventions",
+    "probing": "probing",
+    "study": "study",
+}
+
+
+def main(
+    pages: Annotated[list[str] | None, typer.Argument(help="Which pages; all by default.")] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the pages.")] = Path("docs"),
+    runs: Annotated[Path, typer.Option(help="What is kept in between.")] = Path("runs/results"),
+) -> None:
+    """Measure what ships, and write what was found."""
+    for name in pages or PAGES:
+        if name not in PAGES:
+            raise typer.BadParameter(str(unknown("page", name, PAGES)))
+        module = import_module(f"studies.pages.{PAGES[name]}")
+        make_page: Callable[[Path], str] = module.make_page
+        try:
+            text = make_page(runs)
+        except InputError as error:
+            raise typer.BadParameter(f"page {name!r}: {error}") from error
+        with whole(path := out / f"results-{name}.md") as file:
+            file.write_text(text, "utf-8")
+        typer.echo(f"written: {path}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

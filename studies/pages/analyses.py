@@ -1,0 +1,133 @@
+"""All that the page of results is made of: tables, made once and kept as files."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from tprprobe.algebra import bind
+from tprprobe.analyses.attention import couple_roles, score_relations
+from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
+from tprprobe.analyses.clustering import cluster_all
+from tprprobe.analyses.hadamard import capture_variance
+from tprprobe.analyses.naming.run import Naming, name_all
+from tprprobe.analyses.reconstruction import reconstruct
+from tprprobe.console import stderr, track
+from tprprobe.data import load_data
+from tprprobe.extraction import extract
+from tprprobe.interventions.fractions import binding_probe
+from tprprobe.models.checkpoint import load_model
+from tprprobe.models.listing import list_models
+from tprprobe.store import Store, open_store
+from tprprobe.store.layout import MANIFEST
+
+MODEL, BASELINE = "tpt-c-arithmetic", "transformer-arithmetic"
+DATA, SPLIT, SEED = "mathematics:arithmetic__mixed", "small-test", 2
+N, MAPS, PAIRS, K = 2000, 300, 600, 20
+COMMITTED = Path(__file__).parents[2] / "benchmarks" / "binding" / "results" / "probe.csv"
+
+
+@dataclass(frozen=True, eq=False)
+class Analyses:
+    """Every table, as the function of its name returns it."""
+
+    n: int  # questions
+    maps: int  # of them with attention maps
+    naming: Naming
+    relations: pd.DataFrame
+    coupling: pd.DataFrame
+    reconstruction: pd.DataFrame  # of both models
+    captured: pd.DataFrame
+    pairs: (
+        pd.DataFrame
+    )  # the binding probe: of the three of `benchmarks/binding` and of both models
+    demonstration: pd.DataFrame
+    degrees: pd.DataFrame
+    swaps: pd.DataFrame  # of the two bindings of two fillers to two roles, the share that is equal
+    weights: dict[str, int]
+
+    @property
+    def last(self) -> int:
+        """The number of the last encoder layer."""
+        return int(self.naming.summary["layer"].max())
+
+
+def analyse(runs: Path, n: int = N) -> Analyses:
+    """The analyses of the shipped arithmetic checkpoints on n fresh questions.
+
+    What is in the folder ``runs`` already is not made again.
+    """
+    stores = {name: _extract(name, runs / name, n) for name in (MODEL, BASELINE)}
+    store, baseline = stores[MODEL], stores[BASELINE]
+    names = runs / "names"
+    naming = name_all(
+        store,
+        k=K,
+        baseline=baseline,
+        out=names,
+        resume=names.exists(),
+        progress=lambda parts: track(parts, "naming", len(parts)),
+    )
+
+    def kept(name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        return _keep(runs / f"{name}.parquet", make)
+
+    return Analyses(
+        n=n,
+        maps=min(MAPS, n),
+        naming=naming,
+        relations=kept("relations", lambda: score_relations(store)),
+        coupling=kept("coupling", lambda: couple_roles(store, cluster_all(store, _ROLES, k=K))),
+        reconstruction=kept("reconstruction", lambda: _reconstruct(store, baseline)),
+        captured=kept("captured", lambda: capture_variance(store)),
+        pairs=kept("pairs", _ask),
+        demonstration=demonstrate(),
+        degrees=measure_degrees(),
+        swaps=compare_swaps(),
+        weights={row["name"]: row["parameters"] for row in list_models()["presets"]},
+    )
+
+
+_ROLES = "encoder.-1.self.role"
+
+
+def _extract(name: str, path: Path, n: int) -> Store:
+    if (path / MANIFEST).is_file():
+        return open_store(path)
+    data = load_data(DATA, split=SPLIT, n=n, seed=SEED)
+    return extract(load_model(name), data, ["encoder.*"], path, MAPS, resume=path.exists())
+
+
+def _keep(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    """The table in the file, made where there is none."""
+    if not file.is_file():
+        stderr.print(f"{file.stem} …")
+        make().to_parquet(file)
+    return pd.read_parquet(file)
+
+
+def _reconstruct(*stores: Store) -> pd.DataFrame:
+    return pd.concat([reconstruct(store) for store in stores], ignore_index=True)
+
+
+def _ask() -> pd.DataFrame:
+    parts = [binding_probe(load_model(name), PAIRS) for name in (MODEL, BASELINE)]
+    return pd.concat([pd.read_csv(COMMITTED), *parts], ignore_index=True)
+
+
+def compare_swaps(draws: int = 1000, width: int = 6, seed: int = 0) -> pd.DataFrame:
+    """How often a ⋆ r_n + b ⋆ r_d = a ⋆ r_d + b ⋆ r_n, for random integer vectors (schlag app. A)."""
+    rng = np.random.default_rng(seed)
+    vectors = torch.from_numpy(rng.integers(-5, 6, (4, draws, width)).astype(float))
+    a, b, numerator, denominator = vectors
+    apart = ((a - b) * (numerator - denominator)).any(-1)  # else the Hadamard products are equal
+    rows = []
+    for kind in ("outer", "hadamard"):
+        first = bind(a, numerator, kind) + bind(b, denominator, kind)
+        second = bind(a, denominator, kind) + bind(b, numerator, kind)
+        equal = (first == second).flatten(1).all(1)[apart]
+        rows.append({"binding": kind, "draws": len(equal), "equal": equal.double().mean().item()})
+    return pd.DataFrame(rows)

@@ -1,0 +1,196 @@
+"""From tables to what claims are judged by: estimates with intervals, one a case.
+
+Where a difference is of two numbers whose intervals were found separately, its own has the sum of
+their half-widths, which is no narrower than it would be if they were paired.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from studies.pages.analyses import Analyses
+from tprprobe.analyses.naming.fields import PLACES
+from tprprobe.analyses.naming.lattice import AND
+from tprprobe.claims import Estimate, Evidence, exact
+from tprprobe.gold.expressions import POLARITIES
+
+RIVALS = ("uniform", "offset", "nearest")
+CONTROLS = ("query", "key", "filler", "random")
+GATE, PAIR_GATE = "discordant_exact_match", "pair_exact_match"
+
+Cases = dict[str, Estimate]
+
+
+def gather_evidence(found: Analyses) -> dict[str, Evidence]:
+    """What was measured of the claims, by their ids."""
+    right = found.naming.facts["discordant_questions"]
+    gates = {GATE: Estimate(right["exact_match"], *right["exact_match_interval"])}
+    halves = found.n // 2  # what is held out of the questions; of reconstruction, a quarter
+    roles = {name: (cases, halves) for name, cases in _of_roles(found).items()}
+    states = {name: (cases, halves // 2) for name, cases in _of_states(found).items()}
+    evidence = {
+        name: Evidence(cases, "question", units, gates)
+        for name, (cases, units) in (roles | _of_attention(found) | states).items()
+        if cases
+    }
+    shown = {name: Evidence(cases, "exact", 1) for name, cases in _exact(found).items()}
+    return evidence | shown | {"schlag-binding-trained": _pairs(found)}
+
+
+def estimate(row: Mapping[Any, Any], name: str) -> Estimate:
+    """The number of that name in a row, with its _low and _high."""
+    return Estimate(float(row[name]), float(row[f"{name}_low"]), float(row[f"{name}_high"]))
+
+
+def minus(first: Estimate, second: Estimate) -> Estimate:
+    """The difference, with an interval that is right however the two depend on each other."""
+    value = first.value - second.value
+    below = (first.value - first.low) + (second.high - second.value)
+    above = (first.high - first.value) + (second.value - second.low)
+    return Estimate(value, value - below, value + above)
+
+
+def mean(estimates: list[Estimate]) -> Estimate:
+    """The mean, with the mean of the bounds: right however they depend on each other."""
+    rows = pd.DataFrame([(each.value, each.low, each.high) for each in estimates])
+    return Estimate(*rows.mean().tolist())
+
+
+# ---- roles ------------------------------------------------------------------------------------------
+
+
+def _of_roles(found: Analyses) -> dict[str, Cases]:
+    decoding = found.naming.decoding.query("model == 'trained' and layer == @found.last")
+    roles = decoding[decoding["vectors"] == "role"]
+
+    def heads(subset: str, predictor: str, name: str) -> Cases:
+        rows = roles.query("subset == @subset and predictor == @predictor")
+        return {f"head {row['head']}": estimate(row, name) for row in rows.to_dict("records")}
+
+    accuracy = {
+        kind: mean([estimate(row, "accuracy") for row in rows.to_dict("records")])
+        for kind, rows in decoding.query("subset == 'all' and predictor == 'clusters'").groupby(
+            "vectors"
+        )
+    }
+    best = max((accuracy[each] for each in CONTROLS if each in accuracy), key=lambda e: e.value)
+    return {
+        "schlag-polarity-clusters": heads("all", "surface", "gain"),
+        "schlag-fractions-of-fractions": heads("discordant", "clusters", "accuracy"),
+        "schlag-structural-clusters": heads("all", "majority", "gain"),
+        "schlag-ones-digit-roles": _named(found),
+        "schlag-role-specific": {"": minus(accuracy["role"], best)},
+    }
+
+
+def _named(found: Analyses) -> Cases:
+    """Of every head the best clusters named by place and polarity; the worse of the polarities."""
+    names = found.naming.names.query(
+        "model == 'trained' and vectors == 'role' and layer == @found.last"
+    )
+    cases = {}
+    for head, rows in names.groupby("head"):
+        best = [
+            max((estimate(row, "precision") for row in each), key=lambda e: e.low, default=None)
+            for polarity in POLARITIES
+            for each in [[row for row in rows.to_dict("records") if _tells(row["name"], polarity)]]
+        ]
+        there = [each for each in best if each is not None]
+        whole = len(there) == len(POLARITIES)
+        cases[f"head {head}"] = min(there, key=lambda e: e.low) if whole else exact(0.0)
+    return cases
+
+
+def _tells(name: str, polarity: str) -> bool:
+    atoms = {*name.split(AND)}
+    return polarity in atoms and bool(atoms & {*PLACES.values()})
+
+
+# ---- attention --------------------------------------------------------------------------------------
+
+
+def _of_attention(found: Analyses) -> dict[str, tuple[Cases, int]]:
+    """Cases, and over how many questions."""
+    coupled = found.coupling.query("layer == @found.last and attended == 'symbol'")
+    advantages = {
+        f"head {row['head']}": estimate(row, "advantage") for row in coupled.to_dict("records")
+    }
+    return {
+        "schlag-role-signifies-relation": (advantages, found.maps),
+        "schlag-second-argument-to": _scores(found, "rows", "mass", beyond=True),
+        "schlag-second-argument-of": _scores(found, "columns", "mass", beyond=True),
+        "schlag-good-approximation": _scores(found, "rows", "argmax_accuracy"),
+        "schlag-skipped-numerator": _scores(found, "rows", "skip"),
+        "schlag-skipped-beyond-offset": _scores(found, "rows", "skip", beyond=True),
+    }
+
+
+def _scores(found: Analyses, way: str, score: str, beyond: bool = False) -> tuple[Cases, int]:
+    """The last layer's heads on the net gold structure; by how much beyond the best baseline."""
+    rows = found.relations.query(
+        "way == @way and score == @score and gold == 'net' and not untrained"
+    ).copy()
+    estimates: list[Any] = [*map(Estimate, rows["value"], rows["low"], rows["high"])]
+    rows["estimate"] = pd.Series(estimates, rows.index)
+    heads = rows[(rows["source"] == "head") & (rows["layer"] == found.last)]
+    cases = {f"head {row['head']}": row["estimate"] for row in heads.to_dict("records")}
+    if beyond:
+        rivals = rows.loc[rows["source"].isin(RIVALS), "estimate"]
+        best = max(rivals, key=lambda each: each.value)
+        cases = {name: minus(each, best) for name, each in cases.items()}
+    return cases, int(heads["n_questions"].max()) if cases else 0
+
+
+# ---- states -----------------------------------------------------------------------------------------
+
+
+def _of_states(found: Analyses) -> dict[str, Cases]:
+    heads = found.reconstruction.query(
+        "predictor == 'heads' and split == 'held_out' and unit == 'question' and penalty == 'cv' "
+        "and not untrained and layer == @found.last"
+    )
+    rows = heads.sort_values("n").groupby("model", sort=False).tail(1).to_dict("records")
+    own = found.captured.query("basis == 'own' and layer == @found.last and not untrained")
+    shares = [estimate(row, "of_best") for row in own.to_dict("records")]
+    return {
+        "schlag-full-information": {row["model"]: estimate(row, "r2") for row in rows},
+        "schlag-learned-projection": {row["model"]: estimate(row, "gain") for row in rows},
+        "schlag-hadamard-optimal": {"": mean(shares)},
+    }
+
+
+def _pairs(found: Analyses) -> Evidence:
+    """Of the two models by one recipe, which have one seed: shown, and no decision."""
+    rows = found.pairs.query("bar == 'middle' and not untrained").sort_values("depth")
+    last = {row["model"]: row for row in rows.to_dict("records")}
+    tp, transformer = last["tp"], last["transformer"]
+    difference = minus(estimate(tp, "paired_accuracy"), estimate(transformer, "paired_accuracy"))
+    able = min((estimate(row, "exact_match") for row in (tp, transformer)), key=lambda e: e.low)
+    return Evidence({"": difference}, "model seed", 1, {PAIR_GATE: able})
+
+
+# ---- exact ------------------------------------------------------------------------------------------
+
+
+def _exact(found: Analyses) -> dict[str, Cases]:
+    shown = {(row["attention"], row["case"]): row for row in found.demonstration.to_dict("records")}
+    degree = found.degrees[found.degrees["layer"] == 3].set_index("attention")["degree"]
+    weights = {name: count / 1e6 for name, count in found.weights.items()}
+    ambiguous = shown["standard", "equal weights"]["largest_difference"]
+    routes = ("second head above", "feed-forward between")
+    return {
+        "schlag-polynomial-degree": {"": exact(float(degree["tp"] - degree["standard"]))},
+        "schlag-standard-ambiguous": {"": exact(ambiguous)},
+        "schlag-tp-unambiguous": {
+            case: exact(shown["tp", case]["equal"]) for case in ("as printed", "upper layer bound")
+        },
+        "schlag-standard-routes": {
+            case: exact(shown["standard", case]["equal"]) for case in routes
+        },
+        "schlag-crucial-property": {
+            row["binding"]: exact(row["equal"]) for row in found.swaps.to_dict("records")
+        },
+        "schlag-weights-b": {"": exact(weights["transformer"] - weights["tp-transformer-b"])},
+        "schlag-weights-c": {"": exact(weights["tp-transformer-c"])},
+    }

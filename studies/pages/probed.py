@@ -1,0 +1,105 @@
+"""The probes that the page on probing is made of: extracted and trained once, kept in folders."""
+
+import fnmatch
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.analyses.probing import probe
+from tprprobe.analyses.probing.schedules import Schedule
+from tprprobe.data import load_data
+from tprprobe.data.dataset import Dataset
+from tprprobe.errors import InputError
+from tprprobe.extraction import extract
+from tprprobe.gold.labellers import Labeller
+from tprprobe.models.checkpoint import load_model
+from tprprobe.site.hooks import find_sites
+from tprprobe.store import Store, open_store
+from tprprobe.store.layout import MANIFEST
+
+TRANSFORMER, CONTINUOUS, DISCRETE = "t5-english", "tpt-c-english", "tpt-d-english"
+MODELS = (TRANSFORMER, CONTINUOUS, DISCRETE)
+DATA, SPLIT, SEED = "english:depth=1,sentences=4-6", "test", 1
+WRITTEN, READ = 240, 100  # reports whose summaries, and whose whole documents, are probed
+SEEDS = 3
+SCHEDULE = Schedule(learning_rate=3e-3, batch=8, limit=12)  # for so few reports
+ROWS = "rows.parquet"
+VECTORS = ("{}.role", "{}.filler", "{}.tpr")
+DECODER = [*(name.format("decoder.*") for name in VECTORS), "decoder.*.hidden"]
+CROSS = [name.format("decoder.*.cross") for name in VECTORS]
+ENCODER = [*(name.format("encoder.*") for name in VECTORS), "encoder.*.hidden"]
+WEIGHTS = "*.role_weights"
+CONTROLS = ("control", "untrained", "previous", "dictionary")
+
+
+@dataclass(frozen=True)
+class Probed:
+    """A folder of probes of a model, and the name of what was probed."""
+
+    model: str
+    folder: Path
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        return pd.read_parquet(self.folder / ROWS).assign(model=self.model)
+
+
+def probe_english(runs: Path, progress: Callable[[str], None]) -> dict[str, dict[str, Probed]]:
+    """By kind of run and model the probes of the shipped models of the generated English.
+
+    written   the decoder, teacher-forced on summaries: every site, SEEDS seeds
+    controls  one seed of the cross-attention sub-layers, beside all controls
+    read      the encoder: every site, one seed, beside its untrained twin
+    """
+    plans: dict[str, tuple[str, dict[str, Any]]] = {
+        "written": ("written", {"sites": DECODER, "seeds": SEEDS, "controls": ()}),
+        "controls": ("written", {"sites": CROSS, "controls": CONTROLS}),
+        "read": ("read", {"sites": ENCODER, "controls": ("untrained",)}),
+    }
+    extracted = {
+        "written": (WRITTEN, [*DECODER, f"decoder.{WEIGHTS}"]),
+        "read": (READ, [*ENCODER, WEIGHTS]),
+    }
+    found: dict[str, dict[str, Probed]] = {}
+    for kind, (of, settings) in plans.items():
+        for name in MODELS:
+            progress(f"{name}, {kind}")
+            n, sites = extracted[of]
+            data = load_data(DATA, split=SPLIT, n=n, seed=SEED)
+            path = runs / f"{name}.{of}.store"
+            store = keep_store(partial(load_model, name), data, sites, path)
+            probed = Probed(name, keep_probes(store, runs / f"{name}.{kind}", **settings))
+            found.setdefault(kind, {})[name] = probed
+    return found
+
+
+def keep_store(
+    load: Callable[[], Any],
+    data: Dataset,
+    sites: Sequence[str],
+    path: Path,
+    labellers: Sequence[Labeller] = (),
+) -> Store:
+    """The store of the sites that a model has, extracted unless it lies there."""
+    if (path / MANIFEST).is_file():
+        kept = open_store(path)
+        if kept.samples != len(data):
+            raise InputError(f"{path} has {kept.samples} samples, not {len(data)}: remove it first")
+        return kept
+    model = load()
+    names = list(find_sites(model))
+    known = [pattern for pattern in sites if fnmatch.filter(names, pattern)]
+    return extract(model, data, known, path, 0, resume=path.exists(), labellers=labellers)
+
+
+def keep_probes(store: Store, folder: Path, sites: Sequence[str], **settings: Any) -> Path:
+    """The folder of probes of all tasks of the sites that a store has, unless it lies there."""
+    if not (folder / ROWS).is_file():
+        known = [site for site in store.sites if any(fnmatch.fnmatch(site, p) for p in sites)]
+        chosen = {"sites": known, "information": False, "schedule": SCHEDULE} | settings
+        probe(store, "all", out=folder, resume=folder.exists(), **chosen)
+    return folder

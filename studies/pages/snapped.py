@@ -1,0 +1,83 @@
+"""Summaries written while roles are snapped: their scores by how few roles are left."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from studies.pages.markdown import interval, table
+from tprprobe.data.pairs import encode_pairs
+from tprprobe.files import hub
+from tprprobe.interventions import Recipe, find_data
+from tprprobe.interventions.references import read_references
+from tprprobe.models.checkpoint import load_model
+from tprprobe.scoring.answers import evaluate
+from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
+from tprprobe.site.patterns import select
+from tprprobe.statistics import bootstrap_mean
+
+FILE = "snapped.csv"
+SCORES = {"rougeL": "ROUGE-L", "exact_match": "exact match"}
+ONE_HOT = Recipe(
+    n=300, reference=100, seed=0, sites=["*.role_weights"], edits=["one_hot", "mean"],
+    heads="all", together=True,
+)  # fmt: skip
+SNAP = ONE_HOT.model_copy(
+    update={"sites": ["*.role"], "edits": ["mean", "snap"], "clusters": [2, 10, 50, 200]}
+)
+
+
+def tell_snapping(folder: Path, plans: Mapping[str, Recipe]) -> str:
+    """The section of the page on these checkpoints; what the folder has is not measured again."""
+    if not (folder / FILE).is_file():
+        rows = [row for name, recipe in plans.items() for row in _measure(name, recipe)]
+        hub.write_file(folder / FILE, pd.DataFrame(rows).to_csv(index=False).encode())
+    found = pd.read_csv(folder / FILE)
+    cells = [
+        {"model": row["model"], "roles": row["roles"]}
+        | {title: interval(row, name) for name, title in SCORES.items()}
+        | {f"change of {SCORES['rougeL']}": interval(row, "change")}
+        for row in found.to_dict("records")
+    ]
+    return (
+        "## Summaries with snapped roles\n\nThe same edits in encoder and decoder, all heads and layers at once, "
+        f"while {ONE_HOT.n} held-out reports of the generated English are summarized (greedy decoding); centres are "
+        f"those of {ONE_HOT.reference} other reports. Changes are paired by report.\n\n"
+        + table(cells)
+    )
+
+
+def _measure(name: str, recipe: Recipe) -> Iterator[dict[str, Any]]:
+    """A row an edit, the unedited model first."""
+    model: Any = load_model(name)
+    data = find_data(model, recipe)
+    scored, others = data[: recipe.n], encode_pairs(data[recipe.n :], model.vocabulary)
+    sites = select(recipe.sites, list(find_sites(model)))
+    references = read_references(model, others, sites, recipe.seed)
+    plain = evaluate(model, scored)
+    yield _row(name, "as trained", plain, plain)
+    for told, edits in _list_edits(recipe, references):
+        with intervene(model, edits):
+            yield _row(name, told, evaluate(model, scored), plain)
+
+
+def _list_edits(
+    recipe: Recipe, references: Mapping[str, Any]
+) -> Iterator[tuple[str, dict[str, PlacedEdit]]]:
+    names = {"one_hot": "one-hot", "mean": "their mean"}
+    for edit in recipe.edits:
+        for k in recipe.clusters if edit == "snap" else (0,):
+            told = names.get(edit, f"{k} centres a head")
+            yield told, {site: each.edit(edit, k) for site, each in references.items()}
+
+
+def _row(model: str, told: str, rows: pd.DataFrame, plain: pd.DataFrame) -> dict[str, Any]:
+    reports = plain.index.to_numpy()
+    row: dict[str, Any] = {"model": model, "roles": told}
+    values = {name: rows[name].to_numpy(float) for name in SCORES}
+    values["change"] = values["rougeL"] - plain["rougeL"].to_numpy(float)
+    for name, each in values.items():
+        found = bootstrap_mean(each, reports)
+        row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+    return row

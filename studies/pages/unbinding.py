@@ -1,0 +1,129 @@
+"""The part of the page on captions that says what unbinding vectors mean (huang §5.3), with verdicts."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from studies.pages.markdown import verdict_table
+from tprprobe.analyses.unbinding import (
+    Words,
+    compare_ks,
+    find_clusters,
+    interpret,
+    measure_conformity,
+    part_space,
+    read_words,
+    tell_subjects,
+)
+from tprprobe.analyses.unbinding.conformity import share_whole
+from tprprobe.analyses.unbinding.ten_clusters import labels_of
+from tprprobe.claims import Verdict, find_claim, judge, load_claims
+from tprprobe.console import stderr
+from tprprobe.data import load_data
+from tprprobe.errors import InputError
+from tprprobe.extraction import extract
+from tprprobe.figures import unbinding as tables
+from tprprobe.figures.catalogue import huang
+from tprprobe.figures.style import whole
+from tprprobe.figures.tables import Table
+from tprprobe.files import hub
+from tprprobe.gold.labellers import find_labellers
+from tprprobe.models.checkpoint import load_model
+from tprprobe.store import Store, open_store
+from tprprobe.store.layout import MANIFEST
+from tprprobe.training.recipes import read_recipe
+
+MODELS = ("tpgn-scenes", "tpgn-coco-words")
+TAGGED = {"tpgn-coco-words"}  # whose words no data tag: TAGGER in the folder of runs does
+TAGGER, N, SEED = "tagger", 1000, 0
+SITES = ["word.unbinding"]
+SCOPE = "huang-"
+
+
+def tell_unbinding(runs: Path) -> Iterator[str]:
+    """The tables and verdicts of every TPGN that ships; a model that is missing is said to be."""
+    yield "\n## What unbinding vectors mean\n"
+    yield (
+        "Vectors u_t of people's captions, read word by word; k-means on raw vectors as in the paper (best of "
+        "10 seeds). Whatever is learnt (which cluster is nominal, names, probes) is learnt on some images and "
+        "counted on others; intervals are 95 %, over images. One training run a model: nothing here tells "
+        "how other seeds come out. `tprprobe figure huang-table2 --store STORE` and the like make the same of "
+        "any store.\n"
+    )
+    for name in MODELS:
+        yield f"### `{name}`\n"
+        try:
+            kept = _place(name, runs).with_suffix(".md")
+            if not kept.is_file():
+                words = read_words(extract_words(name, runs), seed=SEED)
+                with whole(kept) as file:
+                    file.write_text("\n".join(_tell(words)), "utf-8")
+            yield kept.read_text("utf-8")
+        except InputError as error:
+            yield f"Not measured ({error}).\n"
+
+
+def _place(name: str, runs: Path) -> Path:
+    """Where what was measured of a shipped model is kept: of other weights elsewhere."""
+    weights = hub.locate("models", name) / hub.WEIGHTS
+    return runs / f"{name}-{N}-{hashlib.sha256(weights.read_bytes()).hexdigest()[:8]}"
+
+
+def extract_words(name: str, runs: Path) -> Store:
+    """The store of a shipped model's unbinding vectors of unseen images, made where there is none."""
+    path = _place(name, runs)
+    if (path / MANIFEST).is_file():
+        return open_store(path)
+    tagger = runs / TAGGER
+    if name in TAGGED and not tagger.is_dir():
+        raise InputError(
+            f"its words need a tagger in {tagger}: see docs/probing.md for the recipe that trains one"
+        )
+    stderr.print(f"extracting {name} …")
+    model: Any = load_model(name)
+    mix = read_recipe(hub.locate("models", name) / hub.RECIPE).stages[0].mix[0]
+    labellers = find_labellers({"pos,dep": f"spacy:{tagger}"}) if name in TAGGED else ()
+    data = load_data(mix.data, split="test", n=N)
+    return extract(model, data, SITES, path, resume=path.exists(), labellers=labellers)
+
+
+def _tell(words: Words) -> Iterator[str]:
+    clusters = find_clusters(words, seed=SEED)
+    two, ten = (labels_of(words, clusters[k]) for k in (2, 10))
+    regions = part_space(words, seed=SEED)
+    note = huang.note_words(words)
+    verdicts = huang.judge_words(words, huang.of_two(words, two) | huang.of_ten(words, ten))
+    verdicts += huang.judge_cases(huang.of_regions(regions), regions.images)
+    told = [
+        tables.conformity_table(
+            measure_conformity(words, two, SEED), share_whole(words, two), note, ()
+        ),
+        tables.interpretation_table(interpret(words, ten, SEED), note, ()),
+        tables.regions_table(regions, note, ()),
+        tables.stability_table(compare_ks(words, clusters.values()), note),
+    ]
+    try:
+        subjects = tell_subjects(words, SEED)
+    except InputError as error:
+        yield f"Subjects and objects: not measured ({error}).\n"
+    else:
+        verdicts += huang.judge_subjects(subjects)
+        told.append(tables.subjects_table(subjects, note, ()))
+    yield _as_part(verdict_table(_all(verdicts)))
+    yield from map(_as_text, told)
+
+
+def _all(verdicts: list[Verdict]) -> list[Verdict]:
+    """A verdict on every claim of the paper, in the order of the claims; else not measured."""
+    known = {each.claim.id: each for each in verdicts}
+    names = [name for name in load_claims() if name.startswith(SCOPE)]
+    return [known.get(name) or judge(find_claim(name), None) for name in names]
+
+
+def _as_part(text: str) -> str:
+    return text.replace("## Verdicts", "#### Verdicts", 1)
+
+
+def _as_text(table: Table) -> str:
+    return f"{table.markdown()}\n"

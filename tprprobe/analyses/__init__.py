@@ -1,0 +1,1 @@
+"""Analyses: everything that reads a store and no model."""

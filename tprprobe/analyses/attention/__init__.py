@@ -1,0 +1,7 @@
+"""What attention relates: heads that look from a digit to the '/' it divides by, with controls."""
+
+from tprprobe.analyses.attention.coupling import couple_roles
+from tprprobe.analyses.attention.illustrations import pick_examples
+from tprprobe.analyses.attention.mass import score_relations
+
+__all__ = ["couple_roles", "pick_examples", "score_relations"]

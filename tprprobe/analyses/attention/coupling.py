@@ -1,0 +1,143 @@
+"""Does a head's role say what the head attends to? Mutual information, against other heads."""
+
+from collections.abc import Iterable
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from tprprobe.analyses.attention.gold_maps import annotated_tokens, kept_samples
+from tprprobe.errors import InputError
+from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import bootstrap_mean, permute_within
+from tprprobe.store import Store
+
+FOLDS, PERMUTATIONS = 5, 5
+
+Codes = Int[np.ndarray, " token"]
+Bits = Float[np.ndarray, " token"]
+
+
+@runtime_checkable
+class Labelled(Protocol):
+    """Clusters of the vectors of one head, as :func:`tprprobe.analyses.clustering.cluster` returns."""
+
+    @property
+    def site(self) -> str: ...
+
+    @property
+    def head(self) -> int | None: ...
+
+    @property
+    def labels(self) -> np.ndarray: ...
+
+
+def couple_roles(store: Store, clusters: Iterable[Labelled], seed: int = 0) -> pd.DataFrame:
+    """What the cluster of a head's role at a position tells of what that head attends to there.
+
+    One row a head and kind of ``attended``: the symbol at the key with the largest weight, or its
+    gold structure (digits by polarity, operators by symbol, other characters by kind).
+    information   I(cluster; attended) in bits, held out: by how much the cluster makes what is
+                  attended to less surprising, by shares counted in other questions; no information
+                  is 0 or a little below
+    chance        the same with clusters permuted within questions
+    others        the mean I(cluster; what another head of the layer attends to)
+    advantage     information − others; _low, _high are 95 % intervals over questions
+    share         information / H(attended)
+    Source: schlag Sec. 1 (a role signifies the relation whose filler its head retrieves).
+
+    Raises:
+        InputError: a cluster that is not of a head of an encoder's self-attention with maps, a
+            layer with one head, no arithmetic.
+    """
+    rows = []
+    for each in clusters:
+        site = store.select(each.site.rpartition(".")[0] + ".attention")[0]
+        heads = store.specs[site].shape[0]
+        if each.head is None or heads < 2:
+            raise InputError(
+                f"{each.site}: roles couple with what their own of several heads reads"
+            )
+        tokens = annotated_tokens(store, kept_samples(store, site))
+        questions = pd.factorize(tokens["sample"])[0]
+        labels = np.asarray(each.labels)[: len(tokens)].astype(int)
+        keys = _attended(store, site, tokens)
+        place = {"layer": layer_of(site), "head": each.head}
+        for name, codes in _kinds(tokens).items():
+            found = _couple(labels, codes[keys], questions, each.head, seed)
+            rows.append(place | {"attended": name} | found)
+    return pd.DataFrame(rows)
+
+
+def _attended(store: Store, site: str, tokens: pd.DataFrame) -> Int[np.ndarray, "head token"]:
+    """The row of the key with the largest weight, of every head and query."""
+    starts = tokens.groupby("sample").head(1).index
+    maps = [store.attention(site, int(sample)) for sample in tokens["sample"].unique()]
+    best = [each.argmax(-1) + start for each, start in zip(maps, starts, strict=True)]
+    return np.concatenate(best, axis=1)
+
+
+def _kinds(tokens: pd.DataFrame) -> dict[str, Codes]:
+    """Every token's symbol and its gold structure, numbered."""
+    symbol, polarity = tokens["token"].astype(str), tokens["polarity"].astype(object)
+    kind = tokens["kind"].astype(str)
+    gold = kind.where(kind != "op", symbol)
+    gold = gold.where(polarity.isna(), kind + " " + polarity.fillna("").astype(str))
+    return {name: pd.factorize(each)[0] for name, each in (("symbol", symbol), ("gold", gold))}
+
+
+def _couple(
+    labels: Codes,
+    attended: Int[np.ndarray, "head token"],
+    questions: Codes,
+    head: int,
+    seed: int,
+) -> dict[str, float]:
+    """The numbers of one row."""
+    rng = np.random.default_rng(seed)
+    order = np.argsort(np.argsort(rng.random(questions.max() + 1)))
+    folds = order[questions] % FOLDS
+    gains = np.array([_gains(labels, each, folds) for each in attended])
+    shuffled = [labels[permute_within(questions, rng)] for _ in range(PERMUTATIONS)]
+    chance = [_gains(each, attended[head], folds).mean() for each in shuffled]
+    others = np.delete(gains, head, axis=0).mean(0)
+    constant = np.zeros_like(labels)
+    surprise = -_log_shares(constant, attended[head], folds).mean()
+    own = bootstrap_mean(gains[head], questions, seed=seed)
+    advantage = bootstrap_mean(gains[head] - others, questions, seed=seed)
+    return {
+        "information": own.value,
+        "information_low": own.low,
+        "information_high": own.high,
+        "chance": float(np.mean(chance)),
+        "others": float(others.mean()),
+        "advantage": advantage.value,
+        "advantage_low": advantage.low,
+        "advantage_high": advantage.high,
+        "share": own.value / surprise,
+    }
+
+
+def _gains(labels: Codes, attended: Codes, folds: Codes) -> Bits:
+    """log₂ p(attended | cluster) − log₂ p(attended) at every position."""
+    alone = _log_shares(np.zeros_like(labels), attended, folds)
+    return _log_shares(labels, attended, folds) - alone
+
+
+def _log_shares(labels: Codes, attended: Codes, folds: Codes) -> Bits:
+    """log₂ p(attended | cluster), counted in the other folds.
+
+    To its counts each cluster adds as many as there are kinds, shared as in all clusters together;
+    there each kind counts one more.
+    """
+    n_labels, n_kinds = labels.max() + 1, attended.max() + 1
+    found = np.empty(len(labels))
+    for fold in range(FOLDS):
+        rest, mine = folds != fold, folds == fold
+        flat = np.bincount(labels[rest] * n_kinds + attended[rest], minlength=n_labels * n_kinds)
+        counts = flat.reshape(n_labels, n_kinds)
+        shared = (counts.sum(0) + 1) / (counts.sum() + n_kinds)
+        shares = (counts + n_kinds * shared) / (counts.sum(1, keepdims=True) + n_kinds)
+        found[mine] = np.log2(shares[labels[mine], attended[mine]])
+    return found

@@ -1,0 +1,140 @@
+"""What clustering finds: labels, centers and a summary, in memory and in a folder."""
+
+import io
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Float32, Int, Int32
+from scipy.stats import entropy
+from sklearn.metrics import pairwise_distances_argmin
+
+from tprprobe.errors import InputError
+from tprprobe.files.hub import read_json, write_folder
+
+FORMAT, VERSION = "tprprobe-clusters", 1
+RUNS, TABLE, LABELS = "clusters.json", "clusters.parquet", "labels.parquet"
+SCALARS = ("site", "head", "k", "seed", "raw", "n_seeds", "inertia", "stability")
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """k clusters of the vectors of a site, numbered by falling size.
+
+    ``labels`` are the clusters of all tokens on the site's side. ``centers`` lie in the clustered
+    space, (vector - ``mean``) / ``scale``, and ``inertia`` is the sum of squared distances there.
+    ``stability`` is the mean adjusted Rand index between the ``n_seeds`` runs of which this is the
+    best. ``summary`` has a row a cluster: cluster, size, share, top (its commonest tokens),
+    mean_position, entropy (of its tokens, bits).
+    """
+
+    site: str
+    head: int | None
+    k: int
+    seed: int
+    raw: bool
+    n_seeds: int
+    inertia: float
+    stability: float
+    labels: Int32[np.ndarray, "token"]
+    centers: Float32[np.ndarray, "cluster width"]
+    mean: Float32[np.ndarray, "width"]
+    scale: Float32[np.ndarray, "width"]
+    summary: pd.DataFrame
+
+    def assign(self, vectors: Float[np.ndarray, "row width"]) -> Int32[np.ndarray, "row"]:
+        """The nearest cluster of vectors of the same site, in this store or another."""
+        return nearest((vectors - self.mean) / self.scale, self.centers)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Settings, measures and the summary, in JSON types; no labels and no centers."""
+        clusters = json.loads(str(self.summary.to_json(orient="records")))
+        return {key: getattr(self, key) for key in SCALARS} | {"clusters": clusters}
+
+
+def nearest(
+    vectors: Float[np.ndarray, "row width"], centers: Float[np.ndarray, "cluster width"]
+) -> Int32[np.ndarray, "row"]:
+    """argmin_c |v - center_c| of every vector v."""
+    return pairwise_distances_argmin(vectors, centers).astype(np.int32)
+
+
+def summarise(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) -> pd.DataFrame:
+    """One row a cluster: size, share, commonest tokens, mean position, entropy of tokens (bits)."""
+    columns = {"token": tokens["token"].astype(str), "position": tokens["position"]}
+    groups = pd.DataFrame(columns).groupby(labels)
+    found = {
+        "size": groups.size(),
+        "share": groups.size() / len(labels),
+        "top": groups["token"].agg(_commonest),
+        "mean_position": groups["position"].mean(),
+        "entropy": groups["token"].agg(lambda each: entropy(each.value_counts(), base=2)),
+    }
+    summary = pd.DataFrame(found, index=pd.RangeIndex(k, name="cluster"))
+    empty = {"size": 0, "share": 0.0, "top": ""}
+    return summary.fillna(empty).astype({"size": int}).reset_index()
+
+
+def _commonest(tokens: pd.Series, n: int = 5) -> str:
+    shares = tokens.value_counts(normalize=True).head(n).items()
+    return ", ".join(f"{'␣' if token == ' ' else token} {share:.0%}" for token, share in shares)
+
+
+def save_clusters(results: Sequence[Clusters], folder: str | os.PathLike[str]) -> Path:
+    """The new folder that holds them: clusters.json, and clusters and labels as Parquet tables.
+
+    Raises:
+        InputError: the folder exists already.
+    """
+    runs = [
+        {key: getattr(each, key) for key in SCALARS}
+        | {"mean": each.mean.tolist(), "scale": each.scale.tolist()}
+        for each in results
+    ]
+    tables = [each.summary.assign(center=list(each.centers)) for each in results]
+    labels = [pd.DataFrame({"row": range(len(r.labels)), "label": r.labels}) for r in results]
+    document = json.dumps({"format": FORMAT, "version": VERSION, "runs": runs}, indent=1)
+    joined = {TABLE: _join(tables, runs), LABELS: _join(labels, runs)}
+    return write_folder(folder, {RUNS: f"{document}\n", **joined})
+
+
+def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, Any]]) -> bytes:
+    """The tables as one, in Parquet, every row with the number, site and head of its run."""
+    stream = io.BytesIO()
+    numbered = [
+        table.assign(run=i, site=run["site"], head=pd.array([run["head"]] * len(table), "Int64"))
+        for i, (table, run) in enumerate(zip(tables, runs, strict=True))
+    ]
+    pd.concat(numbered, ignore_index=True).to_parquet(stream, index=False)
+    return stream.getvalue()
+
+
+def load_clusters(folder: str | os.PathLike[str]) -> list[Clusters]:
+    """The clusters that :func:`save_clusters` wrote.
+
+    Raises:
+        InputError: the folder holds no clusters.
+    """
+    folder = Path(folder)
+    document = read_json(folder / RUNS)
+    if (document.get("format"), document.get("version")) != (FORMAT, VERSION):
+        raise InputError(f"{folder} holds no clusters of version {VERSION}: cluster again")
+    tables = pd.read_parquet(folder / TABLE)
+    labels = pd.read_parquet(folder / LABELS)
+    return [
+        _restore(run, tables.loc[tables["run"] == i], labels.loc[labels["run"] == i])
+        for i, run in enumerate(document["runs"])
+    ]
+
+
+def _restore(run: dict[str, Any], table: pd.DataFrame, labels: pd.DataFrame) -> Clusters:
+    mean, scale = (np.array(run.pop(key), np.float32) for key in ("mean", "scale"))
+    summary = table.drop(columns=["center", "run", "site", "head"]).reset_index(drop=True)
+    centers = np.stack(list(table["center"]))
+    label = labels["label"].to_numpy(np.int32)
+    return Clusters(**run, labels=label, centers=centers, mean=mean, scale=scale, summary=summary)

@@ -1,0 +1,143 @@
+"""k-means on the vectors of a store: the best of several seeds, and how far these agree."""
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32, Int32
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from tprprobe.analyses.clustering.clusters import Clusters, summarise
+from tprprobe.analyses.clustering.matrices import SAMPLE, Blocks, Source, Target, find_heads
+from tprprobe.errors import InputError
+from tprprobe.store import Store
+
+TIE = 1e-5  # of inertia: the first of the runs that found the same is taken
+SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
+
+Labels = Int32[np.ndarray, "_token"]
+
+
+def cluster(
+    store: Store,
+    site: str,
+    head: int | None = None,
+    k: int = 20,
+    seed: int = 0,
+    raw: bool = False,
+    n_seeds: int = 10,
+) -> Clusters:
+    """The best of ``n_seeds`` runs of k-means on the vectors of a site, or of one head of it.
+
+    Each dimension is standardised, so that the arbitrary scale of a role's dimensions plays no
+    part, unless ``raw``, as in the paper. Of vectors beyond 1 GiB the centers are those of a sample
+    of 32,768 (or 64 k), and one pass over all of them finds labels and inertia of all runs.
+    Source: schlag §5.1 (k = 20, one head, raw).
+
+    Raises:
+        InputError: no such site or head, a site with heads and none given, k out of range, vectors
+            that are not finite, fewer distinct vectors than k.
+    """
+    return cluster_source(Source.find(store, site, head), k, seed, raw, n_seeds)
+
+
+def cluster_source(
+    source: Source, k: int = 20, seed: int = 0, raw: bool = False, n_seeds: int = 10
+) -> Clusters:
+    """The same of vectors that were found before, or of a projection of them."""
+    if not 1 <= k <= source.rows:
+        raise InputError(f"k is {k}, but {source} has {source.rows} vectors: give 1 to that many")
+    if n_seeds < 2:
+        raise InputError(f"n_seeds is {n_seeds}: stability compares runs, give 2 or more")
+    none = np.zeros(source.width, np.float32)
+    mean, scale = (none, none + 1) if raw else source.moments()
+    blocks = source.scaled(mean, scale)
+    if source.is_streamed:
+        known = (source.sample(max(SAMPLE, SAMPLED * k), seed) - mean) / scale
+    else:
+        (known,) = blocks()
+    fits = _fit(source, known, k, range(seed, seed + n_seeds))
+    runs = _measure(blocks, fits)
+    least = min(inertia for _, inertia in runs)
+    best = next(run for run, (_, inertia) in enumerate(runs) if inertia <= least * (1 + TIE))
+    labels, inertia = runs[best]
+    order = np.argsort(-np.bincount(labels, minlength=k), kind="stable")  # the largest is cluster 0
+    labels = np.argsort(order).astype(np.int32)[labels]
+    return Clusters(
+        site=source.site,
+        head=source.head,
+        k=k,
+        seed=seed,
+        raw=raw,
+        n_seeds=n_seeds,
+        inertia=inertia,
+        stability=_agreement([run for run, _ in runs]),
+        labels=labels,
+        centers=fits[best][order],
+        mean=mean,
+        scale=scale,
+        summary=summarise(labels, source.store.tokens_of(source.site), k),
+    )
+
+
+def cluster_all(
+    store: Store,
+    patterns: str | Iterable[str] = "*.role",
+    progress: Callable[[list[Target]], Iterable[Target]] = iter,
+    **settings: Any,
+) -> list[Clusters]:
+    """The clusters of every head of every site that matches; ``progress`` wraps the list of these.
+
+    ``settings`` are those of :func:`cluster`: k, seed, raw, n_seeds.
+    """
+    targets = find_heads(store, patterns)
+    return [cluster(store, site, head, **settings) for site, head in progress(targets)]
+
+
+def _fit(
+    source: Source, vectors: Float32[np.ndarray, "row width"], k: int, seeds: range
+) -> list[np.ndarray]:
+    """The centers that k-means finds from each seed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            fitted = [KMeans(k, random_state=seed).fit(vectors) for seed in seeds]
+    except ConvergenceWarning as warning:
+        raise InputError(
+            f"{source} has fewer than {k} distinct vectors: give a smaller k"
+        ) from warning
+    return [np.asarray(run.cluster_centers_) for run in fitted]
+
+
+def _measure(blocks: Blocks, fits: Sequence[np.ndarray]) -> list[tuple[Labels, float]]:
+    """Of every run the nearest center of each vector, and the sum of their squared distances.
+
+    |v − c|² = |v|² − 2 v·c + |c|² for the centers of all runs at once, so that vectors are read
+    once; from the centers' mean on, so that nothing is lost where vectors lie far from the origin.
+    """
+    middle = np.mean(fits, axis=(0, 1), dtype=np.float32)
+    centers = np.concatenate(fits).astype(np.float32) - middle
+    offsets = np.square(centers).sum(1)
+    labels: list[list[np.ndarray]] = [[] for _ in fits]
+    inertia = np.zeros(len(fits))
+    for block in blocks():
+        moved = block - middle
+        distances = (offsets - 2 * (moved @ centers.T)).reshape(len(block), len(fits), -1)
+        found = distances.argmin(2)
+        inertia += np.take_along_axis(distances, found[..., None], 2).sum((0, 2), dtype=np.float64)
+        inertia += np.einsum("ij,ij->i", moved, moved).sum(dtype=np.float64)
+        for run, each in zip(labels, found.T.astype(np.int32), strict=True):
+            run.append(each)
+    return [
+        (np.concatenate(run), max(0.0, float(sum_)))
+        for run, sum_ in zip(labels, inertia, strict=True)
+    ]
+
+
+def _agreement(runs: list[Labels]) -> float:
+    """The mean adjusted Rand index of all pairs of runs: 1 where all find the same clusters."""
+    return float(np.mean([adjusted_rand_score(*pair) for pair in combinations(runs, 2)]))

@@ -1,0 +1,130 @@
+"""How discrete a dictionary of roles is used: peaks, entropy, usage, and what heads share.
+
+All functions take role distributions by site, ``{"encoder.0.self.role_weights": array}``, one row a
+real token (no padding).
+Source: jiang Sec. 4 (over 90 % of the distributions have a maximum above .98).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int, Shaped
+from scipy.stats import entropy
+from sklearn.metrics import adjusted_mutual_info_score, mutual_info_score
+
+from tprprobe.errors import InputError
+from tprprobe.site.patterns import layer_of
+
+Weights = Mapping[str, np.ndarray]  # each token × head × n_roles
+PEAKS = {"above_98": 0.98, "above_90": 0.90}
+SUFFIX = ".role_weights"
+
+
+def measure_roles(weights: Weights) -> pd.DataFrame:
+    """One row a sub-layer and head: how peaked its distributions are and which roles they use.
+
+    Columns: site, layer, sublayer (``encoder.self`` …), head, n_tokens, above_98, above_90 (shares
+    of distributions whose maximum is higher), entropy (mean, bits), n_roles, used_roles (that are
+    the maximum of some token), dead_roles, usage_perplexity (2 to the entropy of the maxima's
+    counts).
+
+    Raises:
+        InputError: an array that is not token × head × n_roles, or has no tokens.
+    """
+    rows = []
+    for site, head, values in _heads(weights):
+        counts = np.bincount(values.argmax(-1), minlength=values.shape[-1])
+        peaks = values.max(-1)
+        rows.append(
+            _place(site, head)
+            | {"n_tokens": len(values)}
+            | {name: float((peaks > least).mean()) for name, least in PEAKS.items()}
+            | {
+                "entropy": float(entropy(values, base=2, axis=-1).mean()),
+                "n_roles": len(counts),
+                "used_roles": int((counts > 0).sum()),
+                "dead_roles": int((counts == 0).sum()),
+                "usage_perplexity": float(2 ** entropy(counts, base=2)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def pool_roles(table: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
+    """Shares and entropy of :func:`measure_roles` over all distributions together, as printed.
+
+    ``by`` keeps columns apart (``["sublayer"]``, ``["layer"]``); default: one row for the model.
+    """
+    groups: Any = table.groupby(list(by), sort=False) if by else [((), table)]
+    rows = []
+    for key, group in groups:
+        means = {
+            name: float(np.average(group[name], weights=group["n_tokens"]))
+            for name in (*PEAKS, "entropy")
+        }
+        place = dict(zip(by, key, strict=True))
+        rows.append(place | {"n_distributions": int(group["n_tokens"].sum())} | means)
+    return pd.DataFrame(rows)
+
+
+def share_between_heads(weights: Weights) -> pd.DataFrame:
+    """One row a sub-layer and pair of heads: what one head's strongest role tells of the other's.
+
+    Columns: site, layer, sublayer, head, other_head, mutual_information (bits; biased upwards in
+    small samples), adjusted (0 at chance, 1 for heads that determine each other).
+    """
+    rows = []
+    for site, values in weights.items():
+        roles = _checked(site, values).argmax(-1)
+        for head, other in combinations(range(roles.shape[1]), 2):
+            place = _place(site, head) | {"other_head": other}
+            rows.append(place | _information(roles[:, head], roles[:, other]))
+    return pd.DataFrame(rows)
+
+
+def tell_labels(
+    weights: Weights, labels: Mapping[str, Shaped[np.ndarray, " token"]]
+) -> pd.DataFrame:
+    """One row a sub-layer, head and label: what the strongest role tells of a token's label.
+
+    ``labels`` are columns of the token table of the same side: id, position, part of speech, ….
+    """
+    rows = []
+    for site, head, values in _heads(weights):
+        for label, column in labels.items():
+            told = _information(values.argmax(-1), column)
+            rows.append(_place(site, head) | {"label": label} | told)
+    return pd.DataFrame(rows)
+
+
+def _heads(weights: Weights) -> Iterator[tuple[str, int, Float[np.ndarray, "token n_roles"]]]:
+    for site, values in weights.items():
+        checked = _checked(site, values)
+        yield from ((site, head, checked[:, head]) for head in range(checked.shape[1]))
+
+
+def _checked(site: str, values: np.ndarray) -> Float[np.ndarray, "token head n_roles"]:
+    if values.ndim != 3 or not len(values):
+        raise InputError(
+            f"{site} has shape {values.shape}: role weights are token × head × n_roles, "
+            "with one token at least"
+        )
+    return values.astype(np.float64)
+
+
+def _place(site: str, head: int) -> dict[str, str | int | None]:
+    stack, *_, sublayer = site.removesuffix(SUFFIX).split(".")
+    return {"site": site, "layer": layer_of(site), "sublayer": f"{stack}.{sublayer}", "head": head}
+
+
+def _information(
+    roles: Int[np.ndarray, " token"], other: Shaped[np.ndarray, " token"]
+) -> dict[str, float]:
+    bits = float(mutual_info_score(other, roles) / np.log(2))
+    return {
+        "mutual_information": bits,
+        "adjusted": float(adjusted_mutual_info_score(other, roles)),
+    }

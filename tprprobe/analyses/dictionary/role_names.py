@@ -1,0 +1,108 @@
+"""Names of the roles of a dictionary: what the words have in common for which a head takes a role."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.analyses.naming.fields import Field, describe
+from tprprobe.analyses.naming.lattice import build_lattice
+from tprprobe.analyses.naming.names import name_clusters
+from tprprobe.errors import InputError
+from tprprobe.gold.labels import WORD, decode_cell
+from tprprobe.store import Store
+
+NONE = "none"
+FIELDS = {  # the first one is what every name begins with
+    "pos": Field(("pos",)),
+    "dep": Field(("dep",)),
+    "entity": Field(("entity",), words={NONE: "no entity"}),
+    "place": Field(("place",), "word {}", {6: "word 6+"}, most=6),
+    "before": Field(("before",), "after {}", {NONE: "first word"}),
+}
+
+
+def name_dictionary(store: Store, site: str, seed: int = 0) -> pd.DataFrame:
+    """One row a head and used role of ``….role_weights``: the columns of ``name_roles``, and head, role.
+
+    Predicates are conjunctions of tag, relation, entity, place in the text (words from 1) and the tag
+    before, of the word that a token belongs to; in a decoder of the word that the state predicts.
+    Source: jiang §4.4 asks what structures the discrete roles encode.
+
+    Raises:
+        InputError: no such site, no role weights, or a token table without tags.
+    """
+    (site,) = store.select(site)
+    if "n_roles" not in store.specs[site].axes:
+        raise InputError(f"{site} holds no role weights: give a site ….role_weights")
+    rows, words = read_fields(store.tokens_of(site), store.side(site) == "target")
+    lattice = build_lattice(describe(words, FIELDS))
+    roles = store.read(site)[rows].argmax(-1)
+    parts = []
+    for head in range(roles.shape[1]):
+        used, labels = np.unique(roles[:, head], return_inverse=True)
+        named = name_clusters(labels, lattice, words["sample"].to_numpy(), seed)
+        parts.append(named.assign(head=head, role=used[named["cluster"].to_numpy()]))
+    return pd.concat(parts, ignore_index=True).drop(columns="cluster")
+
+
+def read_fields(tokens: pd.DataFrame, ahead: bool) -> tuple[np.ndarray, pd.DataFrame]:
+    """The rows whose word is known, and of these words sample, pos, dep, entity, place, before.
+
+    ``ahead`` asks about the word of the next token.
+    """
+    for column in (WORD, "pos"):
+        if column not in tokens:
+            raise InputError(
+                f"the token table has no column {column!r}: extract from labelled data"
+            )
+    table = tokens.reset_index(drop=True)
+    known = _words(table)
+    about = table[["sample", WORD]].shift(-1 if ahead else 0)
+    about["own"] = table["sample"]
+    keep = (about["sample"] == about["own"]) & (about[WORD] >= 0)
+    keys = pd.MultiIndex.from_frame(about.loc[keep, ["sample", WORD]].astype(int))
+    rows = np.flatnonzero(keep.to_numpy())
+    return rows, known.reindex(keys).reset_index(drop=True)
+
+
+def _words(table: pd.DataFrame) -> pd.DataFrame:
+    """What is known of every word, by sample and number."""
+    first = table[table[WORD] >= 0].drop_duplicates(["sample", WORD])
+    found = pd.DataFrame(
+        {
+            "sample": first["sample"].astype(int),
+            WORD: first[WORD].astype(int),
+            "pos": _labels(first, "pos"),
+            "dep": _labels(first, "dep"),
+            "place": first[WORD].astype(int) + 1,
+        }
+    ).reset_index(drop=True)
+    found["entity"] = _entities(first)
+    before = found.groupby("sample")["pos"].shift(1)
+    found["before"] = before.where(before.notna(), NONE)
+    return found.set_index(["sample", WORD], drop=False).rename_axis([None, None])
+
+
+def _labels(first: pd.DataFrame, task: str) -> list[str]:
+    if task not in first:
+        return [NONE] * len(first)
+    cells = zip(first[task].astype(str), first[WORD], strict=True)
+    decoded = [decode_cell(cell, int(word)) for cell, word in cells]
+    return [targets[0].label if targets else NONE for targets in decoded]
+
+
+def _entities(first: pd.DataFrame) -> list[str]:
+    """The entity that every word is part of."""
+    if "nel" not in first:
+        return [NONE] * len(first)
+    inside: Mapping[tuple[int, int], str] = {
+        (int(sample), each): target.label
+        for cell, sample, word in zip(
+            first["nel"].astype(str), first["sample"], first[WORD], strict=True
+        )
+        for target in decode_cell(cell, int(word))
+        for each in range(*target.span1)
+    }
+    places = zip(first["sample"], first[WORD], strict=True)
+    return [inside.get((int(sample), int(word)), NONE) for sample, word in places]

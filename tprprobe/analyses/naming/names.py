@@ -1,0 +1,173 @@
+"""The name of a cluster: the shortest conjunction of gold predicates that explains it.
+
+Chosen on one half of the questions and scored on the other. For a predicate ℓ and a cluster k there:
+
+    precision  P(ℓ|k)      recall  P(k|ℓ)      f05  1.25 P R / (0.25 P + R)
+    coverage   P(k)        lift    P(ℓ|k) / P(ℓ)      npmi  ln lift / −ln P(ℓ, k)
+
+with 95 % bootstrap intervals over questions. p: for every question, how many more tokens of the
+cluster the predicate holds for than if the question's labels were dealt anew, d_q; were these as
+often below 0 as above, Σ d / √Σ d² ≥ z would have a probability of at most exp(−z²/2) (Efron 1969),
+however the tokens of a question depend on each other. q: Benjamini and Hochberg's false discovery
+rate among all pairs of a cluster and a predicate, the ones that were not chosen counting as p = 1.
+Source: schlag §5.1 names clusters by eye.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int, Shaped
+
+from tprprobe.analyses.naming.lattice import Lattice
+from tprprobe.errors import InputError
+from tprprobe.statistics import adjust, bounds, divide, replicate_totals
+
+PRECISION = 0.7  # a name must reach, on both halves
+TIE = 0.01  # in f05: the shorter predicate wins, then the one whose fields come first
+RATE = 0.01  # of false discoveries
+REPLICATES = 1000
+UNNAMED = "unnamed"
+
+
+class Sums(NamedTuple):
+    """Tokens of every question, or in total: in the cluster and so described, each, and all."""
+
+    both: Float[np.ndarray, "*question cluster"]
+    clustered: Float[np.ndarray, "*question cluster"]
+    described: Float[np.ndarray, "*question cluster"]
+    tokens: Float[np.ndarray, "*question 1"]
+
+
+def name_clusters(
+    labels: Int[np.ndarray, " token"],
+    lattice: Lattice,
+    questions: Shaped[np.ndarray, " token"],
+    seed: int = 0,
+) -> pd.DataFrame:
+    """One row a cluster: cluster, name, the measures with _low and _high, p_value, q_value, …
+
+    `candidate` is the predicate chosen on the first half, `name` is it if it holds on the second
+    (q at most 1 %, precision still at least 0.7, lift above 1), else `unnamed`.
+    Raises: InputError for fewer than four questions.
+    """
+    return decide(score_candidates(labels, lattice, questions, seed))
+
+
+def score_candidates(
+    labels: Int[np.ndarray, " token"],
+    lattice: Lattice,
+    questions: Shaped[np.ndarray, " token"],
+    seed: int = 0,
+) -> pd.DataFrame:
+    """The candidate of every cluster with all its measures but q, and how many there were."""
+    chosen_on = split_questions(questions, seed)
+    n_clusters = int(labels.max()) + 1
+    chosen = _choose(lattice, labels, chosen_on, n_clusters)
+    sums = _count(lattice, labels, questions, ~chosen_on, chosen, n_clusters)
+    names = np.array([*lattice.names, ""], object)
+    measures = pd.DataFrame(_with_intervals(sums, seed))
+    measures[chosen < 0] = np.nan
+    return pd.DataFrame({"cluster": np.arange(n_clusters), "candidate": names[chosen]}).assign(
+        size=sums.clustered.sum(0).astype(int),
+        coverage=sums.clustered.sum(0) / sums.tokens.sum(),
+        **{str(name): measures[name] for name in measures},
+        p_value=np.where(chosen < 0, 1.0, _p_values(sums)),
+        predicates=len(lattice.names),
+    )
+
+
+def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
+    """With names and q-values, corrected for all pairs of a cluster and a predicate in the table."""
+    p = scored["p_value"].to_numpy()
+    q = np.minimum(1, adjust(p) * scored["predicates"].sum() / len(p))
+    holds = (q <= rate) & (scored["precision"] >= PRECISION) & (scored["lift"] > 1)
+    named = scored.assign(q_value=q)
+    named.insert(1, "name", scored["candidate"].where(holds, UNNAMED))
+    return named
+
+
+def split_questions(
+    questions: Shaped[np.ndarray, " token"], seed: int = 0
+) -> Bool[np.ndarray, " token"]:
+    """The tokens of a random half of the questions."""
+    unique, index = np.unique(questions, return_inverse=True)
+    if len(unique) < 4:
+        raise InputError(f"{len(unique)} questions to name clusters by: give 4 or more")
+    half = np.arange(len(unique)) < len(unique) // 2
+    return np.random.default_rng(seed).permuted(half)[index]
+
+
+def _choose(
+    lattice: Lattice, labels: Int[np.ndarray, " token"], rows: Bool[np.ndarray, " token"], n: int
+) -> Int[np.ndarray, " cluster"]:
+    """The first predicate whose f05 ties with the best one's of enough precision; −1 for none."""
+    kinds = int(lattice.kinds.max()) + 1
+    cells = np.bincount(lattice.kinds[rows] * n + labels[rows], minlength=kinds * n)
+    table = cells.reshape(kinds, n).astype(np.float32)
+    both = (lattice.members @ table).astype(float)
+    clustered = table.sum(0, dtype=float, keepdims=True)
+    described = both.sum(1, keepdims=True)
+    found = _measures(Sums(both, clustered, described, clustered.sum(1, keepdims=True)))
+    f05 = np.where(found["precision"] >= PRECISION, found["f05"], -1.0)
+    best = f05.max(0, initial=-1.0)
+    return np.where(best < 0, -1, np.argmax(f05 >= best - TIE, axis=0))
+
+
+def _count(
+    lattice: Lattice,
+    labels: Int[np.ndarray, " token"],
+    questions: Shaped[np.ndarray, " token"],
+    rows: Bool[np.ndarray, " token"],
+    chosen: Int[np.ndarray, " cluster"],
+    n: int,
+) -> Sums:
+    """The tokens of every question: every cluster with its own predicate."""
+    question = np.unique(questions[rows], return_inverse=True)[1]
+    label, kind = labels[rows], lattice.kinds[rows]
+    holds = lattice.members[chosen].toarray().astype(bool)
+    cell, shape = question * n + label, (question.max() + 1, n)
+    described = [np.bincount(question, each[kind], shape[0]) for each in holds]
+    return Sums(
+        np.bincount(cell, holds[label, kind], shape[0] * n).reshape(shape),
+        np.bincount(cell, minlength=shape[0] * n).reshape(shape).astype(float),
+        np.stack(described, 1),
+        np.bincount(question).astype(float)[:, None],
+    )
+
+
+def _measures(sums: Sums) -> dict[str, Float[np.ndarray, "row column"]]:
+    """What the head of this file defines, of totals."""
+    both, clustered, described, tokens = np.broadcast_arrays(*sums)
+    precision, recall = divide(both, clustered), divide(both, described)
+    lift = divide(precision, divide(described, tokens))
+    with np.errstate(divide="ignore", invalid="ignore"):  # never together
+        npmi = divide(np.log(lift), -np.log(both / tokens))
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f05": divide(1.25 * precision * recall, 0.25 * precision + recall),
+        "lift": lift,
+        "npmi": npmi,
+    }
+
+
+def _with_intervals(sums: Sums, seed: int) -> dict[str, Float[np.ndarray, " cluster"]]:
+    """The measures of all questions, and the bounds of them where questions are drawn."""
+    stacked = np.concatenate(sums, 1)
+    cuts = np.cumsum([part.shape[1] for part in sums])[:-1]
+    values = _measures(Sums(*np.split(stacked.sum(0, keepdims=True), cuts, 1)))
+    drawn = _measures(Sums(*np.split(replicate_totals(stacked, REPLICATES, seed), cuts, 1)))
+    columns = {}
+    for name, value in values.items():
+        low, high = bounds(drawn[name], len(stacked))
+        columns |= {name: value[0], f"{name}_low": low, f"{name}_high": high}
+    return columns
+
+
+def _p_values(sums: Sums) -> Float[np.ndarray, " cluster"]:
+    """exp(−z²/2) for z = Σ d / √Σ d² > 0 over questions, else 1."""
+    more = sums.both - sums.clustered * sums.described / sums.tokens
+    total = np.maximum(more.sum(0), 0)
+    z = divide(total, np.sqrt(np.square(more).sum(0)))
+    return np.exp(-0.5 * np.square(np.nan_to_num(z)))

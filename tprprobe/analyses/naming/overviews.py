@@ -1,0 +1,109 @@
+"""One row a clustering: how much of it is named, and what it tells of polarity, beside chance."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.analyses.naming.heads import Gold
+from tprprobe.analyses.naming.lattice import AND
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.sources import BASELINE, CONTROLS, RANDOM, TRAINED, UNTRAINED, Target
+from tprprobe.gold.expressions import POLARITIES
+from tprprobe.statistics import wilson
+
+KEYS = ["model", "vectors", "site", "layer", "head", "k"]
+AGREEMENTS = {  # of the summary: field, measure, null
+    "ami_kind": ("kind", "ami", "question"),
+    "ami_place": ("place", "ami", "question"),
+    "ami_polarity": ("polarity", "ami", "question"),
+    "polarity_given_place": ("polarity", "ami given kind, place", "question"),
+    "polarity_given_surface": ("polarity", "ami given kind, place, surface", "question"),
+}
+SUBSETS = {"": "all", "_discordant": "discordant", "_answered": "discordant, answered"}
+RULES = ("majority", "surface")
+
+
+def summarise(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
+    """One row a clustering of some vectors.
+
+    clusters, named, with_polarity   how many there are, have a name, and one that tells numerators
+                                     from denominators; coverage: the share of tokens with a name
+    ami_…                            with kind, place, polarity
+    polarity_given_place             AMI with polarity given kind and place; _surface: given also the
+                                     rule that looks at the symbols before a number; _null and _p by
+                                     permutations within questions (and within what is given)
+    accuracy, accuracy_discordant, accuracy_answered   of polarity decoded from clusters alone, of
+                                     all, discordant, and discordant digits of questions that are
+                                     answered right; majority…, surface… of these rules; _low, _high
+    """
+    summary = _count(names)
+    for part in (*_agreements(agreement), *_accuracies(decoding)):
+        summary = summary.merge(part, how="left", on=KEYS)
+    return summary
+
+
+def _count(names: pd.DataFrame) -> pd.DataFrame:
+    named = names["name"] != UNNAMED
+    atoms = names["name"].str.split(AND)
+    columns = {
+        "clusters": 1,
+        "named": named.astype(int),
+        "with_polarity": [int(not {*POLARITIES}.isdisjoint(each)) for each in atoms],
+        "coverage": names["coverage"].where(named, 0),
+    }
+    marked: Any = names.assign(**columns).groupby(KEYS, sort=False, dropna=False)
+    return marked.agg(dict.fromkeys(columns, "sum") | {"stability": "first"}).reset_index()
+
+
+def _agreements(agreement: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    for name, (field, measure, null) in AGREEMENTS.items():
+        meant = (agreement["field"] == field) & (agreement["measure"] == measure)
+        kept = {"value": name}
+        if name.startswith("polarity"):
+            kept |= {"null_mean": f"{name}_null", "p_value": f"{name}_p"}
+        yield _take(agreement, meant & (agreement["null"] == null), kept)
+
+
+def _accuracies(decoding: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    for suffix, subset in SUBSETS.items():
+        kept = {f"accuracy{end}": f"accuracy{suffix}{end}" for end in ("", "_low", "_high")}
+        inside = decoding["subset"] == subset
+        yield _take(decoding, inside & (decoding["predictor"] == "clusters"), kept)
+        for rule in RULES:
+            of_rule = inside & (decoding["predictor"] == rule)
+            yield _take(decoding, of_rule, {"accuracy": f"{rule}{suffix}"})
+
+
+def _take(table: pd.DataFrame, rows: pd.Series, columns: Mapping[str, str]) -> pd.DataFrame:
+    """Some rows and columns of a table, these by their new names, beside the KEYS."""
+    taken: Any = table.loc[rows, [*KEYS, *columns]]
+    return taken.rename(columns=columns)
+
+
+def find_facts(targets: Sequence[Target], golds: Mapping[str, Gold]) -> dict[str, Any]:
+    """How many questions there are, how many are answered right, and which controls are missing.
+
+    Of those with a discordant number too. ``unlabelled``: worded, or no expression we can parse.
+    """
+    tokens = golds[TRAINED].tokens
+    discordant = tokens["discordant"].fillna(False).astype(bool)
+    unlabelled = tokens["kind"].isin(["worded", "unparsed"])
+    marks = {"correct": tokens["correct"], "discordant": discordant, "unlabelled": unlabelled}
+    by_question: Any = pd.DataFrame(marks).groupby(tokens["sample"]).max()
+    there = {target.vectors for target in targets if target.model == TRAINED}
+    missing = [kind for kind in (*CONTROLS, RANDOM) if kind not in there]
+    missing += [model for model in (UNTRAINED, BASELINE) if model not in golds]
+    return {
+        "questions": _exact(by_question["correct"]),
+        "discordant_questions": _exact(by_question.loc[by_question["discordant"], "correct"]),
+        "unlabelled": int(by_question["unlabelled"].sum()),
+        "missing": missing,
+    }
+
+
+def _exact(right: Any) -> dict[str, Any]:
+    if right.empty:
+        return {"n": 0, "exact_match": None, "exact_match_interval": None}
+    interval = list(wilson(int(right.sum()), len(right)))
+    return {"n": len(right), "exact_match": float(right.mean()), "exact_match_interval": interval}

@@ -1,0 +1,142 @@
+"""Names, agreement and decoding of all heads in one resumable run, kept as tables in a folder."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.analyses.naming.heads import read_gold
+from tprprobe.analyses.naming.overviews import find_facts, summarise
+from tprprobe.analyses.naming.sources import BASELINE, TRAINED, UNTRAINED, find_targets
+from tprprobe.analyses.naming.steps import Plan
+from tprprobe.errors import InputError
+from tprprobe.files.hub import read_json, write_file, write_folder
+from tprprobe.files.runs import Part, encode
+from tprprobe.store import Store
+
+FORMAT = "tprprobe-names"
+MANIFEST, BEGUN, PARTS, LABELS = "naming.json", "begun.json", "parts", "labels.parquet"
+TABLES = ("names", "agreement", "decoding", "summary")
+
+Progress = Callable[[Sequence[Part]], Iterable[Part]]
+
+
+@dataclass(frozen=True, eq=False)
+class Naming:
+    """What the clusters of all heads stand for, beside their controls.
+
+    In every table: model (trained, untrained: the twin, baseline: another store), vectors (what
+    was clustered: role, query, key, filler, hidden, random projections of LN(z), shuffled labels of
+    the first), site, layer, head, k.
+    names      one row a cluster: the columns of ``name_roles``
+    agreement  one row a (clustering, field, measure, null): ``permuted.agreement``
+    decoding   one row a (clustering, subset, predictor): ``decode_polarity``
+    summary    one row a clustering: ``summarise``
+    facts      of the questions, and ``missing``: the controls that the store does not have
+    """
+
+    names: pd.DataFrame
+    agreement: pd.DataFrame
+    decoding: pd.DataFrame
+    summary: pd.DataFrame
+    facts: dict[str, Any]
+
+
+def name_all(
+    store: Store,
+    patterns: str | Sequence[str] = "encoder.*.self.role",
+    k: int | Sequence[int] = 20,
+    raw: bool = False,
+    seed: int = 0,
+    baseline: Store | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress = iter,
+) -> Naming:
+    """The names of all clusters of every head of the sites that match, and of their controls.
+
+    ``out`` is a new folder for the tables (CSV), the labels (Parquet) and, until then, the parts of
+    the run, which goes on with ``resume``. Source: schlag §5.1 (k = 20, one head, raw, by eye).
+
+    Raises:
+        InputError: no arithmetic, no such site, a folder of something else, a baseline of other
+            questions or without the sites to compare with.
+    """
+    stores = {TRAINED: store, UNTRAINED: store.control, BASELINE: baseline}
+    stores = {model: each for model, each in stores.items() if each is not None}
+    ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
+    settings = {"sites": store.select(patterns), "k": ks, "raw": raw, "seed": seed}
+    identities = {model: _identify(each) for model, each in stores.items()}
+    settings |= {"stores": identities, "tprprobe": version("tprprobe")}
+    with TemporaryDirectory() as scratch:
+        folder = Path(out or Path(scratch) / PARTS)
+        if _begin(folder, settings, resume):
+            targets = find_targets(store, patterns, baseline, seed)
+            golds = {model: read_gold(each) for model, each in stores.items()}
+            plan = Plan(targets, ks, settings["sites"], golds, raw, seed, folder / PARTS)
+            for part in progress(plan.parts()):
+                part.finish()
+            _finish(folder, plan, settings | {"facts": find_facts(plan.targets, golds)})
+        return load_names(folder)
+
+
+def load_names(folder: str | os.PathLike[str]) -> Naming:
+    """What a finished run left in its folder.
+
+    Raises:
+        InputError: the folder holds no finished run.
+    """
+    folder = Path(folder)
+    manifest = read_json(folder / MANIFEST)
+    if manifest.get("format") != FORMAT:
+        raise InputError(f"{folder} holds no names: give the --out of `tprprobe name`")
+    tables = {name: pd.read_csv(folder / f"{name}.csv") for name in TABLES}
+    heads = {name: each.astype({"head": "Int64"}) for name, each in tables.items()}
+    return Naming(**heads, facts=manifest["facts"])
+
+
+def _identify(store: Store) -> str:
+    """What tells a store from others, wherever it lies."""
+    return hashlib.sha256(json.dumps(store.manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> bool:
+    """Whether there is anything left to do in the folder, which is made if there is none."""
+    if not folder.exists():
+        write_folder(folder, {BEGUN: _json(settings)})
+        return True
+    done = (folder / MANIFEST).exists()
+    if not resume:
+        advice = "give another folder" if done else "go on with --resume, or give another folder"
+        raise InputError(f"{folder} exists already: {advice}")
+    before = read_json(folder / (MANIFEST if done else BEGUN))
+    changed = [name for name, value in settings.items() if before.get(name) != value]
+    if changed:
+        raise InputError(
+            f"{folder} was begun with another {' and '.join(changed)}: give the same, or another folder"
+        )
+    return not done
+
+
+def _finish(folder: Path, plan: Plan, settings: dict[str, Any]) -> None:
+    """Writes the tables, then the manifest, and removes the parts."""
+    tables = plan.tables()
+    tables["summary"] = summarise(**tables)
+    for name in TABLES:
+        write_file(folder / f"{name}.csv", tables[name].to_csv(index=False).encode())
+    write_file(folder / LABELS, encode(plan.labels()))
+    write_file(folder / MANIFEST, _json({"format": FORMAT, **settings}).encode())
+    shutil.rmtree(folder / PARTS)
+    (folder / BEGUN).unlink()
+
+
+def _json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,104 @@
+"""What is named: the vectors that are meant, and beside them those that should not match them.
+
+A head's role is an affine map of LN(z), as its query and key are: what any projection of LN(z)
+shows is not the role's, what an untrained model shows is not learnt.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tprprobe.analyses.clustering import find_heads
+from tprprobe.analyses.clustering.matrices import Source
+from tprprobe.errors import InputError
+from tprprobe.site.patterns import layer_of
+from tprprobe.store import Store
+
+CONTROLS = ("query", "key", "filler", "hidden")  # filler is v̄, hidden the layer's output z
+RANDOM, SHUFFLED = "random", "shuffled"
+TRAINED, UNTRAINED, BASELINE = "trained", "untrained", "baseline"
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Vectors to cluster: of which model, what they are, of which head, and where they come from."""
+
+    model: str
+    vectors: str
+    head: int | None
+    source: Source
+
+    @property
+    def place(self) -> dict[str, object]:
+        """The columns that say so in every table."""
+        site = self.source.site
+        keys = {"model": self.model, "vectors": self.vectors, "site": site}
+        return {**keys, "layer": layer_of(site), "head": self.head}
+
+
+def find_targets(
+    store: Store, patterns: str | Sequence[str], baseline: Store | None = None, seed: int = 0
+) -> list[Target]:
+    """Every head of the sites that match, and of the sites that are controls of these.
+
+    From the same store queries, keys, v̄, z, and as many random projections of LN(z) as a site has
+    heads, as wide as these; the untrained twin's vectors of the site; a baseline store's controls.
+
+    Raises:
+        InputError: no such site, or one of target tokens; a baseline of other questions or sites.
+    """
+    sites = store.select(patterns)
+    for site in sites:
+        if store.side(site) != "source" or store.specs[site].is_attention:
+            raise InputError(f"{site}: gold structure is of the vectors of source tokens only")
+    controls = list(dict.fromkeys(_beside(site, kind) for site in sites for kind in CONTROLS))
+    controls = [site for site in controls if site not in sites]
+    found = [*_find(store, sites, TRAINED), *_find(store, controls, TRAINED)]
+    found += [target for site in sites for target in _project(store, site, seed)]
+    if store.control is not None:
+        found += _find(store.control, sites, UNTRAINED)
+    return found + (_of_baseline(store, baseline, controls) if baseline else [])
+
+
+def _beside(site: str, kind: str) -> str:
+    """`encoder.1.self.key` for `encoder.1.self.role`; a layer has one `hidden`."""
+    stem = site.rpartition(".")[0]
+    return f"{stem.removesuffix('.self') if kind == 'hidden' else stem}.{kind}"
+
+
+def _find(store: Store, sites: list[str], model: str) -> list[Target]:
+    """Every head of those of the sites that the store has."""
+    return [
+        Target(model, site.rpartition(".")[2], head, Source.find(store, site, head))
+        for site in sites
+        if site in store.sites
+        for _, head in find_heads(store, site)
+    ]
+
+
+def _project(store: Store, site: str, seed: int) -> list[Target]:
+    """Random projections of LN(z) where the store has it, as many and as wide as the site's heads."""
+    origin, shape = _beside(site, "input"), store.specs[site].shape
+    if origin not in store.sites:
+        return []
+    source, heads = Source.find(store, origin, None), len(find_heads(store, site))
+    rng = np.random.default_rng((seed, layer_of(site) or 0))
+    maps = rng.normal(size=(heads, source.width, shape[-1])) / np.sqrt(source.width)
+    images = [source.project(each.astype(np.float32)) for each in maps]
+    return [Target(TRAINED, RANDOM, head, image) for head, image in enumerate(images)]
+
+
+def _of_baseline(store: Store, baseline: Store, controls: list[str]) -> list[Target]:
+    if _questions(store) != _questions(baseline):
+        raise InputError(
+            f"{baseline.path} holds other questions than {store.path}: extract the same for both"
+        )
+    found = _find(baseline, controls, BASELINE)
+    if not found:
+        raise InputError(f"{baseline.path} has none of the sites to compare with: {controls[0]} …")
+    return found
+
+
+def _questions(store: Store) -> list[str]:
+    return store.tokens.drop_duplicates("sample")["question"].astype(str).tolist()

@@ -1,0 +1,140 @@
+"""What a run of naming consists of: one part a clustering, and one a field to compare all with."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from tprprobe.analyses.clustering.kmeans import cluster_source
+from tprprobe.analyses.naming.heads import Gold
+from tprprobe.analyses.naming.names import decide, score_candidates
+from tprprobe.analyses.naming.permutations import agreement, conditional_agreement
+from tprprobe.analyses.naming.polarity import decode_polarity
+from tprprobe.analyses.naming.sources import RANDOM, SHUFFLED, TRAINED, Target
+from tprprobe.files.runs import Frames, Part
+from tprprobe.statistics import permute_within
+
+SEEDS = 3  # of k-means
+GIVEN = (("kind", "place"), ("kind", "place", "surface"))  # beside which polarity must say more
+TABLES = ("names", "agreement", "decoding")
+
+Clustering = tuple[Target, int]  # and into how many
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which vectors are clustered, into how many clusters, and where the parts are kept.
+
+    ``golds`` has the gold structure of every model's store; labels of the vectors that are meant
+    are also named and decoded after they are shuffled within questions.
+    """
+
+    targets: Sequence[Target]
+    ks: Sequence[int]
+    meant: Sequence[str]
+    golds: Mapping[str, Gold]
+    raw: bool
+    seed: int
+    folder: Path
+
+    @property
+    def clusterings(self) -> list[Clustering]:
+        return list(product(self.targets, self.ks))
+
+    def parts(self) -> list[Part]:
+        """All parts, in an order in which each finds what it needs."""
+        compared = [
+            self._part(f"{model}.{field}", partial(self._compare, model, field))
+            for model, gold in self.golds.items()
+            for field in (*map(str, gold.described), *map(" ".join, GIVEN))
+        ]
+        return [*map(self._clustered, self.clusterings), *compared]
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The TABLES, from all parts once they are finished; names are corrected in families."""
+        parts = self.parts()
+        found = {
+            name: pd.concat([part.read(name) for part in parts], ignore_index=True)
+            for name in TABLES
+        }
+        families = found["names"].groupby(["model", "vectors"], sort=False)
+        found["names"] = pd.concat([decide(each) for _, each in families], ignore_index=True)
+        return found
+
+    def labels(self) -> pd.DataFrame:
+        """The clusters of every token, one column a clustering of the vectors that are meant."""
+        return pd.DataFrame(
+            {
+                f"{target.source.site} {target.head} {k}": self._labels[target, k]
+                for target, k in self.clusterings
+                if self._is_meant(target)
+            }
+        )
+
+    def _is_meant(self, target: Target) -> bool:
+        own = target.model == TRAINED and target.vectors != RANDOM
+        return own and target.source.site in self.meant
+
+    def _part(self, key: str, make: Callable[[], Frames]) -> Part:
+        return Part(self.folder / key, make)
+
+    def _clustered(self, clustering: Clustering) -> Part:
+        target, k = clustering
+        key = f"{target.model}.{target.source.site}.{target.vectors}.{target.head}.{k}"
+        return self._part(key, partial(self._cluster, target, k))
+
+    @cached_property
+    def _labels(self) -> dict[Clustering, Int[np.ndarray, " token"]]:
+        """The labels of all clusterings, once they are found."""
+        parts = {each: self._clustered(each) for each in self.clusterings}
+        return {each: part.read("labels")["label"].to_numpy() for each, part in parts.items()}
+
+    def _cluster(self, target: Target, k: int) -> Frames:
+        """The labels of one clustering, and what can be said of it alone."""
+        found = cluster_source(target.source, k, self.seed, self.raw, SEEDS)
+        place = {**target.place, "k": k}
+        tables = self._read(found.labels.astype(int), place | {"stability": found.stability})
+        if self._is_meant(target):
+            rng = np.random.default_rng(self.seed)
+            order = permute_within(self.golds[TRAINED].questions, rng)
+            shuffled = self._read(found.labels[order].astype(int), place | {"vectors": SHUFFLED})
+            tables = {name: pd.concat([tables[name], shuffled[name]]) for name in tables}
+        return {**tables, "labels": pd.DataFrame({"label": found.labels})}
+
+    def _read(self, labels: Int[np.ndarray, " token"], place: Mapping[str, object]) -> Frames:
+        """The candidates of clusters, and what they tell of polarity."""
+        gold = self.golds[str(place["model"])]
+        scored = score_candidates(labels, gold.lattice, gold.questions, self.seed)
+        decoded = decode_polarity(labels, gold.tokens, gold.questions, self.seed)
+        return {"names": _placed(scored, place), "decoding": _placed(decoded, place)}
+
+    def _compare(self, model: str, field: str) -> Frames:
+        """The agreement of all clusterings of a model with one field, or with polarity given some."""
+        gold, settings = self.golds[model], {"seed": self.seed}
+        clusterings = [each for each in self.clusterings if each[0].model == model]
+        labels = np.stack([self._labels[each] for each in clusterings], 1)
+        nulls = {"question": gold.questions}
+        if field in gold.described:
+            nulls["character"] = gold.characters
+            found = agreement(labels, gold.described.loc[:, [field]], nulls, **settings)
+        else:
+            nulls = {"given": np.zeros(len(labels), int), **nulls}
+            found = conditional_agreement(
+                labels, gold.described, "polarity", field.split(), nulls, **settings
+            )
+        if found.empty:
+            return {}
+        places = pd.DataFrame([{**target.place, "k": k} for target, k in clusterings])
+        at = places.iloc[found.pop("clustering")].reset_index(drop=True)
+        return {"agreement": pd.concat([at, found], axis=1).astype({"head": "Int64"})}
+
+
+def _placed(table: pd.DataFrame, place: Mapping[str, object]) -> pd.DataFrame:
+    """The table after the columns that say of which vectors it is."""
+    columns = pd.DataFrame([place] * len(table)).astype({"head": "Int64"}, errors="ignore")
+    return pd.concat([columns, table], axis=1)

@@ -1,0 +1,67 @@
+"""Two runs of probes, of two models say, compared on the same documents."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.analyses.probing.folders import DOCUMENTS
+from tprprobe.analyses.probing.scores import compare_sums
+from tprprobe.analyses.probing.tallies import TERMS
+from tprprobe.errors import InputError
+from tprprobe.statistics import adjust
+
+PLACE = ["task", "side", "stem", "head"]
+NO_HEAD = -1
+SUFFIXES = ("_first", "_second")
+
+
+def compare_runs(
+    first: str | os.PathLike[str],
+    second: str | os.PathLike[str],
+    kinds: tuple[str, str] | None = None,
+) -> pd.DataFrame:
+    """F1 of the first run minus F1 of the second, site by site, on the documents that both tested.
+
+    ``kinds`` compares different vectors of the same sub-layer, ``("tpr", "filler")`` a TPR model's
+    final representation with a Transformer's. Columns: task, side, site, head, difference with its
+    95 % interval, p, documents, and p_holm, corrected over the table. Seeds are added up.
+
+    Raises:
+        InputError: a folder holds no probes, or the two share no site or document.
+    """
+    tables = [_read(Path(folder)) for folder in (first, second)]
+    if kinds is not None:
+        tables = [
+            t[t["kind"] == kind].assign(kind="") for t, kind in zip(tables, kinds, strict=True)
+        ]
+    keys = [*PLACE, "kind"]
+    added: list[Any] = [
+        table.groupby([*keys, "document"])[[*TERMS]].sum().add_suffix(suffix)
+        for table, suffix in zip(tables, SUFFIXES, strict=True)
+    ]
+    joined = added[0].join(added[1], how="inner")
+    if joined.empty:
+        raise InputError(f"{first} and {second} share no site or no document: nothing to compare")
+    rows = [_compare(place, part) for place, part in joined.groupby(keys)]
+    return pd.DataFrame(rows).assign(p_holm=lambda table: adjust(table["p"].to_numpy(), "holm"))
+
+
+def _read(folder: Path) -> pd.DataFrame:
+    """The counts of real labels by document; sites in two parts."""
+    if not (folder / DOCUMENTS).is_file():
+        raise InputError(
+            f"{folder} holds no probes: make them with `tprprobe probe … --out {folder}`"
+        )
+    table: Any = pd.read_parquet(folder / DOCUMENTS)
+    table = table[table["control"] == "real"]
+    parts = table["site"].astype(str).str.rpartition(".")
+    return table.assign(stem=parts[0], kind=parts[2], head=table["head"].fillna(NO_HEAD))
+
+
+def _compare(place: Any, part: pd.DataFrame) -> dict[str, Any]:
+    task, side, stem, head, kind = place
+    sums = [part[[term + suffix for term in TERMS]].to_numpy(float) for suffix in SUFFIXES]
+    names = {"task": task, "side": side, "site": f"{stem}.{kind}".rstrip(".")}
+    return names | {"head": None if head == NO_HEAD else int(head)} | compare_sums(*sums)

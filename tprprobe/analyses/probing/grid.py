@@ -1,0 +1,222 @@
+"""The grid: which probes a run trains, in stacks of one shape, in rounds that fit in memory."""
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from tprprobe.analyses.probing.batches import CHUNK, MOST
+from tprprobe.analyses.probing.codelength import portions
+from tprprobe.analyses.probing.datasets import first_samples
+from tprprobe.analyses.probing.probes import HIDDEN, Shape
+from tprprobe.analyses.probing.settings import SITES, Settings
+from tprprobe.analyses.probing.sides import TRAIN, Corpus
+from tprprobe.analyses.probing.stacks import ACTIVATIONS, STATES, Loss, Material, Probe
+from tprprobe.analyses.probing.tasks import Task
+from tprprobe.analyses.probing.vectors import (
+    Vector,
+    dictionary_controls,
+    joined_vectors,
+    previous_words,
+    site_vectors,
+)
+from tprprobe.errors import InputError
+from tprprobe.site.patterns import select
+from tprprobe.store import Store
+
+FLOAT = 4
+WEIGHTS = "*.role_weights"
+COPIES = 3  # of a chunk's vectors: as read, stacked, standardised
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """The probes of one stack, before it is made."""
+
+    probes: tuple[Probe, ...]
+    shape: Shape
+    material: Material
+
+    @property
+    def corpus(self) -> Corpus:
+        return self.material.train.corpus
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes that the probes take while they are trained."""
+        return len(self.probes) * self.shape.parameters * STATES * FLOAT
+
+
+def find_sites(store: Store, patterns: Sequence[str]) -> list[str]:
+    """The sites of vectors that are meant; of the default ones those that the store has.
+
+    Raises:
+        InputError: a pattern, or all default ones, match nothing.
+    """
+    found = store.select(_there(patterns, store.sites))
+    return [site for site in found if not store.specs[site].is_attention]
+
+
+def check_test(store: Store, test: Store, sites: Sequence[str], settings: Settings) -> None:
+    """Passes where probes of these sites of one store can be tested on another.
+
+    Raises:
+        InputError: a site that it lacks or that has another shape, or no untrained twin to test.
+    """
+    for site in sites:
+        if site not in test.sites or test.specs[site].shape != store.specs[site].shape:
+            raise InputError(
+                f"{test.path} has no {site} of the shape {store.specs[site].shape} to test on: extract both "
+                "from models of one size"
+            )
+    if "untrained" in (settings.controls or ()) and test.control is None:
+        raise InputError(f"{test.path} has no untrained twin: leave out that control")
+
+
+def needed_sites(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+    """What a store needs for probes of these sites and their controls, of all names of a model.
+
+    Raises:
+        InputError: a pattern, or all default ones, match nothing.
+    """
+    weights = fnmatch.filter(names, WEIGHTS)
+    return select([*_there(patterns, names), *weights], names)
+
+
+def _there(patterns: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    """The patterns; of the default ones those that match."""
+    if tuple(patterns) != SITES:
+        return patterns
+    return [p for p in SITES if fnmatch.filter(names, p)] or ["*"]
+
+
+def lay_out(
+    corpus: Corpus,
+    sites: Sequence[str],
+    materials: Mapping[Task, Material],
+    settings: Settings,
+    test: Store | None = None,
+) -> list[list[Piece]]:
+    """The probes of all tasks on one side of a store, in rounds.
+
+    Those of an untrained twin learn from the samples that it has read, and are left out where these
+    are not in all three splits, or where the store they are tested on has none.
+    """
+    store = corpus.store
+    real = list(site_vectors(store, sites, settings.heads))
+    others = list(_control_vectors(store, sites, real, settings))
+    if test is not None and test.control is None:
+        others = [vector for vector in others if vector.control != "untrained"]
+    joined = [] if settings.heads else list(joined_vectors(store, sites))
+    twin = store.control
+    pieces: list[Piece] = []
+    for task, material in materials.items():
+        probes = list(_probes(task, real, others, corpus.side, settings))
+        trained = [probe for probe in probes if probe.control != "untrained"]
+        pieces += _pieces(trained, material, settings)
+        if twin is not None and len(trained) < len(probes):
+            few = first_samples(material, twin.samples)
+            if min(map(len, (few.train, few.dev, few.test))):
+                untrained = [probe for probe in probes if probe.control == "untrained"]
+                pieces += _pieces(untrained, few, settings)
+            elif settings.controls is not None:
+                raise InputError(
+                    f"the untrained twin has read the first {twin.samples} samples, which lack a split "
+                    f"of {task.name}: leave out that control"
+                )
+        if settings.information and (material.train.targets.labels.sum(1) == 1).all():
+            for portion, part in portions(material, settings.seed):
+                coding = [
+                    Probe(task, vector, settings.seed, "real", "softmax", portion)
+                    for vector in [*real, *joined]
+                ]
+                pieces += _pieces(coding, part, settings)
+    return _rounds(pieces, settings)
+
+
+def _control_vectors(
+    store: Store, sites: Sequence[str], real: Sequence[Vector], settings: Settings
+) -> Iterator[Vector]:
+    if settings.has("untrained") and store.control is not None:
+        for vector in real:
+            if vector.site in store.control.sites:
+                yield replace(vector, control="untrained")
+    elif settings.controls is not None and "untrained" in settings.controls:
+        raise InputError(f"{store.path} has no untrained twin: leave out that control")
+    if settings.has("previous"):
+        yield previous_words(max(vector.width for vector in real))
+    if settings.has("dictionary") and not settings.heads:
+        stems = {site.rpartition(".")[0] for site in sites}
+        weights = [s for s in store.sites if s.endswith(".role_weights") and s[:-13] in stems]
+        yield from dictionary_controls(store, weights, settings.seed)
+
+
+def _probes(
+    task: Task, real: Sequence[Vector], others: Sequence[Vector], side: str, settings: Settings
+) -> Iterator[Probe]:
+    names, loss = ["real"], cast(Loss, settings.loss)
+    names += [name for name in ("control", "shuffled") if settings.has(name)]
+    if settings.has("prefix") and (side == "target" or settings.controls):
+        names.append("prefix")
+    for seed in range(settings.seed, settings.seed + settings.seeds):
+        for name in names:
+            yield from (Probe(task, vector, seed, name, loss) for vector in real)
+        for vector in others:
+            yield Probe(task, vector, seed, vector.control, loss)
+
+
+def _pieces(probes: Sequence[Probe], material: Material, settings: Settings) -> Iterator[Piece]:
+    """Pieces of one shape, whose activations and weights take at most half of the budget."""
+    by_width: dict[int, list[Probe]] = {}
+    for probe in probes:
+        by_width.setdefault(probe.vector.width, []).append(probe)
+    task, labels = probes[0].task, len(material.train.targets.inventory)
+    for width, some in by_width.items():
+        shape = Shape(width, task.spans, labels, settings.kernel)
+        size = max(1, settings.budget // 2 // _probe_bytes(shape, material))
+        order = {probe.vector: place for place, probe in enumerate(some)}
+        some.sort(key=lambda probe: order[probe.vector])  # those of one vector together
+        for start in range(0, len(some), size):
+            yield Piece(tuple(some[start : start + size]), shape, material)
+
+
+def _probe_bytes(shape: Shape, material: Material) -> int:
+    """Bytes of one probe in a batch: its weights, what it reads, and its activations."""
+    train = material.train
+    states = (train.states[..., 1] - train.states[..., 0]).sum(1).mean()
+    largest = np.bincount(train.targets.sample).max()
+    per_state = shape.kernel * shape.width + ACTIVATIONS * HIDDEN
+    activations = int(states * max(MOST, largest) * per_state)
+    return FLOAT * (activations + STATES * shape.parameters)
+
+
+def _rounds(pieces: Sequence[Piece], settings: Settings) -> list[list[Piece]]:
+    """Pieces packed so that their weights and a chunk of their vectors take half of the budget."""
+    rounds: list[list[Piece]] = []
+    held: set[Vector] = set()
+    taken = 0
+    for piece in pieces:
+        new = {probe.vector for probe in piece.probes} - held
+        more = piece.state_bytes + sum(chunk_bytes(piece.corpus, v) for v in new)
+        if not rounds or taken + more > settings.budget // 2:
+            rounds.append([])
+            held, taken = set(), 0
+            new = {probe.vector for probe in piece.probes}
+            more = piece.state_bytes + sum(chunk_bytes(piece.corpus, v) for v in new)
+        rounds[-1].append(piece)
+        held |= new
+        taken += more
+    return rounds
+
+
+def chunk_bytes(corpus: Corpus, vector: Vector) -> int:
+    """Bytes of a vector's rows in a chunk of samples."""
+    rows = len(corpus.first) / max(1, corpus.store.samples)
+    return int(min(CHUNK, corpus.store.samples) * rows * vector.width * FLOAT * COPIES)
+
+
+def training_samples(corpus: Corpus) -> np.ndarray:
+    """All samples whose documents train."""
+    return np.flatnonzero(corpus.split == TRAIN)

@@ -1,0 +1,228 @@
+"""A run of probes: laid out, trained round by round, written as it goes, put together."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from tprprobe.analyses.probing.archive import save_probe
+from tprprobe.analyses.probing.datasets import prepare
+from tprprobe.analyses.probing.folders import (
+    PROBES,
+    begin,
+    identify,
+    read_round,
+    write_round,
+    write_tables,
+)
+from tprprobe.analyses.probing.grid import Piece, check_test, find_sites, lay_out, training_samples
+from tprprobe.analyses.probing.rounds import Fitted, run_round
+from tprprobe.analyses.probing.rows import Results, Tested, gather
+from tprprobe.analyses.probing.schedules import find_schedule
+from tprprobe.analyses.probing.scores import Score, describe
+from tprprobe.analyses.probing.settings import Settings
+from tprprobe.analyses.probing.sides import read_corpus
+from tprprobe.analyses.probing.stacks import Material, Stack
+from tprprobe.analyses.probing.tasks import Task, find_tasks
+from tprprobe.console import progress, stderr
+from tprprobe.errors import InputError
+from tprprobe.gold.labels import WORD
+from tprprobe.store import Store
+
+KEPT = ("f1", "f1_low", "f1_high", "accuracy")  # of a saved probe's measures
+
+
+def probe(
+    store: Store,
+    task: str | os.PathLike[str] | Iterable[str],
+    test: Store | None = None,
+    tokens: pd.DataFrame | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    **settings: Any,
+) -> pd.DataFrame:
+    """What the vectors of a store know about the labels of its words: a row a probe.
+
+    Rows have task, side, site, layer, head, seed, control (``real`` for none); f1 and accuracy with
+    95 % intervals over held-out documents; precision, recall, f1 of subsets (``left`` and ``right``:
+    where the second span lies; ``single``: spans of one token); selectivity (accuracy minus that of
+    the control task; ``prefix_selectivity``: of the prefix control), beyond_identity (f1 minus that of
+    the commonest label of the word), and of real labels codelength (bits), compression, information
+    (bits a target) and ``added`` (information beyond the other of role and filler).
+
+    ``test`` is another store to test on (what the model generates, say), ``tokens`` a token table in
+    place of the store's own (with labels that it lacks). ``out`` gets rows, differences and documents
+    as Parquet and CSV, and the probes of real labels (see :func:`load_probe`); a run that was cut off
+    goes on with ``resume``. See :class:`Settings` for the others.
+    Source: Tenney et al. 2019; jiang §4 for decoders.
+
+    Raises:
+        InputError: no labels, no such task, site or setting, too few documents, a folder in use.
+    """
+    chosen = Settings.of(**settings)
+    run = Run.prepare(store, task, test, tokens, chosen)
+    folder = None if out is None else begin(Path(out), run.describe(), resume)
+    results = run.finish(folder, torch.device(device))
+    if folder is not None:
+        write_tables(folder, results)
+    return results.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Everything that is to be trained, in rounds."""
+
+    store: Store
+    settings: Settings
+    tasks: Sequence[Task]
+    materials: dict[tuple[Task, str], Material]
+    rounds: list[list[Piece]]
+    test: Store | None
+    labels: str  # a digest of what the words are labelled
+
+    @classmethod
+    def prepare(
+        cls,
+        store: Store,
+        task: str | os.PathLike[str] | Iterable[str],
+        test: Store | None,
+        tokens: pd.DataFrame | None,
+        settings: Settings,
+    ) -> "Run":
+        """The run of some tasks on a store, on both sides where both have labels and sites."""
+        table = store.tokens if tokens is None else tokens
+        tasks = find_tasks(task, table.columns)
+        sites = find_sites(store, settings.sites)
+        if test is not None:
+            check_test(store, test, sites, settings)
+        materials: dict[tuple[Task, str], Material] = {}
+        rounds: list[list[Piece]] = []
+        for side in ("source", "target"):
+            of_side = [site for site in sites if store.side(site) == side]
+            labelled = [each for each in tasks if of_side and _has_labels(table, each, side)]
+            if labelled:
+                corpus = read_corpus(store, table, side, labelled, settings.seed)
+                other = None
+                if test is not None:
+                    _check_labels(test, labelled, side)
+                    other = read_corpus(test, test.tokens, side, labelled, None)
+                found = {each: prepare(each, corpus, other, settings) for each in labelled}
+                rounds += lay_out(corpus, of_side, found, settings, test)
+                materials |= {(each, side): material for each, material in found.items()}
+        known = [each for each, _ in materials]
+        for each in tasks:
+            if each not in known:
+                raise InputError(
+                    f"no side of {store.path} has both these sites and labels of {each.name}"
+                )
+        labels = [_digest(table, tasks), *([] if test is None else [_digest(test.tokens, tasks)])]
+        return cls(store, settings, tasks, materials, rounds, test, " ".join(labels))
+
+    def describe(self) -> dict[str, Any]:
+        """What two runs must share for one to go on with the other."""
+        return {
+            "store": identify(self.store),
+            "test": None if self.test is None else identify(self.test),
+            "tasks": [task.model_dump(mode="json") for task in self.tasks],
+            "labels": self.labels,
+            "settings": self.settings.as_dict(),
+        }
+
+    def finish(self, folder: Path | None, device: torch.device) -> Results:
+        """The results; rounds that the folder already has are not trained again."""
+        tested: list[Tested] = []
+        total = sum(len(piece.probes) for pieces in self.rounds for piece in pieces)
+        self._say_what_is_lost()
+        with progress() as bars:
+            bar = bars.add_task("probing", total=total, note="")
+            for number, pieces in enumerate(self.rounds):
+                known = None if folder is None else read_round(folder, number, pieces)
+                if known is None:
+                    note = f"round {number + 1} of {len(self.rounds)}"
+                    before = len(tested)
+
+                    def report(
+                        stacks: Sequence[Stack], note: str = note, before: int = before
+                    ) -> None:
+                        done = sum(len(stack.probes) - len(stack.live) for stack in stacks)
+                        bars.update(bar, completed=before + done, note=note)
+
+                    known = self._train(folder, number, pieces, device, report)
+                tested += known
+                bars.update(bar, completed=len(tested))
+        return gather(tested, self.materials)
+
+    def _train(
+        self,
+        folder: Path | None,
+        number: int,
+        pieces: Sequence[Piece],
+        device: torch.device,
+        report: Callable[[Sequence[Stack]], None],
+    ) -> list[Tested]:
+        schedule = find_schedule(self.settings.schedule)
+        stacks = [
+            Stack(piece.probes, piece.shape, piece.material, schedule, device) for piece in pieces
+        ]
+        fitted = run_round(stacks, training_samples(pieces[0].corpus), device, report)
+        tested = [
+            Tested(f.probe, f.stack.material, f.sums, f.subsets, f.validations) for f in fitted
+        ]
+        if folder is not None:
+            self._save_probes(folder, fitted)
+            write_round(folder, number, tested)
+        return tested
+
+    def _save_probes(self, folder: Path, fitted: Sequence[Fitted]) -> None:
+        """The folders of the probes of real labels."""
+        for each in fitted:
+            probe = each.probe
+            if probe.control == "real" and probe.portion is None:
+                row = describe(Score({}, each.sums, each.subsets))
+                metrics = {name: float(row[name]) for name in KEPT}
+                mode = self.settings.mode(each.stack.material.train.corpus.side)
+                save_probe(folder / PROBES / name_probe(each), each, mode, metrics)
+
+    def _say_what_is_lost(self) -> None:
+        for (task, side), material in self.materials.items():
+            if material.lost:
+                stderr.print(
+                    f"{task.name}: {material.lost} targets left out on the {side} side, whose words "
+                    "have no token or no state that predicts them"
+                )
+
+
+def name_probe(fitted: Fitted) -> str:
+    """The folder of a saved probe."""
+    vector, probe = fitted.probe.vector, fitted.probe
+    head = "" if vector.head is None else f".head{vector.head}"
+    return f"{probe.task.name}.{vector.site}{head}.seed{probe.seed}"
+
+
+def _check_labels(test: Store, tasks: Sequence[Task], side: str) -> None:
+    for task in tasks:
+        if task.cells not in test.tokens or not _has_labels(test.tokens, task, side):
+            raise InputError(
+                f"{test.path} has no labels of {task.name} on the {side} side to test on: extract it with "
+                "--labels, or leave out that task"
+            )
+
+
+def _digest(table: pd.DataFrame, tasks: Sequence[Task]) -> str:
+    """Of the words and labels that a token table has for some tasks."""
+    columns = ["side", "sample", "token", WORD, *(task.cells for task in tasks)]
+    columns = [name for name in columns if name in table]
+    hashed = pd.util.hash_pandas_object(table[columns].astype(str), index=False)
+    return hashlib.sha256(hashed.to_numpy().tobytes()).hexdigest()
+
+
+def _has_labels(table: pd.DataFrame, task: Task, side: str) -> bool:
+    cells = table.loc[np.asarray(table["side"] == side), task.cells]
+    return bool((cells.notna() & (cells.astype(str) != "")).any())

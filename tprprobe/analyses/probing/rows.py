@@ -1,0 +1,171 @@
+"""What a run of probes found: rows with intervals, differences, counts by document."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.analyses.probing.codelength import codelength, compression, constant_bits
+from tprprobe.analyses.probing.frequencies import baselines
+from tprprobe.analyses.probing.scores import Score, describe, differences
+from tprprobe.analyses.probing.stacks import Material, Probe
+from tprprobe.analyses.probing.tallies import ALL, TERMS
+from tprprobe.analyses.probing.tasks import Task
+
+NATS = TERMS.index("nats")
+PLACE = ("task", "side", "site", "layer", "head", "seed", "control")
+KEY = ("task", "side", "site", "head", "seed", "control")
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """A probe that has been trained: its test sums [subset, document, term]."""
+
+    probe: Probe
+    material: Material
+    sums: np.ndarray
+    subsets: tuple[str, ...]
+    validations: int
+
+    @property
+    def nats(self) -> float:
+        """−ln p of all test targets."""
+        return float(self.sums[self.subsets.index(ALL), :, NATS].sum())
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The columns that name its row."""
+        vector, train = self.probe.vector, self.material.train
+        values = (
+            self.probe.task.name,
+            train.corpus.side,
+            vector.site,
+            vector.layer,
+            vector.head,
+            self.probe.seed,
+            self.probe.control,
+        )
+        return dict(zip(PLACE, values, strict=True)) | _sizes(self.material, self.validations)
+
+
+def _sizes(material: Material, validations: int | None) -> dict[str, Any]:
+    return {
+        "n_train": len(material.train),
+        "labels": len(material.train.targets.inventory),
+        "lost": material.lost,
+        "validations": validations,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """``rows`` of a run, one a site, head, seed and control of a task; ``differences`` between them;
+    and ``documents``, the counts by document that both are made of."""
+
+    rows: pd.DataFrame
+    differences: pd.DataFrame
+    documents: pd.DataFrame
+
+
+def gather(tested: Sequence[Tested], materials: Mapping[tuple[Task, str], Material]) -> Results:
+    """The results of trained probes, with the baselines of their tasks."""
+    counted = [each for each in tested if each.probe.portion is None]
+    scores = [Score(each.place, each.sums, each.subsets) for each in counted]
+    for (task, side), material in materials.items():
+        for found in baselines(task, material):
+            place = (task.name, side, "", None, None, None, found.control)
+            sizes = _sizes(material, None)
+            row = dict(zip(PLACE, place, strict=True)) | sizes
+            scores.append(Score(row, found.sums, found.subsets))
+    rows = _with_selectivity(pd.DataFrame([describe(score) for score in scores]))
+    informed = pd.DataFrame(_information([e for e in tested if e.probe.portion is not None]))
+    if len(informed):
+        rows = rows.merge(informed, "left", list(KEY))
+    numbers = dict.fromkeys(("layer", "head", "seed", "validations"), "Int64")
+    return Results(rows.astype(numbers), differences(scores), _by_document(scores, materials))
+
+
+def _with_selectivity(rows: pd.DataFrame) -> pd.DataFrame:
+    """With selectivity (accuracy minus that of the control task; of the prefix control) and the F1
+    beyond that of the word's identity."""
+    keys = ["task", "side", "site", "head", "seed"]
+    for column, control in (("selectivity", "control"), ("prefix_selectivity", "prefix")):
+        other = rows.loc[rows["control"] == control, [*keys, "accuracy"]]
+        joined = rows[keys].merge(other, "left", keys)["accuracy"].to_numpy()
+        rows[column] = np.where(rows["control"] == "real", rows["accuracy"] - joined, np.nan)
+    identity = rows.loc[rows["control"] == "identity", ["task", "side", "f1"]]
+    joined = rows[["task", "side"]].merge(identity, "left", ["task", "side"])["f1"].to_numpy()
+    rows["beyond_identity"] = np.where(rows["control"] == "real", rows["f1"] - joined, np.nan)
+    return rows
+
+
+def _information(coding: Sequence[Tested]) -> list[dict[str, Any]]:
+    """Codelength, compression and usable information (bits a target) of every vector.
+
+    ``information`` is I_V(vector → label) = H_V(label) − H_V(label | vector) on the test targets;
+    ``added`` what the vector adds to the other one of its sub-layer (role to filler and the
+    reverse): I_V(label; vector | other) = H_V(label | other) − H_V(label | both). It is relative to
+    this family of probes: in Shannon's sense a role that is a function of its filler adds nothing.
+    Source: Xu et al. 2020; Hewitt et al. 2021.
+    """
+    by_vector: dict[tuple[Any, ...], list[Tested]] = {}
+    for each in coding:
+        place = each.place
+        by_vector.setdefault(tuple(place[name] for name in KEY), []).append(each)
+    bits = {key: _test_bits(max(some, key=_portion)) for key, some in by_vector.items()}
+    rows = []
+    for key, some in by_vector.items():
+        if "+" in key[2]:
+            continue
+        *parts, whole = sorted(some, key=_portion)
+        train, test = whole.material.train, whole.material.test
+        n_labels, first = len(train.targets.inventory), min(len(e.material.train) for e in some)
+        length = codelength(first, n_labels, [each.nats for each in parts])
+        prior = constant_bits(train.targets.labels, test.targets.labels)
+        row = dict(zip(KEY, key, strict=True)) | {
+            "codelength": length,
+            "compression": compression(length, len(train), n_labels),
+            "information": prior - bits[key],
+        }
+        rows.append(row | {"added": _added(key, bits)})
+    return rows
+
+
+def _portion(each: Tested) -> float:
+    return each.probe.portion or 0.0
+
+
+def _test_bits(whole: Tested) -> float:
+    """H_V(label | vector): bits a test target of the probe that was trained on everything."""
+    known = whole.material.test.targets.labels.any(1).sum()
+    return whole.nats / np.log(2) / max(1, known)
+
+
+def _added(key: tuple[Any, ...], bits: Mapping[tuple[Any, ...], float]) -> float:
+    site = str(key[2])
+    stem, _, kind = site.rpartition(".")
+    other = {"role": "filler", "filler": "role"}.get(kind)
+    one = (*key[:2], f"{stem}.{other}", *key[3:])
+    both = (*key[:2], f"{stem}.role+filler", *key[3:])
+    return bits[one] - bits[both] if one in bits and both in bits else np.nan
+
+
+def _by_document(
+    scores: Sequence[Score], materials: Mapping[tuple[Task, str], Material]
+) -> pd.DataFrame:
+    """The counts of every row and document: what two runs on the same documents are compared by."""
+    corpora = {(task.name, side): m.test.corpus for (task, side), m in materials.items()}
+    names, counts = [], []
+    for score in scores:
+        has = score.whole[:, TERMS.index("n")] > 0
+        corpus = corpora[score.place["task"], score.place["side"]]
+        names.append(np.array(corpus.names, object)[has])
+        counts.append(score.whole[has])
+    places = pd.DataFrame([score.place for score in scores], columns=list(PLACE))
+    places = places.astype({"layer": "Int64", "head": "Int64", "seed": "Int64"})
+    table = places.loc[places.index.repeat([len(each) for each in names])].reset_index(drop=True)
+    table["document"] = np.concatenate(names)
+    table[list(TERMS)] = np.concatenate(counts)
+    return table

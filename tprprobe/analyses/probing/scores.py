@@ -1,0 +1,146 @@
+"""From counts by document to a table: scores with intervals, and paired differences."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy import stats
+
+from tprprobe.analyses.probing.settings import BASELINES
+from tprprobe.analyses.probing.tallies import ALL, TERMS
+from tprprobe.statistics import adjust, bootstrap_difference, bounds, divide, f1, replicate_totals
+
+REPLICATES = 1000
+COLUMNS = ("task", "first", "second", "difference", "low", "high", "p", "documents")
+KEYS = ("task", "side", "site", "head", "control")
+OF_ALL = ("previous", *BASELINES)  # controls that every vector is compared with
+N, RIGHT = TERMS.index("n"), TERMS.index("right")
+
+Sums = Float[np.ndarray, "document term"]
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """Who scored (``place``: the columns that name a row), and its sums [subset, document, term]."""
+
+    place: Mapping[str, Any]
+    sums: Float[np.ndarray, "subset document term"]
+    subsets: tuple[str, ...]
+
+    @property
+    def whole(self) -> Sums:
+        """The sums over all targets."""
+        return self.sums[self.subsets.index(ALL)]
+
+
+def f1_of(totals: Float[np.ndarray, "replicate term"]) -> Float[np.ndarray, " replicate"]:
+    """Micro-F1 of totals of TERMS."""
+    return f1(totals[:, :3])
+
+
+def describe(score: Score) -> dict[str, Any]:
+    """The row of a score: F1 and accuracy with 95 % intervals over documents, and of subsets F1."""
+    sums = score.whole[score.whole[:, N] > 0]
+    totals = np.concatenate([sums.sum(0, keepdims=True), replicate_totals(sums, REPLICATES)])
+    measured = np.stack([f1_of(totals), divide(totals[:, RIGHT], totals[:, N])], axis=1)
+    low, high = bounds(measured[1:], len(sums))
+    hit, false, missed = totals[0, :3]
+    row = dict(score.place)
+    for column, name in enumerate(("f1", "accuracy")):
+        row |= {name: measured[0, column], f"{name}_low": low[column], f"{name}_high": high[column]}
+    row["precision"] = hit / (hit + false) if hit + false else np.nan
+    row["recall"] = hit / (hit + missed) if hit + missed else np.nan
+    row["n_test"] = int(totals[0, N])
+    for subset, part in zip(score.subsets, score.sums, strict=True):
+        if subset != ALL:
+            row[f"f1_{subset}"] = f1_of(part.sum(0, keepdims=True))[0]
+    return row
+
+
+def differences(scores: Sequence[Score]) -> pd.DataFrame:
+    """F1 of one minus F1 of another on the same documents, with p corrected over the table (Holm).
+
+    ``low`` to ``high`` is the 95 % bootstrap interval over documents; ``p`` is that of the t test of
+    difference / standard error, which has the resolution that a correction needs. Seeds are added up. Pairs: the vectors of a sub-layer with each other, every vector with its
+    controls and with the baselines; with the untrained twin where both learned from the same samples.
+    """
+    added = _add_seeds(scores)
+    rows = [_compare(*pair) for pair in _pairs(added)]
+    table = pd.DataFrame(rows, columns=[*COLUMNS])
+    table["p_holm"] = adjust(table["p"].to_numpy(), "holm") if len(table) else []
+    return table
+
+
+def _compare(first: Score, second: Score) -> dict[str, Any]:
+    shared = (first.whole[:, N] > 0) & (second.whole[:, N] > 0)
+    names = {
+        "task": first.place["task"],
+        "first": label(first.place),
+        "second": label(second.place),
+    }
+    return names | compare_sums(first.whole[shared], second.whole[shared])
+
+
+def compare_sums(first: Sums, second: Sums) -> dict[str, Any]:
+    """The difference of two F1 on the same documents, its 95 % interval, and p."""
+    found = bootstrap_difference(first, second, f1_of, replicates=REPLICATES)
+    p = _p_value(found.value, float(np.nanstd(found.replicates)), len(first))
+    values = (found.value, found.low, found.high, p, len(first))
+    return dict(zip(("difference", "low", "high", "p", "documents"), values, strict=True))
+
+
+def _p_value(difference: float, error: float, n: int) -> float:
+    """Two-sided p of a difference with a bootstrap standard error over n documents."""
+    if n < 2 or not np.isfinite(difference):
+        return 1.0
+    if error == 0:
+        return float(difference == 0)
+    return float(2 * stats.t.sf(abs(difference) / error, n - 1))
+
+
+def label(place: Mapping[str, Any]) -> str:
+    """What a row is called in a comparison."""
+    head = "" if place["head"] is None else f" head {place['head']}"
+    control = "" if place["control"] == "real" else f" ({place['control']})"
+    return f"{place['site']}{head}{control}".strip()
+
+
+def _add_seeds(scores: Sequence[Score]) -> list[Score]:
+    groups: dict[tuple[Any, ...], list[Score]] = {}
+    for score in scores:
+        key = tuple(value for name, value in score.place.items() if name in KEYS)
+        groups.setdefault(key, []).append(score)
+    return [
+        Score(some[0].place, np.sum([score.sums for score in some], axis=0), some[0].subsets)
+        for some in groups.values()
+    ]
+
+
+def _pairs(scores: Sequence[Score]) -> Iterator[tuple[Score, Score]]:
+    real = [score for score in scores if score.place["control"] == "real"]
+    for i, first in enumerate(real):
+        for second in real[i + 1 :]:
+            if _of(first, "task", "side", "head") == _of(second, "task", "side", "head") and (
+                _stem(first) == _stem(second)
+            ):
+                yield first, second
+        for second in scores:
+            same = _of(first, "task", "side") == _of(second, "task", "side")
+            control = second.place["control"]
+            of_it = _of(first, "site", "head") == _of(second, "site", "head")
+            of_it &= control != "untrained" or first.place.get("n_train") == second.place.get(
+                "n_train"
+            )
+            if same and control != "real" and (of_it or control in OF_ALL):
+                yield first, second
+
+
+def _of(score: Score, *names: str) -> tuple[Any, ...]:
+    return tuple(score.place[name] for name in names)
+
+
+def _stem(score: Score) -> str:
+    return str(score.place["site"]).rpartition(".")[0]

@@ -1,0 +1,100 @@
+"""What can be chosen about a run of probes."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, cast, get_args
+
+from tprprobe.analyses.probing.schedules import Schedule, find_schedule
+from tprprobe.analyses.probing.stacks import Loss
+from tprprobe.analyses.probing.targets import SpanMode
+from tprprobe.errors import InputError, unknown
+
+CONTROLS = {
+    "control": "labels drawn once for every word type (Hewitt and Liang)",
+    "prefix": "labels drawn once for every pair of a word type and the word before",
+    "shuffled": "the same labels at random places",
+    "untrained": "the real labels from the vectors of the randomly initialised twin",
+    "previous": "the real labels from the identity of the word before",
+    "dictionary": "random roles, quantised fillers and role indices, where there is a dictionary",
+}
+BASELINES = {
+    "majority": "the commonest label of the training data",
+    "identity": "the commonest label of the word's type (in a decoder, of the word to come)",
+}
+SITES = ("*.role", "*.filler", "*.tpr", "*.hidden")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be chosen.
+
+    Args:
+        sites: shell globs; by default roles, fillers, tprs and hidden states.
+        heads: one probe a head, instead of one for all heads side by side.
+        seeds: how many probes with different initialisation and dropout; ``seed`` is the first.
+        controls: of CONTROLS; by default all that apply. BASELINES need no training.
+        span_mode: which states of a span are read: ``all_states`` (default of an encoder),
+            ``first_state`` (default of a decoder, where later states have read a part of the span)
+            or ``last_state``.
+        kernel: width of the span convolution.
+        causal: whether a kernel looks back only (default in a decoder) or to both sides.
+        schedule: ``short``, ``tenney`` or a Schedule.
+        loss: ``sigmoid`` (every label by itself) or ``softmax``.
+        information: also codelengths and usable information, from further probes with softmax.
+        budget: bytes of memory for probes and vectors; what does not fit is trained in turns.
+    """
+
+    sites: tuple[str, ...] = SITES
+    heads: bool = False
+    seeds: int = 1
+    controls: tuple[str, ...] | None = None
+    span_mode: str | None = None
+    kernel: int = 1
+    causal: bool | None = None
+    schedule: str | Schedule = "short"
+    loss: str = "sigmoid"
+    information: bool = True
+    budget: int = 2 * 2**30
+    seed: int = 0
+
+    def __post_init__(self):
+        for control in self.controls or ():
+            if control not in CONTROLS:
+                raise unknown("control", control, CONTROLS)
+        if self.span_mode not in (None, *get_args(SpanMode)):
+            raise unknown("span mode", self.span_mode, get_args(SpanMode))
+        if self.loss not in get_args(Loss):
+            raise unknown("loss", self.loss, get_args(Loss))
+        if self.kernel < 1 or self.seeds < 1 or self.budget < 1:
+            raise InputError("kernel, seeds and budget are at least 1")
+        if self.kernel % 2 == 0 and self.causal is False:
+            raise InputError(f"a kernel of {self.kernel} has no middle: give an odd one, or causal")
+        find_schedule(self.schedule)
+
+    @classmethod
+    def of(cls, **given: Any) -> "Settings":
+        """The settings; lists and single globs are taken as tuples."""
+        for key in ("sites", "controls"):
+            if given.get(key) is None:
+                given.pop(key, None)
+            else:
+                given[key] = (given[key],) if isinstance(given[key], str) else tuple(given[key])
+        return cls(**given)
+
+    def mode(self, side: str) -> SpanMode:
+        """Which states of a span are read on a side."""
+        default = "first_state" if side == "target" else "all_states"
+        return cast(SpanMode, self.span_mode or default)
+
+    def window(self, side: str) -> range:
+        """The rows around a state that the span convolution sees."""
+        causal = self.causal if self.causal is not None else side == "target"
+        behind = 0 if causal else self.kernel // 2
+        return range(behind + 1 - self.kernel, behind + 1)
+
+    def has(self, control: str) -> bool:
+        """Whether a control is wanted."""
+        return self.controls is None or control in self.controls
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings in JSON types."""
+        return asdict(self) | {"schedule": asdict(find_schedule(self.schedule))}

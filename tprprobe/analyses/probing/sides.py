@@ -1,0 +1,115 @@
+"""One side of a labelled store: its words, which documents train, and which are held out."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Int
+
+from tprprobe.analyses.probing.targets import Words, read_words
+from tprprobe.analyses.probing.tasks import Task
+from tprprobe.errors import InputError
+from tprprobe.store import Store
+
+TRAIN, DEV, TEST = "train", "dev", "test"
+SHARES = {TEST: 0.2, DEV: 0.1}
+FEWEST = 10
+SAME = {"validation": DEV, "valid": DEV}
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """One side of a store. ``document`` and ``split`` are of every sample.
+
+    ``first`` and ``last`` are, for every row, the first and the last row of its sample; ``previous``
+    is a hash of the word before the one that the row's vector is asked about.
+    """
+
+    store: Store
+    side: str
+    words: Words
+    document: Int[np.ndarray, " sample"]
+    names: tuple[str, ...]
+    split: np.ndarray
+    first: Int[np.ndarray, " row"]
+    last: Int[np.ndarray, " row"]
+    previous: Int[np.ndarray, " row"]
+
+    @property
+    def starts(self) -> Bool[np.ndarray, " row"]:
+        return self.first == np.arange(len(self.first))
+
+    def vectors_of(self, untrained: bool) -> Store:
+        """The store, or that of its untrained twin."""
+        twin = self.store.control
+        if untrained and twin is None:
+            raise InputError(f"{self.store.path} has no untrained twin: leave out that control")
+        return twin if untrained and twin is not None else self.store
+
+
+def read_corpus(
+    store: Store, tokens: pd.DataFrame, side: str, tasks: Sequence[Task], seed: int | None
+) -> Corpus:
+    """One side of a store, divided by document: by the column ``split``, or by chance.
+
+    Documents are the column ``document``; without it, samples that ask the same. Without a seed all
+    of them are to be tested.
+    """
+    table = tokens.loc[np.asarray(tokens["side"] == side)].reset_index(drop=True)
+    words = read_words(table, tasks)
+    sample = table["sample"].to_numpy()
+    first = np.searchsorted(sample, sample, "left")
+    last = np.searchsorted(sample, sample, "right") - 1
+    per_sample = tokens.drop_duplicates("sample").set_index("sample").reindex(range(store.samples))
+    named = next((c for c in ("document", "question") if c in per_sample), None)
+    given = per_sample[named].astype(str) if named else per_sample.index.astype(str)
+    document, names = pd.factorize(pd.Series(given).to_numpy(object))
+    if seed is None:
+        split = np.full(len(document), TEST, object)
+    else:
+        split = _given_split(per_sample) if "split" in per_sample else _divide(document, seed)
+    previous = _previous(words, side, len(table))
+    return Corpus(
+        store, side, words, document, tuple(map(str, names)), split, first, last, previous
+    )
+
+
+def _given_split(per_sample: pd.DataFrame) -> np.ndarray:
+    split = (
+        per_sample["split"].astype(str).map(lambda name: SAME.get(str(name), name)).to_numpy(object)
+    )
+    if lacking := {TRAIN, DEV, TEST} - {*split}:
+        raise InputError(
+            f"the column split of this store has no {', '.join(sorted(lacking))}: extract all "
+            "three splits, or none"
+        )
+    return split
+
+
+def _divide(document: np.ndarray, seed: int) -> np.ndarray:
+    n = document.max() + 1
+    if n < FEWEST:
+        raise InputError(f"the store has {n} different documents: extract {FEWEST} or more")
+    place = np.random.default_rng(seed).permutation(n)[document]
+    split = np.full(len(document), TRAIN, object)
+    start = 0
+    for name, share in SHARES.items():
+        stop = start + max(1, round(share * n))
+        split[(place >= start) & (place < stop)] = name
+        start = stop
+    return split
+
+
+def _previous(words: Words, side: str, n_rows: int) -> Int[np.ndarray, " row"]:
+    """Of every row the word before its word, −1 at the start; a decoder's row is about the next."""
+    word = np.full(n_rows + 1, -1)
+    for token in range(int((words.rows[:, 1] - words.rows[:, 0]).max(initial=0))):
+        has = words.rows[:, 0] + token < words.rows[:, 1]
+        word[words.rows[has, 0] + token] = np.flatnonzero(has)
+    asked = word[1:] if side == "target" else word[:-1]
+    place = words.find(words.sample[asked], words.number[asked] - 1)
+    found = (asked >= 0) & (place >= 0)
+    hashes = np.array([zlib.crc32(form.encode()) for form in words.form], np.int64)
+    return np.where(found, hashes[place], -1)

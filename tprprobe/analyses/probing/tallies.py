@@ -1,0 +1,84 @@
+"""What probes get right, counted by document: all that intervals and tests need."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tprprobe.analyses.probing.batches import Chunk, Examples, Order, read_batch
+from tprprobe.analyses.probing.probes import EdgeProbes
+from tprprobe.analyses.probing.stacks import Loss, Stack, losses
+
+TERMS = ("hit", "false", "missed", "right", "n", "nats")
+ALL = "all"
+
+
+@dataclass(eq=False)
+class Tally:
+    """Sums of TERMS [probe, subset, document, term] that grow chunk by chunk.
+
+    Probes are the stack's ``probes`` with the weights of ``module``. Subsets begin with all targets
+    and follow the targets' own (without ``by_document``: all targets, one document).
+    """
+
+    stack: Stack
+    module: EdgeProbes
+    probes: Int[np.ndarray, " probe"]
+    examples: Examples
+    by_document: bool = True
+    sums: Float[np.ndarray, "probe subset document term"] = field(init=False)
+
+    def __post_init__(self):
+        subsets = self.examples.targets.subsets() if self.by_document else {}
+        n = len(self.examples.corpus.names) if self.by_document else 1
+        self.subsets = {ALL: np.ones(len(self.examples), bool), **subsets}
+        self.sums = np.zeros((len(self.probes), len(self.subsets), n, len(TERMS)))
+        task, inventory = self.stack.probes[0].task, self.examples.targets.inventory
+        self.scored = torch.tensor([task.is_scored(label) for label in inventory])
+
+    @torch.no_grad()
+    def add(self, chunk: Chunk, samples: Order) -> None:
+        """Count the targets of some samples, whose vectors the chunk holds."""
+        vectors, stack = self.stack.read(chunk), self.stack
+        for chosen in self.examples.batches(samples, stack.schedule.batch):
+            batch = read_batch(self.examples, chosen, chunk, vectors)
+            logits = self.module(stack.windows(batch, self.probes), batch.owners, batch.n)
+            marks = stack.marks(self.examples, chosen, self.probes)
+            unseen = stack.unseen(self.examples, chosen, self.probes)
+            terms = count(logits, marks, unseen, self.scored.to(logits.device), stack.loss)
+            self._sum(terms.double().cpu().numpy(), chosen)
+
+    def _sum(self, terms: Float[np.ndarray, "probe target term"], chosen: np.ndarray) -> None:
+        document = self.examples.corpus.document[self.examples.targets.sample[chosen]]
+        places = document if self.by_document else np.zeros(len(chosen), int)
+        for row, within in enumerate(self.subsets.values()):
+            kept = within[chosen]
+            np.add.at(self.sums[:, row].swapaxes(0, 1), places[kept], terms[:, kept].swapaxes(0, 1))
+
+
+def count(
+    logits: Float[Tensor, "probe target label"],
+    marks: Float[Tensor, "probe target label"],
+    unseen: Int[Tensor, "probe target"],
+    scored: Bool[Tensor, " label"],
+    loss: Loss,
+) -> Float[Tensor, "probe target term"]:
+    """The TERMS of every target.
+
+    A label is given where its logit is at least 0, of a softmax the highest one is; ``right`` are
+    targets whose highest label is one of theirs. Source: jiant, AllenNLP's F1Measure.
+    """
+    highest = logits.argmax(-1, keepdim=True)
+    given = logits >= 0
+    if loss == "softmax":
+        given = torch.zeros_like(given).scatter_(-1, highest, True)
+    gold, counted = marks > 0, (marks > 0) & scored
+    hit = (given & counted).sum(-1)
+    false = (given & ~gold & scored).sum(-1)
+    missed = (~given & counted).sum(-1) + unseen
+    asked = counted.any(-1) | (unseen > 0)
+    right = gold.gather(-1, highest).squeeze(-1) & counted.any(-1)
+    nats = losses(logits, marks, loss)
+    return torch.stack([hit, false, missed, right, asked, nats], -1)

@@ -1,0 +1,189 @@
+"""How well z is an affine image of one head's v: held out, in-sample, and beside what needs no head."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float64, Int
+
+from tprprobe.analyses.reconstruction.layers import Layer, find_layers
+from tprprobe.analyses.reconstruction.moments import Moments, add_up, gather
+from tprprobe.analyses.reconstruction.predictors import Predictor, Training, fit_predictors
+from tprprobe.analyses.reconstruction.splits import FOLDS, Split, split_questions
+from tprprobe.statistics import bounds, replicate_totals
+from tprprobe.store import Store
+
+PRINTED_N = 100  # of the paper, which does not say of what
+BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high", "gain_low", "gain_high")
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One row of the table: a predictor, the rows that it is scored on, and their moments."""
+
+    training: Training
+    predictor: Predictor
+    split: str
+    rows: Bool[np.ndarray, " row"]
+    moments: Moments
+
+    @property
+    def has_interval(self) -> bool:
+        return self.training.n == PRINTED_N or bool(self.training.folds)
+
+
+def reconstruct(
+    store: Store, layer: int | None = None, target: str = "input", seed: int = 0
+) -> pd.DataFrame:
+    """How well z is reconstructed as W v + b from the value vector v of one head, layer by layer.
+
+    One row a layer, training set, predictor and split, with the name of the store's model. z is LN(z), of which v is an affine map
+    (``target="input"``), the layer's output (``hidden``) or z before LN (``below``).
+    predictor    head (with its number) · heads (the mean error over heads, the paper's number) ·
+                 all heads (of all v together) · random (projections of LN(z) as wide as a head) ·
+                 pca (z's own first components, as many: no linear code of that width is better) ·
+                 mean
+    unit, n      the training set: n questions with all their positions, or n positions; the
+                 largest n of questions is all of them
+    penalty      none, or cv: the ridge penalty ``alpha`` that is best in 5-fold cross-validation
+    split        held_out (a quarter of the questions), or in_sample (what the paper seems to print)
+    mse          per dimension of z; a squared norm is ``width`` times that
+    r2           1 − |Z − Ẑ|² / |Z − mean of the training set|²
+    gain         r2 minus that of random projections with the same penalty
+    _low, _high  95 % intervals of these, over questions, where n is all or the paper's 100
+    untrained    the randomly initialised twin's vectors; no such rows where the store has no control
+    effective_rank   participation ratio of z in the training set
+    Source: schlag Sec. 6.1, Eq. 8 (0.017 TP-Transformer, 0.009 Transformer).
+
+    Raises:
+        InputError: no such layer or target, sites missing from the store, too few questions.
+    """
+    parts = [
+        _measure(found, target, untrained, seed)
+        for untrained, each in ((False, store), (True, store.control))
+        if each is not None
+        for found in find_layers(each, layer, target, seed)
+    ]
+    table = pd.concat(parts, ignore_index=True).astype({"head": "Int64"})
+    table.insert(0, "model", _name(store))
+    return table
+
+
+def _name(store: Store) -> str:
+    """The model that the store is of; where it does not say, its folder."""
+    of = store.manifest.get("model", store.path.name)
+    return str(of["name"] if isinstance(of, Mapping) else of)
+
+
+def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFrame:
+    """The rows of one layer: a first pass over its vectors for the fits, a second for intervals."""
+    split = split_questions(layer.store.tokens_of(layer.value_site), seed)
+    trainings, test = _train(layer, split)
+    lines = [
+        Line(training, predictor, name, rows, moments)
+        for training in trainings
+        for predictor in fit_predictors(layer, training)
+        for name, rows, moments in (
+            ("held_out", split.held_out, test),
+            ("in_sample", training.rows, training.moments),
+        )
+    ]
+    place = {"layer": layer.number, "target": target, "untrained": untrained}
+    table = pd.DataFrame([place | _describe(line, layer) for line in lines])
+    table["gain"] = table["r2"] - table["r2"].to_numpy()[_rivals(lines)]
+    return table.assign(**dict(zip(BOUNDS, _intervals(layer, lines, split.questions), strict=True)))
+
+
+def _rivals(lines: Sequence[Line]) -> list[int]:
+    """For every line, that of the random projections which were fitted and scored as it was."""
+    keys = [(id(line.training), line.predictor.penalty, line.split) for line in lines]
+    names = [line.predictor.name for line in lines]
+    random = {
+        key: i for i, (key, name) in enumerate(zip(keys, names, strict=True)) if name == "random"
+    }
+    return [random[key] for key in keys]
+
+
+def _train(layer: Layer, split: Split) -> tuple[list[Training], Moments]:
+    """The training sets, and the moments of the held-out rows."""
+    partitions = [split.folds, *split.sweeps.values()]
+    sizes = [FOLDS + 1, *(len(each) for each in split.sizes.values())]
+    (*folds, test), *sweeps = gather(layer.blocks(), partitions, sizes, layer.target.stop)
+    trained = split.folds < FOLDS
+    trainings = [Training("question", split.n_training, add_up(folds), trained, folds)]
+    for (unit, labels), parts in zip(split.sweeps.items(), sweeps, strict=True):
+        for last, (n, moments) in enumerate(zip(split.sizes[unit], accumulate(parts), strict=True)):
+            trainings.append(Training(unit, n, moments, (labels >= 0) & (labels <= last)))
+    return trainings, test
+
+
+def _describe(line: Line, layer: Layer) -> dict[str, Any]:
+    """What a line is, and its mean squared error and R²."""
+    predictor, training, moments = line.predictor, line.training, line.moments
+    total = float(np.mean([each.total(moments) for each in predictor.maps]))
+    return {
+        "predictor": predictor.name,
+        "head": predictor.head,
+        "unit": training.unit,
+        "n": training.n,
+        "penalty": predictor.penalty,
+        "alpha": float(np.mean([each.alpha for each in predictor.maps])),
+        "split": line.split,
+        "mse": total / (moments.count * layer.width),
+        "r2": 1 - total / predictor.mean.total(moments),
+        "width": layer.width,
+        "positions": moments.count,
+        "effective_rank": training.moments.effective_rank(layer.target),
+    }
+
+
+def _intervals(
+    layer: Layer, lines: Sequence[Line], questions: Int[np.ndarray, " row"]
+) -> Float64[np.ndarray, "bound line"]:
+    """The BOUNDS of every line that has them, by the bootstrap over the questions of its rows."""
+    found, rivals = np.full((len(BOUNDS), len(lines)), np.nan), _rivals(lines)
+    together: dict[tuple[int, str], list[int]] = {}
+    for index, line in enumerate(lines):
+        if line.has_interval:
+            together.setdefault((id(line.training), line.split), []).append(index)
+    errors = _errors_by_question(layer, lines, questions)
+    for indices in together.values():
+        dimensions = np.bincount(questions[lines[indices[0]].rows], minlength=len(errors))
+        mean = next(index for index in indices if lines[index].predictor.name == "mean")
+        sums = np.column_stack([errors[:, indices], dimensions * layer.width, errors[:, mean]])
+        random = [indices.index(rivals[index]) for index in indices]
+        found[:, indices] = _bounds(sums[dimensions > 0], random)
+    return found
+
+
+def _bounds(
+    sums: Float64[np.ndarray, "question term"], random: Sequence[int]
+) -> Float64[np.ndarray, "bound line"]:
+    """The BOUNDS from sums by question: errors of every line, dimensions, errors of the mean.
+
+    ``random`` has for every line the one of the random projections that it is compared with.
+    """
+    totals = replicate_totals(sums)
+    errors, dimensions, mean = totals[:, :-2], totals[:, [-2]], totals[:, [-1]]
+    parts = (errors / dimensions, 1 - errors / mean, (errors[:, random] - errors) / mean)
+    return np.concatenate([bounds(part, len(sums)) for part in parts])
+
+
+def _errors_by_question(
+    layer: Layer, lines: Sequence[Line], questions: Int[np.ndarray, " row"]
+) -> Float64[np.ndarray, "question line"]:
+    """|z − ẑ|² summed over the rows of a line, question by question; 0 for lines without interval."""
+    totals = np.zeros((questions.max() + 1, len(lines)))
+    for rows, vectors in layer.blocks():
+        known: dict[int, np.ndarray] = {}
+        for index, line in enumerate(lines):
+            maps = line.predictor.maps if line.has_interval else ()
+            for each in maps:
+                if id(each) not in known:
+                    known[id(each)] = each.errors(vectors)
+                weights = known[id(each)] * line.rows[rows] / len(maps)
+                totals[:, index] += np.bincount(questions[rows], weights, len(totals))
+    return totals

@@ -1,0 +1,19 @@
+"""What the vectors mean that a TPGN unbinds its words with: clusters, categories, regions (huang §5.3)."""
+
+from tprprobe.analyses.unbinding.conformity import measure_conformity
+from tprprobe.analyses.unbinding.generations import Words, read_words
+from tprprobe.analyses.unbinding.interpretation import interpret
+from tprprobe.analyses.unbinding.regions import part_space
+from tprprobe.analyses.unbinding.stability import compare_ks, find_clusters
+from tprprobe.analyses.unbinding.subjects import tell_subjects
+
+__all__ = [
+    "Words",
+    "compare_ks",
+    "find_clusters",
+    "interpret",
+    "measure_conformity",
+    "part_space",
+    "read_words",
+    "tell_subjects",
+]

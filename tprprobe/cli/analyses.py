@@ -1,0 +1,265 @@
+"""Commands that analyse what a store or a model holds."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tprprobe.cli.options import (
+    Ckpt,
+    Data,
+    Device,
+    Json,
+    Number,
+    Out,
+    Resume,
+    Seed,
+    Split,
+    model_and_data,
+    print_json,
+)
+from tprprobe.errors import InputError
+
+PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
+
+
+def cluster(
+    store: Path,
+    site: Annotated[str, typer.Option(help="A site or pattern, layer -1 is the last.")],
+    k: Annotated[int, typer.Option(help="Number of clusters.")],
+    head: Annotated[int | None, typer.Option(help="One head; without it, all of them.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Do not standardise dimensions.")] = False,
+    seed: Seed = 0,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Cluster the vectors of a site by k-means: sizes, top characters, stability over seeds."""
+    from tprprobe.analyses.clustering import cluster as run
+    from tprprobe.analyses.clustering import find_heads, save_clusters
+    from tprprobe.console import track
+    from tprprobe.store import open_store
+
+    opened = open_store(store)
+    targets = [(site, head)] if head is not None else find_heads(opened, site)
+    settings = {"k": k, "seed": seed, "raw": raw}
+    found = [run(opened, *at, **settings) for at in track(targets, "clustering", len(targets))]
+    if out:
+        save_clusters(found, out)
+    if as_json:
+        return print_json([result.as_dict() for result in found])
+    for result in found:
+        of = result.site if result.head is None else f"{result.site} head {result.head}"
+        typer.echo(f"{of}: stability {result.stability:.3f} over {result.n_seeds} seeds")
+        typer.echo(result.summary.to_string(index=False))
+    return None
+
+
+def probe(
+    task: Annotated[str, typer.Argument(help="A folder of probes/ (pos dep srl nel) or all.")],
+    store: Annotated[Path | None, typer.Argument(help="A store with labels.")] = None,
+    ckpt: Annotated[
+        str | None, typer.Option(help="A checkpoint to extract from, instead of a store.")
+    ] = None,
+    data: Data = None,
+    split: Split = None,
+    n: Number = None,
+    sites: Annotated[
+        list[str] | None, typer.Option(help="Site patterns; by default role, filler, tpr, hidden.")
+    ] = None,
+    heads: Annotated[bool, typer.Option("--heads", help="A probe a head.")] = False,
+    seeds: Annotated[int, typer.Option(help="Probes with different seeds.")] = 1,
+    control: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="control, prefix, shuffled, untrained, previous, dictionary; default all."
+        ),
+    ] = None,
+    span_mode: Annotated[
+        str | None, typer.Option(help="first_state, all_states or last_state.")
+    ] = None,
+    kernel: Annotated[int, typer.Option(help="Width of the span convolution.")] = 1,
+    schedule: Annotated[str, typer.Option(help="short or tenney.")] = "short",
+    no_information: Annotated[
+        bool, typer.Option("--no-information", help="No codelengths and usable information.")
+    ] = False,
+    budget: Annotated[float, typer.Option(help="GB of memory for probes and vectors.")] = 2.0,
+    test: Annotated[Path | None, typer.Option(help="Another store to test on.")] = None,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    out: Out = None,
+    resume: Resume = False,
+    as_json: Json = False,
+) -> None:
+    """Train probes for labels of words on every site of a store, beside their controls."""
+    from tprprobe.analyses.probing import probe as run
+    from tprprobe.analyses.probing.grid import needed_sites
+    from tprprobe.analyses.probing.settings import SITES
+    from tprprobe.extraction import extract as run_extract
+    from tprprobe.site.hooks import find_sites
+    from tprprobe.store import open_store
+
+    asked = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n}
+    if store is not None:
+        if given := [name for name, value in asked.items() if value is not None]:
+            raise InputError(
+                f"{', '.join(given)}: of a checkpoint, not of a store; leave out either"
+            )
+        opened = open_store(store)
+    else:
+        n = n or (PROBED_N if data is None else None)
+        model, examples = model_and_data(ckpt or PROBED, data, split, n, seed, device)
+        out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
+        needed = needed_sites(sites or SITES, list(find_sites(model)))
+        opened = run_extract(model, examples, needed, out / "store", 0, resume=resume)
+    rows = run(
+        opened,
+        task,
+        test=None if test is None else open_store(test),
+        out=out,
+        resume=resume,
+        device=device,
+        sites=sites,
+        heads=heads,
+        seeds=seeds,
+        controls=control,
+        span_mode=span_mode,
+        kernel=kernel,
+        schedule=schedule,
+        information=not no_information,
+        budget=int(budget * 2**30),
+        seed=seed,
+    )
+    if as_json:
+        return print_json(json.loads(rows.to_json(orient="records")))
+    columns = ["task", "site", "head", "seed", "control", "f1", "f1_low", "f1_high", "accuracy"]
+    typer.echo(rows[columns].round(3).to_string(index=False, na_rep=""))
+    return None
+
+
+def reconstruct(
+    store: Path,
+    layer: Annotated[
+        int | None, typer.Option(help="A layer, -1 is the last; without it, all.")
+    ] = None,
+    target: Annotated[
+        str, typer.Option(help="z is the layer's input (LN z), hidden (its output) or below.")
+    ] = "input",
+    baseline: Annotated[
+        list[Path] | None, typer.Option(help="Stores of other models, the Transformer's first.")
+    ] = None,
+    seed: Seed = 0,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """How much of a state one head's value vector keeps: affine reconstruction with controls."""
+    import pandas as pd
+
+    from tprprobe.analyses.reconstruction import reconstruct as run
+    from tprprobe.figures.catalogue.schlag import save_reconstruction
+    from tprprobe.figures.reconstruction import reconstruction_table
+    from tprprobe.store import open_store
+
+    found = [run(open_store(each), layer, target, seed) for each in (store, *(baseline or []))]
+    results = pd.concat(found, ignore_index=True)
+    if out:
+        save_reconstruction(results, out)
+    if as_json:
+        return print_json(json.loads(results.to_json(orient="records")))
+    typer.echo(reconstruction_table(results).markdown())
+    return None
+
+
+def binding(
+    ckpt: Annotated[
+        list[str] | None, typer.Option(help="Trained models that are asked the same question.")
+    ] = None,
+    seed: Seed = 0,
+    device: Device = "cpu",
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """The binding problem of stacked attention: shown exactly, and asked of trained models."""
+    import pandas as pd
+
+    from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
+    from tprprobe.console import track
+    from tprprobe.figures.binding import binding_table, demonstration_table
+    from tprprobe.figures.catalogue.schlag import save_binding
+    from tprprobe.interventions.fractions import binding_probe
+    from tprprobe.models.checkpoint import load_model
+
+    exact = {"demonstration": demonstrate(seed=seed), "degrees": measure_degrees(seed=seed)}
+    models = [load_model(name, device=device) for name in ckpt or []]
+    parts = [binding_probe(each, seed=seed) for each in track(models, "probing", len(models))]
+    probed = pd.concat(parts, ignore_index=True) if parts else None
+    if out:
+        save_binding(exact, probed, out)
+    if as_json:
+        tables = exact | ({} if probed is None else {"probe": probed})
+        rows = {name: json.loads(each.to_json(orient="records")) for name, each in tables.items()}
+        return print_json(rows)
+    typer.echo(demonstration_table(**exact).markdown())
+    if probed is not None:
+        typer.echo(binding_table(probed).markdown())
+    return None
+
+
+def intervene(
+    recipe: Path,
+    ckpt: Ckpt,
+    out: Out = None,
+    resume: Resume = False,
+    device: Device = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Edit vectors by a recipe (sites × heads × edits × strengths, or swaps), and score the answers."""
+    from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
+    from tprprobe.models.checkpoint import load_model
+
+    settings, model = read_recipe(recipe), load_model(ckpt, device=device)
+    out = out or Path("runs") / f"{recipe.stem}-{model.name}".replace(":", "-")
+    run = run_swaps if settings.swaps else sweep
+    rows = run(model, find_data(model, settings), settings, out, resume)
+    if as_json:
+        return print_json(json.loads(rows.to_json(orient="records")))
+    shown = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]
+    typer.echo(rows[shown].round(3).to_string(index=False))
+    return None
+
+
+def name(
+    store: Path,
+    site: Annotated[
+        list[str] | None, typer.Option(help="Site patterns; encoder.*.self.role.")
+    ] = None,
+    k: Annotated[list[int] | None, typer.Option(help="Numbers of clusters; 20.")] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Do not standardise dimensions.")] = False,
+    baseline: Annotated[
+        Path | None, typer.Option(help="A store of the same questions, of a Transformer.")
+    ] = None,
+    seed: Seed = 0,
+    out: Out = None,
+    resume: Resume = False,
+    as_json: Json = False,
+) -> None:
+    """Name the clusters of all heads by gold structure, held out and beside controls."""
+    from tprprobe.analyses.naming import as_dict, name_all, tell
+    from tprprobe.console import track
+    from tprprobe.store import open_store
+
+    named = name_all(
+        open_store(store),
+        site or "encoder.*.self.role",
+        k or 20,
+        raw,
+        seed,
+        open_store(baseline) if baseline else None,
+        out,
+        resume,
+        progress=lambda parts: track(parts, "naming", len(parts)),
+    )
+    if as_json:
+        return print_json(as_dict(named))
+    typer.echo(tell(named))
+    return None

@@ -1,7 +1,0 @@
-"""Groups of vectors that lie together: k-means over the sites of a store, head by head."""
-
-from tprprobe.clustering.kmeans import cluster, cluster_all
-from tprprobe.clustering.results import Clusters, load_clusters, save_clusters
-from tprprobe.clustering.vectors import find_heads
-
-__all__ = ["Clusters", "cluster", "cluster_all", "find_heads", "load_clusters", "save_clusters"]

@@ -1,0 +1,1 @@
+"""Annotated files as data sets."""

@@ -1,0 +1,122 @@
+"""Annotated files as data sets: models read the sentences, whose labels come with them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from tprprobe.data.dataset import ALL, Dataset, Request
+from tprprobe.errors import InputError
+from tprprobe.gold.annotations import add_labels, is_annotated, read_annotated
+from tprprobe.gold.labels import Labelled
+from tprprobe.gold.textlines import read_lines
+
+Source = Literal["same", "document", "empty"]
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """A sentence, which the decoder is forced to write, and what the encoder reads."""
+
+    sentence: Labelled
+    source: str
+
+    @property
+    def target(self) -> str:
+        return self.sentence.text
+
+    @property
+    def document_name(self) -> str:
+        """What the sentence is part of."""
+        return self.sentence.document
+
+    @property
+    def labels(self) -> tuple[Labelled | None, Labelled | None]:
+        """What is known of the words of source and target."""
+        return self.sentence if self.source == self.target else None, self.sentence
+
+
+@dataclass(frozen=True)
+class AnnotatedFile(Dataset[Annotated]):
+    """The sentences of a file; ``context`` is what the encoder reads.
+
+    That is the sentence itself (same), all sentences of its document, or nothing (empty).
+    """
+
+    sentences: tuple[Labelled, ...]
+    context: Source = "same"
+
+    def read(self, rows: range) -> Iterator[Annotated]:
+        documents = self._documents if self.context == "document" else {}
+        for row in rows:
+            sentence = self.sentences[row]
+            texts = {"same": sentence.text, "empty": ""}
+            yield Annotated(sentence, documents.get(sentence.document, texts.get(self.context, "")))
+
+    @property
+    def _documents(self) -> dict[str, str]:
+        texts: dict[str, list[str]] = {}
+        for sentence in self.sentences:
+            texts.setdefault(sentence.document, []).append(sentence.text)
+        return {name: " ".join(parts) for name, parts in texts.items()}
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """What the sentences are labelled for."""
+        return tuple(sorted({task for sentence in self.sentences for task in sentence.targets}))
+
+
+def is_annotated_file(spec: str) -> bool:
+    """Whether a data set is an annotated file: by its name, JSON lines by their first."""
+    if not is_annotated(spec) or not Path(spec).is_file():
+        return False
+    return ".jsonl" not in Path(spec).suffixes or "targets" in _first_object(Path(spec))
+
+
+def _first_object(path: Path) -> Mapping[str, object]:
+    try:
+        found = json.loads(next(read_lines(path))[1])
+    except (ValueError, StopIteration):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def open_annotated(request: Request) -> AnnotatedFile:
+    """The sentences of an annotated file, or the first n.
+
+    Raises: InputError for a damaged file, a number that is not there, or a split.
+    """
+    if request.split not in (None, ALL):
+        raise InputError(f"{request.spec} is one file without splits: leave --split out")
+    sentences = tuple(read_annotated(request.spec))
+    rows = request.first_rows(len(sentences))
+    return AnnotatedFile(request.spec, ALL, request.seed, rows, sentences)
+
+
+def set_source(data: Dataset, source: Source) -> AnnotatedFile:
+    """The same sentences with another source.
+
+    Raises: InputError where the data are no annotated file.
+    """
+    return replace(_annotated(data, "--source"), context=source)
+
+
+def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
+    """The same sentences with the labels of other files, by task.
+
+    Raises: InputError where the data are no annotated file, or a file does not fit.
+    """
+    found = _annotated(data, "--labels")
+    sentences = list(found.sentences)
+    for task, path in labels.items():
+        sentences = add_labels(sentences, path, task)
+    return replace(found, sentences=tuple(sentences))
+
+
+def _annotated(data: Dataset, option: str) -> AnnotatedFile:
+    if not isinstance(data, AnnotatedFile):
+        raise InputError(
+            f"{option} is for annotated files (CoNLL-U, IOB2, edge-probing JSONL), not {data.name}"
+        )
+    return data

@@ -1,0 +1,117 @@
+"""Captions of images by hand: the files they come in.
+
+- Karpathy's split, `dataset_coco.json`: {"images": [{"cocoid", "split", "sentences": [{"raw"}]}]};
+  its `restval` is trained on, as everybody does.
+- COCO's own, `captions_val2014.json`: {"annotations": [{"image_id", "caption"}]}.
+- JSON lines: {"image_id", "captions": […]} and, if wanted, "split".
+
+All may be gzipped. Files without splits are divided by a seeded hash of the image.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from tprprobe.data.documents.articles import check_text
+from tprprobe.data.documents.corpora import ALIASES, SHARES
+from tprprobe.data.lines import opened, scan_lines
+from tprprobe.errors import InputError
+
+RESTVAL = "restval"
+CAPTIONS = "a JSON object with 'images' (Karpathy's split) or 'annotations' (COCO's)"
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """An image by its name, the split it is in ("" if the file has none), and its captions."""
+
+    image: str
+    split: str
+    captions: tuple[str, ...]
+
+
+def read_annotations(path: Path) -> list[Annotated]:
+    """The images of a file in its order, with all their captions.
+
+    Raises: InputError naming the place of what is missing, empty, twice there or damaged.
+    """
+    lines = ".jsonl" in path.suffixes[-2:]
+    images = list(_from_lines(path) if lines else _from_json(path))
+    if not images:
+        raise InputError(f"{path} has no captions; give {CAPTIONS}, or JSON lines")
+    seen: set[str] = set()
+    for each in images:
+        if each.image in seen:
+            raise InputError(
+                f"{path}: image {each.image} is there twice; put its captions together"
+            )
+        seen.add(each.image)
+    return images
+
+
+def _from_lines(path: Path) -> Iterator[Annotated]:
+    lines = scan_lines(path)
+    for number, line in lines.read(range(len(lines))):
+        where = f"{path}, line {number}"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{where} is not JSON ({error})") from None
+        if not isinstance(row, dict) or not {"image_id", "captions"} <= row.keys():
+            raise InputError(f"{where} has no 'image_id' and 'captions'; give an object with both")
+        yield _annotated(row["image_id"], row.get("split", ""), row["captions"], where)
+
+
+def _from_json(path: Path) -> Iterator[Annotated]:
+    try:
+        with opened(path) as stream:
+            content = json.load(stream)
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON ({error}); get it again") from None
+    content = content if isinstance(content, dict) else {}
+    try:
+        if "annotations" in content:
+            yield from _official(content["annotations"], path)
+        else:
+            yield from (_karpathy(image, path) for image in content.get("images", ()))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} lacks {error}: give {CAPTIONS}") from None
+
+
+def _official(annotations: list[dict[str, Any]], path: Path) -> Iterator[Annotated]:
+    captions: dict[Any, list[str]] = {}
+    for each in annotations:
+        captions.setdefault(each["image_id"], []).append(each["caption"])
+    for image, several in captions.items():
+        yield _annotated(image, "", several, f"{path}, image {image}")
+
+
+def _karpathy(image: dict[str, Any], path: Path) -> Annotated:
+    name = image.get("cocoid", image.get("filename"))
+    captions = [sentence["raw"] for sentence in image["sentences"]]
+    split = "train" if image["split"] == RESTVAL else image["split"]
+    return _annotated(name, split, captions, f"{path}, image {name}")
+
+
+def _annotated(image: Any, split: str, captions: Any, where: str) -> Annotated:
+    if not isinstance(captions, list) or not captions:
+        raise InputError(f"{where}: captions are {captions!r}; give a list of texts")
+    for caption in captions:
+        check_text(caption, "caption", where)
+    return Annotated(str(image), split, tuple(" ".join(caption.split()) for caption in captions))
+
+
+def in_split(images: list[Annotated], split: str, seed: int) -> list[int]:
+    """The numbers of the images of a split: by the file's own splits, else by a hash of the image."""
+    names = {split, *ALIASES.get(split, ())}
+    if any(each.split for each in images):
+        return [number for number, each in enumerate(images) if each.split in names]
+    share = SHARES.get(split, ())
+    return [number for number, each in enumerate(images) if _byte(seed, each.image) in share]
+
+
+def _byte(seed: int, image: str) -> int:
+    return blake2b(f"{seed}/{image}".encode(), digest_size=1).digest()[0]

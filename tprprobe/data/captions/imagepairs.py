@@ -1,0 +1,77 @@
+"""Images and captions as a model reads them: vectors, and the ids of every caption beside its own."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+
+from tprprobe.data.batching import Ragged
+from tprprobe.data.captions.examples import Captioned
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.dense import Vectors
+from tprprobe.data.encoding import Flat, Spool, encode_targets
+from tprprobe.data.vocabularies.words import Words
+from tprprobe.errors import InputError
+
+IMAGES_AT_ONCE = 1024
+
+
+def encode_captions(
+    parts: Iterable[Dataset], words: Words
+) -> tuple[Vectors, Ragged, tuple[int, ...]]:
+    """The vectors of all images, the ids of all their captions, and how many those of a part are.
+
+    Vectors and ids lie in temporary files until they are used.
+    Raises: InputError for data without captions, and vectors that are no numbers or differ in width.
+    """
+    rows, sizes, images = [], [], 0
+    with Spool() as vectors, Spool() as captions:
+        for part in parts:
+            several: list[int] = []
+            for block in part.examples(IMAGES_AT_ONCE):
+                stacked = stack_features(block)
+                vectors.write(Flat(stacked.ravel(), np.full(len(block), stacked.shape[1]), 0))
+                texts = [caption for example in block for caption in example.captions]
+                captions.write(encode_targets(texts, words))
+                several += [len(example.captions) for example in block]
+            rows.append(np.repeat(images + np.arange(len(several)), several))
+            images, sizes = images + len(several), [*sizes, sum(several)]
+        flat, target = vectors.flat(), captions.flat().ragged()
+    check_widths(flat.lengths.tolist())
+    values = torch.from_numpy(flat.values.reshape(images, -1))
+    return Vectors(values, torch.from_numpy(np.concatenate(rows))), target, tuple(sizes)
+
+
+def encode_first(examples: Sequence[Captioned], words: Words) -> tuple[Vectors, Ragged]:
+    """The vectors of some images and the ids of the first caption of each."""
+    values = torch.from_numpy(stack_features(examples))
+    target = encode_targets([example.target for example in examples], words).ragged()
+    return Vectors(values, torch.arange(len(values))), target
+
+
+def stack_features(examples: Sequence[Any]) -> Float32[np.ndarray, "image width"]:
+    """The feature vectors of some images.
+
+    Raises: InputError for examples without, and for vectors that are no numbers or differ in width.
+    """
+    if not isinstance(examples[0], Captioned):
+        raise InputError(
+            f"{examples[0].source[:60]!r} is a text: this model reads images' features, as of `scenes` "
+            "or `captions:FILE`"
+        )
+    check_widths([len(example.features) for example in examples])
+    stacked = np.stack([example.features for example in examples])
+    finite = np.isfinite(stacked).all(1)
+    if not finite.all():
+        name = examples[int(np.argmin(finite))].image
+        raise InputError(f"the features of image {name} have NaN or infinity: compute them again")
+    return stacked
+
+
+def check_widths(widths: Sequence[int]) -> None:
+    """Nothing, if all vectors have one width. Raises: InputError."""
+    found = sorted(set(widths))
+    if len(found) > 1:
+        raise InputError(f"features of {found[0]} and of {found[1]} numbers: give one width")

@@ -1,0 +1,134 @@
+"""Captions from files as a data set: `captions:FILE`, with features from a file or from captions.
+
+`captions:FILE,features=FILE` has an example an image. Without features, an image's vector is made
+of its other captions: an example has some captions held out (one, or `held=N`), the vector is
+that of the rest, and every caption is held out once. Nothing of a held-out caption is in its vector.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tprprobe.data.captions.bags import bag_vector
+from tprprobe.data.captions.captionfiles import Annotated, in_split, read_annotations
+from tprprobe.data.captions.examples import Captioned
+from tprprobe.data.captions.features import Features, open_features
+from tprprobe.data.dataset import Dataset, Request
+from tprprobe.data.documents.corpora import ALIASES
+from tprprobe.errors import InputError, unknown
+
+PREFIX = "captions:"
+OPTIONS = ("features", "held")
+
+
+@dataclass(frozen=True)
+class Images(Dataset[Captioned]):
+    """Images with their feature vectors from a file, at these places of it."""
+
+    images: tuple[Annotated, ...]
+    features: Features
+    places: tuple[int, ...]
+
+    def read(self, rows: range) -> Iterator[Captioned]:
+        for row in rows:
+            each = self.images[row]
+            yield Captioned(each.image, self.features.read(self.places[row]), each.captions)
+
+
+@dataclass(frozen=True)
+class HeldOut(Dataset[Captioned]):
+    """Captions held out, with the vector of the other captions of their image."""
+
+    images: tuple[Annotated, ...]
+    parts: tuple[tuple[int, tuple[int, ...]], ...]  # of which image which captions
+
+    def read(self, rows: range) -> Iterator[Captioned]:
+        for row in rows:
+            number, held = self.parts[row]
+            each = self.images[number]
+            others = [c for i, c in enumerate(each.captions) if i not in held]
+            name = f"{each.image}#{'+'.join(map(str, held))}"
+            yield Captioned(name, bag_vector(others), tuple(each.captions[i] for i in held))
+
+
+def is_captions(spec: str) -> bool:
+    """Whether a data set is `captions:FILE` or `captions:FOLDER`."""
+    return spec.startswith(PREFIX)
+
+
+def open_captions(request: Request) -> Dataset[Captioned]:
+    """The captioned images of a file, or of the file of a folder that is named after the split.
+
+    Raises: InputError for a file, split or option that is not there, damaged files, and features
+        that do not fit the images.
+    """
+    path, options = _options(request.spec)
+    split = request.split or "test"
+    images = read_annotations(file := _of_split(path, split))
+    chosen = list(range(len(images))) if file != path else in_split(images, split, request.seed)
+    if not chosen:
+        found = sorted({each.split for each in images} - {""}) or list(ALIASES)
+        raise unknown(f"split of {path}", split, found)
+    if "features" in options:
+        if "held" in options:
+            raise InputError(f"{request.spec}: held= is for features from captions; leave it out")
+        return _with_features(request, split, images, chosen, Path(options["features"]))
+    held = _number(options.get("held", "1"))
+    some = tuple(images[number] for number in chosen)
+    parts = tuple(
+        (number, part)
+        for number, each in enumerate(some)
+        for part in _parts(len(each.captions), held)
+        if len(part) < len(each.captions)
+    )
+    rows = request.first_rows(len(parts))
+    return HeldOut(request.spec, split, request.seed, rows, some, parts)
+
+
+def _with_features(
+    request: Request, split: str, images: list[Annotated], chosen: list[int], path: Path
+) -> Images:
+    features = open_features(path)
+    named = features.names is not None
+    numbers = chosen if named else range(len(images))
+    found = features.rows([images[number].image for number in numbers])
+    places = found if named else [found[number] for number in chosen]
+    some = tuple(images[number] for number in chosen)
+    rows = request.first_rows(len(some))
+    return Images(request.spec, split, request.seed, rows, some, features, tuple(places))
+
+
+def _options(spec: str) -> tuple[Path, dict[str, str]]:
+    path, *given = spec.removeprefix(PREFIX).split(",")
+    options = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if name not in OPTIONS or not equals:
+            raise unknown("option of captions", name, OPTIONS)
+        options[name] = value
+    if not Path(path).exists():
+        raise InputError(f"no captions at {path!r}; give a file or folder that is there")
+    return Path(path), options
+
+
+def _of_split(path: Path, split: str) -> Path:
+    """The file of a folder that has the split's name in its own; a file itself."""
+    if not path.is_dir():
+        return path
+    names = {split, *ALIASES.get(split, ())}
+    files = {p: set(p.name.split(".")) for p in sorted(path.iterdir()) if ".json" in p.name}
+    for file, parts in files.items():
+        if names & parts:
+            return file
+    raise unknown(f"split of {path}", split, [file.name for file in files])
+
+
+def _parts(n: int, size: int) -> list[tuple[int, ...]]:
+    """The numbers up to n, so many at a time."""
+    return [tuple(range(start, min(start + size, n))) for start in range(0, n, size)]
+
+
+def _number(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise InputError(f"held = {text!r}; give how many captions are held out, 1 or more")
+    return int(text)

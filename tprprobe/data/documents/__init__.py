@@ -1,0 +1,1 @@
+"""Documents with their summaries, from files and from the hub."""

@@ -1,0 +1,79 @@
+"""Articles in text files: JSON lines, or a line of `.source` with the same one of `.target`."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tprprobe.data.dataset import ALL, Dataset, Request
+from tprprobe.data.documents.articles import Article, check_text, find_columns
+from tprprobe.data.lines import Lines, scan_lines
+from tprprobe.errors import InputError
+
+
+@dataclass(frozen=True)
+class JsonLines(Dataset[Article]):
+    """The articles of a file with a JSON object a line."""
+
+    lines: Lines
+
+    def read(self, rows: range) -> Iterator[Article]:
+        for number, line in self.lines.read(rows):
+            yield _parsed(line, f"{self.lines.path}, line {number}")
+
+
+def _parsed(line: str, where: str) -> Article:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{where} is not JSON ({error})") from None
+    if not isinstance(row, dict):
+        raise InputError(f"{where} is no JSON object, but {type(row).__name__}")
+    names = find_columns(list(row), where)
+    for name in names:
+        check_text(row[name], name, where)
+    return Article(*(row[name] for name in names))
+
+
+@dataclass(frozen=True)
+class TwoFiles(Dataset[Article]):
+    """The articles of two files, a document and a summary on lines of the same number."""
+
+    documents: Lines
+    summaries: Lines
+
+    def read(self, rows: range) -> Iterator[Article]:
+        both = zip(self.documents.read(rows), self.summaries.read(rows), strict=True)
+        for (number, document), (_, summary) in both:
+            check_text(document, "document", f"{self.documents.path}, line {number}")
+            check_text(summary, "summary", f"{self.summaries.path}, line {number}")
+            yield Article(document, summary)
+
+
+def open_jsonl(path: Path, request: Request) -> JsonLines:
+    """The articles of a `.jsonl` file, or the first n."""
+    lines = scan_lines(path)
+    rows = request.first_rows(len(lines))
+    return JsonLines(request.spec, request.split or ALL, request.seed, rows, lines)
+
+
+def open_two(path: Path, request: Request) -> TwoFiles:
+    """The articles of a `.source` or `.target` file and the other of the two, or the first n.
+
+    Raises: InputError if there is no other, or it has more or fewer lines.
+    """
+    source = path.with_name(path.name.replace(".target", ".source"))
+    target = path.with_name(path.name.replace(".source", ".target"))
+    for file in (source, target):
+        if not file.is_file():
+            raise InputError(f"no {file.name} beside {path}; both files are needed")
+    documents, summaries = scan_lines(source), scan_lines(target)
+    if len(documents) != len(summaries):
+        less = min(len(documents), len(summaries))
+        raise InputError(
+            f"{source} has {len(documents)} lines, {target.name} {len(summaries)}: from line "
+            f"{less + 1} on there is no pair; every document needs the summary on its line"
+        )
+    rows = request.first_rows(len(documents))
+    place = (request.spec, request.split or ALL, request.seed, rows)
+    return TwoFiles(*place, documents, summaries)

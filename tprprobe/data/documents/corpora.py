@@ -1,0 +1,103 @@
+"""Corpora of articles: files in several formats, and folders with such a file a split.
+
+Where a file is given by itself, the splits train, dev and test are parts of it: a seeded hash of the
+document decides, so no document is in two of them.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from tprprobe.data.dataset import ALL, Dataset, Request
+from tprprobe.data.documents.articlefiles import open_jsonl, open_two
+from tprprobe.data.documents.articles import Article
+from tprprobe.data.parquet import open_parquet
+from tprprobe.errors import InputError, unknown
+
+Opener = Callable[[Path, Request], Dataset]
+FORMATS: dict[str, Opener] = {
+    ".jsonl": open_jsonl,
+    ".source": open_two,
+    ".target": open_two,
+    ".parquet": open_parquet,
+}
+SPLITS = ("train", "dev", "test")
+SHARES = {"train": range(205), "dev": range(205, 230), "test": range(230, 256)}  # of a byte
+ALIASES = {"dev": ("validation", "val", "valid")}
+
+
+@dataclass(frozen=True)
+class Part(Dataset[Article]):
+    """Some of the examples of a whole: those of these numbers."""
+
+    whole: Dataset[Article]
+    numbers: np.ndarray
+
+    def read(self, rows: range) -> Iterator[Article]:
+        chosen = self.numbers[np.array(rows, int)]
+        for run in np.split(chosen, np.flatnonzero(np.diff(chosen) != 1) + 1):
+            yield from self.whole.read(range(run[0], run[-1] + 1) if len(run) else range(0))
+
+
+def is_corpus(spec: str) -> bool:
+    """Whether a data set is a file of articles, or a folder of such files."""
+    path = Path(spec)
+    return _opener(path) is not None or (path.is_dir() and bool(_files(path)))
+
+
+def open_corpus(request: Request) -> Dataset:
+    """The articles of a file or of a folder's split, or the first n.
+
+    Raises: InputError for a file, split or number that is not there, and for damaged files.
+    """
+    path = Path(request.spec)
+    if path.is_dir():
+        return _open(_of_split(path, request.split), request)
+    if not path.is_file():
+        raise InputError(f"no file {request.spec!r}; give one that is there")
+    if request.split in SPLITS:
+        whole = _open(path, replace(request, split=None, n=None))
+        if whole.split == ALL:
+            return divide(whole, request)
+    return _open(path, request)
+
+
+def _opener(path: Path) -> Opener | None:
+    return FORMATS.get(path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix)
+
+
+def _open(path: Path, request: Request) -> Dataset:
+    open_file = _opener(path)
+    assert open_file is not None
+    return open_file(path, request)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """The file of each split of a folder; of `.source` and `.target` the former."""
+    found = [p for p in sorted(folder.iterdir(), reverse=True) if _opener(p) is not None]
+    return {path.name.split(".")[0]: path for path in found}
+
+
+def _of_split(folder: Path, split: str | None) -> Path:
+    files, wanted = _files(folder), split or "test"
+    for name in (wanted, *ALIASES.get(wanted, ())):
+        if name in files:
+            return files[name]
+    raise unknown(f"split of {folder}", wanted, sorted(files))
+
+
+def divide(whole: Dataset[Article], request: Request) -> Part:
+    """The examples of a split of what has none, and of them the first n."""
+    assert request.split is not None
+    share = SHARES[request.split]
+    bytes_ = (_byte(request.seed, text) for sources, _ in whole.blocks() for text in sources)
+    numbers = np.flatnonzero(np.isin(np.fromiter(bytes_, np.uint8), list(share)))
+    rows = request.first_rows(len(numbers))
+    return Part(request.spec, request.split, request.seed, rows, whole, numbers)
+
+
+def _byte(seed: int, document: str) -> int:
+    return blake2b(f"{seed}/{document}".encode(), digest_size=1).digest()[0]

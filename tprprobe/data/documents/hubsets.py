@@ -1,0 +1,94 @@
+"""Summarization data sets of the Hugging Face hub by their short names, through `datasets`.
+
+Their tables stay on the disk. `NAME:PATH` reads a local copy instead: a folder of Parquet files, or
+`wikihowAll.csv`, which its authors ask everybody to download by hand.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tprprobe.data.dataset import ALL, Dataset, Request
+from tprprobe.data.documents.articles import Article, check_text, find_columns
+from tprprobe.data.documents.corpora import ALIASES, SPLITS, divide
+from tprprobe.errors import InputError, unknown
+
+HUB = {  # repository, configuration
+    "xsum": ("EdinburghNLP/xsum", None),
+    "cnn_dailymail": ("abisee/cnn_dailymail", "3.0.0"),
+    "arxiv": ("ccdv/arxiv-summarization", "document"),
+    "wikihow": ("wangwilliamyang/wikihow", "all"),
+}
+ROWS = 256  # that are decoded at a time
+
+
+@dataclass(frozen=True)
+class HubTable(Dataset[Article]):
+    """The articles of a table of the library `datasets`."""
+
+    table: Any
+    columns: tuple[str, str]
+
+    def read(self, rows: range) -> Iterator[Article]:
+        for start in range(0, len(rows), ROWS):
+            some = rows[start : start + ROWS]
+            texts = self.table[list(some)]
+            for row, *pair in zip(some, *(texts[name] for name in self.columns), strict=True):
+                for name, text in zip(self.columns, pair, strict=True):
+                    check_text(text, name, f"{self.name} {self.split}, row {row + 1}")
+                yield Article(*pair)
+
+
+def is_hub_set(spec: str) -> bool:
+    """Whether a data set is one of the hub's that are known by name."""
+    return spec.partition(":")[0] in HUB
+
+
+def open_hub_set(request: Request) -> Dataset:
+    """The articles of a split (of `test` where none is named), or the first n.
+
+    Raises: InputError without `datasets`, for a split that is not there, for what the hub refuses.
+    """
+    name, _, path = request.spec.partition(":")
+    tables = _tables(name, path)
+    split = _split(request, list(tables))
+    table = tables[split]
+    columns = find_columns(table.column_names, f"{request.spec} {split}")
+    whole = HubTable(request.spec, split, request.seed, range(len(table)), table, columns)
+    if request.split in SPLITS and len(tables) == 1:
+        return divide(whole, request)
+    return whole[: len(request.first_rows(len(table)))]
+
+
+def _split(request: Request, there: list[str]) -> str:
+    wanted = request.split or "test"
+    if len(there) == 1 and wanted in (*SPLITS, ALL):  # a whole
+        return there[0]
+    for name in (wanted, *ALIASES.get(wanted, ())):
+        if name in there:
+            return name
+    raise unknown(f"split of {request.spec}", wanted, there)
+
+
+def _tables(name: str, path: str) -> Any:
+    try:
+        import datasets
+    except ImportError:
+        raise InputError(
+            f"{name} needs the package datasets; pip install 'tprprobe[summarization]'"
+        ) from None
+    repository, configuration = HUB[name]
+    try:
+        if not path:
+            return datasets.load_dataset(repository, configuration)
+        if path.endswith(".csv"):
+            return datasets.load_dataset("csv", data_files=path)
+        if Path(path).is_dir():
+            return datasets.load_dataset("parquet", data_dir=path)
+    except Exception as error:  # the library and the hub's client raise dozens of kinds
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise InputError(
+            f"{name} could not be had ({reason}); give a copy of its files as {name}:PATH"
+        ) from None
+    raise InputError(f"no folder or CSV file {path!r}; give a copy of {name}'s files")

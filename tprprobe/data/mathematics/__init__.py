@@ -1,0 +1,1 @@
+"""The Mathematics Dataset: generated, or from the published files."""

@@ -1,0 +1,1 @@
+"""Vocabularies: symbols as ids and back."""

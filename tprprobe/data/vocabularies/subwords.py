@@ -1,0 +1,196 @@
+"""Sub-words and their ids: how any text becomes numbers and back, as T5 does it.
+
+Ids are those of T5: 0 pads and starts the decoder, 1 ends a text, 2 is unknown. A source has no
+start symbol. What a vocabulary trained here does not know, it writes in UTF-8 bytes.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int64, Integer
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from tprprobe.data.vocabularies.spiece import read_spiece
+from tprprobe.errors import InputError
+from tprprobe.files import hub
+
+FILE, SETTINGS = "tokenizer.json", "tokenizer_config.json"
+SPECIALS = ("<pad>", "</s>", "<unk>")
+BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+MAX_SOURCE, MAX_TARGET = 512, 64  # of jiang's training; the end symbol counts
+SPACE = "▁"
+
+
+@dataclass(frozen=True)
+class Subwords:
+    """A tokenizer with the ids of T5, and the most sub-words of a source and of a target.
+
+    Longer texts are cut, their end symbol too, as in jiang's code.
+    """
+
+    tokenizer: Tokenizer
+    max_source: int = MAX_SOURCE
+    max_target: int = MAX_TARGET
+    pad = sos = 0
+    eos = 1
+    unk = 2
+    source_start = False  # whether a source begins with the start symbol
+
+    def __post_init__(self):
+        found = [self.tokenizer.id_to_token(i) for i in range(len(SPECIALS))]
+        if found != list(SPECIALS):
+            raise InputError(f"a tokenizer with ids 0, 1, 2 = {found}; T5's are {SPECIALS}")
+        self.tokenizer.encode_special_tokens = True  # "</s>" in a text is four characters
+
+    def __len__(self) -> int:
+        return self.tokenizer.get_vocab_size()
+
+    @property
+    def most(self) -> tuple[int, int]:
+        """The most ids of a source and of a target."""
+        return self.max_source, self.max_target
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """All sub-words, their place being their id."""
+        return self._symbols
+
+    @cached_property
+    def _symbols(self) -> tuple[str, ...]:
+        return tuple(self.tokenizer.id_to_token(i) or "" for i in range(len(self)))
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The smaller integer that holds every id."""
+        return np.dtype("i2" if len(self) <= np.iinfo("i2").max + 1 else "i4")
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of the sub-words of a text; no start or end symbol is added, nothing is cut."""
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def encode_all(
+        self, texts: Sequence[str]
+    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
+        """The ids of all texts one after another, and where each begins (and the last ends)."""
+        encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        lengths = np.fromiter((len(e) for e in encoded), np.int64, len(encoded))
+        ids = np.fromiter((i for e in encoded for i in e.ids), self.dtype, lengths.sum())
+        return ids, np.concatenate([[0], lengths.cumsum()])
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Where each sub-word of `encode` stands in the text, in characters, without the space.
+
+        A character that takes several sub-words (bytes) is where each of them stands.
+        """
+        spans = self.tokenizer.encode(text, add_special_tokens=False).offsets
+        return [(start + _spaces(text[start:end]), end) for start, end in spans]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids up to the first end symbol, without padding."""
+        kept = []
+        for i in map(int, ids):
+            if i == self.eos:
+                break
+            if i != self.pad:
+                kept.append(i)
+        return self.tokenizer.decode(kept, skip_special_tokens=False)
+
+    def files(self) -> dict[str, str]:
+        """The files a checkpoint folder keeps of it, as the hub names them."""
+        settings = {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "pad_token": SPECIALS[self.pad],
+            "eos_token": SPECIALS[self.eos],
+            "unk_token": SPECIALS[self.unk],
+            "model_max_length": self.max_source,
+            "max_target_length": self.max_target,
+        }
+        return {
+            FILE: self.tokenizer.to_str() + "\n",
+            SETTINGS: json.dumps(settings, indent=1) + "\n",
+        }
+
+
+def _spaces(text: str) -> int:
+    """How many spaces a text that is more than spaces begins with."""
+    return len(text) - len(text.lstrip()) if text.strip() else 0
+
+
+def train_subwords(
+    texts: Iterable[str], size: int, max_source: int = MAX_SOURCE, max_target: int = MAX_TARGET
+) -> Subwords:
+    """A vocabulary of at most so many sub-words (byte-pair merges) of these texts.
+
+    No sub-word has letters and punctuation, or a space inside: every word is whole sub-words.
+    Raises: InputError for a size that has no room for the special symbols, bytes and a character.
+    """
+    least = len(SPECIALS) + len(BYTES) + 1
+    if size < least:
+        raise InputError(f"a vocabulary of {size} sub-words; {least - 1} are special or bytes")
+    tokenizer = Tokenizer(models.BPE(unk_token=SPECIALS[2], byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(SPACE), pre_tokenizers.Punctuation("isolated")]
+    )
+    tokenizer.decoder = _decoder()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=[*SPECIALS, *BYTES],
+        limit_alphabet=size - least + 1,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return Subwords(_without_added_bytes(tokenizer), max_source, max_target)
+
+
+def _decoder() -> decoders.Decoder:
+    """Spaces for marks and characters for bytes, without the space before the first word."""
+    return decoders.Sequence(
+        [
+            decoders.Replace(SPACE, " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
+    )
+
+
+def _without_added_bytes(tokenizer: Tokenizer) -> Tokenizer:
+    """The same, but that "<0x41>" in a text is these six characters."""
+    content = json.loads(tokenizer.to_str())
+    content["added_tokens"] = [t for t in content["added_tokens"] if t["content"] in SPECIALS]
+    return Tokenizer.from_str(json.dumps(content))
+
+
+def load_subwords(path: str | Path) -> Subwords:
+    """The tokenizer of a checkpoint folder, a tokenizer.json or a SentencePiece model of T5's.
+
+    Raises: InputError if there is none, or it is damaged.
+    """
+    path = Path(path)
+    file = path / FILE if path.is_dir() else path
+    settings = file.with_name(SETTINGS)
+    known = hub.read_json(settings) if settings.is_file() else {}
+    try:
+        tokenizer = _read(file)
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise InputError(f"no {file.name} in {file.parent}; give a tokenizer's file") from None
+    except Exception as error:  # the library raises plain Exceptions
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{file} is no tokenizer ({reason}); restore the file") from None
+    return Subwords(
+        tokenizer,
+        int(known.get("model_max_length", MAX_SOURCE)),
+        int(known.get("max_target_length", MAX_TARGET)),
+    )
+
+
+def _read(file: Path) -> Tokenizer:
+    if file.suffix == ".json":
+        return Tokenizer.from_str(file.read_text("utf-8"))
+    return read_spiece(file.read_bytes())

@@ -1,0 +1,1 @@
+"""Generated worlds with exact labels: an English of event reports, and scenes with captions."""

@@ -1,0 +1,47 @@
+"""A generated English: short event reports with a one-sentence summary, every word labelled.
+
+One grammar (grammar.txt) and one lexicon (lexicon.toml) word the reports and parse any sentence.
+"""
+
+from tprprobe.data.worlds.english.constructions import CONSTRUCTIONS, HELD_OUT, STRUCTURES
+from tprprobe.data.worlds.english.judging import is_faithful, is_grammatical
+from tprprobe.data.worlds.english.parsing import parse
+from tprprobe.data.worlds.english.reports import (
+    Knobs,
+    Report,
+    is_true,
+    read_story,
+    sample,
+    split_of,
+)
+from tprprobe.data.worlds.english.sentences import (
+    Argument,
+    Entity,
+    Frame,
+    Sentence,
+    Word,
+    detokenize,
+    tokenize,
+)
+
+__all__ = [
+    "CONSTRUCTIONS",
+    "HELD_OUT",
+    "STRUCTURES",
+    "Argument",
+    "Entity",
+    "Frame",
+    "Knobs",
+    "Report",
+    "Sentence",
+    "Word",
+    "detokenize",
+    "is_faithful",
+    "is_grammatical",
+    "is_true",
+    "parse",
+    "read_story",
+    "sample",
+    "split_of",
+    "tokenize",
+]

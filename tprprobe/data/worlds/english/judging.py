@@ -1,0 +1,34 @@
+"""What a summary that somebody wrote is worth: whether it is English, and true of the document."""
+
+from functools import lru_cache
+
+from tprprobe.data.worlds.english.parsing import parse_tree
+from tprprobe.data.worlds.english.reports import read_story
+from tprprobe.data.worlds.english.sentences import tokenize
+from tprprobe.data.worlds.english.story import Story
+from tprprobe.data.worlds.english.truth import holds
+
+LONGEST = 128  # words of a text that is read as one sentence: the longest made have 40
+
+
+def is_grammatical(summary: str) -> bool:
+    """Whether the text is one sentence of the language."""
+    words = tokenize(summary)
+    return len(words) <= LONGEST and parse_tree(words) is not None
+
+
+def is_faithful(source: str, summary: str) -> bool:
+    """Whether the text is one sentence of the language, and the document makes it true."""
+    words = tokenize(summary)
+    tree = parse_tree(words) if len(words) <= LONGEST else None
+    return tree is not None and holds(tree, _story(source))
+
+
+@lru_cache(maxsize=256)
+def _story(source: str) -> Story:
+    sentences: list[list[str]] = [[]]
+    for word in tokenize(source):
+        sentences[-1].append(word)
+        if word == ".":
+            sentences.append([])
+    return read_story([words for words in sentences if words])

@@ -1,0 +1,62 @@
+"""Reports as a data set: drawn when they are read, the same for the same seed, split and knobs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+
+from tprprobe.data.dataset import Dataset, Request
+from tprprobe.data.draws import make
+from tprprobe.data.worlds.english.reports import Knobs, Report, check_split, sample
+from tprprobe.errors import InputError, unknown
+
+NAME = "english"
+
+
+@dataclass(frozen=True)
+class Drawn(Dataset[Report]):
+    """Reports drawn when they are read; row i is `sample(i, seed, split, **knobs)`."""
+
+    knobs: Mapping[str, object]
+    workers: int
+
+    def read(self, rows: range) -> Iterator[Report]:
+        return make(partial(_draw, self.seed, self.split, self.knobs), rows, self.workers)
+
+
+def _draw(seed: int, split: str, knobs: Mapping[str, object], rows: range) -> list[Report]:
+    return [sample(row, seed, split, **knobs) for row in rows]
+
+
+def is_english(spec: str) -> bool:
+    """Whether a data set is the generated English: `english` or `english:KNOB=VALUE,…`."""
+    return spec.partition(":")[0] == NAME
+
+
+def draw_reports(request: Request) -> Drawn:
+    """The generated English; 1,000 reports of `test` if nothing else is asked for.
+
+    Knobs stand behind a colon: `english:ambiguity=1,sentences=4-6`.
+    Raises: InputError for an unknown split or knob, or a value that a knob cannot have.
+    """
+    split = request.split or "test"
+    check_split(split)
+    given = request.spec.removeprefix(NAME).removeprefix(":")
+    knobs = dict(map(_knob, filter(None, given.split(","))))
+    Knobs.of(knobs)
+    rows = range(request.n or 1000)
+    return Drawn(request.spec, split, request.seed, rows, knobs, request.workers)
+
+
+def _knob(text: str) -> tuple[str, object]:
+    """The name and value of a knob: a number, for `sentences` two."""
+    name, _, value = text.partition("=")
+    kinds = asdict(Knobs())
+    if name not in kinds:
+        raise unknown("knob", name, kinds)
+    try:
+        if isinstance(kinds[name], tuple):
+            low, high = value.split("-")
+            return name, (int(low), int(high))
+        return name, type(kinds[name])(value)
+    except ValueError:
+        raise InputError(f"{value!r} for {name}; write, say, sentences=4-6 or depth=3") from None

@@ -1,0 +1,21 @@
+"""Generated scenes: a place, a group of somebody and of something, what they do and how they stand.
+
+A scene is rendered to an image's feature vector and worded in captions whose every label is known.
+"""
+
+from tprprobe.data.worlds.scenes.captioning import describe
+from tprprobe.data.worlds.scenes.rendering import render
+from tprprobe.data.worlds.scenes.scene import SPLITS, Group, Scene
+from tprprobe.data.worlds.scenes.scenesets import Knobs, draw_scenes, is_scenes, sample
+
+__all__ = [
+    "SPLITS",
+    "Group",
+    "Knobs",
+    "Scene",
+    "describe",
+    "draw_scenes",
+    "is_scenes",
+    "render",
+    "sample",
+]

@@ -1,0 +1,94 @@
+"""Scenes as a data set: drawn when they are read, the same for the same seed, split and knobs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tprprobe.data.captions.examples import Captioned
+from tprprobe.data.dataset import Dataset, Request
+from tprprobe.data.draws import make
+from tprprobe.data.worlds.scenes.captioning import describe
+from tprprobe.data.worlds.scenes.rendering import render
+from tprprobe.data.worlds.scenes.scene import COMPOSITIONAL, SPLITS, draw
+from tprprobe.errors import InputError, unknown
+
+NAME = "scenes"
+MOST = 12  # captions that every scene has wordings for
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """How noisy images are (1 is as much as the signal), and how many captions each has."""
+
+    noise: float = 0.3
+    captions: int = 5
+
+    def __post_init__(self) -> None:
+        if not (self.noise >= 0 and 1 <= self.captions <= MOST):
+            given = f"noise = {self.noise}, captions = {self.captions}"
+            raise InputError(f"{given}; noise is 0 or more, captions 1 to {MOST}")
+
+
+@dataclass(frozen=True)
+class Drawn(Dataset[Captioned]):
+    """Scenes drawn when they are read; row i is `sample(i, seed, split, knobs)`."""
+
+    knobs: Knobs
+    workers: int
+
+    def read(self, rows: range) -> Iterator[Captioned]:
+        return make(partial(_draw, self.seed, self.split, self.knobs), rows, self.workers)
+
+
+def _draw(seed: int, split: str, knobs: Knobs, rows: range) -> list[Captioned]:
+    return [sample(row, seed, split, knobs) for row in rows]
+
+
+def sample(index: int, seed: int = 0, split: str = "train", knobs: Knobs = Knobs()) -> Captioned:
+    """Scene number `index` of a split: always the same for the same arguments.
+
+    In `compositional` the main group has a colour that things of its kind have in no other split.
+    """
+    names = [*SPLITS, COMPOSITIONAL]
+    scene_rng, word_rng, image_rng = np.random.default_rng([seed, names.index(split), index]).spawn(
+        3
+    )
+    scene = draw(scene_rng, split)
+    sentences = describe(scene, word_rng, knobs.captions)
+    features = render(scene, image_rng, knobs.noise)
+    texts = tuple(sentence.text for sentence in sentences)
+    return Captioned(f"{split}-{seed}-{index}", features, texts, sentences)
+
+
+def is_scenes(spec: str) -> bool:
+    """Whether a data set is the generated scenes: `scenes` or `scenes:KNOB=VALUE,…`."""
+    return spec.partition(":")[0] == NAME
+
+
+def draw_scenes(request: Request) -> Drawn:
+    """The generated scenes; 1,000 of `test` if nothing else is asked for.
+
+    Knobs stand behind a colon: `scenes:noise=0.5,captions=8`.
+    Raises: InputError for an unknown split or knob, or a value that a knob cannot have.
+    """
+    split = request.split or "test"
+    if split not in (*SPLITS, COMPOSITIONAL):
+        raise unknown("split", split, (*SPLITS, COMPOSITIONAL))
+    given = request.spec.removeprefix(NAME).removeprefix(":")
+    knobs = Knobs(**dict(map(_knob, filter(None, given.split(",")))))
+    rows = range(request.n or 1000)
+    return Drawn(request.spec, split, request.seed, rows, knobs, request.workers)
+
+
+def _knob(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    kinds = {"noise": float, "captions": int}
+    if name not in kinds:
+        raise unknown("knob", name, [field.name for field in fields(Knobs)])
+    try:
+        return name, kinds[name](value)
+    except ValueError:
+        raise InputError(f"{value!r} for {name}; write, say, noise=0.5 or captions=8") from None

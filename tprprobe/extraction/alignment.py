@@ -1,0 +1,177 @@
+"""Words of the tokens of a block: sub-words aligned with words, and the words' labels.
+
+The columns are those of :mod:`tprprobe.gold.labels`: ``word``, and one for every task.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.data.annotated.sentencesets import Annotated, AnnotatedFile
+from tprprobe.data.captions import Captioned
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.pairs import Pairs
+from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.worlds.english import Report, Sentence, parse, tokenize
+from tprprobe.data.worlds.english.reportsets import Drawn
+from tprprobe.data.worlds.scenes.scenesets import Drawn as Scenes
+from tprprobe.extraction.passes import decoder_inputs
+from tprprobe.gold.labellers import Labeller, apply_labellers
+from tprprobe.gold.labels import WORD, Labelled, Span, Target, token_columns
+
+Columns = Mapping[str, Sequence[Any]]
+PLAIN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")  # words of a text that nobody annotated
+ENGLISH = ("pos", "dep", "srl", "nel")
+SCENES = ENGLISH[:2]
+NOWHERE: Span = (0, 0)  # the place of start and end symbols
+
+
+def tasks_of(data: Dataset) -> tuple[str, ...]:
+    """What the words of a data set are labelled for."""
+    if isinstance(data, AnnotatedFile):
+        return data.tasks
+    if isinstance(data, Scenes):
+        return SCENES
+    return ENGLISH if isinstance(data, Drawn) else ()
+
+
+def label_words(example: Any, written: str | None) -> tuple[Labelled, Labelled]:
+    """The words of a source and of its target, or of what was written instead, with their labels.
+
+    What is written for a generated report has labels where it is a sentence of the language. Of
+    other texts not even the words are known.
+    """
+    if isinstance(example, Report):
+        sentence = example.summary if written is None else parse(tokenize(written))
+        source, target = _joined(example.document), sentence and _joined([sentence])
+    elif isinstance(example, Captioned):
+        found = example.sentences[:1] if written is None else ()
+        source, target = None, _joined(found) if found else None
+    elif isinstance(example, Annotated):
+        source, target = example.labels
+        target = target if written is None else None
+    else:
+        source, target = None, None
+    text = example.target if written is None else written
+    return source or Labelled("", "", (), example.source), target or Labelled("", "", (), text)
+
+
+def _with_words(sentence: Labelled) -> Labelled:
+    """The sentence; if its words are not known, runs of letters and digits, and single marks."""
+    if sentence.words:
+        return sentence
+    return replace(sentence, words=tuple(PLAIN.findall(sentence.text)))
+
+
+def _joined(sentences: Sequence[Sentence]) -> Labelled:
+    """Sentences of the generated English as one text."""
+    targets: dict[str, list[Target]] = {task: [] for task in ENGLISH}
+    words: list[str] = []
+    for sentence in sentences:
+        for task, target in _targets(sentence):
+            targets[task].append(_moved(target, len(words)))
+        words += sentence.forms
+    text = " ".join(sentence.text for sentence in sentences)
+    return Labelled("", "", tuple(words), text, {k: tuple(v) for k, v in targets.items()})
+
+
+def _targets(sentence: Sentence) -> list[tuple[str, Target]]:
+    found: list[tuple[str, Target]] = []
+    for i, word in enumerate(sentence.words):
+        head = word.head - 1 if word.head else i
+        found.append(("pos", Target(word.xpos, (i, i + 1))))
+        found.append(("dep", Target(word.deprel, (i, i + 1), (head, head + 1))))
+    for frame in sentence.frames:
+        found += [("srl", Target(a.role, frame.predicate, a.span)) for a in frame.arguments]
+    return found + [("nel", Target(label, span)) for span, label in sentence.entities]
+
+
+def _moved(target: Target, by: int) -> Target:
+    def moved(span: Span) -> Span:
+        return span[0] + by, span[1] + by
+
+    return Target(target.label, moved(target.span1), target.span2 and moved(target.span2))
+
+
+def place_source(vocabulary: Codec, text: str, n: int) -> list[Span]:
+    """Where the n tokens of an encoded source stand in its text."""
+    start = [NOWHERE] if vocabulary.source_start else []
+    return [*start, *vocabulary.offsets(text), NOWHERE][:n]
+
+
+def place_target(vocabulary: Codec, text: str, n: int) -> list[Span]:
+    """Where the n tokens that a decoder reads of a target stand in its text."""
+    return [NOWHERE, *vocabulary.offsets(text)][:n]
+
+
+def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
+    """Where the n tokens that a decoder reads of its own text stand in it.
+
+    A model may write a text in other sub-words than the text is encoded in.
+    """
+    ends = [len(vocabulary.decode(ids[:i])) for i in range(1, n + 1)]
+    text = vocabulary.decode(ids)
+    spans: list[Span] = [NOWHERE]
+    for start, end in pairwise(ends):
+        spans.append((start + len(text[start:end]) - len(text[start:end].lstrip()), end))
+    return spans
+
+
+def align_words(
+    examples: Sequence[Any],
+    pairs: Pairs,
+    vocabulary: Codec,
+    tasks: Sequence[str],
+    written: Sequence[Sequence[int]] | None,
+    labellers: Sequence[Labeller] = (),
+) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
+    """The columns of all tokens by side, and how many tokens there are and are ``unaligned``.
+
+    ``written`` are the ids that the decoder reads in place of the references; ``labellers`` add
+    labels of their own.
+    """
+    n_source, n_target = pairs.source.lengths.tolist(), decoder_inputs(pairs).diff().tolist()
+    sides: dict[str, list[Columns]] = {"source": [], "target": []}
+    counts: Counter[str] = Counter()
+    texts = [vocabulary.decode(ids) for ids in written] if written else [None] * len(examples)
+    known = [each for pair in map(label_words, examples, texts) for each in pair]
+    found = [_with_words(each) for each in apply_labellers(known, labellers)]
+    for i, (source, target) in enumerate(zip(found[::2], found[1::2], strict=True)):
+        source_places = place_source(vocabulary, source.text, n_source[i])
+        if written:
+            target_places = place_written(vocabulary, written[i], n_target[i])
+        else:
+            target_places = place_target(vocabulary, target.text, n_target[i])
+        for side, labelled, places in zip(
+            sides, (source, target), (source_places, target_places), strict=True
+        ):
+            sides[side].append(_columns(labelled, places, tasks))
+            counts["tokens"] += len(places)
+            counts["unaligned"] += _unaligned(sides[side][-1], places)
+    return {side: _concatenate(parts) for side, parts in sides.items()}, counts
+
+
+def _columns(labelled: Labelled, places: Sequence[Span], tasks: Sequence[str]) -> Columns:
+    """The columns of a text's tokens; of tasks that it is not labelled for, empty ones."""
+    known = {task: targets for task, targets in labelled.targets.items() if task in tasks}
+    columns = token_columns(replace(labelled, targets=known), places)
+    return {task: [""] * len(places) for task in tasks} | columns
+
+
+def _unaligned(columns: Columns, places: Sequence[Span]) -> int:
+    """How many tokens that stand somewhere in a text belong to no word."""
+    return sum(
+        word < 0 and end > start for word, (start, end) in zip(columns[WORD], places, strict=True)
+    )
+
+
+def _concatenate(parts: Sequence[Columns]) -> pd.DataFrame:
+    table = {name: [value for part in parts for value in part[name]] for name in parts[0]}
+    texts = {name: pd.Categorical(column) for name, column in table.items() if name != WORD}
+    return pd.DataFrame({WORD: np.array(table[WORD], np.int64)} | texts)

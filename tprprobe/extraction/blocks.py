@@ -1,0 +1,248 @@
+"""The run of an extraction: block by block, the model's store and its untrained twin's together."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import torch
+from torch import nn
+
+from tprprobe.console import progress, stderr
+from tprprobe.data.batching import Ragged
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.pairs import Pairs, encode_examples
+from tprprobe.data.vocabularies.characters import Codec, Vocabulary
+from tprprobe.errors import InputError
+from tprprobe.extraction.alignment import align_words, tasks_of
+from tprprobe.extraction.passes import ATTENTION, Block, read_block, sides_of
+from tprprobe.extraction.token_rows import token_table
+from tprprobe.gold.labellers import Labeller
+from tprprobe.models.huggingface import find_twin
+from tprprobe.scoring.answers import can_decode, exact_matches, write_answers
+from tprprobe.site.hooks import find_sites
+from tprprobe.site.patterns import select, side_of
+from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
+from tprprobe.store.layout import CONTROL
+
+BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
+CONTROL_SAMPLES = 1000
+
+Target = Literal["reference", "generated"]
+
+
+def extract(
+    model: nn.Module,
+    data: Dataset,
+    sites: str | Iterable[str] | None = None,
+    out: str | os.PathLike[str] = "runs/store",
+    attention_samples: int = 128,
+    target: Target = "reference",
+    control: bool = True,
+    resume: bool = False,
+    vocabulary: Codec | None = None,
+    labellers: Sequence[Labeller] = (),
+) -> Store:
+    """The store of ``sites`` (default: all) of a model on every example of ``data``.
+
+    The decoder reads the reference (teacher forcing) or what the model itself generates. Attention
+    maps are of the first ``attention_samples`` only. ``OUT/untrained`` gets the same vectors of the
+    first 1,000 samples from the model's randomly initialised twin, as a control; it reads the same
+    symbols and has the same token table. A killed run goes on with ``resume`` to a store identical
+    to an uninterrupted one. ``vocabulary`` is needed for an attached module, which has none;
+    ``labellers`` label the words of sources and targets, generated ones too.
+
+    Raises:
+        InputError: no such site, text that cannot be encoded, an existing store, a full disk.
+    """
+    if not len(data):
+        raise InputError(f"{data.name} has no examples here: give at least one")
+    if target == "generated" and not can_decode(model):
+        raise InputError(
+            "an attached module writes nothing that its decoder could read: target='reference'"
+        )
+    vocabulary = vocabulary or getattr(model, "vocabulary", None)
+    if vocabulary is None:
+        raise InputError("this model's vocabulary is unknown, so text cannot be encoded: give one")
+    names = select(sites or "*", list(find_sites(model)))
+    run = Extraction(
+        model.eval(), vocabulary, data, names, attention_samples, target, tuple(labellers)
+    )
+    passes = [run.open(model, Path(out), len(data), resume)]
+    twin = find_twin(model) if control else None
+    if twin is not None:
+        few = min(len(data), CONTROL_SAMPLES)
+        passes.insert(0, run.open(twin.eval(), Path(out) / CONTROL, few, resume))
+    run.write(passes)
+    return open_store(Path(out))
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A model whose vectors go to a store, and how many samples it is given."""
+
+    model: Any
+    writer: StoreWriter
+    samples: int
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What is extracted; ``model`` is who answers the questions."""
+
+    model: Any
+    vocabulary: Codec
+    data: Dataset
+    names: list[str]
+    attention_samples: int
+    target: Target
+    labellers: tuple[Labeller, ...] = ()
+    tally: Counter[str] = field(default_factory=Counter)  # of sub-words, and those of no word
+
+    def open(self, model: Any, out: Path, samples: int, resume: bool) -> Pass:
+        """A store for a model's vectors, begun or (``resume``) as far as it is."""
+        settings = self._settings(model, samples)
+        return Pass(model, StoreWriter.create(out, self.specs, settings, resume), samples)
+
+    def write(self, passes: Sequence[Pass]) -> None:
+        """Extract what the stores do not have yet and finish them, the last one last.
+
+        The last pass is of all samples; what those before it lack, it lacks too.
+        """
+        main = passes[-1]
+        done = main.writer.samples_done
+        ends = [each.samples for each in passes]
+        with progress() as bars:
+            bar = bars.add_task(f"{main.writer.path}", total=main.samples, completed=done, note="")
+            for first, some in self.split(done, ends):
+                self._write_block(passes, first, some)
+                bars.advance(bar, len(some))
+        for each in passes:
+            each.writer.finish()
+        if self.tally["unaligned"]:
+            stderr.print(f"{self.tally['unaligned']} of {self.tally['tokens']} tokens have no word")
+
+    def _write_block(self, passes: Sequence[Pass], first: int, some: Sequence[Any]) -> None:
+        maps = first < self.attention_samples
+        names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
+        pairs = encode_examples(some, self.vocabulary)
+        if self.target == "generated":
+            correct, _ = exact_matches(self.model, pairs)
+            written = write_answers(self.model, pairs, correct)
+            pairs = Pairs(pairs.source, Ragged.from_lists(written))
+            block = read_block(self.model, pairs, names, self.vocabulary.pad)
+        else:
+            block = read_block(self.model, pairs, names, self.vocabulary.pad)
+            written, correct = write_answers(self.model, pairs, block.correct), block.correct
+        predictions = [self.vocabulary.decode(ids) for ids in written]
+        words = self._words(some, pairs, written)
+        table = token_table(some, pairs, predictions, correct, first, self.vocabulary, words)
+        for each in passes:
+            if each.writer.samples_done <= first < each.samples:
+                own = each.model is self.model
+                found = block if own else read_block(each.model, pairs, names, self.vocabulary.pad)
+                each.writer.append(found.rows, table, found.maps)
+
+    def _words(
+        self, some: Sequence[Any], pairs: Pairs, written: Sequence[Sequence[int]]
+    ) -> dict[str, pd.DataFrame]:
+        """The columns of words by side, where tokens are words or sub-words."""
+        if isinstance(self.vocabulary, Vocabulary):
+            return {}
+        own = written if self.target == "generated" else None
+        of_data = dict.fromkeys(tasks_of(self.data))
+        tasks = [*of_data, *(t for each in self.labellers for t in each.tasks if t not in of_data)]
+        tables, counts = align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
+        self.tally.update(counts)
+        return tables
+
+    def split(self, done: int, ends: Iterable[int]) -> Iterator[tuple[int, list[Any]]]:
+        """From sample ``done`` on, the number of a block's first sample and its examples.
+
+        A block ends before its vectors exceed BLOCK_BYTES, and where maps or a pass end, whatever
+        was done before: a resumed run makes the same batches.
+        """
+        cuts = {self.attention_samples, *ends}
+        first, held, size = done, [], 0
+        for number, example in enumerate(self.data[done:] if done < len(self.data) else (), done):
+            added = self._bytes(example, maps=number < self.attention_samples)
+            if held and (number in cuts or len(held) == BLOCK or size + added > BLOCK_BYTES):
+                yield first, held
+                first, held, size = number, [], 0
+            held.append(example)
+            size += added
+        if held:
+            yield first, held
+
+    def _bytes(self, example: Any, maps: bool) -> int:
+        """About how much the vectors of an example take."""
+        source, target = len(example.source) + 2, len(example.target) + 1
+        size = source * self._row_bytes["source"] + target * self._row_bytes["target"]
+        if maps:
+            size += source * source * self._row_bytes["source_source"]
+            size += target * (
+                source * self._row_bytes["target_source"]
+                + target * self._row_bytes["target_target"]
+            )
+        return size
+
+    @cached_property
+    def _row_bytes(self) -> Counter[str]:
+        """Bytes of a row of all sites with the same kind of rows."""
+        sizes = Counter()
+        for spec in self.specs.values():
+            sizes[spec.rows] += spec.row_bytes
+        return sizes
+
+    @cached_property
+    def specs(self) -> dict[str, SiteSpec]:
+        """Axes and shapes of the sites, from a pass over the first example."""
+        pairs = encode_examples([self.data[0]], self.vocabulary)
+        block = read_block(self.model, pairs, self.names, self.vocabulary.pad)
+        return {name: self._spec(name, block) for name in self.names}
+
+    def _spec(self, name: str, block: Block) -> SiteSpec:
+        if name.endswith(ATTENTION):
+            return SiteSpec(("_".join(sides_of(name)), "head"), (len(block.maps[name][0]),))
+        axes = find_sites(self.model)[name].axes[2:]
+        shape = block.rows[name].shape[1:]
+        if len(shape) != len(axes):
+            raise InputError(
+                f"a row of {name} has shape {shape}, but its axes are {' × '.join(axes)}: attach it "
+                "with heads=, or another submodule"
+            )
+        return SiteSpec((side_of(name), *axes), shape)
+
+    def _settings(self, model: Any, samples: int) -> dict[str, Any]:
+        return {
+            "model": {
+                "name": getattr(model, "name", type(model).__name__),
+                "architecture": getattr(model, "architecture", None),
+                "sha256": fingerprint(model),
+            },
+            "data": {
+                "name": self.data.name,
+                "split": self.data.split,
+                "seed": self.data.seed,
+                "n": samples,
+            },
+            "target": self.target,
+            "labels": {k: v for each in self.labellers for k, v in each.describe().items()},
+            "attention_samples": min(self.attention_samples, samples),
+            "tprprobe": version("tprprobe"),
+        }
+
+
+def fingerprint(model: nn.Module) -> str:
+    """The sha256 of a model's weights, names included."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,237 @@
+"""huang's tables and figures: read from a store of captions, measured, judged and drawn."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.analyses.projections import METHODS, project
+from tprprobe.analyses.unbinding import (
+    Words,
+    compare_ks,
+    find_clusters,
+    interpret,
+    measure_conformity,
+    part_space,
+    read_words,
+    tell_subjects,
+)
+from tprprobe.analyses.unbinding.categories import KINDS
+from tprprobe.analyses.unbinding.conformity import TOTAL, share_whole, split_initial
+from tprprobe.analyses.unbinding.regions import BOTH, OWN, Regions
+from tprprobe.analyses.unbinding.ten_clusters import (
+    dominant_kind,
+    find_position,
+    find_spatial,
+    hybrid_roles,
+    labels_of,
+    one_side,
+)
+from tprprobe.claims import Estimate, Evidence, Verdict, judge, load_claims
+from tprprobe.errors import unknown
+from tprprobe.figures import unbinding as tables
+from tprprobe.figures.planes import scatter_planes
+from tprprobe.figures.style import Drawing
+from tprprobe.figures.tables import Table
+from tprprobe.gold.pipelines import load_pipeline
+from tprprobe.statistics import Interval
+from tprprobe.store import Store
+
+SHOWN = 1000  # words of a figure, as in the paper
+FEW = 20  # words of a kind that has a mark of its own
+
+Cases = dict[str, Estimate]
+
+
+def read(store: Store, tagger: str = "", seed: int = 0) -> Words:
+    """The words of a store, tagged by the store or by a spaCy pipeline (a name or folder)."""
+    return read_words(store, tagger=load_pipeline(tagger) if tagger else None, seed=seed)
+
+
+def note_words(words: Words) -> str:
+    """Of what and whose words a table is: model, data, target, tags."""
+    made = words.store.manifest
+    model, data = made.get("model"), made.get("data")
+    names = [each.get("name") if isinstance(each, dict) else each for each in (model, data)]
+    kind = {"generated": "its own captions", "reference": "people's captions (read word by word)"}
+    whose = kind.get(str(made.get("target")), "captions")
+    untagged = f", {words.untagged:,} words without one left out" if words.untagged else ""
+    return (
+        f"{names[0]} on {names[1]}, {whose}: {len(words.table):,} words of "
+        f"{words.table['group'].nunique():,} images. Tags: {words.tagger}{untagged}."
+    )
+
+
+# ---- evidence ---------------------------------------------------------------------------------------
+
+
+def judge_cases(cases: Mapping[str, Cases], units: int) -> list[Verdict]:
+    """Verdicts on claims by their ids, with intervals over so many images."""
+    claims = load_claims()
+    return [
+        judge(claims[name], Evidence(found, "document", units)) for name, found in cases.items()
+    ]
+
+
+def judge_words(words: Words, cases: Mapping[str, Cases]) -> list[Verdict]:
+    """The same of what was measured on the held-out half of the images."""
+    return judge_cases(cases, int(words.held_out["group"].nunique()))
+
+
+def judge_subjects(found: pd.DataFrame) -> list[Verdict]:
+    """The verdict on subjects and objects: u_t on matched pairs."""
+    row = found.iloc[0]
+    matched = Estimate(*(float(row[f"matched{end}"]) for end in ("", "_low", "_high")))
+    return judge_cases({"huang-subject-object": {"": matched}}, int(row["images"]))
+
+
+def of_two(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
+    """What two clusters say of claims."""
+    total: Any = measure_conformity(words, labels, seed).set_index("category").loc[TOTAL]
+    share = Estimate(*(float(total[each]) for each in ("share", "low", "high")))
+    initial = split_initial(words, labels, seed)
+    return {
+        "huang-nominal-verbal": {"": share},
+        "huang-initial-word": {"": Estimate(initial["value"], initial["low"], initial["high"])},
+    }
+
+
+def of_ten(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
+    """What ten clusters say of claims."""
+    spatial, hybrid = find_spatial(words, labels, seed), hybrid_roles(words, labels, seed)
+    return {
+        "huang-first-position": {"": _estimate(find_position(words, labels, 1, seed))},
+        "huang-second-position": {"": _estimate(find_position(words, labels, 2, seed))},
+        "huang-dominant-category": {
+            "": _estimate(dominant_kind(words, labels, seed)["difference"])
+        },
+        "huang-spatial-prepositions": {name: _estimate(each) for name, each in spatial.items()},
+        "huang-clusters-one-side": {"": _estimate(one_side(words, labels, seed))},
+        "huang-hybrid-roles": {name: _estimate(each) for name, each in hybrid.items()},
+    }
+
+
+def of_regions(found: Regions) -> dict[str, Cases]:
+    """What regions say of claims: the literal reading, and the linear probe on other images."""
+    own = ("k-means", OWN, "in sample")
+    control = found.best_control(own[0], own[2], "macro")
+    probe, rival = ("linear", OWN, "held out"), ("linear", BOTH, "held out")
+    return {
+        "huang-pos-regions": {
+            f"against {control[1]}": _estimate(found.difference(own, control, "macro"))
+        },
+        "huang-pos-prediction": {"": _estimate(found.difference(probe, rival, "micro"))},
+    }
+
+
+def _estimate(interval: Interval) -> Estimate:
+    return Estimate(interval.value, interval.low, interval.high)
+
+
+# ---- tables -----------------------------------------------------------------------------------------
+
+
+def tabulate_scores(captioned: list[dict[str, Any]]) -> Table:
+    return tables.scores_table(captioned)
+
+
+def tabulate_conformity(store: Store, tagger: str = "", seed: int = 0) -> Table:
+    words = read(store, tagger, seed)
+    labels = labels_of(words, find_clusters(words, [2], seed)[2])
+    verdicts = judge_words(words, of_two(words, labels, seed))
+    found = measure_conformity(words, labels, seed)
+    whole = share_whole(words, labels)
+    return tables.conformity_table(found, whole, note_words(words), verdicts)
+
+
+def tabulate_interpretation(store: Store, tagger: str = "", k: int = 10, seed: int = 0) -> Table:
+    words = read(store, tagger, seed)
+    labels = labels_of(words, find_clusters(words, [k], seed)[k])
+    verdicts = judge_words(words, of_ten(words, labels, seed)) if k == 10 else []
+    return tables.interpretation_table(interpret(words, labels, seed), note_words(words), verdicts)
+
+
+def tabulate_regions(store: Store, tagger: str = "", seed: int = 0) -> Table:
+    words = read(store, tagger, seed)
+    found = part_space(words, seed=seed)
+    verdicts = judge_cases(of_regions(found), found.images)
+    return tables.regions_table(found, note_words(words), verdicts)
+
+
+def tabulate_stability(store: Store, tagger: str = "", seed: int = 0) -> Table:
+    words = read(store, tagger, seed)
+    found = compare_ks(words, find_clusters(words, seed=seed).values())
+    return tables.stability_table(found, note_words(words))
+
+
+def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
+    words = read(store, tagger, seed)
+    found = tell_subjects(words, seed)
+    return tables.subjects_table(found, note_words(words), judge_subjects(found))
+
+
+# ---- figures ----------------------------------------------------------------------------------------
+
+
+def _scatter(store: Store, kind: str | None, method: str | None, tagger: str, seed: int) -> Drawing:
+    """1,000 vectors of held-out images, by the kinds of the words, or by one kind and the rest."""
+    if method not in (None, *METHODS):
+        raise unknown("projection", method, METHODS)
+    words = read(store, tagger, seed)
+    drawn = words.held_out.iloc[:SHOWN]
+    some = words.table.loc[words.table["learned"]].iloc[: 5 * SHOWN]
+    rows = np.concatenate([some["row"], drawn["row"]])
+    order = np.argsort(rows)
+    vectors = store.read(words.site, rows[order]).reshape(len(rows), -1)[np.argsort(order)]
+    fit = np.arange(len(rows)) < len(some)
+    kinds = np.concatenate([some["kind"], drawn["kind"]]).astype(str)
+    counts = drawn["kind"].value_counts()
+    if kind is None:
+        names = [each for each in KINDS if each != "other" and counts.get(each, 0) >= FEW]
+        classes, rest = np.where(np.isin(kinds, names), kinds, "other"), "other"
+    else:
+        rest = f"not {kind}"
+        classes, names = np.where(kinds == kind, kind, rest), [kind]
+    of_drawn = classes[~fit]
+    told = {each: f"{each} ({np.sum(of_drawn == each)})" for each in (*names, rest)}
+    planes = [
+        project(vectors, each, classes, seed, fit)
+        for each in ([method] if method else ["pca", "linear"])
+    ]
+    note = (
+        f"{note_words(words)}\nDrawn: {len(drawn):,} words of held-out images; axes were found on "
+        f"{len(some):,} words of others. The paper's linear projection is not described.\n"
+        "Percent: of the variance; of discriminants, of the variance between the means of classes."
+    )
+    title = (
+        "Unbinding vectors by the word they generate"
+        if kind is None
+        else (f"Unbinding vectors of {kind}s and of other words")
+    )
+    labels = np.array([told[each] for each in classes])
+    return scatter_planes(planes, labels, list(told.values()), title, note, told[rest])
+
+
+def draw_kinds(store: Store, method: str | None = None, tagger: str = "", seed: int = 0) -> Drawing:
+    return _scatter(store, None, method, tagger, seed)
+
+
+def draw_nouns(store: Store, method: str | None = None, tagger: str = "", seed: int = 0) -> Drawing:
+    return _scatter(store, "noun", method, tagger, seed)
+
+
+def draw_verbs(store: Store, method: str | None = None, tagger: str = "", seed: int = 0) -> Drawing:
+    return _scatter(store, "verb", method, tagger, seed)
+
+
+def draw_adjectives(
+    store: Store, method: str | None = None, tagger: str = "", seed: int = 0
+) -> Drawing:
+    return _scatter(store, "adjective", method, tagger, seed)
+
+
+def draw_prepositions(
+    store: Store, method: str | None = None, tagger: str = "", seed: int = 0
+) -> Drawing:
+    return _scatter(store, "preposition", method, tagger, seed)

@@ -1,0 +1,189 @@
+"""What figures are made of, from paths: stores, evaluations, logs of training runs."""
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.errors import InputError
+from tprprobe.figures.catalogue.captions import load_captioned, read_scores
+from tprprobe.figures.catalogue.interventions import SWAPS, SWEEP, load_swaps, load_sweeps
+from tprprobe.figures.catalogue.summaries import (
+    find_scored,
+    load_matches,
+    load_summaries,
+    load_votes,
+)
+from tprprobe.files import assets
+from tprprobe.files.hub import read_json
+from tprprobe.store import Store, open_store
+from tprprobe.store.layout import MANIFEST
+from tprprobe.training.logs import FILE as LOG
+from tprprobe.training.logs import read_log
+from tprprobe.training.study.records import Study, load_study
+
+PROBE = "probe.csv"  # of `tprprobe binding --out`
+PROBES, PROBED = "rows.parquet", "settings.json"  # of `tprprobe probe --out`
+
+Source = str | os.PathLike[str]
+
+
+def load_store(source: Store | Source) -> Store:
+    """The store, opened if it is a path."""
+    return source if isinstance(source, Store) else open_store(Path(source))
+
+
+def load_evaluations(sources: Iterable[Source]) -> pd.DataFrame:
+    """What ``tprprobe eval --out`` wrote, one row a model, split and module.
+
+    Columns: model, parameters, split, module, n, exact_match, low, high.
+
+    Raises:
+        InputError: a source holds no evaluation.
+    """
+    return pd.DataFrame([row for source in sources for row in _evaluated(_find(source))])
+
+
+def _evaluated(path: Path) -> list[dict[str, Any]]:
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    summaries = [summary for file in files if (summary := _summary(file))]
+    if not summaries:
+        raise InputError(f"{path} holds no evaluation: make one with `tprprobe eval --out {path}`")
+    return [
+        {
+            "model": summary["model"],
+            "parameters": summary.get("parameters", math.nan),
+            "split": summary["split"],
+            "module": module,
+            "n": row["n"],
+            "exact_match": row["exact_match"],
+            "low": row["exact_match_interval"][0],
+            "high": row["exact_match_interval"][1],
+        }
+        for summary in summaries
+        for module, row in summary["modules"].items()
+    ]
+
+
+def _summary(file: Path) -> Mapping[str, Any] | None:
+    """The evaluation in a file, None where it is something else."""
+    try:
+        content = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
+    is_one = isinstance(content, dict) and content.keys() >= {"model", "split", "modules"}
+    return content if is_one else None
+
+
+def load_runs(sources: Iterable[Source]) -> dict[str, pd.DataFrame]:
+    """The logs of training runs by name, with step and value as numbers.
+
+    Raises:
+        InputError: a folder has no log.
+    """
+    folders = [_find(source) for source in sources]
+    names = [folder.resolve().name for folder in folders]
+    keys = names if len(set(names)) == len(names) else [str(folder) for folder in folders]
+    return dict(zip(keys, map(_log, folders), strict=True))
+
+
+def _log(folder: Path) -> pd.DataFrame:
+    rows = read_log(folder) if folder.is_dir() else []
+    if not rows:
+        raise InputError(f"{folder} holds no {LOG} of a training run")
+    return pd.DataFrame(rows).astype({"step": int, "value": float})
+
+
+def load_bindings(sources: Iterable[Source]) -> pd.DataFrame:
+    """The tables of ``tprprobe binding --ckpt … --out``, one after another.
+
+    Raises:
+        InputError: a folder has none.
+    """
+    paths = [Path(source) / PROBE for source in sources]
+    if missing := [path for path in paths if not path.is_file()]:
+        raise InputError(
+            f"{missing[0].parent} holds no {PROBE}: make one with `tprprobe binding --ckpt CKPT --out`"
+        )
+    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+
+
+def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
+    """The rows of ``tprprobe probe --out``, one folder after another, with the model of each.
+
+    Raises:
+        InputError: a folder has none.
+    """
+    folders = [Path(source) for source in sources]
+    if missing := [each for each in folders if not (each / PROBES).is_file()]:
+        raise InputError(
+            f"{missing[0]} holds no {PROBES}: make one with `tprprobe probe all STORE --out`"
+        )
+    return pd.concat([_probed(folder) for folder in folders], ignore_index=True)
+
+
+def _probed(folder: Path) -> pd.DataFrame:
+    model = read_json(folder / PROBED)["store"]["model"]
+    name = model.get("name") if isinstance(model, dict) else model
+    return pd.read_parquet(folder / PROBES).assign(model=name or folder.resolve().name)
+
+
+def load_studies(sources: Iterable[Source]) -> Study:
+    """The study in a folder, or the shipped one of that name.
+
+    Raises:
+        InputError: more than one is given, or it has no tables.
+    """
+    first, *others = sources
+    if others:
+        raise InputError(f"one study is drawn at a time: given {len(others) + 1}")
+    return load_study(assets.find("studies", first))
+
+
+def _find(source: Source) -> Path:
+    """A path that exists, or the folder of a shipped checkpoint."""
+    return Path(source) if Path(source).exists() else assets.find("models", source)
+
+
+def find_inputs(folder: Source) -> dict[str, Any]:
+    """What a folder and the folders in it hold, by the names in INPUTS; one store at most."""
+    folder = Path(folder)
+    folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
+    stores = [each for each in folders if (each / MANIFEST).is_file()]
+    evaluations = [each for each in folders if any(map(_summary, each.glob("*.json")))]
+    runs = [each for each in folders if (each / LOG).is_file()]
+    bindings = [each for each in folders if (each / PROBE).is_file()]
+    found = {"store": stores and stores[0], "evaluations": evaluations, "runs": runs}
+    found |= {"bindings": bindings, **find_scored(folders)}
+    found["captioned"] = [each for each in folders if any(map(read_scores, each.glob("*.json")))]
+    found["sweeps"] = [each for each in folders if (each / SWEEP).is_file()]
+    found["swaps"] = [each for each in folders if (each / SWAPS).is_file()]
+    found["probes"] = [each for each in folders if (each / PROBES).is_file()]
+    return {key: paths for key, paths in found.items() if paths}
+
+
+DEFAULTS = {"study": ["matched-arithmetic"]}  # what ships
+INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "store": ("a store: give --store STORE", load_store),
+    "evaluations": ("evaluations: give --ckpt with folders of `eval --out`", load_evaluations),
+    "runs": ("logs of training: give --ckpt with folders of `train --out`", load_runs),
+    "summaries": (
+        "summaries: give --ckpt with folders of `eval --out` of documents",
+        load_summaries,
+    ),
+    "votes": ("sheets of votes: give --ckpt with files that `sheet` wrote, filled in", load_votes),
+    "matches": ("summaries or sheets of facts: give --ckpt with these", load_matches),
+    "bindings": ("binding probes: give --ckpt with folders of `binding --out`", load_bindings),
+    "sweeps": ("sweeps: give --ckpt with folders of `intervene --out`", load_sweeps),
+    "swaps": ("swaps: give --ckpt with folders of `intervene --out`", load_swaps),
+    "probes": ("probes: give --ckpt with folders of `probe --out`", load_probes),
+    "captioned": (
+        "scores of captions: give --ckpt with folders of `eval --out` of captions",
+        load_captioned,
+    ),
+    "study": ("a study: give --ckpt with the folder of one", load_studies),
+}

@@ -1,0 +1,92 @@
+"""schlag's Secs. 6.1, 6.2 and 7, and the matched study: measured on a store or read from results, drawn, and saved."""
+
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
+from tprprobe.analyses.hadamard import capture_variance, measure_unbinding
+from tprprobe.analyses.reconstruction import reconstruct
+from tprprobe.figures import binding, hadamard, reconstruction
+from tprprobe.figures.catalogue.paths import PROBE
+from tprprobe.figures.study import matched_study
+from tprprobe.figures.style import Drawing
+from tprprobe.figures.tables import Table
+from tprprobe.files.hub import write_folder
+from tprprobe.store import Store
+from tprprobe.training.study.comparisons import compare_variants
+from tprprobe.training.study.records import Study
+
+
+def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
+    return reconstruction.reconstruction_curves(reconstruct(store, seed=seed), layer)
+
+
+def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
+    return reconstruction.reconstruction_table(reconstruct(store, layer, seed=seed))
+
+
+def tabulate_demonstration(seed: int = 0) -> Table:
+    return binding.demonstration_table(demonstrate(seed=seed), measure_degrees(seed=seed))
+
+
+def draw_binding(bindings: pd.DataFrame) -> Drawing:
+    return binding.binding_accuracy(bindings)
+
+
+def tabulate_binding(bindings: pd.DataFrame) -> Table:
+    return binding.binding_table(bindings)
+
+
+def draw_capture(store: Store, seed: int = 0) -> Drawing:
+    found = capture_variance(store, seed=seed)
+    return hadamard.hadamard_against_tensor(found, measure_unbinding(store, seed=seed))
+
+
+def tabulate_capture(store: Store, seed: int = 0) -> Table:
+    return hadamard.capture_table(capture_variance(store, seed=seed))
+
+
+def draw_study(study: Study) -> Drawing:
+    return matched_study(study.curves, study.runs, compare_variants(study))
+
+
+def save_reconstruction(results: pd.DataFrame, out: str | os.PathLike[str]) -> Path:
+    """The new folder with the results, their table and their figure.
+
+    Raises:
+        InputError: the folder exists already.
+    """
+    files = {"reconstruction.csv": results.to_csv(index=False)}
+    files["reconstruction.md"] = reconstruction.reconstruction_table(results).markdown()
+    return write_folder(out, files | _drawn(reconstruction.reconstruction_curves(results)))
+
+
+def save_binding(
+    exact: Mapping[str, pd.DataFrame], probed: pd.DataFrame | None, out: str | os.PathLike[str]
+) -> Path:
+    """The new folder with the demonstration, and with the probe of trained models where it was made.
+
+    Raises:
+        InputError: the folder exists already.
+    """
+    files: dict[str, bytes | str] = {
+        f"{name}.csv": table.to_csv(index=False) for name, table in exact.items()
+    }
+    files["demonstration.md"] = binding.demonstration_table(**exact).markdown()
+    if probed is not None:
+        files |= {PROBE: probed.to_csv(index=False)}
+        files |= {"binding.md": binding.binding_table(probed).markdown()}
+        files |= _drawn(binding.binding_accuracy(probed))
+    return write_folder(out, files)
+
+
+def _drawn(figure: Drawing) -> dict[str, bytes | str]:
+    """The files of a figure."""
+    streams = {kind: io.BytesIO() for kind in ("pdf", "png")}
+    for kind, stream in streams.items():
+        figure.savefig(stream, format=kind)
+    return {f"figure.{kind}": stream.getvalue() for kind, stream in streams.items()}

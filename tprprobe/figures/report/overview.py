@@ -1,0 +1,86 @@
+"""What a checkpoint, a store or a corpus holds, in words and as data."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.data import SOURCES, load_data
+from tprprobe.files import hub
+from tprprobe.models.checkpoint import load_model
+from tprprobe.models.equations import binding_contract, describe, random_batch
+from tprprobe.scoring.extractiveness import describe_corpus
+from tprprobe.store import open_store
+
+STORE_FILES = ("manifest.json", "journal.json")
+MEASURED = 2000  # first examples of a corpus
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Facts by name, and tables by title."""
+
+    facts: dict[str, Any]
+    tables: dict[str, pd.DataFrame]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON types."""
+        tables = {
+            title: table.astype(object).where(table.notna(), None).to_dict("records")
+            for title, table in self.tables.items()
+        }
+        return {**self.facts, **tables}
+
+    def as_text(self) -> str:
+        """The same to be read."""
+        lines = [f"{name:14} {value}" for name, value in self.facts.items()]
+        for title, table in self.tables.items():
+            lines += ["", f"{title}:", table.to_string(index=False)]
+        return "\n".join(lines)
+
+
+def inspect(what: str) -> Overview:
+    """An overview of a store, of a corpus, or of a checkpoint with its equations checked on a batch."""
+    if any((Path(what) / name).is_file() for name in STORE_FILES):
+        return inspect_store(what)
+    is_checkpoint = (Path(what) / hub.CONFIG).is_file()
+    if not is_checkpoint and any(matches(what) for matches, _ in SOURCES.values()):
+        return inspect_data(what)
+    return inspect_model(what)
+
+
+def inspect_data(spec: str) -> Overview:
+    """Size and split of a corpus, and how much its summaries copy, by its first examples."""
+    data = load_data(spec)
+    facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
+    return Overview(facts, {"extractiveness": describe_corpus(data[:MEASURED])})
+
+
+def inspect_model(name: str) -> Overview:
+    """Architecture, sizes, vocabulary, sites, and the largest deviation from the paper's equations."""
+    model = load_model(name)
+    about = describe(model)
+    facts = {
+        "name": name,
+        "architecture": about.architecture,
+        "parameters": about.parameters,
+        "vocabulary": "unknown" if about.vocabulary is None else about.vocabulary,
+        **about.settings,
+    }
+    contract = binding_contract(model, random_batch(model))
+    return Overview(facts, {"sites": about.sites, "binding contract": contract})
+
+
+def inspect_store(path: str) -> Overview:
+    """Model, data, samples and sites of a store, and whether it has its untrained control."""
+    store = open_store(path)
+    facts = {
+        "store": str(path),
+        "samples": store.samples,
+        "model": store.manifest["model"]["name"],
+        "data": store.manifest["data"]["name"],
+        "split": store.manifest["data"]["split"],
+        "control": "untrained twin" if store.control is not None else "none",
+    }
+    return Overview(facts, {"sites": store.summary})

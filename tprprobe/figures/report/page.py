@@ -1,0 +1,137 @@
+"""One self-contained HTML file: text, figures and tables, nothing loaded from anywhere."""
+
+import io
+import os
+import re
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+from tprprobe.analyses.clustering import load_clusters
+from tprprobe.analyses.clustering.clusters import RUNS as CLUSTERS
+from tprprobe.analyses.naming.run import MANIFEST as NAMES
+from tprprobe.analyses.naming.run import load_names
+from tprprobe.errors import InputError
+from tprprobe.figures import catalogue
+from tprprobe.figures.report.sections import Section, tell_clusters, tell_names
+from tprprobe.figures.style import whole
+from tprprobe.figures.tables import Table
+from tprprobe.store import Store, open_store
+
+FILE, TEMPLATE = "report.html", "page.html"
+METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+SIZE = re.compile(r'width="([\d.]+)pt" height="[\d.]+pt"')
+REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
+
+
+def write_report(
+    folder: str | os.PathLike[str], title: str, lead: str, sections: Sequence[Section]
+) -> Path:
+    """``FOLDER/report.html``: a title, a first paragraph, and the sections.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    numbers = count()
+    shown = [
+        {
+            "heading": section.heading,
+            "text": section.text,
+            "figures": [
+                (text, _svg(each, next(numbers))) for text, each in section.figures.items()
+            ],
+            "tables": [_cells(table) for table in section.tables],
+        }
+        for section in sections
+    ]
+    template = Environment(autoescape=True).from_string(
+        (files("tprprobe.figures.report") / TEMPLATE).read_text("utf-8")
+    )
+    page = template.render(title=title, lead=lead, sections=shown, version=version("tprprobe"))
+    path = Path(folder) / FILE
+    with whole(path) as file:
+        file.write_text(page, "utf-8")
+    return path
+
+
+def _svg(figure: Figure, number: int) -> Markup:
+    """The figure as an SVG element that fits the page, its ids unlike those of other figures."""
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg")
+    drawn = stream.getvalue()
+    drawn = METADATA.sub("", drawn[drawn.index("<svg") :])
+    drawn = SIZE.sub(
+        lambda size: f'style="max-width: {1.4 * float(size[1]):.0f}pt"', drawn, count=1
+    )
+    return Markup(REFERENCE.sub(rf"\1f{number}-", drawn))
+
+
+def _cells(table: pd.DataFrame | Table) -> dict[str, Any]:
+    """Headings and rows as texts, each with whether it is a number (and so set to the right)."""
+    if isinstance(table, Table):
+        frame, numeric = table.cells, table.numeric
+    else:
+        frame = table
+        numeric = [is_numeric_dtype(kind) and not is_bool_dtype(kind) for kind in table.dtypes]
+    rows = [
+        [(_text(value), right) for value, right in zip(row, numeric, strict=True)]
+        for row in frame.itertuples(index=False)
+    ]
+    return {"columns": list(zip(frame.columns, numeric, strict=True)), "rows": rows}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return "–" if value != value else f"{value:.4g}"
+    return str(value)
+
+
+def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+    """The report of what a folder holds: a store, clusters, names, evaluations, logs; their figures.
+
+    Each lies in the folder or in one within it.
+
+    Raises:
+        InputError: the folder holds none of them.
+    """
+    run = Path(run)
+    found = catalogue.find_inputs(run)
+    sections = [_about(open_store(found["store"]))] if "store" in found else []
+    sections += [tell_clusters(load_clusters(each), {}) for each in _folders(run, CLUSTERS)]
+    sections += [tell_names(load_names(each)) for each in _folders(run, NAMES)]
+    if not found and not sections:
+        raise InputError(f"{run} holds no store, no evaluation and no log of a training run")
+    for entry in catalogue.list_figures():
+        if set(entry.inputs) <= found.keys():
+            sections.append(_drawn(entry, {key: found[key] for key in entry.inputs}))
+    return write_report(out or run, run.resolve().name, f"What {run} holds.", sections)
+
+
+def _folders(run: Path, file: str) -> list[Path]:
+    """The folder and those in it that have the file."""
+    return [each for each in (run, *sorted(run.glob("*/"))) if (each / file).is_file()]
+
+
+def _about(store: Store) -> Section:
+    answers = store.tokens.drop_duplicates("sample")
+    text = f"{store!r}\n{answers['correct'].mean():.1%} of its questions were answered right."
+    return Section("The store", text, tables=[store.summary])
+
+
+def _drawn(entry: catalogue.Entry, inputs: Mapping[str, Any]) -> Section:
+    try:
+        made = catalogue.make(entry.name, **inputs)
+    except InputError as error:
+        return Section(entry.title, f"Not drawn: {error}.")
+    if isinstance(made, Table):
+        return Section(entry.title, made.caption, tables=[made])
+    return Section(entry.title, figures={entry.name: made})

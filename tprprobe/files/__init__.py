@@ -1,0 +1,1 @@
+"""Files: where assets lie, what a folder holds, writing that leaves nothing half done."""

@@ -1,0 +1,42 @@
+"""Finding what ships beside the code: checkpoints, probe tasks, the dashboard."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tprprobe.errors import unknown
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def roots(kind: str) -> list[Path]:
+    """The folders searched for ``kind`` (models, probes, app): $TPRPROBE_PATH, wheel, checkout."""
+    given = [Path(part) for part in os.environ.get("TPRPROBE_PATH", "").split(os.pathsep) if part]
+    bases = [*given, _PACKAGE / "shipped", _PACKAGE.parent]
+    return [base / kind for base in bases if (base / kind).is_dir()]
+
+
+def available(kind: str) -> dict[str, Path]:
+    """Every named folder of ``kind``, the first root that has a name wins."""
+    found: dict[str, Path] = {}
+    for path in (path for root in roots(kind) for path in _folders(root)):
+        found.setdefault(path.name, path)
+    return found
+
+
+def find(kind: str, name: str | os.PathLike[str]) -> Path:
+    """The folder of ``name``: a path that exists, else the one of that name that ships.
+
+    Raises:
+        InputError: there is neither (the nearest name is suggested).
+    """
+    if Path(name).is_dir():
+        return Path(name)
+    found = available(kind)
+    if str(name) in found:
+        return found[str(name)]
+    raise unknown(f"{kind[:-1] if kind.endswith('s') else kind} or folder", name, found)
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    return (path for path in sorted(root.iterdir()) if path.is_dir() and path.name[0] not in "._")

@@ -1,0 +1,38 @@
+"""Work in parts that are kept on disk: a run that was cut off goes on with those that are missing."""
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from tprprobe.files.hub import write_folder
+
+Frames = Mapping[str, pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Tables that are made once and kept in a folder."""
+
+    folder: Path
+    make: Callable[[], Frames]
+
+    def finish(self) -> None:
+        """Makes the tables, unless a run before did."""
+        if not self.folder.is_dir():
+            frames = self.make().items()
+            write_folder(self.folder, {f"{name}.parquet": encode(each) for name, each in frames})
+
+    def read(self, name: str) -> pd.DataFrame:
+        """One of the tables; an empty one where the part makes none of that name."""
+        file = self.folder / f"{name}.parquet"
+        return pd.read_parquet(file) if file.is_file() else pd.DataFrame()
+
+
+def encode(frame: pd.DataFrame) -> bytes:
+    """The table as a Parquet file."""
+    stream = io.BytesIO()
+    frame.to_parquet(stream, index=False)
+    return stream.getvalue()

@@ -1,0 +1,121 @@
+"""A spaCy pipeline trained on annotated files, in one command.
+
+python -m tprprobe.gold.taggers --train FILE.conllu --dev FILE.conllu --out FOLDER
+    [--train-labels nel=FILE.iob2 --dev-labels nel=FILE.iob2] [--steps N]
+"""
+
+import logging
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tprprobe.errors import InputError
+from tprprobe.gold.annotations import add_labels, read_annotated
+from tprprobe.gold.labels import Labelled, Target
+from tprprobe.gold.pipelines import ROOT, import_spacy, make_doc
+
+CONFIG = Path(__file__).with_name("pipeline.cfg")
+BEST = "model-best"
+
+
+def train_pipeline(
+    train: Sequence[Labelled], dev: Sequence[Labelled], out: Path, steps: int | None = None
+) -> Path:
+    """The folder of the pipeline that was best on ``dev``, trained by pipeline.cfg.
+
+    Its components are those that the training sentences have labels for.
+
+    Raises:
+        InputError: the folder exists already, or spaCy is missing.
+    """
+    spacy = import_spacy()
+    from spacy.cli.init_config import fill_config
+    from spacy.cli.train import train as run
+
+    if out.exists():
+        raise InputError(f"{out} exists already: give another folder or remove it")
+    logging.getLogger("spacy").setLevel(logging.WARNING)
+    with tempfile.TemporaryDirectory() as scratch:
+        given = {"paths.train": train, "paths.dev": dev}
+        paths = {name: Path(scratch) / f"{name[6:]}.spacy" for name in given}
+        for name, sentences in given.items():
+            _write_docs(spacy, sentences, paths[name])
+        overrides: dict[str, Any] = {name: str(path) for name, path in paths.items()}
+        if steps is not None:
+            overrides |= {
+                "training.max_steps": steps,
+                "training.eval_frequency": max(1, steps // 4),
+            }
+        filled = Path(scratch) / "config.cfg"
+        fill_config(filled, CONFIG, silent=True)
+        run(filled, Path(scratch) / "out", overrides=overrides)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        spacy.load(Path(scratch) / "out" / BEST).to_disk(out)
+    return out
+
+
+def _write_docs(spacy: Any, sentences: Sequence[Labelled], path: Path) -> None:
+    from spacy.tokens import DocBin
+
+    vocab = spacy.blank("en").vocab
+    docs = [annotate(make_doc(vocab, sentence), sentence) for sentence in sentences]
+    DocBin(docs=docs, attrs=["TAG", "POS", "DEP", "HEAD", "ENT_IOB", "ENT_TYPE", "SPACY"]).to_disk(
+        path
+    )
+
+
+def annotate(doc: Any, sentence: Labelled) -> Any:
+    """The spaCy document with a sentence's gold tags, dependencies and entities."""
+    from spacy.tokens import Span
+
+    for token, tag in zip(doc, _of_words(sentence, "pos"), strict=True):
+        token.tag_ = tag
+    for token, tag in zip(doc, _of_words(sentence, "upos"), strict=True):
+        token.pos_ = tag
+    for target in sentence.targets.get("dep", ()):
+        assert target.span2 is not None
+        token = doc[target.span1[0]]
+        token.head = doc[target.span2[0]]
+        token.dep_ = ROOT if target.label == "root" else target.label
+    found: Sequence[Target] = sentence.targets.get("nel", ())
+    doc.set_ents([Span(doc, *target.span1, label=target.label) for target in found])
+    return doc
+
+
+def _of_words(sentence: Labelled, task: str) -> list[str]:
+    labels = [""] * len(sentence.words)
+    for target in sentence.targets.get(task, ()):
+        labels[target.span1[0]] = target.label
+    return labels
+
+
+def read_sentences(path: Path, labels: Sequence[str] = ()) -> list[Labelled]:
+    """The sentences of an annotated file, with the labels of other files of the same (TASK=FILE)."""
+    sentences = read_annotated(path)
+    for each in labels:
+        task, _, file = each.partition("=")
+        sentences = add_labels(sentences, file, task)
+    return sentences
+
+
+def main(
+    train: Annotated[Path, typer.Option(help="Annotated sentences (CoNLL-U).")],
+    dev: Annotated[Path, typer.Option(help="Others, to choose the best of the run.")],
+    out: Annotated[Path, typer.Option(help="The folder of the pipeline.")],
+    train_labels: Annotated[list[str] | None, typer.Option(help="TASK=FILE of train.")] = None,
+    dev_labels: Annotated[list[str] | None, typer.Option(help="TASK=FILE of dev.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of training.")] = None,
+) -> None:
+    """Train a small tagger, parser and entity recognizer."""
+    learnt, held_out = (
+        read_sentences(train, train_labels or ()),
+        read_sentences(dev, dev_labels or ()),
+    )
+    typer.echo(f"written: {train_pipeline(learnt, held_out, out, steps)}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,168 @@
+"""Exchanging the vectors of two numbers: does the model then answer the question it predicts?
+
+What roles do is seen beside what fillers, keys and bindings do, and beside the same exchange of other
+positions, as far apart. Of a layer, queries do exactly what fillers do, values what keys do, and the
+layer's input what bindings do; whole states do nothing, as nothing above knows their order.
+Source: Geiger et al. 2021 (interchange interventions); the question is schlag appendix A's.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from tprprobe.data.pairs import Pairs, encode_texts
+from tprprobe.interventions.edits import exchange, swap
+from tprprobe.interventions.variants import Variant, score_variants
+from tprprobe.scoring.answers import by_length
+from tprprobe.site.hooks import find_sites
+from tprprobe.site.patterns import layer_of
+
+VECTORS = ("role", "filler", "key", "binding", "hidden")
+PAIR, ELSEWHERE, ALL = "pair", "elsewhere", -1
+BATCH = 128  # questions
+
+
+@dataclass(frozen=True)
+class Way:
+    """What is exchanged: vectors of one encoder layer (or all), one head (or all), and where."""
+
+    vectors: str
+    layer: int = ALL
+    head: int = ALL
+    at: str = PAIR
+
+    def patterns(self, names: Sequence[str]) -> list[str]:
+        """The sites of these vectors."""
+        of = [name for name in names if vectors_of(name) == self.vectors]
+        return [name for name in of if self.layer in (ALL, layer_of(name))]
+
+
+def vectors_of(name: str) -> str | None:
+    """Which vectors of the encoder a site has, by a word; None for those that nothing is learnt from."""
+    first, *_, last = name.split(".")
+    if first == "encoder":
+        return last if last in VECTORS else None
+    return "embedding role" if name == "embedding.role" else None
+
+
+def list_ways(model: Any, by_head: Sequence[str] = ("role",)) -> list[Way]:
+    """All ways that a model's encoder has: vectors by layer and together, at the pair and elsewhere;
+    of those in ``by_head`` also one head alone."""
+    names = list(find_sites(model))
+    found: dict[str, set[int]] = {}
+    for name in names:
+        if vectors := vectors_of(name):
+            found.setdefault(vectors, set()).add(ALL if (at := layer_of(name)) is None else at)
+    ways = [Way(vectors) for vectors in found]
+    ways += [
+        Way(each, at)
+        for each, layers in found.items()
+        for at in sorted(layers - {ALL})
+        if each != "hidden"
+    ]
+    ways += [Way(way.vectors, way.layer, at=ELSEWHERE) for way in ways]
+    heads = range(model.config.n_heads) if hasattr(model.config, "n_heads") else ()
+    return ways + [
+        Way(way.vectors, way.layer, head)
+        for way in ways
+        if way.vectors in by_head and way.layer != ALL and way.at == PAIR
+        for head in heads
+    ]
+
+
+def measure_swaps(model: Any, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.DataFrame:
+    """One row a swap (of ``find_swaps``) and way: what the model makes of the two answers.
+
+    Columns: question, kind, vectors, layer, head (-1: all), at; p_original, p_counterfactual (the
+    probabilities of the two whole answers), original, counterfactual (whether it is written greedily).
+    Vectors `none` is no exchange, `question` the counterfactual question itself. Swaps that cannot be
+    moved have no rows elsewhere.
+
+    Raises:
+        InputError: the vocabulary lacks a symbol.
+    """
+    pairs, predicted = _encode(model, swaps)
+    names = list(find_sites(model))
+    parts = [
+        part
+        for rows in by_length(pairs, BATCH)
+        for part in _measure(model, swaps.iloc[rows.tolist()], pairs, predicted, rows, ways, names)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _encode(model: Any, swaps: pd.DataFrame) -> tuple[Pairs, Pairs]:
+    columns = ("text", "answer"), ("counterfactual", "predicted")
+    own, other = (
+        encode_texts(swaps[text].tolist(), swaps[answer].tolist(), model.vocabulary)
+        for text, answer in columns
+    )
+    return own, other
+
+
+def _measure(
+    model: Any,
+    part: pd.DataFrame,
+    pairs: Pairs,
+    predicted: Pairs,
+    rows: Tensor,
+    ways: Sequence[Way],
+    names: Sequence[str],
+) -> Iterator[pd.DataFrame]:
+    pad, device = model.config.pad, next(model.parameters()).device
+    source, answer = (each.to(device) for each in pairs.batch(rows, pad))
+    other, new = (each.to(device) for each in predicted.batch(rows, pad))
+    orders = {
+        at: positions(part, source.shape[1], at, int(model.vocabulary.source_start))
+        for at in (PAIR, ELSEWHERE)
+    }
+    variants: list[Variant] = [{}, *(_variant(way, orders[way.at], names) for way in ways)]
+    scores = score_variants(model, source, [answer, new], variants)
+    asked = score_variants(model, other, [answer, new], [{}])
+    found = [(Way("none"), scores, 0), (Way("question"), asked, 0)]
+    found += [(way, scores, at) for at, way in enumerate(ways, 1)]
+    for way, scored, at in found:
+        p, wrote = scored.log_probability[at].exp().numpy(), scored.written[at].numpy()
+        table = pd.DataFrame(
+            {
+                "question": part["question"].to_numpy(),
+                "kind": part["kind"].to_numpy(),
+                "vectors": way.vectors,
+                "layer": way.layer,
+                "head": way.head,
+                "at": way.at,
+                "p_original": p[0],
+                "p_counterfactual": p[1],
+                "original": wrote[0],
+                "counterfactual": wrote[1],
+            }
+        )
+        yield table if way.at == PAIR else table[part["elsewhere"].to_numpy() != 0]
+
+
+def positions(
+    part: pd.DataFrame, length: int, at: str, offset: int
+) -> Int[Tensor, "sample position"]:
+    """The order that exchanges the pair of every row, or the positions elsewhere."""
+    moved = part["elsewhere"].tolist() if at == ELSEWHERE else [0] * len(part)
+    first, second = (
+        [
+            tuple(place + offset + shift for place in row)
+            for row, shift in zip(part[side], moved, strict=True)
+        ]
+        for side in ("first", "second")
+    )
+    order = exchange(first, second, length)
+    if at == ELSEWHERE:  # where there is no such place, nothing is exchanged
+        order[torch.tensor(moved) == 0] = torch.arange(length)
+    return order
+
+
+def _variant(way: Way, order: Tensor, names: Sequence[str]) -> Variant:
+    heads = None if way.head == ALL else [way.head]
+    return dict.fromkeys(way.patterns(names), swap(order, heads=heads))

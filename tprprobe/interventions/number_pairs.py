@@ -1,0 +1,163 @@
+"""Pairs of numbers, or digits, whose roles can change places: what the new question would be.
+
+A swap exchanges vectors at positions of equal count; the counterfactual is the question in which the
+symbols have changed places instead, and its answer is exact arithmetic. Kinds:
+
+    polarity       a numerator and a denominator of one multiplicative term
+    argument       the first and the second argument of a binary minus
+    place          the ones and the tens digit of one number
+and, of which the answer must not change:
+    same polarity  two numerators or two denominators of one term
+    sum            the two arguments of a plus
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.errors import InputError, unknown
+from tprprobe.gold import annotate, evaluate
+from tprprobe.gold.formulas import Expression, parse
+
+CHANGING = ("polarity", "argument", "place")
+HARMLESS = ("same polarity", "sum")
+KINDS = CHANGING + HARMLESS
+COLUMNS = ("kind", "text", "answer", "first", "second", "counterfactual", "predicted", "elsewhere")
+
+FIELDS = ["question", "number", "position", "polarity", "term", "parent", "parent_position", "neg"]
+Number = dict[str, Any]  # of a question: the positions of its digits, and its gold fields
+
+
+def find_swaps(
+    questions: Sequence[str], kinds: Sequence[str] = KINDS, seed: int = 0
+) -> pd.DataFrame:
+    """One row a question and kind, of the pairs of that kind one that is drawn.
+
+    Columns: question (its number), kind, text, answer, first and second (positions of characters),
+    counterfactual (the text with these exchanged), predicted (its answer), elsewhere (how far first
+    and second are moved for the control: to other symbols of the expression, as far apart).
+    Pairs are whole numbers of as many digits, with a sign both or neither. Questions without one are
+    left out.
+
+    Raises:
+        InputError: an unknown kind.
+    """
+    if wrong := [kind for kind in kinds if kind not in KINDS]:
+        raise unknown("kind of swap", wrong[0], KINDS)
+    rng, rows = np.random.default_rng(seed), []
+    for question, numbers in _numbers(annotate(questions)).items():
+        text, answer = questions[question], evaluate(questions[question])
+        whole = [each for each in numbers if all(text[at].isdigit() for at in each["positions"])]
+        for kind in kinds:
+            pairs = list(_pairs(kind, whole))
+            drawn = (pairs[i] for i in rng.permutation(len(pairs)))
+            new = (each for each in drawn if _is_new(kind, text, answer, *each))
+            if pair := next(new, None):
+                row = _describe(kind, text, pair[0], pair[1], rng)
+                rows.append({"question": question} | row)
+    return pd.DataFrame(rows, columns=["question", *COLUMNS])
+
+
+def _numbers(annotated: pd.DataFrame) -> dict[int, list[Number]]:
+    """The numbers of every question that has any."""
+    marks = annotated.loc[annotated["number"].notna(), FIELDS].astype(object)
+    marks = marks.where(marks.notna(), None)
+    found: dict[int, dict[int, Number]] = {}
+    records: Any = marks.to_dict("records")
+    for row in records:
+        numbers = found.setdefault(row["question"], {})
+        number = numbers.setdefault(row["number"], {**row, "positions": ()})
+        number["positions"] += (row["position"],)
+    return {question: list(numbers.values()) for question, numbers in found.items()}
+
+
+def _pairs(kind: str, numbers: list[Number]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The positions of the pairs of a kind."""
+    if kind == "place":
+        yield from (
+            (at["positions"][-1:], at["positions"][-2:-1])
+            for at in numbers
+            if len(at["positions"]) > 1
+        )
+        return
+    for one, other in combinations(numbers, 2):
+        alike = len(one["positions"]) == len(other["positions"]) and one["neg"] == other["neg"]
+        if alike and _relates(kind, one, other):
+            yield one["positions"], other["positions"]
+
+
+def _relates(kind: str, one: Number, other: Number) -> bool:
+    term = one["term"] == other["term"]
+    if kind in ("polarity", "same polarity"):
+        return term and (one["polarity"] == other["polarity"]) == (kind == "same polarity")
+    siblings = (
+        one["parent_position"] is not None and one["parent_position"] == other["parent_position"]
+    )
+    return siblings and one["parent"] == {"argument": "-", "sum": "+"}[kind]
+
+
+def exchanged(text: str, first: Sequence[int], second: Sequence[int]) -> str:
+    """The text in which the symbols at these positions have changed places."""
+    symbols = list(text)
+    for one, other in zip(first, second, strict=True):
+        symbols[one], symbols[other] = symbols[other], symbols[one]
+    return "".join(symbols)
+
+
+def _is_new(
+    kind: str, text: str, answer: Fraction, first: tuple[int, ...], second: tuple[int, ...]
+) -> bool:
+    """Whether the exchange makes another question, with the same answer or another by its kind."""
+    other = exchanged(text, first, second)
+    if other == text or (kind == "place" and other[second[0]] == "0"):
+        return False
+    try:
+        return (evaluate(other) == answer) == (kind in HARMLESS)
+    except InputError:  # it divides by zero
+        return False
+
+
+def _describe(
+    kind: str, text: str, first: tuple[int, ...], second: tuple[int, ...], rng: np.random.Generator
+) -> dict[str, Any]:
+    counterfactual = exchanged(text, first, second)
+    values = (
+        kind,
+        text,
+        str(evaluate(text)),
+        first,
+        second,
+        counterfactual,
+        str(evaluate(counterfactual)),
+    )
+    return dict(zip(COLUMNS, (*values, _shift(text, first, second, rng)), strict=True))
+
+
+def _shift(
+    text: str, first: tuple[int, ...], second: tuple[int, ...], rng: np.random.Generator
+) -> int:
+    """A drawn distance by which both are moved within the expression, off both of them; 0: none."""
+    expression = parse(text)
+    start, end = (0, len(text)) if expression is None else _span(expression)
+    low, high = min(first + second), max(first + second)
+    shifts = [
+        shift
+        for shift in range(start - low, end - high)
+        if exchanged(text, *_moved(first, second, shift)) != text
+        and {*first, *second}.isdisjoint(at + shift for at in first + second)
+    ]
+    return int(rng.choice(shifts)) if shifts else 0
+
+
+def _span(expression: Expression) -> tuple[int, int]:
+    return expression.start, expression.start + len(expression.text)
+
+
+def _moved(
+    first: tuple[int, ...], second: tuple[int, ...], shift: int
+) -> tuple[list[int], list[int]]:
+    return [at + shift for at in first], [at + shift for at in second]

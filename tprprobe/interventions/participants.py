@@ -1,0 +1,168 @@
+"""Agent and patient in the generated English: what the summary would be if they changed places.
+
+In one sentence of a report, the names of the one who acts and of the one to whom it is done are
+exchanged. Where the report is still one of the language and its summary another one, this is a swap like
+those of arithmetic: `measure_swaps` takes it, and the grammar says of what is written whether the
+report, or the one with the names exchanged, makes it true.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from tprprobe.data.pairs import encode_texts
+from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.worlds.english import (
+    Report,
+    Sentence,
+    detokenize,
+    is_faithful,
+    is_grammatical,
+    read_story,
+)
+from tprprobe.data.worlds.english.annotation import analyze
+from tprprobe.data.worlds.english.headlines import summarize
+from tprprobe.data.worlds.english.sentences import Span
+from tprprobe.interventions.edits import swap
+from tprprobe.interventions.exchanges import PAIR, Way, positions
+from tprprobe.models.decoding.generation import generate
+from tprprobe.scoring.answers import by_length
+from tprprobe.site.hooks import find_sites, intervene
+
+AGENT, PATIENT, KIND = "ARG0", "ARG1", "agent"
+BATCH = 64  # reports
+
+
+def find_agent_swaps(reports: Sequence[Report], vocabulary: Codec, seed: int = 0) -> pd.DataFrame:
+    """One row a report that has such a pair of names, as many sub-words each; else as `find_swaps`.
+
+    Positions count the sub-words of the encoded report; text and answer are its source and summary.
+    """
+    rng, rows = np.random.default_rng(seed), []
+    for number, report in enumerate(reports):
+        found = [
+            row for at in range(len(report.document)) for row in _swaps(report, at, vocabulary)
+        ]
+        if found:
+            row = found[rng.integers(len(found))]
+            rows.append({"question": number, "kind": KIND, **row, "elsewhere": _shift(row, rng)})
+    return pd.DataFrame(rows)
+
+
+def _swaps(report: Report, at: int, vocabulary: Codec) -> Iterator[dict[str, Any]]:
+    """The swaps of one sentence of a report."""
+    sentence = report.document[at]
+    for first, second in _names(sentence):
+        told = [each.forms for each in report.document]
+        told[at] = _exchanged(told[at], first, second)
+        summary = _summary(told)
+        if summary is None or summary == report.target:
+            continue
+        spans = [report.offsets[at][span[0]][0] for span in (first, second)]
+        ends = [report.offsets[at][span[1] - 1][1] for span in (first, second)]
+        places = vocabulary.offsets(report.source)
+        sides = [
+            tuple(i for i, (start, end) in enumerate(places) if low <= start and end <= high)
+            for low, high in zip(spans, ends, strict=True)
+        ]
+        if len(sides[0]) == len(sides[1]) > 0:
+            texts = " ".join(map(detokenize, told))
+            yield {"text": report.source, "answer": report.target, "first": sides[0]} | {
+                "second": sides[1], "counterfactual": texts, "predicted": summary, "length": len(places),
+            }  # fmt: skip
+
+
+def _names(sentence: Sentence) -> Iterator[tuple[Span, Span]]:
+    """The names in the agents and the patients of a sentence that are as long and of one type."""
+    for frame in sentence.frames:
+        spans = {
+            role: [a.span for a in frame.arguments if a.role == role] for role in (AGENT, PATIENT)
+        }
+        agents, patients = (
+            [
+                each
+                for each in sentence.entities
+                for low, high in found
+                if low <= each.span[0] and each.span[1] <= high
+            ]
+            for found in spans.values()
+        )
+        for one in agents[:1]:
+            for other in patients[:1]:
+                same = one.label == other.label and _length(one.span) == _length(other.span)
+                if same and one.span != other.span:
+                    yield one.span, other.span
+
+
+def _length(span: Span) -> int:
+    return span[1] - span[0]
+
+
+def _exchanged(forms: tuple[str, ...], first: Span, second: Span) -> tuple[str, ...]:
+    words = list(forms)
+    words[slice(*first)], words[slice(*second)] = forms[slice(*second)], forms[slice(*first)]
+    return tuple(words)
+
+
+def _summary(document: Sequence[tuple[str, ...]]) -> str | None:
+    """The summary of these sentences; None where they are none, or tell of nothing to be summed up."""
+    if not all(is_grammatical(detokenize(words)) for words in document):
+        return None
+    try:
+        return analyze(summarize(read_story(document))).sentence().text
+    except (AttributeError, IndexError, KeyError, StopIteration, ValueError):
+        return None
+
+
+def _shift(row: dict[str, Any], rng: np.random.Generator) -> int:
+    """A drawn distance by which both are moved, so that they do not fall on each other; 0: none."""
+    places = {*row["first"], *row["second"]}
+    shifts = range(-min(places), row["length"] - max(places))
+    free = [s for s in shifts if s and places.isdisjoint(place + s for place in places)]
+    return int(rng.choice(free)) if free else 0
+
+
+@torch.no_grad()
+def judge_swaps(model: Any, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.DataFrame:
+    """One row a swap and way: of the summary that is written, what the grammar says.
+
+    Columns: question, vectors, layer, head, at, written; grammatical, true (of the report),
+    true_exchanged (of the report with the names exchanged). The way `none` is no exchange.
+    """
+    pairs = encode_texts(swaps["text"].tolist(), swaps["answer"].tolist(), model.vocabulary)
+    names, start = list(find_sites(model)), int(model.vocabulary.source_start)
+    parts = []
+    for rows in by_length(pairs, BATCH):
+        part = swaps.iloc[rows.tolist()]
+        source = pairs.source.padded(rows, model.config.pad).to(next(model.parameters()).device)
+        for way in (Way("none"), *ways):
+            order = positions(part, source.shape[1], way.at, start)
+            heads = None if way.head < 0 else [way.head]
+            edits = dict.fromkeys(way.patterns(names), swap(order, heads=heads))
+            with intervene(model, edits):
+                ids = generate(model, source, model.vocabulary.most[1]).tolist()
+            texts = [model.vocabulary.decode(each) for each in ids]
+            table = _judged(part, texts).assign(
+                vectors=way.vectors, layer=way.layer, head=way.head, at=way.at
+            )
+            parts.append(table if way.at == PAIR else table[part["elsewhere"].to_numpy() != 0])
+    return pd.concat(parts, ignore_index=True)
+
+
+def _judged(part: pd.DataFrame, texts: list[str]) -> pd.DataFrame:
+    rows = zip(part["question"], part["text"], part["counterfactual"], texts, strict=True)
+    return pd.DataFrame(
+        [
+            {
+                "question": question,
+                "written": text,
+                "grammatical": is_grammatical(text),
+                "true": is_faithful(report, text),
+                "true_exchanged": is_faithful(exchanged, text),
+            }
+            for question, report, exchanged, text in rows
+        ]
+    )

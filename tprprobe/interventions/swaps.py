@@ -1,0 +1,84 @@
+"""Swaps by a recipe: all ways that a model's encoder has, and its untrained twin; resumable."""
+
+import os
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.console import track
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.worlds.english.reportsets import is_english
+from tprprobe.errors import InputError
+from tprprobe.files import hub
+from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
+from tprprobe.interventions.folders import Folder, describe_run, keep_table
+from tprprobe.interventions.number_pairs import find_swaps
+from tprprobe.interventions.participants import KIND, find_agent_swaps
+from tprprobe.interventions.shares import summarise_swaps
+from tprprobe.interventions.sweep_recipes import Recipe
+from tprprobe.models.checkpoint import untrained_twin
+
+MEASURED, TABLE = "swaps.parquet", "swaps.csv"
+AT_ONCE = 200  # swaps of a part
+
+
+def run_swaps(
+    model: Any,
+    data: Dataset,
+    recipe: Recipe,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+) -> pd.DataFrame:
+    """The table of ``summarise_swaps`` of a model and its untrained twin (all layers and heads at once).
+
+    ``out`` is a new folder: swaps.csv, swaps.parquet (every swap) and, until it is done, the parts of
+    the run, which goes on with ``resume``.
+
+    Raises:
+        InputError: no such kind, no pairs, a folder of another run.
+    """
+    swaps = find_pairs(model, data, recipe)
+    return keep_table(
+        out,
+        describe_run(model, data, recipe),
+        resume,
+        (MEASURED, TABLE),
+        partial(_run, model, swaps, recipe),
+        partial(summarise_swaps, seed=recipe.seed),
+    )
+
+
+def find_pairs(model: Any, data: Dataset, recipe: Recipe) -> pd.DataFrame:
+    """The swaps of a recipe: of agents and patients, or of numbers.
+
+    Raises:
+        InputError: agents in data other than the generated English, or no pairs.
+    """
+    some = list(data[: recipe.n])
+    if recipe.swaps != [KIND]:
+        found = find_swaps([each.source for each in some], recipe.swaps, recipe.seed)
+    elif is_english(data.name):
+        found = find_agent_swaps(some, model.vocabulary, recipe.seed)
+    else:
+        raise InputError(f"swaps = ['agent'] in {data.name}: only the generated English has these")
+    if found.empty:
+        kinds = ", ".join(recipe.swaps)
+        raise InputError(f"none of {len(some)} examples of {data.name} has a pair of: {kinds}")
+    return found
+
+
+def _run(model: Any, swaps: pd.DataFrame, recipe: Recipe, folder: Folder) -> pd.DataFrame:
+    twin: Any = untrained_twin(model, recipe.seed)
+    ways = list_ways(model)
+    whole = [way for way in ways if way.layer == way.head == ALL]
+    starts = range(0, len(swaps), AT_ONCE)
+    missing = [n for n in range(len(starts)) if not folder.part(n).is_file()]
+    for n in track(missing, "swapping", len(missing)):
+        some = swaps.iloc[starts[n] : starts[n] + AT_ONCE]
+        parts = [
+            measure_swaps(model, some, whole if recipe.whole else ways).assign(model=model.name),
+            measure_swaps(twin, some, whole).assign(model=twin.name),
+        ]
+        hub.write_file(folder.part(n), pd.concat(parts, ignore_index=True).to_parquet())
+    return folder.join(len(starts))

@@ -1,0 +1,78 @@
+"""Greedy and beam decoding with a key/value cache, for any model with ``encode`` and ``decode``."""
+
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Int, Shaped
+from torch import Tensor
+
+from tprprobe.errors import InputError
+from tprprobe.models.decoding.beam import beam_search
+from tprprobe.models.decoding.hypotheses import (Rows, Rules)
+
+
+@torch.no_grad()
+def generate(
+    model: Any,
+    source: Shaped[Tensor, "batch seq"],
+    max_length: int = 32,
+    beam: int = 1,
+    *,
+    min_length: int = 0,
+    no_repeat: int = 0,
+    length_penalty: float = 1.0,
+    early_stopping: bool | Literal["never"] = False,
+) -> Int[Tensor, "batch out"]:
+    """The decoded ids behind the start symbol: up to and with the end symbol, then pads.
+
+    Greedy (``beam=1``) gives the tokens of the uncached argmax. A beam gives the hypothesis of the
+    highest (sum of log-probabilities) / length ** ``length_penalty``, where length counts the
+    symbols written, the end symbol included; at ``max_length`` hypotheses that have not ended
+    count as they are. Every option means what it means in Hugging Face's ``generate``, and gives
+    its tokens.
+
+    Args:
+        max_length: most symbols written (there: ``max_new_tokens``).
+        beam: hypotheses kept a sample (``num_beams``).
+        min_length: fewest symbols before the end symbol (``min_new_tokens``).
+        no_repeat: no n-gram of this size is written twice, the start symbol counted; 0: any
+            may be (``no_repeat_ngram_size``).
+        length_penalty: above 0 longer hypotheses gain, below shorter ones; 0: plain sums.
+        early_stopping: when a sample that has ``beam`` ended hypotheses is finished. True: at
+            once; False: when the best live one, scored as if it ended now, is no better than the
+            worst ended one; "never": when no live one could become better.
+
+    While a site is read or edited, every row is computed at every step, those that have ended
+    too; else rows that have ended are dropped.
+    """
+    if beam < 1 or max_length < 1:
+        raise InputError(f"beam {beam}, max_length {max_length}: both are at least 1")
+    if not 0 <= min_length < max_length or no_repeat < 0:
+        raise InputError(
+            f"min_length {min_length}, no_repeat {no_repeat}: from 0, and less than max_length"
+        )
+    was_training = model.training
+    model.eval()
+    try:
+        rows = Rows(model, source, beam, Rules(max_length, min_length, no_repeat))
+        if beam == 1:
+            return _greedy(rows)
+        return beam_search(rows, beam, length_penalty, early_stopping)
+    finally:
+        model.train(was_training)
+
+
+def _greedy(rows: Rows) -> Tensor:
+    ids, n = rows.model.config, len(rows.ids)
+    at, done = torch.arange(n, device=rows.ids.device), torch.zeros_like(rows.ids[:, 0]).bool()
+    out = torch.full((n, rows.rules.max_length), ids.pad, device=rows.ids.device)
+    for length in range(rows.rules.max_length):
+        symbols = rows.allowed(rows.following()).argmax(-1).masked_fill(done, ids.pad)
+        out[at, length] = symbols
+        rows.write(symbols, live=~done)
+        done = done | (symbols == ids.eos)
+        if done.all():
+            return out[:, : length + 1]
+        if (kept := rows.drop(done)) is not None:
+            at, done = at[kept], done[kept]
+    return out

@@ -1,0 +1,98 @@
+"""Rows that are being written symbol by symbol, and which symbols may follow."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from tprprobe.site.site import Site
+
+WORTH_DROPPING = 0.25  # the share of ended samples from which copying the others' cache pays
+PARTS, LEAST_PART = 4, 8  # a batch is encoded in at most so many parts, of at least so many rows
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Lengths, in symbols behind the start symbol, and the size of n-grams not to be repeated."""
+
+    max_length: int
+    min_length: int = 0
+    no_repeat: int = 0
+
+
+class Rows:
+    """Rows of ids, start symbol first: ``beam`` hypotheses a sample, those of a sample together.
+
+    While a site is read, each row has its own copy of the memory and no row is dropped, so that
+    what is read has a row for every row.
+    """
+
+    def __init__(self, model: Any, source: Shaped[Tensor, "batch seq"], beam: int, rules: Rules):
+        n, device = len(source) * beam, source.device
+        self.model, self.rules, self.beam = model, rules, beam
+        self.is_read = any(site.is_read for site in model.modules() if isinstance(site, Site))
+        memory = model.encode(source) if self.is_read else encode_by_length(model, source)
+        own = self.is_read and beam > 1
+        self.memory = memory[torch.arange(n, device=device) // beam] if own else memory
+        self.cache = None
+        self.ids = torch.full((n, 1), model.config.sos, device=device)
+        self.exact = True  # whether the cache equals a fresh pass
+
+    def following(self) -> Float[Tensor, "row vocab"]:
+        """The logits of the symbol behind each row."""
+        if self.exact:
+            logits, self.cache = self.model.decode(self.ids[:, -1:], self.memory, self.cache)
+        else:
+            logits, _ = self.model.decode(self.ids, self.memory)
+        return logits[:, -1]
+
+    def allowed(self, scores: Float[Tensor, "row vocab"]) -> Float[Tensor, "row vocab"]:
+        """The scores, with −∞ for symbols that the rules forbid."""
+        length, n = self.ids.shape[1], self.rules.no_repeat
+        if length <= self.rules.min_length:
+            scores[:, self.model.config.eos] = -torch.inf
+        if 0 < n <= length:
+            windows = self.ids.unfold(1, n, 1)  # [row, window, n]
+            prefix = self.ids[:, None, length + 1 - n :]
+            row, window = (windows[..., :-1] == prefix).all(-1).nonzero(as_tuple=True)
+            scores[row, windows[row, window, -1]] = -torch.inf
+        return scores
+
+    def write(self, symbols: Int[Tensor, " row"], live: Bool[Tensor, " row"]) -> None:
+        """Append a symbol to every row; of those not live it does not matter what follows."""
+        self.ids = torch.cat([self.ids, symbols[:, None]], 1)
+        if getattr(self.model, "pads_look_ahead", False):
+            wrote_pad = (symbols == self.model.config.pad) & live
+            self.exact = self.exact and not bool(wrote_pad.any())
+
+    def pick(self, rows: Int[Tensor, " row"]) -> None:
+        """Go on from these rows, in this order: ``beam`` of one sample, then of the next."""
+        if len(rows) < len(self.ids):
+            self.memory = self.memory[rows[:: self.beam] // self.beam]
+        self.ids, self.cache = self.ids[rows], self.cache and self.cache[rows]
+
+    def drop(self, ended: Bool[Tensor, " sample"]) -> Int[Tensor, " kept"] | None:
+        """The samples that are kept, where some are dropped; else nothing."""
+        if self.is_read or ended.float().mean() < WORTH_DROPPING:
+            return None
+        kept = (~ended).nonzero()[:, 0]
+        hypotheses = torch.arange(self.beam, device=kept.device)
+        self.pick((kept[:, None] * self.beam + hypotheses).flatten())
+        return kept
+
+
+def encode_by_length(model: Any, source: Shaped[Tensor, "batch seq"]) -> Any:
+    """The memory of a batch, encoded in parts of like length, so that few pads are computed.
+
+    Sources that are no ids but vectors have no pads: they are encoded at once.
+    """
+    if source.is_floating_point():
+        return model.encode(source)
+    real, width = source != model.config.pad, source.shape[1]
+    lengths = torch.where(real.any(1), width - real.flip(1).int().argmax(1), width)
+    order = lengths.argsort()
+    parts = order.split(max(LEAST_PART, -(-len(source) // PARTS)))
+    memories = [model.encode(source[rows, : int(lengths[rows[-1]])]) for rows in parts]
+    return type(memories[0]).join(memories)[order.argsort()]

@@ -1,0 +1,139 @@
+"""What a model is, and whether the vectors read at its sites obey the equations of its paper."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import pandas as pd
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from tprprobe.site.hooks import (capture, find_sites, sites)
+from tprprobe.models.attention import (TPAttention, split_heads)
+from tprprobe.models.checkpoint import describe_config
+from tprprobe.models.roles import (Add, Concatenate, Drop, Gate, Project)
+from tprprobe.models.sublayers import SubLayer
+from tprprobe.models.transformer import Embedding
+
+Batch = tuple[Int[Tensor, "batch seq"], Int[Tensor, "batch target_seq"]]
+Read = Callable[[str], Tensor]  # the vectors captured at a site of the module
+Equation = tuple[str, str, Tensor]  # a site, what it must equal in words and in numbers
+JOINED = {
+    Add: "{0} + {1}",
+    Gate: "g ({0}) + {1}",
+    Concatenate: "[{1} W_1 + b_1, ({0}) W_2 + b_2]",
+    Project: "({0}) W + b + {1}",
+    Drop: "{1}",
+}
+
+
+@dataclass(frozen=True)
+class Description:
+    """What can be said of a model without running it; ``vocabulary`` is None where unknown."""
+
+    architecture: str
+    settings: dict[str, Any]
+    parameters: int
+    vocabulary: int | None
+    sites: pd.DataFrame
+
+
+def describe(model: Any) -> Description:
+    """Architecture, settings, number of parameters (unique tensors), vocabulary and sites."""
+    settings = describe_config(model)
+    vocabulary = getattr(model, "vocabulary", None)
+    return Description(
+        settings.pop("architecture"),
+        settings,
+        sum(parameter.numel() for parameter in model.parameters()),
+        None if vocabulary is None else len(vocabulary),
+        sites(model),
+    )
+
+
+def random_batch(model: Any, size: int = 4, length: int = 12, seed: int = 0) -> Batch:
+    """Source and target ids for a model of unknown vocabulary; the start symbol comes first."""
+    generator = torch.Generator().manual_seed(seed)
+    vocab = model.config.vocab_size
+    source, target = (torch.randint(vocab, (size, length), generator=generator) for _ in range(2))
+    target[:, 0] = model.config.sos
+    return source, target
+
+
+@torch.no_grad()
+def binding_contract(model: nn.Module, batch: Batch) -> pd.DataFrame:
+    """Each equation of the model's paper at each site, with its largest deviation on a batch.
+
+    Columns: site, equation, deviation (max |captured − computed|), scale (max |captured|). A model
+    without roles has no rows.
+    """
+    names = [name for name in find_sites(model) if not name.endswith(".attention")]
+    with capture(model, names) as vectors:
+        model(*batch)
+    rows = []
+    for prefix, module in model.named_modules():
+        for site, equation, expected in equations(module, lambda s, p=prefix: vectors[f"{p}.{s}"]):
+            found = vectors[f"{prefix}.{site}"]
+            deviation = (found - expected).abs().max().item()
+            rows.append((f"{prefix}.{site}", equation, deviation, found.abs().max().item()))
+    return pd.DataFrame(rows, columns=["site", "equation", "deviation", "scale"])
+
+
+@singledispatch
+def equations(_module: nn.Module, _read: Read) -> Iterator[Equation]:
+    """What the vectors read at a module's sites must equal; most modules say nothing."""
+    return iter(())
+
+
+@equations.register
+def _(module: Embedding, read: Read) -> Iterator[Equation]:
+    if module.to_role is None:
+        return
+    for at in ("", "target."):
+        filler, role = read(f"{at}filler"), read(f"{at}role")
+        yield f"{at}role", "r = W e + b + 1", module.to_role(filler) + 1
+        yield f"{at}binding", "e ⊙ r", filler * role
+
+
+@equations.register
+def _(module: TPAttention, read: Read) -> Iterator[Equation]:
+    if module.roles == "none":
+        return
+    filler, role = read("filler"), read("role")
+    if module.roles == "continuous":
+        yield "role", "r = W_r x + b_r", split_heads(module.to_role(read("input")), module.n_heads)
+    outer = torch.einsum("bshf,bshr->bshfr", filler, role).flatten(-2) if module.outer else None
+    bound, sign = (filler * role, "⊙") if outer is None else (outer, "⊗")
+    yield "binding", f"v̄ {sign} r", bound
+    weights = module.output.weight.unflatten(-1, (module.n_heads, -1))  # [d_model, head, d_bound]
+    summed = torch.einsum("bshd,mhd->bsm", bound, weights) + module.output.bias
+    yield "tpr", f"Σ_h W_o (v̄ {sign} r) + b", summed
+
+
+@equations.register
+def _(module: SubLayer, read: Read) -> Iterator[Equation]:
+    if not module.bound:
+        return
+    filler, role, at = read("filler"), read("role"), "v̄" if module.inside else "F"
+    normed = read("input") if module.inside else filler
+    source, of = {
+        "input": (normed, "x" if module.inside else "F"),
+        "v_bar": (filler.flatten(-2), "v̄"),
+        "v_bar_2": (filler, "v̄_h"),
+        "query": (read("query"), "q_h"),
+    }[module.role_input]
+    if module.roles is None:
+        yield "role", f"R = {of} W_r + b_r", split_heads(module.to_role(source), module.role_heads)
+    else:
+        over = module.roles.crossed_weights if module.reads_heads else module.roles.weights
+        yield "role_weights", f"softmax({of} W_r + b_r)", over(source)
+        yield "role", f"R = softmax({of} W_r + b_r) r̂", module.roles.mix(over(source))
+    if module.reduce is None:
+        bound, product = role.reshape(filler.shape) * filler, f"R ⊙ {at}"
+    else:
+        scale = torch.einsum("bshd,hd->bsh", filler, module.reduce.weight)
+        bound, product = role * scale[..., None], f"R ({at} · w)"
+    yield "binding", product, bound
+    yield "tpr", JOINED[type(module.join)].format(product, at), module.join(filler, bound, normed)

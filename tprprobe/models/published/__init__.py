@@ -1,0 +1,1 @@
+"""The authors' checkpoints, read into our layout."""

@@ -1,0 +1,177 @@
+"""Reading published checkpoint files: tensors and plain containers, whatever the wrapping.
+
+A pickle is never executed: torch's weights-only reader builds tensors, containers and numbers.
+"""
+
+import gzip
+import hashlib
+import io
+import os
+import tarfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from tprprobe.files import hub
+from tprprobe.errors import InputError
+
+WEIGHT_FILES = (hub.WEIGHTS, "pytorch_model.bin")
+SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
+WRAPPERS = ("model", "state_dict")  # TP-Transformer's trainer; Lightning
+PREFIXES = ("module.", "model.")  # DataParallel; Lightning
+# numpy's numbers: the summarization code's schedule leaves them in the optimizer's state.
+NUMBERS = [
+    np.dtype,
+    np.dtypes.Float64DType,
+    (np.float64(0).__reduce__()[0], "numpy.core.multiarray.scalar"),
+    (np.float64(0).__reduce__()[0], "numpy._core.multiarray.scalar"),
+]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A checkpoint as it was found: ``state`` with its own key names, unwrapped."""
+
+    name: str
+    sha256: str
+    state: dict[str, Tensor]
+    facts: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+def read_checkpoint(source: str | os.PathLike[str]) -> Published:
+    """The weights in a ``.pt``, ``.ckpt`` or Hugging Face folder, or inside a ``.tar.gz``.
+
+    ``ARCHIVE.tar.gz:MEMBER`` names one of several checkpoints of an archive.
+
+    Raises:
+        InputError: no such file, a damaged one, or one with more than tensors and containers.
+    """
+    if Path(source).is_dir():
+        return _read_folder(Path(source))
+    content, name, digest = read_bytes(source, SUFFIXES)
+    loaded = _load(content, name)
+    wrapper = next((key for key in WRAPPERS if isinstance(loaded.get(key), Mapping)), None)
+    state = loaded[wrapper] if wrapper else loaded
+    hparams = loaded.get("hparams") if wrapper else None
+    facts = {**(loaded if wrapper else {}), **(hparams if isinstance(hparams, Mapping) else {})}
+    facts = {str(key): value for key, value in facts.items() if _is_plain(value)}
+    return Published(name, digest, _unprefixed(state, name), facts)
+
+
+def read_bytes(
+    source: str | os.PathLike[str], suffixes: tuple[str, ...] = ()
+) -> tuple[bytes, str, str]:
+    """Content, name and sha256 of a file, or of one member of ``ARCHIVE.tar.gz[:MEMBER]``.
+
+    Without a member, the archive's only file with one of ``suffixes`` (vocabularies aside).
+    The sha256 is the archive's.
+    """
+    path, member = _split(source)
+    if not path.is_file():
+        raise InputError(f"no file or folder {os.fspath(source)!r}")
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if not path.name.endswith((".tar.gz", ".tgz")):
+        return path.read_bytes(), path.name, digest
+    with _damaged(path.name), gzip.open(path) as whole:
+        content, name = _member(path.name, whole, member, suffixes)
+        while whole.read(2**20):  # to the end, where gzip compares its checksum
+            pass
+    return content, f"{path.name}:{name}", digest
+
+
+def _member(
+    archive: str, whole: gzip.GzipFile, name: str | None, suffixes: tuple[str, ...]
+) -> tuple[bytes, str]:
+    """Content and name of one regular file of an archive; nothing is written to disk."""
+    with tarfile.open(fileobj=whole, mode="r:") as tar:
+        files = {info.name: info for info in tar if info.isfile()}
+        name = name or _only_checkpoint(archive, files, suffixes)
+        if name not in files:
+            raise InputError(f"{archive} has no member {name!r} (it has: {', '.join(files)})")
+        file = tar.extractfile(files[name])
+        assert file is not None  # regular files have content
+        return file.read(), name
+
+
+def _split(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
+    path, colon, member = os.fspath(source).rpartition(":")
+    if colon and path.endswith((".tar.gz", ".tgz")) and not Path(source).exists():
+        return Path(path), member
+    return Path(source), None
+
+
+def _only_checkpoint(archive: str, files: Mapping[str, Any], suffixes: tuple[str, ...]) -> str:
+    found = [
+        name
+        for name in files
+        if name.endswith(suffixes) and not Path(name).name.startswith("vocab")
+    ]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(found or files)
+    raise InputError(f"{archive} holds {len(found)} checkpoints: give {archive}:MEMBER ({listed})")
+
+
+def _read_folder(folder: Path) -> Published:
+    weights = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
+    if weights is None:
+        raise InputError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}")
+    content, name, digest = read_bytes(weights)
+    config = hub.read_json(folder / hub.CONFIG)
+    state = _unprefixed(_load(content, name), name)
+    return Published(f"{folder.name}/{name}", digest, state, config=config)
+
+
+def _load(content: bytes, name: str) -> dict[str, Any]:
+    with _damaged(name):
+        if name.endswith(".safetensors"):
+            return safetensors.torch.load(content)
+        with warnings.catch_warnings(), torch.serialization.safe_globals(NUMBERS):
+            warnings.simplefilter("ignore")  # torch's remarks on old formats
+            loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    if not isinstance(loaded, Mapping):
+        raise InputError(f"{name} holds a {type(loaded).__name__}, not a checkpoint's dictionary")
+    return dict(loaded)
+
+
+@contextmanager
+def _damaged(name: str) -> Iterator[None]:
+    """Whatever a reader stumbles over becomes one line."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # damaged and hostile files raise many kinds
+        reason = next(iter(str(error).strip().splitlines()), "").partition(". ")[0]
+        raise InputError(
+            f"{name} is damaged, or holds more than tensors and plain containers: "
+            f"{reason or type(error).__name__}"
+        ) from error
+
+
+def _unprefixed(state: Mapping[Any, Any], name: str) -> dict[str, Tensor]:
+    plain: dict[str, Tensor] = {}
+    for key, tensor in state.items():
+        if not isinstance(key, str) or not isinstance(tensor, Tensor):
+            raise InputError(f"{name}: {key!r} is a {type(tensor).__name__}, not a weight")
+        if not tensor.is_floating_point() or tensor.layout != torch.strided:
+            raise InputError(f"{name}: {key!r} is {tensor.dtype}, {tensor.layout}: not a weight")
+        short = next((key[len(p) :] for p in PREFIXES if key.startswith(p)), key)
+        if short in plain:
+            raise InputError(f"{name} has the weight {short!r} twice, with and without a prefix")
+        plain[short] = tensor
+    return plain
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, int | float | str) or (isinstance(value, Tensor) and value.ndim == 0)

@@ -1,0 +1,155 @@
+"""Published checkpoints into our folder layout, checked key by key.
+
+Sizes and settings come from the file wherever its shapes tell them; ``config`` gives the rest.
+"""
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tprprobe.errors import (InputError, unknown)
+from tprprobe.models import (ARCHITECTURES, build)
+from tprprobe.models.published import (jiang, jiangconfig, schlag)
+from tprprobe.models.checkpoint import save_pretrained
+from tprprobe.models.published.keys import (Options, rename)
+from tprprobe.models.published.provenance import provenance_card
+from tprprobe.models.published.containers import (Published, read_bytes, read_checkpoint)
+from tprprobe.models.published.torchtext import read_vocabulary
+from tprprobe.data.vocabularies.characters import Vocabulary
+
+UNTOLD = ("n_heads", "dropout", "norm_epsilon", "pad", "sos", "eos")  # no shape tells these
+Config = Mapping[str, Any] | str | os.PathLike[str] | None
+
+
+def convert(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    config: Config = None,
+    vocab: str | os.PathLike[str] | None = None,
+) -> Path:
+    """The checkpoint folder ``out`` made of a published file (or ``ARCHIVE.tar.gz:MEMBER``).
+
+    ``config`` (a dictionary, JSON, or a file of it) gives what the file does not hold: ``n_heads``
+    of the mathematics models, or the whole configuration JSON of jiang's code. ``vocab`` is a
+    torchtext pickle, or the member of an archive; without it the model takes ids but no text.
+
+    Raises:
+        InputError: anything in the file, ``config`` or ``vocab`` that does not fit; nothing is
+            written then.
+    """
+    if Path(out).exists():
+        raise InputError(f"{out} exists already: give another folder or remove it")
+    given = read_config(config)
+    found = read_checkpoint(source)
+    try:
+        model, mapping, over = _rebuild(found, given)
+    except InputError as error:
+        raise InputError(f"{found.name}: {error}") from error
+    model.vocabulary = _vocabulary(vocab, model.config)
+    return save_pretrained(model, out, card=provenance_card(found, model, mapping, over))
+
+
+def read_config(config: Config) -> dict[str, Any]:
+    """A configuration given as a dictionary, as JSON, or as a file of JSON.
+
+    Raises:
+        InputError: it is no JSON object.
+    """
+    if config is None or isinstance(config, Mapping):
+        return dict(config or {})
+    text = os.fspath(config)
+    try:
+        read = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"config {text!r} is no JSON object or file of one: {error}") from error
+    if not isinstance(read, dict):
+        raise InputError(f"config {text!r} is no JSON object")
+    return read
+
+
+def _rebuild(found: Published, given: dict[str, Any]) -> tuple[Any, dict[str, str], list[str]]:
+    """The model, ``{our tensor: published name}``, and the published names passed over."""
+    family = next((family for family in (schlag, jiang) if family.is_ours(found.state)), None)
+    if family is None:
+        some = ", ".join(sorted(found.state)[:3]) or "none"
+        raise InputError(f"neither a TP-Transformer nor a T5 has such tensors ({some}, …)")
+    state, over = family.prepare(found.state)
+    admitted = family.options(state)
+    spelled = {}
+    if family is jiang:
+        folder = jiangconfig.read_options(found.config, strict=False)
+        given, spelled = folder | jiangconfig.read_options(given), jiangconfig.SPELLED
+    settings = {"architecture": family.architecture(admitted["roles"][0])}
+    settings |= settle(ARCHITECTURES[settings["architecture"]][0], admitted, given, spelled)
+    model: Any = build(settings, seed=0)
+    own = model.state_dict()
+    options = dataclasses.asdict(model.config)
+    mapping = {name: family.published_key(name, options) for name in own}
+    over += [key for key in family.unused(state) if key not in mapping.values()]
+    shapes = {name: tensor.shape for name, tensor in own.items()}
+    model.load_state_dict(rename(state, mapping, shapes, over))
+    return model, mapping, over
+
+
+def settle(
+    config_class: type, admitted: Options, given: Mapping[str, Any], spelled: Mapping[str, str]
+) -> dict[str, Any]:
+    """The options of a model: what the file's shapes say, then what is given, else the default.
+
+    Given options that make no difference to the file's model are passed over. ``spelled`` says what
+    the user calls an option.
+
+    Raises:
+        InputError: an unknown option, one that contradicts the file, or one that must be given.
+    """
+    fields = {field.name: field.default for field in dataclasses.fields(config_class)}
+    settings = {}
+    for name, value in given.items():
+        if name not in fields:
+            raise unknown("option", name, fields)
+        key = spelled.get(name, name)
+        value = _alike(key, value, fields[name])
+        if value not in admitted.get(name, (value,)):
+            says = " or ".join(map(str, admitted[name]))
+            raise InputError(f"the configuration says {key} = {value}, the file's shapes {says}")
+        if name in admitted or name in UNTOLD:
+            settings[name] = value
+    for name, values in admitted.items():
+        default = fields[name] if fields[name] in values else values[0]
+        if name not in settings and default != fields[name] and len(values) > 1:
+            key, accepted = spelled.get(name, name), ", ".join(map(str, values))
+            raise InputError(f"shapes do not tell {key}: config needs one of {accepted}")
+        settings.setdefault(name, default)
+    return settings
+
+
+def _alike(key: str, value: Any, default: Any) -> Any:
+    """The value in the kind of the default (a pair of numbers may be given as one)."""
+    if isinstance(default, tuple):
+        pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
+        if len(pair) == 2:
+            return tuple(_alike(key, part, old) for part, old in zip(pair, default, strict=True))
+    elif isinstance(default, float) and type(value) is int:
+        return float(value)
+    elif type(value) is type(default):
+        return value
+    raise InputError(f"{key} = {value!r}: something like {default!r} is needed")
+
+
+def _vocabulary(vocab: str | os.PathLike[str] | None, config: Any) -> Vocabulary | None:
+    if vocab is None:
+        return None
+    content, name, _ = read_bytes(vocab)
+    vocabulary = read_vocabulary(content, name)
+    if len(vocabulary) != config.vocab_size:
+        raise InputError(f"{name} has {len(vocabulary)} symbols, the model {config.vocab_size}")
+    for symbol in ("pad", "sos", "eos"):
+        if getattr(vocabulary, symbol) != getattr(config, symbol):
+            raise InputError(
+                f"{name} has <{symbol}> at {getattr(vocabulary, symbol)}, "
+                f"the model at {getattr(config, symbol)}"
+            )
+    return vocabulary

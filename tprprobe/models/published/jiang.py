@@ -1,0 +1,172 @@
+"""The checkpoints of jiang's code and plain T5: key names, and the settings that shapes tell.
+
+Source: the weights of github.com/jiangycTarheel/TPT-Summ.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Size, Tensor
+
+from tprprobe.errors import InputError
+from tprprobe.models.published.keys import (Options, checked, count_layers, shape_of)
+
+SHARED = "shared.weight"
+TIED = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
+LEFTOVERS = re.compile(r"(^|\.)(label_smoothing|rq|rk)\.")  # what the authors' loader drops
+BOUND = re.compile(  # a tensor of a sub-layer's roles
+    r"(encoder|decoder)\.block\.\d+\.layer\.[01]\.((?:SelfAttention|EncDecAttention)\.)?"
+    r"(R|r\.\w+|tpr_\w+(?:\.\w+)?)$"
+)
+JOINS = re.compile(r"\.tpr_(gate_proj|out_proj|out_proj1|out_proj2)\.")
+SUBLAYERS = {"self": ("0", "SelfAttention"), "cross": ("1", "EncDecAttention")}
+PROJECTIONS = {"to_query": "q", "to_key": "k", "to_value": "v", "output": "o"}
+NAMES = {
+    "embedding": "shared",
+    "encoder_norm": "encoder.final_layer_norm",
+    "decoder_norm": "decoder.final_layer_norm",
+    "encoder_bias": "encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
+    "decoder_bias": "decoder.block.0.layer.0.SelfAttention.relative_attention_bias",
+    "cross_bias": "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias",
+}
+ROLES = {
+    "roles.to_weights": "r",
+    "roles.role_embedding": "R",
+    "to_role": "r",
+    "reduce.weight": "tpr_reduce_vec",
+    "join.to_gate": "tpr_gate_proj",
+    "join.of_filler": "tpr_out_proj1",
+}
+FEED_FORWARD = {
+    "norm": "layer_norm",
+    "expand": "DenseReluDense.wi",
+    "contract": "DenseReluDense.wo",
+}
+
+
+def is_ours(state: Mapping[str, Tensor]) -> bool:
+    """Whether the keys are those of T5 and the code built on it."""
+    return any(re.match(r"(encoder|decoder)\.block\.\d|shared\.", key) for key in state)
+
+
+def architecture(roles: str) -> str:
+    """The name under which a model with such roles is built."""
+    return "t5" if roles == "none" else "tpt"
+
+
+def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
+    """The state with the embedding under one name, and the names passed over.
+
+    Raises:
+        InputError: input embedding and output layer differ.
+    """
+    copies = [key for key in (SHARED, *TIED) if key in state]
+    if not copies:
+        raise InputError(f"the file lacks the tensor {SHARED!r}")
+    shared = state[copies[0]]
+    for key in copies[1:]:
+        if not shared.equal(state[key]):
+            raise InputError(f"{key} differs from {copies[0]}: this architecture ties them")
+    over = [key for key in state if LEFTOVERS.search(key)]
+    rest = {key: state[key] for key in state if key not in {*copies, *over}}
+    return {SHARED: shared, **rest}, copies[1:] + over
+
+
+def options(state: Mapping[str, Tensor]) -> Options:
+    """What the shapes say of a :class:`TPTConfig`."""
+    attention = "encoder.block.0.layer.0.SelfAttention"
+    vocab, d_model = shape_of(state, SHARED)
+    n_buckets, n_heads = shape_of(state, f"{attention}.relative_attention_bias.weight")
+    d_inner, _ = shape_of(state, f"{attention}.q.weight")
+    if d_inner % n_heads:
+        raise InputError(f"{attention}: {d_inner} numbers cannot be divided among {n_heads} heads")
+    sizes: Options = {
+        "vocab_size": (vocab,),
+        "d_model": (d_model,),
+        "n_heads": (n_heads,),
+        "d_head": (d_inner // n_heads,),
+        "n_layers": (tuple(count_layers(state, rf"{s}\.block") for s in ("encoder", "decoder")),),
+        "d_ff": (shape_of(state, "encoder.block.0.layer.1.DenseReluDense.wi.weight")[0],),
+        "n_buckets": (n_buckets,),
+        "cross_position_bias": (f"{NAMES['cross_bias']}.weight" in state,),
+    }
+    return sizes | _role_options(state, d_model, n_heads, d_inner // n_heads)
+
+
+def _role_options(state: Mapping[str, Tensor], d_model: int, n_heads: int, d_head: int) -> Options:
+    found = [match for match in map(BOUND.match, state) if match]
+    if not found:
+        return {"roles": ("none",)}
+    inside = any(match[2] for match in found)
+    shapes = {match[3]: state[match[0]].shape for match in reversed(found)}
+    for name in {"R", "r.weight"} & set(shapes):
+        checked(name, shapes[name], axes=2)
+    settings: Options = {
+        "roles": ("discrete" if "R" in shapes else "continuous",),
+        "role_stacks": (tuple(any(m[1] == s for m in found) for s in ("encoder", "decoder")),),
+        "after_residual": (not inside,),
+        "gate": ("tpr_gate_proj.weight" in shapes,),
+    }
+    if inside:
+        settings["binding"] = ("full_tensor_product" if "tpr_reduce_vec" in shapes else "hadamard",)
+        return settings | (_inside(shapes, d_model, n_heads, d_head) if "R" in shapes else {})
+    outputs = {"tpr_out_proj1.weight": "concat", "tpr_out_proj.weight": "proj&add"}
+    settings["output"] = (next((outputs[key] for key in outputs if key in shapes), "add"),)
+    settings["binding"] = ("hadamard",)
+    if "R" not in shapes:
+        return settings | {"multi_head": (True, False)}
+    return settings | _after_residual(shapes, d_model, n_heads, d_head)
+
+
+def _after_residual(shapes: Mapping[str, Size], d_model: int, n_heads: int, d_head: int) -> Options:
+    n_roles, width = shapes["R"]
+    rows = shapes["r.weight"][0] if "r.weight" in shapes else 0
+    fits = {
+        True: (rows, width) == (n_heads * n_roles, d_head),
+        False: (rows, width) == (n_roles, d_model),
+    }
+    heads = tuple(flag for flag, does in fits.items() if does)
+    if not heads:
+        raise InputError(f"R {tuple(shapes['R'])} and r ({rows} rows) fit no role dictionary")
+    return {"n_roles": (n_roles,), "multi_head": heads}
+
+
+def _inside(shapes: Mapping[str, Size], d_model: int, n_heads: int, d_head: int) -> Options:
+    entries = shapes["R"][0]
+    rows, width = shapes.get("r.weight", (0, 0))
+    fits = {True: entries * n_heads == rows, False: entries == rows}
+    shared = tuple(flag for flag, does in fits.items() if does)
+    reads = [("input", d_model)]
+    reads += [("v_bar", d_model)] if n_heads * d_head == d_model else []
+    reads += [("query", d_head), ("v_bar_2", d_head)]
+    inputs = tuple(name for name, wide in reads if wide == width)
+    if not shared or not inputs or rows % n_heads:
+        raise InputError(f"R {tuple(shapes['R'])} and r {(rows, width)} fit no role dictionary")
+    return {"n_roles": (rows // n_heads,), "shared_roles": shared, "role_input": inputs}
+
+
+def published_key(own: str, options: Mapping[str, Any]) -> str:
+    """The name that one of our tensors has in the published file."""
+    head, _, rest = own.partition(".")
+    if head in NAMES:
+        return f"{NAMES[head]}.weight"
+    layer, part, rest = rest.split(".", 2)
+    block = f"{head}.block.{layer}.layer"
+    name, _, kind = rest.rpartition(".")
+    if part == "feed_forward":
+        return f"{block}.{1 if head == 'encoder' else 2}.{FEED_FORWARD[name]}.{kind}"
+    number, attention = SUBLAYERS[part]
+    if name == "norm":
+        return f"{block}.{number}.layer_norm.{kind}"
+    if name in PROJECTIONS:
+        return f"{block}.{number}.{attention}.{PROJECTIONS[name]}.{kind}"
+    inner = f"{block}.{number}." if options["after_residual"] else f"{block}.{number}.{attention}."
+    if name == "join.of_binding":
+        return f"{inner}tpr_out_proj{2 if options['output'] == 'concat' else ''}.{kind}"
+    return inner + (ROLES[rest] if rest in ROLES else f"{ROLES[name]}.{kind}")
+
+
+def unused(state: Mapping[str, Tensor]) -> list[str]:
+    """Projections that a file holds although the published code may never use them."""
+    return [key for key in state if BOUND.match(key) and JOINS.search(key)]

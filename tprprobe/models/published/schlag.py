@@ -1,0 +1,85 @@
+"""The checkpoints of schlag's code: key names, and the sizes that their shapes tell.
+
+Source: the weights of github.com/ischlag/TP-Transformer.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from tprprobe.errors import InputError
+from tprprobe.models.published.keys import (Options, count_layers, shape_of)
+from tprprobe.models.transformer import sinusoids
+
+POSITIONS = "embedding.pe"
+TP = {"to_query": "W_q", "to_key": "W_k", "to_value": "W_v", "to_role": "W_r", "output": "W_o"}
+PLAIN = {"to_query": "w_q", "to_key": "w_k", "to_value": "w_v", "output": "linear"}
+FEED_FORWARD = {"expand": "linear1", "contract": "linear2"}
+EMBEDDING = {"token": "tok_embedding", "to_role": "linear"}
+ATTENTION = {
+    ("encoder", "self"): "MHA",
+    ("decoder", "self"): "selfAttn",
+    ("decoder", "cross"): "encAttn",
+}
+
+
+def is_ours(state: Mapping[str, Tensor]) -> bool:
+    """Whether the keys are those of schlag's code."""
+    return any(re.match(r"(encoder|decoder)\.layers\.\d|embedding\.", key) for key in state)
+
+
+def architecture(roles: str) -> str:
+    """The name under which a model with such roles is built."""
+    return "transformer" if roles == "none" else "tp-transformer"
+
+
+def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
+    """The state, and the name passed over: the position table, which our model computes.
+
+    Raises:
+        InputError: the file's table is another one.
+    """
+    _, length, d_model = shape_of(state, POSITIONS, axes=3)
+    table = sinusoids(length, d_model)
+    if table.shape[1] != d_model or not state[POSITIONS].float().allclose(table, atol=1e-5):
+        raise InputError(f"{POSITIONS} is no sinusoidal table: such a model cannot be represented")
+    return dict(state), [POSITIONS]
+
+
+def options(state: Mapping[str, Tensor]) -> Options:
+    """What the shapes say of a :class:`TransformerConfig`; the number of heads is not in them."""
+    vocab, d_model = shape_of(state, "embedding.tok_embedding.weight")
+    bound = any(".W_r." in key for key in state)
+    return {
+        "vocab_size": (vocab,),
+        "d_model": (d_model,),
+        "n_layers": (tuple(count_layers(state, rf"{s}\.layers") for s in ("encoder", "decoder")),),
+        "d_ff": (shape_of(state, "encoder.layers.0.densefilter.linear1.weight")[0],),
+        "max_length": (shape_of(state, POSITIONS, axes=3)[1],),
+        "roles": ("continuous" if bound else "none",),
+        "binding": ("hadamard",),
+        "embedding_binding": (any(key.startswith("embedding.linear.") for key in state),),
+    }
+
+
+def published_key(own: str, options: Mapping[str, Any]) -> str:
+    """The name that one of our tensors has in the published file."""
+    parts = own.split(".")
+    if parts[0] == "embedding":
+        return ".".join(["embedding", EMBEDDING[parts[1]], *parts[2:]])
+    stack, layer, part, *rest = parts
+    if part.startswith("norm"):
+        return ".".join([stack, "layers", layer, f"layer{part}", *rest])
+    if part == "feed_forward":
+        inner = ["densefilter", FEED_FORWARD[rest[0]]]
+    else:
+        names = PLAIN if options["roles"] == "none" else TP
+        inner = [ATTENTION[stack, part], names[rest[0]]]
+    return ".".join([stack, "layers", layer, *inner, *rest[1:]])
+
+
+def unused(_state: Mapping[str, Tensor]) -> list[str]:
+    """Tensors that a file holds although the published code never uses them: none."""
+    return []

@@ -1,0 +1,188 @@
+"""Exact match: a question is answered when every symbol of its answer is right.
+
+Data of documents are summarized and scored instead (tprprobe.scoring.predictions), images captioned
+(tprprobe.scoring.captions.writing).
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Int
+from scipy.stats import binomtest
+from torch import Tensor
+
+from tprprobe.console import track
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.mathematics.questions import Question
+from tprprobe.data.pairs import Pairs, encode_texts
+from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.words import Words
+from tprprobe.errors import InputError
+from tprprobe.files import hub
+from tprprobe.models.decoding.generation import generate
+from tprprobe.scoring.captions.writing import REFERENCES, evaluate_captions, summarize_captions
+from tprprobe.scoring.predictions import evaluate_summaries, save_lines, summarize_scores
+
+EVALUATED_AT_ONCE, DECODED_AT_ONCE = 2048, 256  # questions
+
+
+def by_length(pairs: Pairs, batch_size: int) -> Iterator[Tensor]:
+    """All indices in batches of like length, each batch with at most ``batch_size``."""
+    lengths = pairs.source.lengths * 64 + pairs.target.lengths
+    yield from torch.argsort(lengths, stable=True).split(batch_size)
+
+
+@torch.no_grad()
+def exact_matches(
+    model: Any, pairs: Pairs, batch_size: int = 256
+) -> tuple[Bool[np.ndarray, "sample"], Int[np.ndarray, "sample out"]]:
+    """Which targets are predicted whole, and the predicted symbols, by teacher forcing.
+
+    An argmax that is right up to the end symbol is what greedy decoding writes (induction on the
+    prefix), so this equals exact match under greedy decoding; behind the first wrong symbol the
+    prediction is only the greedy one's beginning.
+    """
+    pad, device = model.config.pad, next(model.parameters()).device
+    correct = np.zeros(len(pairs), bool)
+    predicted = np.full((len(pairs), int(pairs.target.lengths.max()) - 1), pad)
+    for indices in by_length(pairs, batch_size):
+        source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
+        best = model(source, target[:, :-1]).argmax(-1)
+        right = (best == target[:, 1:]) | (target[:, 1:] == pad)
+        correct[indices.numpy(force=True)] = right.all(1).numpy(force=True)
+        predicted[indices.numpy(force=True), : best.shape[1]] = best.numpy(force=True)
+    return correct, predicted
+
+
+@torch.no_grad()
+def write_answers(model: Any, pairs: Pairs, correct: Bool[np.ndarray, "sample"]) -> list[list[int]]:
+    """What the model writes greedily for every source.
+
+    Ids between the start symbol and the end symbol (where it was written), both included. Right
+    answers are known from teacher forcing; only the others are decoded. A module that is not one of
+    ours cannot decode: it writes start symbols only.
+    """
+    offsets, values = pairs.target.offsets.tolist(), pairs.target.values.tolist()
+    written = [values[start:end] for start, end in pairwise(offsets)]
+    if not can_decode(model):
+        return [ids[:1] for ids in written]
+    pad, eos, device = model.config.pad, model.config.eos, next(model.parameters()).device
+    for indices in torch.from_numpy(np.flatnonzero(~correct)).split(DECODED_AT_ONCE):
+        if not len(indices):  # an empty tensor splits into one empty part
+            continue
+        source = pairs.source.padded(indices, pad).to(device)
+        for sample, ids in zip(indices.tolist(), generate(model, source).tolist(), strict=True):
+            end = ids.index(eos) + 1 if eos in ids else len(ids)
+            written[sample] = [model.config.sos, *ids[:end]]
+    return written
+
+
+def can_decode(model: Any) -> bool:
+    """Whether a model can write answers: ours can, an attached module cannot."""
+    return hasattr(model, "decode")
+
+
+def evaluate(
+    model: Any, data: Dataset, vocabulary: Codec | None = None, **options: Any
+) -> pd.DataFrame:
+    """One row an example. Of questions: module, question, answer, prediction, correct; of documents:
+    source, target, prediction and every score, the summaries written with options of `generate`; of
+    images image, references and prediction.
+
+    Raises:
+        InputError: the model cannot write, its vocabulary is unknown, a text cannot be encoded, or
+            options for questions, whose answers are always written greedily.
+    """
+    if not can_decode(model):
+        raise InputError(f"{model.name} is an attached module, which writes no answers to evaluate")
+    vocabulary = vocabulary or model.vocabulary
+    if vocabulary is None:
+        raise InputError("this model's vocabulary is unknown: convert it again with --vocab FILE")
+    model.eval()
+    if isinstance(vocabulary, Words):
+        return evaluate_captions(model, data, vocabulary, **options)
+    if not isinstance(data[0], Question):
+        return evaluate_summaries(model, data, vocabulary, **options)
+    if options:
+        given = ", ".join(options)
+        raise InputError(f"{given}: answers to questions are written greedily; leave this out")
+    blocks = track(
+        data.examples(EVALUATED_AT_ONCE),
+        f"answering {data.name}",
+        -(-len(data) // EVALUATED_AT_ONCE),
+    )
+    return pd.concat([_answer(model, some, vocabulary) for some in blocks], ignore_index=True)
+
+
+def _answer(model: Any, questions: list[Question], vocabulary: Codec) -> pd.DataFrame:
+    pairs = encode_texts(
+        [question.source for question in questions],
+        [question.target for question in questions],
+        vocabulary,
+    )
+    correct, _ = exact_matches(model, pairs)
+    written = write_answers(model, pairs, correct)
+    return pd.DataFrame(
+        {
+            "module": [question.module for question in questions],
+            "question": [question.source for question in questions],
+            "answer": [question.target for question in questions],
+            "prediction": [vocabulary.decode(ids) for ids in written],
+            "correct": correct,
+        }
+    )
+
+
+def exact_match(rows: pd.DataFrame) -> dict[str, Any]:
+    """The share of right answers, its Wilson 95 % interval and the number of questions."""
+    n, right = len(rows), int(rows["correct"].to_numpy().sum())
+    low, high = binomtest(right, n).proportion_ci(method="wilson")
+    return {"exact_match": right / n, "exact_match_interval": [low, high], "n": n}
+
+
+def save_evaluation(
+    rows: pd.DataFrame,
+    model: Any,
+    data: Dataset,
+    out: str | Path,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> Path:
+    """The summary in a folder (JSON); beside it every prediction, for figures and tables: Parquet
+    of questions, JSONL of documents. ``options`` are those the summaries were written with."""
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"{model.name}.{data.name}.{data.split}".replace(":", "-").replace("/", "-")
+    about = {
+        "model": model.name,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "data": data.name,
+        "split": data.split,
+        "seed": data.seed,
+    }
+    if is_scored(rows):
+        return save_lines(rows, about | {"decoding": dict(options)} | summarize(rows), folder, stem)
+    summary = json.dumps({**about, **summarize(rows)}, indent=1) + "\n"
+    hub.write_file(folder / f"{stem}.parquet", rows.to_parquet())
+    return hub.write_file(folder / f"{stem}.json", summary.encode())
+
+
+def is_scored(rows: pd.DataFrame) -> bool:
+    """Whether an evaluation is one of summaries or captions, not of answers to questions."""
+    return "module" not in rows
+
+
+def summarize(rows: pd.DataFrame) -> dict[str, Any]:
+    """Exact match over all questions, and of each module; of documents and images every score."""
+    if REFERENCES in rows:
+        return summarize_captions(rows)
+    if is_scored(rows):
+        return summarize_scores(rows)
+    modules = {str(name): exact_match(part) for name, part in rows.groupby("module", sort=True)}
+    return {**exact_match(rows), "modules": modules}

@@ -1,0 +1,1 @@
+"""Scores of captions as the COCO toolkit has them, with intervals over images."""

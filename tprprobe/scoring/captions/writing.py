@@ -1,0 +1,89 @@
+"""Captions that a model writes of images, with their scores against those of people."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Shaped
+
+from tprprobe.console import track
+from tprprobe.data.captions import Captioned
+from tprprobe.data.captions.imagepairs import stack_features
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.vocabularies.words import Words, tokenize
+from tprprobe.models.decoding.generation import generate
+from tprprobe.scoring.captions.meteor import meteor_missing
+from tprprobe.scoring.captions.toolkit import CaptionScores, score_captions
+from tprprobe.statistics import bootstrap_mean, group_sums
+
+WRITTEN_AT_ONCE, BEAM = 256, 5  # images; huang does not say how captions are decoded
+REFERENCES = "references"
+
+
+@torch.no_grad()
+def write_captions(model: Any, images: Sequence[Any], words: Words, **options: Any) -> list[str]:
+    """A caption of every image, by a beam of 5 unless the options of `generate` say otherwise."""
+    features = torch.from_numpy(stack_features(images)).to(next(model.parameters()).device)
+    settings: dict[str, Any] = {"beam": BEAM} | options
+    ids = generate(model, features, **settings).tolist()
+    return [words.decode(each) for each in ids]
+
+
+def evaluate_captions(model: Any, data: Dataset, words: Words, **options: Any) -> pd.DataFrame:
+    """One row an example: image (its document), references (a list), prediction."""
+    parts = []
+    for images in track(
+        data.examples(WRITTEN_AT_ONCE), f"captioning {data.name}", -(-len(data) // WRITTEN_AT_ONCE)
+    ):
+        written = write_captions(model, images, words, **options)
+        parts.append(caption_rows(images, written))
+    return pd.concat(parts, ignore_index=True)
+
+
+def caption_rows(images: Sequence[Captioned], written: Sequence[str]) -> pd.DataFrame:
+    """The rows of an evaluation."""
+    return pd.DataFrame(
+        {
+            "image": [each.document_name for each in images],
+            REFERENCES: [list(each.captions) for each in images],
+            "prediction": list(written),
+        }
+    )
+
+
+def score_rows(rows: pd.DataFrame, with_meteor: bool = False) -> CaptionScores:
+    """The scores of an evaluation; examples of one image are one image of the intervals."""
+    found = score_captions(
+        rows["prediction"].tolist(), list(map(list, rows[REFERENCES])), with_meteor
+    )
+    return CaptionScores(group_sums(found.terms, rows["image"].to_numpy(str)), found.meteor)
+
+
+def matches(rows: pd.DataFrame) -> Shaped[np.ndarray, " example"]:
+    """Which predictions are, word for word, one of their references."""
+    return np.array(
+        [
+            tokenize(written) in [tokenize(text) for text in several]
+            for written, several in zip(rows["prediction"], rows[REFERENCES], strict=True)
+        ]
+    )
+
+
+def summarize_captions(rows: pd.DataFrame) -> dict[str, Any]:
+    """n, exact match with one of the references, and value, low, high and n (images) of every score.
+
+    METEOR is there where the COCO toolkit and Java are; it has no interval.
+    """
+    table = score_rows(rows, meteor_missing() is None).table().set_index("metric")
+    exact = bootstrap_mean(matches(rows).astype(float), rows["image"].to_numpy(str))
+    return {
+        "n": len(rows),
+        "exact_match": exact.value,
+        "exact_match_interval": [exact.low, exact.high],
+        "scores": {
+            str(name): {key: None if pd.isna(value) else value for key, value in row.items()}
+            for name, row in table.to_dict("index").items()
+        },
+    }

@@ -1,0 +1,79 @@
+"""Summaries that a model writes of documents, with their scores, and the files of them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from tprprobe.console import track
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.pairs import encode_texts
+from tprprobe.data.worlds.english.reportsets import is_english
+from tprprobe.files import hub
+from tprprobe.models.decoding.generation import generate
+from tprprobe.scoring import mean_scores, score_summaries
+
+READ_AT_ONCE, WRITTEN_AT_ONCE = 1024, 64  # documents
+TEXTS = ("source", "target", "prediction")
+
+
+@torch.no_grad()
+def write_summaries(
+    model: Any, sources: list[str], targets: list[str], vocabulary: Any, **options: Any
+) -> list[str]:
+    """What the model writes for every source; options are those of `generate`.
+
+    Without `max_length` it is as long as the longest target that the vocabulary allows.
+    """
+    pairs = encode_texts(sources, targets, vocabulary)
+    longest = {"max_length": vocabulary.most[1]} if vocabulary.most else {}
+    pad, device = model.config.pad, next(model.parameters()).device
+    written = [""] * len(sources)
+    for rows in torch.argsort(pairs.source.lengths, stable=True).split(WRITTEN_AT_ONCE):
+        source = pairs.source.padded(rows, pad).to(device)
+        ids = generate(model, source, **(longest | options)).tolist()
+        for row, sequence in zip(rows.tolist(), ids, strict=True):
+            written[row] = vocabulary.decode(sequence)
+    return written
+
+
+def evaluate_summaries(model: Any, data: Dataset, vocabulary: Any, **options: Any) -> pd.DataFrame:
+    """One row a document: source, target, prediction, and the scores of `score_summaries`."""
+    parts = []
+    blocks = -(-len(data) // READ_AT_ONCE)
+    for texts in track(data.blocks(READ_AT_ONCE), f"summarizing {data.name}", blocks):
+        written = write_summaries(model, *texts, vocabulary, **options)
+        rows = pd.DataFrame(dict(zip(TEXTS, (*texts, written), strict=True)))
+        parts.append(rows.join(score_summaries(rows, is_english(data.name))))
+    return pd.concat(parts, ignore_index=True)
+
+
+def summarize_scores(rows: pd.DataFrame) -> dict[str, Any]:
+    """n, exact match with its interval, and value, low, high and n of every score."""
+    scores: Any = mean_scores(rows.drop(columns=list(TEXTS))).to_dict("index")
+    exact = scores["exact_match"]
+    return {
+        "n": len(rows),
+        "exact_match": exact["value"],
+        "exact_match_interval": [exact["low"], exact["high"]],
+        "scores": {
+            name: {key: None if pd.isna(value) else value for key, value in row.items()}
+            for name, row in scores.items()
+        },
+    }
+
+
+def save_predictions(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path, stem: str) -> Path:
+    """The summary (JSON); beside it a line of JSON a document: its texts and their scores."""
+    return save_lines(rows, {**about, **summarize_scores(rows)}, folder, stem)
+
+
+def save_lines(rows: pd.DataFrame, summary: Mapping[str, Any], folder: Path, stem: str) -> Path:
+    """A summary (JSON), and beside it a line of JSON a row."""
+    lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))
+    hub.write_file(folder / f"{stem}.jsonl", lines.encode())
+    text = json.dumps(summary, indent=1) + "\n"
+    return hub.write_file(folder / f"{stem}.json", text.encode())

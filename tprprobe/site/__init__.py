@@ -1,0 +1,1 @@
+"""Sites: named points of models at which vectors are read and replaced."""

@@ -1,0 +1,1 @@
+"""Training: recipes, the loop, its logs and processes; studies of several variants and seeds."""

@@ -1,0 +1,305 @@
+"""Training by recipe: one loop for one core, one GPU or many processes under torchrun.
+
+An interrupted run that is resumed equals an uninterrupted one: batches, learning rates and dropout
+are functions of the step, and everything else is in ``state.pt``.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from tprprobe.console import progress, stderr
+from tprprobe.data.dense import Vectors
+from tprprobe.data.pairs import Pairs
+from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.words import Words
+from tprprobe.errors import InputError
+from tprprobe.models import build
+from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
+from tprprobe.models.tpgnstate import check_features
+from tprprobe.scoring.answers import by_length, exact_matches
+from tprprobe.training.captioning import center, prepare_captioner
+from tprprobe.training.logs import Log
+from tprprobe.training.losses import summed_loss
+from tprprobe.training.muon import Muon
+from tprprobe.training.optimizers import Adafactor, relative_step
+from tprprobe.training.pools import Pool, load_pairs, make_codec
+from tprprobe.training.recipes import Mix, Optimizer, Recipe, Stage
+from tprprobe.training.workers import Worker
+
+STATE, MODEL = "state.pt", "model"
+ADAM_BESIDE_MUON = 0.3  # of the learning rate, for embeddings, norms and biases
+LoadPool = Callable[[list[Mix], Codec, torch.device], Pool]
+REPORT_EVERY = 50  # steps between two figures of the loss; evaluation and saving wait for one
+
+
+def learning_rate(stage: Stage, step: int) -> float:
+    """The rate at a step of a stage: linear warm-up, then constant or a cosine down to a tenth.
+
+    With ``adafactor`` it is jiang's schedule instead, times the stage's rate.
+    """
+    if stage.decay == "adafactor":
+        return stage.learning_rate * relative_step(step + 1)
+    rate = stage.learning_rate * min(1.0, (step + 1) / (stage.warmup + 1))
+    if stage.decay == "constant":
+        return rate
+    progress = max(0.0, (step - stage.warmup) / max(1, stage.steps - stage.warmup))
+    return rate * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * progress)))
+
+
+def place_of(recipe: Recipe, step: int) -> tuple[int, int]:
+    """The stage of a step and the step's number within it."""
+    for number, stage in enumerate(recipe.stages):
+        if step < stage.steps:
+            return number, step
+        step -= stage.steps
+    raise ValueError(f"the recipe has {recipe.steps} steps")
+
+
+def make_optimizers(
+    model: nn.Module, settings: Optimizer
+) -> list[tuple[torch.optim.Optimizer, float]]:
+    """The optimizers of a recipe, each with its share of the learning rate."""
+    if settings.name == "adafactor":
+        return [(Adafactor(model.parameters()), 1.0)]
+    linear = [m.weight for m in model.modules() if isinstance(m, nn.Linear)]
+    muon = {id(weight) for weight in linear} if settings.name == "muon" else set()
+    adam = (torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW)(
+        [parameter for parameter in model.parameters() if id(parameter) not in muon],
+        betas=settings.betas,
+        eps=settings.eps,
+        weight_decay=settings.weight_decay,
+        fused=True,
+    )
+    return [(Muon(linear), 1.0), (adam, ADAM_BESIDE_MUON)] if muon else [(adam, 1.0)]
+
+
+def fold(*numbers: int) -> int:
+    """One seed of several numbers."""
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])
+
+
+class Run:
+    """One training run: the model, its optimizer, and how far it is."""
+
+    def __init__(self, recipe: Recipe, worker: Worker, load_pool: LoadPool = Pool.load):
+        self.recipe, self.worker, self.step, self.seconds = recipe, worker, 0, 0.0
+        self.load_pool = load_pool
+        self.tokens = 0
+        self.vocabulary = make_codec(recipe)
+        self._watched: dict[str, Pairs] = {}
+        sizes = {"vocab_size": len(self.vocabulary)} if recipe.subwords or recipe.words else {}
+        self.model: Any = build(sizes | recipe.model, seed=recipe.seed).to(worker.device)
+        if isinstance(self.vocabulary, Words) or hasattr(self.model.config, "d_features"):
+            prepare_captioner(self.model, self.vocabulary, recipe.words)
+        check_vocabulary(
+            self.vocabulary, self.model.config, f"the vocabulary of {recipe.name}'s data"
+        )
+        self.model.vocabulary = self.vocabulary
+        self.parallel = DistributedDataParallel(self.model) if worker.world > 1 else self.model
+        self.optimizers = make_optimizers(self.model, recipe.optimizer)
+        self.window = torch.zeros(2, device=worker.device)  # summed loss, symbols of targets
+
+    def update(self, pool: Pool, indices: Tensor, rate: float) -> None:
+        """One optimizer step on a batch, shared among the processes.
+
+        Dropout is seeded by the step. A batch too small to share is everybody's.
+        """
+        pad, worker = self.model.config.pad, self.worker
+        torch.manual_seed(fold(self.recipe.seed, self.step, worker.rank))
+        mine = indices[worker.rank :: worker.world] if len(indices) >= worker.world else indices
+        source, target = pool.pairs.batch(mine, pad)
+        count = worker.total((target[:, 1:] != pad).sum())
+        bf16 = self.recipe.precision == "bf16"
+        with torch.autocast(worker.device.type, torch.bfloat16, enabled=bf16):
+            logits = self.parallel(source, target[:, :-1])
+        loss = summed_loss(logits, target[:, 1:], pad, self.recipe.label_smoothing)
+        (loss * (worker.world / count)).backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.optimizer.clip)
+        for optimizer, share in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate * share
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        self.window += torch.stack([loss.detach(), count / worker.world])
+        self.tokens += pool.pairs.tokens(indices)
+        self.step += 1
+
+    def begin(self, mixes: list[Mix]) -> Pool:
+        """The examples of a stage; at the start of a run the mean of images' features is taken."""
+        pool = self.load_pool(mixes, self.vocabulary, self.worker.device)
+        if isinstance(pool.pairs.source, Vectors):
+            check_features(pool.pairs.source.values[:1], self.model.config.d_features)
+            if self.step == 0:
+                center(self.model, pool.pairs.source)
+        if self.worker.rank == 0 and any(pool.pairs.cut):
+            stderr.print(cut_note(pool.pairs, self.vocabulary))
+        return pool
+
+    def mean_loss(self) -> float:
+        """The mean loss a symbol since the last call, over all processes."""
+        total, count = self.worker.total(self.window.clone()).tolist()
+        self.window.zero_()
+        return total / count
+
+    def watched(self, mix: Mix) -> Pairs:
+        """The encoded examples that the recipe evaluates on, loaded once."""
+        key = mix.model_dump_json()
+        if key not in self._watched:
+            self._watched[key] = load_pairs(mix, self.vocabulary).to(self.worker.device)
+        return self._watched[key]
+
+    @property
+    def at(self) -> dict[str, float]:
+        """Where in the run a figure was taken."""
+        return {
+            "step": self.step,
+            "seconds": round(self.seconds, 1),
+            "examples": self.step * self.recipe.batch_size,
+            "tokens": self.tokens,
+        }
+
+    def save(self, path: Path) -> None:
+        """Everything a resumed run needs, written beside the file and renamed."""
+        state = {
+            "recipe": self.recipe.model_dump_json(),
+            "model": self.model.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer, _ in self.optimizers],
+            "step": self.step,
+            "seconds": self.seconds,
+            "tokens": self.tokens,
+            "window": self.window,
+        }
+        partial = path.with_suffix(".partial")
+        torch.save(state, partial)
+        partial.rename(path)
+
+    def load(self, path: Path) -> None:
+        """Continue where :meth:`save` was.
+
+        Raises:
+            InputError: another recipe was trained there, or the file is damaged.
+        """
+        try:
+            state = torch.load(path, map_location=self.worker.device, weights_only=True)
+        except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
+            raise InputError(f"{path} is damaged: remove it, or give another --out") from error
+        if state["recipe"] != self.recipe.model_dump_json():
+            raise InputError(
+                f"{path} is of another recipe: resume with the same one, or give another --out"
+            )
+        self.model.load_state_dict(state["model"])
+        for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        self.step, self.seconds, self.window = state["step"], state["seconds"], state["window"]
+        self.tokens = state["tokens"]
+
+
+def train(
+    recipe: Recipe,
+    out: str | os.PathLike[str],
+    resume: bool = False,
+    device: str = "cpu",
+    load_pool: LoadPool = Pool.load,
+) -> Path:
+    """The folder of the trained checkpoint, ``OUT/model``; beside it the log and the state.
+
+    ``load_pool`` gives the examples of a stage; runs of a study share theirs.
+
+    Raises:
+        InputError: OUT holds a run and ``resume`` is not asked for, or a run of another recipe.
+    """
+    out, worker = Path(out), Worker.join(device)
+    if (out / MODEL).exists():
+        raise InputError(f"{out / MODEL} is a finished run: give another --out")
+    if (out / STATE).exists() and not resume:
+        raise InputError(
+            f"{out} holds an unfinished run: --resume continues it, or give another --out"
+        )
+    run = Run(recipe, worker, load_pool)
+    if (out / STATE).exists():
+        run.load(out / STATE)
+    out.mkdir(parents=True, exist_ok=True)
+    log = Log(out, run.step) if worker.rank == 0 else None
+    with progress(shown=log is not None) as bars:
+        bar = bars.add_task(recipe.name, total=recipe.steps, completed=run.step, note="")
+        for rate, loss in _steps(run):
+            note = f"loss {loss:.3f} · {run.tokens / run.seconds:,.0f} tokens/s"
+            bars.update(bar, completed=run.step, note=note)
+            if log:
+                log.add("loss", round(loss, 5), run.at)
+                log.add("learning_rate", rate, run.at)
+                _after(run, log, out)
+    if log:
+        log.close()
+        save_pretrained(run.model, out / MODEL, recipe=recipe.model_dump(exclude_none=True))
+    worker.leave()
+    return out / MODEL
+
+
+def cut_note(pairs: Pairs, vocabulary: Codec) -> str:
+    """How many sources and targets are longer than the vocabulary allows."""
+    assert vocabulary.most is not None
+    parts = [
+        f"{count:,} {kind} cut to {most} sub-words"
+        for kind, count, most in zip(
+            ("sources", "targets"), pairs.cut, vocabulary.most, strict=True
+        )
+    ]
+    return f"of {len(pairs):,} examples {', '.join(parts)}"
+
+
+def _steps(run: Run) -> Iterator[tuple[float, float]]:
+    """Train to the end; the learning rate and the mean loss of every REPORT_EVERY steps."""
+    recipe, began = run.recipe, time.perf_counter() - run.seconds
+    number, pool, batches, rate = -1, None, iter(()), 0.0
+    while run.step < recipe.steps:
+        now, step = place_of(recipe, run.step)
+        if now != number:
+            number = now
+            pool = run.begin(recipe.stages[number].mix)
+            batches = pool.batches(recipe.batch_size, recipe.seed, step)
+        assert pool is not None
+        rate = learning_rate(recipe.stages[number], step)
+        run.update(pool, next(batches), rate)
+        if run.step % REPORT_EVERY == 0 or run.step == recipe.steps:
+            loss = run.mean_loss()
+            run.seconds = time.perf_counter() - began
+            yield rate, loss
+
+
+@torch.no_grad()
+def held_out_loss(model: Any, pairs: Pairs, batch_size: int = 256) -> float:
+    """The mean cross-entropy a symbol of the targets, in nats; without smoothing."""
+    pad, total, count = model.config.pad, 0.0, 0
+    for indices in by_length(pairs, batch_size):
+        source, target = pairs.batch(indices, pad)
+        logits = model(source, target[:, :-1])
+        total += float(summed_loss(logits, target[:, 1:], pad))
+        count += int((target[:, 1:] != pad).sum())
+    return total / count
+
+
+def _after(run: Run, log: Log, out: Path) -> None:
+    """Evaluate and save where the recipe says so."""
+    recipe, last = run.recipe, run.step == run.recipe.steps
+    if last or run.step % recipe.evaluate_every < REPORT_EVERY:
+        run.model.eval()
+        for mix in recipe.evaluate:
+            pairs, named = run.watched(mix), (mix.data, mix.split or "")
+            if recipe.words is None:  # a caption is one of many that are right
+                correct, _ = exact_matches(run.model, pairs)
+                log.add("exact_match", float(correct.mean()), run.at, *named)
+            log.add("held_out_loss", round(held_out_loss(run.model, pairs), 5), run.at, *named)
+        run.model.train()
+    if last or run.step % recipe.save_every < REPORT_EVERY:
+        run.save(out / STATE)

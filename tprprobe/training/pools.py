@@ -1,0 +1,86 @@
+"""Pools: the encoded examples of a training mix, batched without end and resumable at any batch."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+
+import torch
+from torch import Tensor
+
+from tprprobe.data import load_data
+from tprprobe.data.batching import buckets
+from tprprobe.data.captions import Captioned
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.pairs import Pairs, encode_mix, encode_pairs
+from tprprobe.data.vocabularies.characters import Codec, characters
+from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
+from tprprobe.data.vocabularies.words import count_words
+from tprprobe.errors import InputError
+from tprprobe.training.recipes import Mix, Recipe
+
+
+@dataclass
+class Pool:
+    """The examples of a stage on the device, each as often as its mix repeats it."""
+
+    pairs: Pairs
+    indices: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def load(cls, mixes: list[Mix], vocabulary: Codec, device: torch.device) -> "Pool":
+        pairs = encode_mix(map(_data, mixes), vocabulary)
+        starts = torch.tensor([0, *pairs.parts]).cumsum(0)
+        repeated = [
+            torch.arange(size).add(start).repeat(mix.repeat)
+            for size, start, mix in zip(pairs.parts, starts, mixes, strict=False)
+        ]
+        indices = torch.cat(repeated)
+        lengths = (pairs.source.lengths + pairs.target.lengths)[indices]
+        return cls(pairs.to(device), indices, lengths)
+
+    def batches(self, batch_size: int, seed: int, start: int) -> Iterator[Tensor]:
+        """Shuffled length-bucketed batches without end, from batch number ``start``."""
+        epoch, skipped = 0, 0
+        while True:
+            epoch_batches = buckets(self.lengths, batch_size, seed, epoch)
+            for batch in epoch_batches[max(0, start - skipped) :]:
+                yield self.indices[batch]
+            epoch, skipped = epoch + 1, skipped + len(epoch_batches)
+
+
+def make_codec(recipe: Recipe) -> Codec:
+    """The words or sub-words of a recipe, from a file or its first mix; else characters."""
+    settings = recipe.subwords
+    if recipe.words is not None:
+        return count_words(
+            chain.from_iterable(map(_captions, recipe.stages[0].mix)), recipe.words.threshold
+        )
+    if settings is None:
+        return characters()
+    if settings.file:
+        known = load_subwords(settings.file)
+        return replace(known, max_source=settings.max_source, max_target=settings.max_target)
+    examples = islice(_data(recipe.stages[0].mix[0]), settings.texts // 2)
+    texts = chain.from_iterable((example.source, example.target) for example in examples)
+    return train_subwords(texts, settings.size, settings.max_source, settings.max_target)
+
+
+def _captions(mix: Mix) -> Iterator[str]:
+    """All captions of a part of a mix."""
+    for example in _data(mix):
+        if not isinstance(example, Captioned):
+            raise InputError(
+                f"{mix.data} has no captions, whose words are counted: leave out [words]"
+            )
+        yield from example.captions
+
+
+def load_pairs(mix: Mix, vocabulary: Codec) -> Pairs:
+    """The encoded examples of one part of a mix."""
+    return encode_pairs(_data(mix), vocabulary)
+
+
+def _data(mix: Mix) -> Dataset:
+    return load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=os.cpu_count() or 1)

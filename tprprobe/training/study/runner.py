@@ -1,0 +1,87 @@
+"""Running a study: each run is trained by whichever process takes it first.
+
+The same command may be started several times, on as many cores or machines as share the folder: a
+run that another process holds is passed over, and one that was cut off goes on where it was.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from tprprobe.data.pairs import Pairs, encode_texts
+from tprprobe.errors import InputError
+from tprprobe.files import hub
+from tprprobe.models.checkpoint import load_model
+from tprprobe.scoring.answers import exact_matches
+from tprprobe.training.loop import MODEL, train
+from tprprobe.training.recipes import Recipe
+from tprprobe.training.study.plans import Plan
+from tprprobe.training.study.records import ANSWERS, PLAN, collect_study
+from tprprobe.training.study.shared_data import held, pools, tested
+
+COUNTED = 64  # questions whose forward and backward pass is counted
+
+
+def run_study(
+    plan: Plan, out: str | os.PathLike[str], resume: bool = False, device: str = "cpu"
+) -> Path:
+    """The folder of the study: a folder a run, and the tables of those that have finished.
+
+    What other processes hold is not waited for.
+
+    Raises:
+        InputError: the folder holds another study, or this one and ``resume`` is not asked for.
+    """
+    out = Path(out)
+    _claim(plan, out, resume)
+    workers = os.cpu_count() or 1
+    questions = tested(plan, out / "data", workers)
+    load = pools(out / "data", plan.longest)
+    for name, recipe in plan.runs().items():
+        folder = out / "runs" / name
+        with held(folder / "lock", wait=False) as mine:
+            if mine and not (folder / ANSWERS).exists():
+                if not (folder / MODEL).exists():
+                    train(recipe, folder, resume=True, device=device, load_pool=load)
+                _answer(recipe, folder, questions)
+    return collect_study(out)
+
+
+def _claim(plan: Plan, out: Path, resume: bool) -> None:
+    path, told = out / PLAN, plan.model_dump_json(indent=1)
+    if path.exists() and path.read_text() != told:
+        raise InputError(
+            f"{out} holds another study: resume it with its plan, or give another --out"
+        )
+    if path.exists() and not resume:
+        raise InputError(f"{out} holds this study: --resume continues it, or give another --out")
+    out.mkdir(parents=True, exist_ok=True)
+    hub.write_file(path, told.encode())
+
+
+def _answer(recipe: Recipe, folder: Path, questions: pd.DataFrame) -> None:
+    """Which questions the run answers, its size and the arithmetic of a training step, written."""
+    model: Any = load_model(folder / MODEL).eval()
+    pairs = encode_texts(list(questions["question"]), list(questions["answer"]), model.vocabulary)
+    correct, _ = exact_matches(model, pairs)
+    about = {
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "gigaflops": _count_flops(model, pairs) / 1e9,
+        "steps": recipe.steps,
+        "correct": "".join(str(int(right)) for right in correct),
+    }
+    hub.write_file(folder / ANSWERS, json.dumps(about, indent=1).encode())
+
+
+def _count_flops(model: Any, pairs: Pairs) -> float:
+    """The floating point operations of a forward and backward pass on the first questions."""
+    first = torch.arange(min(COUNTED, len(pairs)))
+    source, target = pairs.batch(first, model.config.pad)
+    with FlopCounterMode(display=False) as counter:
+        model(source, target[:, :-1]).sum().backward()
+    return float(counter.get_total_flops())

@@ -1,0 +1,120 @@
+"""What all runs of a study share: the training examples, encoded once, and the tested questions."""
+
+import fcntl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from tprprobe import gold
+from tprprobe.data import load_data
+from tprprobe.data.batching import Ragged
+from tprprobe.data.encoding import encode_sources
+from tprprobe.data.mathematics.questions import Question
+from tprprobe.data.pairs import Pairs
+from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.errors import InputError
+from tprprobe.files import hub
+from tprprobe.training.pools import Pool
+from tprprobe.training.recipes import Mix
+from tprprobe.training.study.plans import Plan
+from tprprobe.training.study.records import TEST
+
+
+@contextmanager
+def held(path: Path, wait: bool = True) -> Iterator[bool]:
+    """Whether this process alone holds the lock of that name until the block ends.
+
+    It may ``wait`` until another one has let it go. A lock ends with the process that has it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def pools(folder: Path, longest: int | None) -> Callable[[list[Mix], Codec, torch.device], Pool]:
+    """What gives training its examples: the first run encodes them into the folder, all read them.
+
+    Questions of more than ``longest`` characters are left out.
+    """
+
+    def load(mixes: list[Mix], vocabulary: Codec, device: torch.device) -> Pool:
+        told = repr((mixes, vocabulary.symbols, longest)).encode()
+        path = folder / f"{blake2b(told, digest_size=8).hexdigest()}.pt"
+        with held(folder / "lock"):
+            if not path.exists():
+                _write(path, _shorter(Pool.load(mixes, vocabulary, device), vocabulary, longest))
+        return _read(path, device)
+
+    return load
+
+
+def _shorter(pool: Pool, vocabulary: Codec, longest: int | None) -> Pool:
+    if longest is None:
+        return pool
+    enclosing = int(encode_sources(["1"], vocabulary).lengths[0]) - 1  # start and end symbols
+    kept = pool.pairs.source.lengths[pool.indices] - enclosing <= longest
+    return Pool(pool.pairs, pool.indices[kept], pool.lengths[kept])
+
+
+def _write(path: Path, pool: Pool) -> None:
+    source, target = pool.pairs.source, pool.pairs.target
+    parts = [source.values, source.offsets, target.values, target.offsets]
+    partial = path.with_suffix(".partial")
+    torch.save([part.clone() for part in (*parts, pool.indices, pool.lengths)], partial)
+    partial.rename(path)
+
+
+def _read(path: Path, device: torch.device) -> Pool:
+    parts: list[Tensor] = torch.load(path, weights_only=True, mmap=True)
+    pairs = Pairs(Ragged(*parts[:2]), Ragged(*parts[2:4])).to(device)
+    return Pool(pairs, *parts[4:])
+
+
+def tested(plan: Plan, folder: Path, workers: int) -> pd.DataFrame:
+    """The questions that finished runs answer, made once.
+
+    Columns: module, question, answer, ``longer`` (than any that was trained on), ``discordant`` (a
+    number whose place in the whole fraction is not what its own division says).
+
+    Raises:
+        InputError: the test is not of questions.
+    """
+    path = folder / TEST
+    with held(folder / "lock"):
+        if not path.exists():
+            table = _questions(plan, workers)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            hub.write_file(path, table.to_parquet())
+    return pd.read_parquet(path)
+
+
+def _questions(plan: Plan, workers: int) -> pd.DataFrame:
+    mix = plan.test
+    data = load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=workers)
+    examples = [each for block in data.examples(1024) for each in block]
+    if not isinstance(examples[0], Question):
+        raise InputError(f"{plan.name}: test: {mix.data!r} has no questions with one right answer")
+    table = pd.DataFrame(
+        {
+            "module": [each.module for each in examples],
+            "question": [each.question for each in examples],
+            "answer": [each.answer for each in examples],
+        }
+    ).drop_duplicates("question", ignore_index=True)
+    table["longer"] = table["question"].str.len() > (plan.longest or table["question"].str.len())
+    table["discordant"] = [_discordant(question) for question in table["question"]]
+    return table
+
+
+def _discordant(question: str) -> bool:
+    return bool(gold.arithmetic(question)["discordant"].fillna(False).any())

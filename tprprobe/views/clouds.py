@@ -1,0 +1,139 @@
+"""A scene: the vectors of one head, their clusters and their places in the plane, ready to draw."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float32, Int32, Integer
+
+from tprprobe.analyses.clustering import Clusters, cluster
+from tprprobe.analyses.naming import name_roles
+from tprprobe.analyses.naming.heads import read_gold
+from tprprobe.analyses.projections import Projection
+from tprprobe.errors import InputError
+from tprprobe.store import Store
+from tprprobe.views.planes import place
+from tprprobe.views.sampling import Thinned, take, thin
+
+MOST = 20_000  # vectors that are clustered and drawn; a larger store is thinned
+SEEDS = 5  # runs of k-means
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """``drawn`` is the store or what of it is drawn; ``rows`` are the drawn rows in the store."""
+
+    store: Store
+    drawn: Store
+    roles: Clusters
+    plane: Projection
+    tokens: pd.DataFrame
+    rows: Integer[np.ndarray, " token"]
+    left_out: int  # samples with vectors that are not finite
+
+    @property
+    def points(self) -> Float32[np.ndarray, "token 2"]:
+        return self.plane.points
+
+    @property
+    def side(self) -> str:
+        return self.store.side(self.roles.site)
+
+    @property
+    def place(self) -> str:
+        """Site and head in words."""
+        roles = self.roles
+        return roles.site if roles.head is None else f"{roles.site}, head {roles.head}"
+
+    @property
+    def note(self) -> str:
+        """What is drawn of the store, where it is not all."""
+        total = self.store.manifest["lengths"].get(self.side, 0)
+        parts = []
+        if len(self.rows) < total:
+            parts.append(f"{len(self.rows):,} of {total:,} tokens, whole samples drawn at random")
+        if self.left_out:
+            parts.append(f"{self.left_out} samples with vectors that are not finite are left out")
+        return " · ".join(parts)
+
+    @functools.cached_property
+    def gold(self) -> pd.DataFrame | None:
+        """The gold structure of the drawn tokens in words; None where they are no arithmetic."""
+        return _known(lambda: read_gold(self.drawn).described) if self.side == "source" else None
+
+    @functools.cached_property
+    def names(self) -> pd.DataFrame | None:
+        """What the clusters stand for, held out; None where there is no gold structure."""
+        return _known(lambda: name_roles(self.drawn, self.roles)) if self.side == "source" else None
+
+    def on(self, store: Store) -> "Scene":
+        """The same clusters, looked for in another store of the same sites."""
+        return replace(self, store=store)
+
+    def of(self, samples: list[int]) -> tuple[Thinned, Clusters]:
+        """Some samples of the store, and their vectors' nearest clusters."""
+        part = take(self.store, np.array(samples))
+        return part, replace(self.roles, labels=self.labels_of(part))
+
+    def labels_of(self, part: Store) -> Int32[np.ndarray, " row"]:
+        """The nearest cluster of every vector; −1 of those that are not finite."""
+        vectors = read_vectors(part, self.roles.site, self.roles.head)
+        labels = np.full(len(vectors), -1, np.int32)
+        known = np.isfinite(vectors).all(1)
+        if known.any():
+            labels[known] = self.roles.assign(vectors[known])
+        return labels
+
+
+def _known(find: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:
+    try:
+        return find()
+    except InputError:
+        return None
+
+
+def build_scene(
+    store: Store,
+    site: str,
+    head: int | None = None,
+    k: int = 20,
+    method: str = "pca",
+    raw: bool = False,
+    seed: int = 0,
+    most: int = MOST,
+) -> Scene:
+    """The scene of one head of a site; k is lowered to the number of vectors.
+
+    Raises:
+        InputError: no such site or head, attention maps, no finite vectors, fewer distinct than k.
+    """
+    thinned = thin(store, store.select(site)[0], most, seed)
+    vectors = read_vectors(thinned, site, head)
+    known = np.asarray(np.isfinite(vectors).all(1))
+    drawn, left_out = _finite(thinned, site, known)
+    rows = drawn.rows(site) if isinstance(drawn, Thinned) else np.arange(len(vectors))
+    roles = cluster(drawn, site, head, min(k, len(rows)), seed, raw, SEEDS)
+    plane = place(drawn, roles, method, seed)
+    return Scene(store, drawn, roles, plane, drawn.tokens_of(roles.site), rows, left_out)
+
+
+def read_vectors(store: Store, site: str, head: int | None) -> Float32[np.ndarray, "row width"]:
+    """The vectors of one head of a site, a row each."""
+    vectors = store.read(site, None, head)
+    width = int(np.prod(vectors.shape[1:]))
+    return vectors.reshape(len(vectors), width).astype(np.float32)
+
+
+def _finite(store: Store, site: str, known: Bool[np.ndarray, " token"]) -> tuple[Store, int]:
+    """The store without the samples that have a vector that is not finite, and how many these are."""
+    if known.all():
+        return store, 0
+    samples = store.tokens_of(site)["sample"].to_numpy()
+    bad = np.unique(samples[~known])
+    good = np.setdiff1d(samples, bad)
+    if not len(good):
+        raise InputError(f"every sample of {store.path} has vectors of {site} that are not finite")
+    whole = store.whole if isinstance(store, Thinned) else store
+    return take(whole, good), len(bad)

@@ -1,0 +1,64 @@
+"""What stands beside the charts: the sites of a store, its clusters with their names, its tokens."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from jaxtyping import Bool
+
+from tprprobe.figures.tables import Table
+from tprprobe.store import Store
+from tprprobe.views.clouds import Scene
+from tprprobe.views.safe_text import visible
+from tprprobe.views.store_card import tell_size
+from tprprobe.views.view import View
+
+MOST = 5000  # marked tokens in a table
+
+
+def show_sites(store: Store) -> View:
+    """The sites of a store, with their sizes."""
+    summary = store.summary
+    cells = pd.DataFrame(
+        {
+            "site": summary["site"],
+            "axes": summary["axes"],
+            "shape": [" × ".join(f"{n:,}" for n in shape) for shape in summary["shape"]],
+            "type": summary["dtype"],
+            "size": summary["bytes"].map(tell_size),
+        }
+    )
+    table = Table(cells.astype(str), f"Sites of {store.path.name}")
+    return View(table.title, go.Figure(), table.draw, cells)
+
+
+def cluster_table(scene: Scene) -> pd.DataFrame:
+    """One row a cluster: name and precision (held out) where questions are arithmetic, its tokens."""
+    summary = scene.roles.summary
+    table = pd.DataFrame({"cluster": summary["cluster"]})
+    names = scene.names
+    if names is not None:
+        table["name"] = names["name"].to_numpy()
+    table["tokens"] = summary["size"]
+    if names is not None:
+        table["precision"] = names["precision"].to_numpy()
+        table["recall"] = names["recall"].to_numpy()
+    table["commonest tokens"] = [visible(top, 60) for top in summary["top"]]
+    return table
+
+
+def token_table(scene: Scene, marked: Bool[np.ndarray, " token"]) -> pd.DataFrame:
+    """The marked tokens (the first MOST of them), a row each, their texts made visible."""
+    chosen = np.flatnonzero(marked)[:MOST]
+    tokens = scene.tokens.iloc[chosen]
+    table = pd.DataFrame(
+        {
+            "row": scene.rows[chosen],
+            "sample": tokens["sample"].to_numpy(),
+            "position": tokens["position"].to_numpy(),
+            "token": [visible(each) for each in tokens["token"]],
+            "cluster": scene.roles.labels[chosen],
+        }
+    )
+    if "question" in tokens:
+        table["in"] = [visible(each, 80) for each in tokens["question"]]
+    return table

@@ -1,0 +1,61 @@
+"""Where vectors lie in the plane; UMAP, which takes minutes, is kept in the store."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float32
+
+from tprprobe.analyses.clustering import Clusters
+from tprprobe.analyses.projections import Projection, project
+from tprprobe.console import track
+from tprprobe.errors import InputError
+from tprprobe.figures.style import whole
+from tprprobe.store import Store
+
+FOLDER = "views"  # in the store
+NEIGHBOURS = 5_000  # rows that UMAP is fitted on
+
+
+def place(store: Store, roles: Clusters, method: str = "pca", seed: int = 0) -> Projection:
+    """The places of the clustered vectors, scaled as they were clustered."""
+    vectors = store.read(roles.site, None, roles.head)
+    scaled = (vectors.reshape(len(vectors), -1) - roles.mean) / roles.scale
+    if scaled.shape[1] < 2:
+        scaled = np.concatenate([scaled, np.zeros_like(scaled)], 1)
+    if method != "umap":
+        return project(scaled, method, roles.labels, seed)
+    return _kept(store, roles, scaled.astype(np.float32), seed)
+
+
+def _kept(
+    store: Store, roles: Clusters, vectors: Float32[np.ndarray, "token width"], seed: int
+) -> Projection:
+    """UMAP of the vectors: read from the store where it was computed before, else computed and kept.
+
+    The file's name has what it depends on: site, head, scaling, seed and the vectors themselves.
+    """
+    digest = hashlib.sha256(vectors.tobytes()).hexdigest()[:16]
+    head = "all" if roles.head is None else roles.head
+    file = store.path / FOLDER / f"umap-{roles.site}-{head}-{seed}-{digest}.parquet"
+    if file.is_file():
+        kept = pd.read_parquet(file)
+        points = kept[["x", "y"]].to_numpy(np.float32)
+        nothing = (float("nan"), float("nan"))
+        return Projection(points, "umap", ("UMAP 1", "UMAP 2"), nothing, kept["fitted"].to_numpy())
+    chosen = np.zeros(len(vectors), bool)
+    rng = np.random.default_rng(seed)
+    chosen[rng.permutation(len(vectors))[:NEIGHBOURS]] = True
+    found = project(vectors, "umap", seed=seed, fit=chosen, progress=_tracked)
+    points = pd.DataFrame(found.points, columns=["x", "y"]).assign(fitted=found.fitted)
+    try:
+        with whole(file) as begun:
+            points.to_parquet(begun)
+    except InputError:  # a store that cannot be written to: computed again next time
+        return found
+    return found
+
+
+def _tracked(blocks: Sequence[slice]) -> Iterable[slice]:
+    return track(blocks, "UMAP", len(blocks))

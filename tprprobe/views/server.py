@@ -1,0 +1,83 @@
+"""The server of the dashboard: this process becomes it, bound to this machine, silent to others."""
+
+import importlib.util
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from tprprobe.console import stderr
+from tprprobe.errors import InputError
+from tprprobe.files import assets
+
+ADDRESS, PORT, TRIED = "127.0.0.1", 8501, 50
+SETTINGS = {
+    "server.address": ADDRESS,
+    "server.headless": "true",
+    "server.fileWatcherType": "none",
+    "server.enableStaticServing": "false",
+    "server.enableCORS": "true",
+    "server.enableXsrfProtection": "true",
+    "server.allowedHosts": ADDRESS,
+    "browser.gatherUsageStats": "false",
+    "browser.serverAddress": ADDRESS,
+    "client.toolbarMode": "minimal",
+    "client.showErrorDetails": "none",
+    "client.showErrorLinks": "false",
+}
+
+
+def serve(runs: str | os.PathLike[str], port: int | None = None) -> NoReturn:
+    """Replaces this process by the dashboard over the folder ``runs``.
+
+    Raises:
+        InputError: no such folder, a port that is taken, or no streamlit.
+    """
+    root = Path(runs)
+    if not root.is_dir():
+        raise InputError(f"no folder {root}: give a folder with runs, or make one: tprprobe demo")
+    if importlib.util.find_spec("streamlit") is None:
+        raise InputError("the dashboard needs streamlit and plotly: pip install streamlit plotly")
+    chosen = find_port(port)
+    stderr.print(f"dashboard: http://{ADDRESS}:{chosen}", highlight=False)
+    command = arguments(root.resolve(), chosen)
+    environment = {**os.environ, "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE")}
+    os.execve(command[0], command, environment)
+
+
+def arguments(root: Path, port: int) -> list[str]:
+    """The command line of the server."""
+    flags = [part for name, value in SETTINGS.items() for part in (f"--{name}", value)]
+    script = [sys.executable, "-m", "streamlit", "run", str(find_script())]
+    return [*script, *flags, "--server.port", str(port), "--", str(root)]
+
+
+def find_script() -> Path:
+    """The dashboard's main file: $TPRPROBE_PATH, the wheel's, or the checkout's.
+
+    Raises:
+        InputError: there is none.
+    """
+    found = [root / "main.py" for root in assets.roots("app") if (root / "main.py").is_file()]
+    if not found:
+        raise InputError("the dashboard's files are not installed: install tprprobe again")
+    return found[0]
+
+
+def find_port(port: int | None) -> int:
+    """The port, or the first free one from 8501.
+
+    Raises:
+        InputError: it is taken, or all are.
+    """
+    tried = [port] if port is not None else list(range(PORT, PORT + TRIED))
+    for each in tried:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((ADDRESS, each))
+            except (OSError, OverflowError):
+                continue
+        return each
+    raise InputError(f"port {tried[0]} cannot be used: give another --port, or none")
