@@ -81,11 +81,22 @@ def test_card_and_config_say_what_was_done(tmp_path):
     assert '\nsource: "tp.pt"\n' in card
     assert hashlib.sha256(file.read_bytes()).hexdigest() in card
     assert "| `encoder.layers.{l}.MHA.W_r.weight` | `encoder.{l}.self.to_role.weight` |" in card
-    assert "- `embedding.pe`" in card
+    assert "| `embedding.pe` | `embedding.positions` |" in card
     assert "- global_step: 1700000" in card
     config = json.loads((folder / "config.json").read_text())
     assert (config["architecture"], config["n_heads"]) == ("tp-transformer", SIZES.heads)
     assert config["max_length"] == SIZES.max_length
+
+
+def test_the_position_table_is_the_files(tmp_path):
+    state = schlag_state()
+    state["embedding.pe"] += 1.5e-5 * torch.randn(state["embedding.pe"].shape).sign()
+    folder = convert(schlag_file(tmp_path / "c.pt", state), tmp_path / "out", config=HEADS)
+    assert load_model(folder).embedding.positions.equal(state["embedding.pe"][0])
+    again = save_pretrained(load_model(folder), tmp_path / "again")
+    assert logits(again).equal(logits(folder))
+    expected = literalschlag.forward(state, SIZES, SOURCE, TARGET)[0]
+    torch.testing.assert_close(logits(folder), expected, rtol=0, atol=2e-6)
 
 
 def test_published_models_have_eight_heads_unless_told(tmp_path):

@@ -8,7 +8,9 @@ import torch
 import torch.nn.functional as F
 from authors import BATCHES, SCHLAG, assert_close, double, record
 
+from tprprobe.models import transformer
 from tprprobe.models.decoding.generation import generate
+from tprprobe.models.transformer import sinusoids
 
 PER_HEAD = {"q": "query", "k": "key", "v": "value", "r": "role", "v_bar": "filler"}
 PER_HEAD["binding"] = "binding"
@@ -47,6 +49,17 @@ def test_logits(reference, name, batch):
     assert_close(logits, tensors["logits"], "logits")
     exact = double(ours.model, tensors["src"], tensors["decoder_input"])
     assert (exact - ours.logits64[f"{batch}/logits"]).abs().max() <= 1e-9
+
+
+@pytest.mark.parametrize("name", SCHLAG)
+def test_logits_do_not_depend_on_the_processor(reference, name, monkeypatch):
+    def elsewhere(length: int, d_model: int) -> torch.Tensor:
+        return sinusoids(length, d_model) * (1 + 1.5e-5)  # what vector units differ in
+
+    monkeypatch.setattr(transformer, "sinusoids", elsewhere)
+    ours, tensors = reference(name), reference(name).batch("a")
+    exact = double(ours.model, tensors["src"], tensors["decoder_input"])
+    assert (exact - ours.logits64["a/logits"]).abs().max() <= 1e-9
 
 
 @pytest.mark.parametrize(("name", "batch"), CASES)

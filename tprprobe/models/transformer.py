@@ -28,6 +28,8 @@ class TransformerConfig:
 
     ``initialization`` is that of the attentions' weights: ``published`` is ``xavier`` for the
     Transformer and ``torch`` (its default) where there are roles, as the authors' code has it.
+    ``saved_positions`` keeps the position table with the weights: that of a published file is the
+    one the model was trained with, and processors differ in its last digits.
     """
 
     vocab_size: int = 73
@@ -41,6 +43,7 @@ class TransformerConfig:
     binding: Binding = "hadamard"
     embedding_binding: bool = False
     initialization: Initialization = "published"
+    saved_positions: bool = False
     pad: int = 1
     sos: int = 2
     eos: int = 3
@@ -69,7 +72,8 @@ class Embedding(nn.Module):
         self.scale = math.sqrt(d)
         self.token = nn.Embedding(config.vocab_size, d)
         nn.init.normal_(self.token.weight, std=d**-0.5)
-        self.register_buffer("positions", sinusoids(config.max_length, d), persistent=False)
+        table = sinusoids(config.max_length, d)
+        self.register_buffer("positions", table, persistent=config.saved_positions)
         self.dropout = nn.Dropout(config.dropout)
         self.to_role = nn.Linear(d, d) if config.embedding_binding else None
         if self.to_role is not None:

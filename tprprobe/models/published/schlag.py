@@ -14,10 +14,11 @@ from tprprobe.models.published.keys import (Options, count_layers, shape_of)
 from tprprobe.models.transformer import sinusoids
 
 POSITIONS = "embedding.pe"
+ROUNDING = 1e-2  # far above what processors and precisions differ in, far below another table
 TP = {"to_query": "W_q", "to_key": "W_k", "to_value": "W_v", "to_role": "W_r", "output": "W_o"}
 PLAIN = {"to_query": "w_q", "to_key": "w_k", "to_value": "w_v", "output": "linear"}
 FEED_FORWARD = {"expand": "linear1", "contract": "linear2"}
-EMBEDDING = {"token": "tok_embedding", "to_role": "linear"}
+EMBEDDING = {"token": "tok_embedding", "to_role": "linear", "positions": "pe"}
 ATTENTION = {
     ("encoder", "self"): "MHA",
     ("decoder", "self"): "selfAttn",
@@ -36,16 +37,16 @@ def architecture(roles: str) -> str:
 
 
 def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
-    """The state, and the name passed over: the position table, which our model computes.
+    """The state with its position table as [seq, d_model]; no name is passed over.
 
     Raises:
-        InputError: the file's table is another one.
+        InputError: the table is not that of sinusoids, but for its rounding.
     """
     _, length, d_model = shape_of(state, POSITIONS, axes=3)
-    table = sinusoids(length, d_model)
-    if table.shape[1] != d_model or not state[POSITIONS].float().allclose(table, atol=1e-5):
+    table = state[POSITIONS][0]
+    if not table.float().allclose(sinusoids(length, d_model), rtol=0, atol=ROUNDING):
         raise InputError(f"{POSITIONS} is no sinusoidal table: such a model cannot be represented")
-    return dict(state), [POSITIONS]
+    return dict(state) | {POSITIONS: table}, []
 
 
 def options(state: Mapping[str, Tensor]) -> Options:
@@ -57,7 +58,8 @@ def options(state: Mapping[str, Tensor]) -> Options:
         "d_model": (d_model,),
         "n_layers": (tuple(count_layers(state, rf"{s}\.layers") for s in ("encoder", "decoder")),),
         "d_ff": (shape_of(state, "encoder.layers.0.densefilter.linear1.weight")[0],),
-        "max_length": (shape_of(state, POSITIONS, axes=3)[1],),
+        "max_length": (len(state[POSITIONS]),),
+        "saved_positions": (True,),
         "roles": ("continuous" if bound else "none",),
         "binding": ("hadamard",),
         "embedding_binding": (any(key.startswith("embedding.linear.") for key in state),),
