@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from planted import grouping, plant_roles
+from planted.questions import grouping, plant_roles
 
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.naming import name_all, tell

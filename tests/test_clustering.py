@@ -7,7 +7,18 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import ANSWERS, GROUPS, HIDDEN, LAST, MAPS, ROLE, SITES, plant, tokens_of, truth
+from planted.questions import (
+    ANSWERS,
+    GROUPS,
+    HIDDEN,
+    LAST,
+    MAPS,
+    ROLE,
+    SITES,
+    plant,
+    tokens_of,
+    truth,
+)
 from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp

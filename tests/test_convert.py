@@ -4,11 +4,10 @@ import hashlib
 import json
 from pathlib import Path
 
-import literaljiang
-import literalschlag
 import pytest
 import torch
-from publishedfiles import (
+from parity import literaljiang, literalschlag
+from parity.publishedfiles import (
     CONFIG,
     HEADS,
     SHIPPED,

@@ -14,11 +14,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import literaljiang
-import literalschlag
 import pytest
 import torch
-from publishedfiles import (
+from parity import literaljiang, literalschlag
+from parity.publishedfiles import (
     CONFIG,
     HEADS,
     SHIPPED,

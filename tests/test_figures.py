@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planted import CROSS, HIDDEN, LAST, MAPS, plant
+from planted.questions import CROSS, HIDDEN, LAST, MAPS, plant
 
 import tprprobe as tp
 from tprprobe import figures

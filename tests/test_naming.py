@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from planted import ANSWERS, plant, plant_roles
+from planted.questions import ANSWERS, plant, plant_roles
 from sklearn import metrics
 
 import tprprobe as tp

@@ -2,7 +2,7 @@
 
 import pytest
 from matplotlib.patches import Rectangle
-from planted import LAST, MAPS, plant
+from planted.questions import LAST, MAPS, plant
 
 from tprprobe import figures
 from tprprobe.analyses.attention import pick_examples

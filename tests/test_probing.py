@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from labelled import ENCODER, FILLER, ROLE, STATE, plant
+from planted.sentences import ENCODER, FILLER, ROLE, STATE, plant
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 

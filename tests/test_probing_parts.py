@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labelled import FILLER, STATE, plant
+from planted.sentences import FILLER, STATE, plant
 from sklearn.metrics import f1_score
 from torch import nn
 

@@ -4,8 +4,8 @@ import json
 
 import pandas as pd
 import pytest
+from planted.values import LAYERS, plant_values
 from typer.testing import CliRunner
-from values import LAYERS, plant_values
 
 import tprprobe as tp
 from tprprobe.analyses.hadamard import capture_variance

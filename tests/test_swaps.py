@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plantedroles import PlantedRoles
+from planted.roles import PlantedRoles
 
 from tprprobe.data import load_data
 from tprprobe.errors import InputError

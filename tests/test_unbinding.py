@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from captioned import plant_captions
-from planted import ROLE, plant
+from planted.captions import plant_captions
+from planted.questions import ROLE, plant
 
 from tprprobe.analyses.unbinding import (
     compare_ks,

@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from planted import LAST, plant
+from planted.questions import LAST, plant
 
 from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.interventions import Recipe, sweep

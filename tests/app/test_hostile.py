@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from planted import plant
+from planted.questions import plant
 
 import tprprobe as tp
 from tprprobe.errors import InputError

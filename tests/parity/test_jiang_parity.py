@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 import torch
 import torch.nn.functional as F
-from authors import BATCHES, JIANG, assert_close, double, record
-from publishedbeam import published_beam
+from parity.authors import BATCHES, JIANG, assert_close, double, record
+from parity.publishedbeam import published_beam
 
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.relative import additive

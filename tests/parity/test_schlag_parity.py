@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 import torch.nn.functional as F
-from authors import BATCHES, SCHLAG, assert_close, double, record
+from parity.authors import BATCHES, SCHLAG, assert_close, double, record
 
 from tprprobe.models import transformer
 from tprprobe.models.decoding.generation import generate

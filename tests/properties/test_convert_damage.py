@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import literaljiang
-import literalschlag
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from parity import literaljiang, literalschlag
 
 from tprprobe.errors import InputError
 from tprprobe.models.published.convert import convert

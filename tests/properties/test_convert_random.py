@@ -4,11 +4,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import literaljiang
-import literalschlag
 import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from parity import literaljiang, literalschlag
 from torch import Tensor
 
 from tprprobe.models.checkpoint import load_model

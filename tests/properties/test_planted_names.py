@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from planted import plant_roles
+from planted.questions import plant_roles
 
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.naming import name_roles

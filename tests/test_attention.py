@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-from planted import ANSWERS, CROSS, HIDDEN, LAST, plant, tokens_of
+from planted.questions import ANSWERS, CROSS, HIDDEN, LAST, plant, tokens_of
 
 from tprprobe.analyses.attention import couple_roles, pick_examples, score_relations
 from tprprobe.analyses.attention.gold_maps import mark_questions

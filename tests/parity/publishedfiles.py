@@ -7,10 +7,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-import literaljiang
-import literalschlag
 import numpy as np
 import torch
+from parity import literaljiang, literalschlag
 
 SIZES = literalschlag.Sizes(vocab=73)
 HEADS = {"n_heads": SIZES.heads}

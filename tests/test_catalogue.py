@@ -5,11 +5,11 @@ import json
 
 import pandas as pd
 import pytest
-from captioned import plant_captions
-from labelled import plant as plant_labelled
 from matplotlib.figure import Figure
-from planted import plant
-from values import plant_values
+from planted.captions import plant_captions
+from planted.questions import plant
+from planted.sentences import plant as plant_labelled
+from planted.values import plant_values
 
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
