@@ -17,10 +17,9 @@ from tprprobe.figures import catalogue
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix
 from tprprobe.training.study.comparisons import (
-    Redrawn,
+    Answers,
     at_equal_compute,
     compare_variants,
-    crossed_mean,
     subsets,
 )
 from tprprobe.training.study.plans import is_plan, read_plan
@@ -223,19 +222,50 @@ def test_differences_find_what_was_planted():
     assert same["difference_low"] < 0 < same["difference_high"]
     assert table.loc[("transformer", "all"), "difference"] == 0
     rows = subsets(study)["a"]
-    assert Redrawn(study, rows).difference("b", "same").value == pytest.approx(
+    assert Answers(study, rows).difference("b", "same").value == pytest.approx(
         study.questions.loc[rows, [f"b-{s}" for s in range(4)]].to_numpy().mean()
         - study.questions.loc[rows, [f"same-{s}" for s in range(4)]].to_numpy().mean()
     )
 
 
-def test_seeds_that_differ_widen_the_interval():
-    redrawn = np.full((500, 3), 0.5)
-    alike = crossed_mean(redrawn[0], redrawn)
-    apart = crossed_mean(redrawn[0], redrawn + np.array([-0.2, 0.0, 0.2]))
-    assert alike.high - alike.low == pytest.approx(0)
-    assert [apart.low, apart.high] == pytest.approx([0.3, 0.7])
-    assert np.isnan(crossed_mean(redrawn[0, :1], redrawn[:, :1]).low)
+def _simulated(rng, seeds=3, questions=300, between=0.03, alike=0.0, variants="abcd"):
+    """A study of variants that are equally good: runs and questions differ, and what they share."""
+    easy = rng.normal(0.5, 0.2, questions)
+    names = [f"{v}-{s}" for v in variants for s in range(seeds)]
+    order = rng.normal(0, alike, seeds)
+    rights = {
+        name: rng.random(questions) < easy + rng.normal(0, between) + order[int(name[-1])]
+        for name in names
+    }
+    table = pd.DataFrame({name: right.astype(int) for name, right in rights.items()})
+    runs = pd.DataFrame(
+        {"run": names, "variant": [n[0] for n in names], "seed": [int(n[-1]) for n in names]}
+    )
+    return Answers(Study("simulated", runs, runs, table), np.ones(questions, bool))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"between": 0.06}, {"between": 0.0}, {"between": 0.03, "alike": 0.1}, {"seeds": 5}],
+    ids=["seeds dominate", "questions dominate", "seeds alike", "five seeds"],
+)
+def test_intervals_of_contrasts_cover_the_truth(settings):
+    rng = np.random.default_rng(7)
+    weights = {"a": 0.5, "b": 0.5, "c": -0.5, "d": -0.5}
+    found = [_simulated(rng, **settings).contrast(weights) for _ in range(400)]
+    covered = np.mean([each.low <= 0 <= each.high for each in found])
+    assert 0.925 <= covered <= 0.985  # 95 % ± three standard errors, a little conservative
+
+
+def test_the_interval_says_its_degrees_of_freedom():
+    rng = np.random.default_rng(0)
+    few = _simulated(rng, seeds=3, between=0.5, variants="ab").difference("a", "b")
+    many = _simulated(rng, seeds=3, between=0.5, variants="abcd").difference("a", "b")
+    assert few.df == pytest.approx(2, rel=0.1)  # (2 variants − 1) × (3 seeds − 1)
+    assert many.df == pytest.approx(6, rel=0.1)
+    alone = _simulated(rng, seeds=1).difference("a", "b")
+    assert np.isnan([alone.low, alone.high]).all()
+    assert np.isfinite(alone.value)
 
 
 def test_equal_compute_reads_the_curve_where_the_arithmetic_is_spent():

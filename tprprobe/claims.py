@@ -13,21 +13,23 @@
    and is undecided otherwise.
 4. Of several cases ``every`` holds if all hold and fails if one fails; ``some`` holds if one holds
    and fails if all fail. Where one of m cases decides, intervals are widened from 95 % to 1 − 5 %/m
-   (Bonferroni; the bounds' distances from the estimate grow as normal quantiles do).
+   (Bonferroni; the bounds' distances from the estimate grow as the quantiles of their distribution).
 
 So a wider interval never turns undecided into a decision, nor a decision into its opposite.
 """
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from statistics import NormalDist
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from scipy import stats
 
 from tprprobe.errors import InputError, unknown
 
@@ -70,11 +72,15 @@ class Claim(BaseModel):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95 % interval; an exact one is its own interval."""
+    """A number with its 95 % interval; an exact one is its own interval.
+
+    ``df`` are the degrees of freedom of an interval of Student's; a normal one has no end of them.
+    """
 
     value: float
     low: float
     high: float
+    df: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -201,12 +207,12 @@ def _compare(claim: Claim, estimate: Estimate) -> Outcome:
 
 
 def _widen(estimate: Estimate, cases: int) -> Estimate:
-    """The interval at level 1 − 5 %/cases."""
-    wide, plain = (NormalDist().inv_cdf((1 - LEVEL) / 2 / n) for n in (cases, 1))
+    """The interval at level 1 − 5 %/cases, of the same distribution."""
+    wide, plain = stats.t.ppf((1 - LEVEL) / 2 / np.array([cases, 1]), estimate.df)
     factor = wide / plain
     value = estimate.value
     low, high = (value + factor * (bound - value) for bound in (estimate.low, estimate.high))
-    return Estimate(value, low, high)
+    return Estimate(value, low, high, estimate.df)
 
 
 def _explain(claim: Claim, evidence: Evidence) -> str:

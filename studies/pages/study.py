@@ -9,10 +9,9 @@ import pandas as pd
 from jaxtyping import Bool
 
 from studies.pages.markdown import bracket, interval, table, verdict_table
-from tprprobe.claims import Estimate, Evidence, judge, load_claims
+from tprprobe.claims import Evidence, judge, load_claims
 from tprprobe.files import assets
-from tprprobe.statistics import Interval
-from tprprobe.training.study.comparisons import Redrawn, at_equal_compute, compare_variants, subsets
+from tprprobe.training.study.comparisons import Answers, at_equal_compute, compare_variants, subsets
 from tprprobe.training.study.plans import Plan, read_plan
 from tprprobe.training.study.records import Study, load_study
 
@@ -41,9 +40,9 @@ def write_page(study: Study, plan: Plan) -> str:
     """The page of a study that was run by this plan."""
     scores = compare_variants(study, BASELINE)
     sets = subsets(study)
-    redrawn = {name: Redrawn(study, rows) for name, rows in sets.items() if name in SETS}
+    answers = {name: Answers(study, rows) for name, rows in sets.items() if name in SETS}
     verdicts = [
-        judge(load_claims()[name], _evidence(study, redrawn, *compared))
+        judge(load_claims()[name], _evidence(study, answers, *compared))
         for name, compared in COMPARED.items()
     ]
     parts = [
@@ -58,20 +57,16 @@ def write_page(study: Study, plan: Plan) -> str:
 
 
 def _evidence(
-    study: Study, redrawn: Mapping[str, Redrawn], variant: str, reference: str, name: str
+    study: Study, answers: Mapping[str, Answers], variant: str, reference: str, name: str
 ) -> Evidence | None:
     """Of the difference of two variants over seeds and questions; None if either has no run."""
     seeds = study.seeds(variant, reference) if {variant, reference} <= set(study.variants) else []
-    if len(seeds) == 0 or name not in redrawn:
+    if len(seeds) == 0 or name not in answers:
         return None
-    found = redrawn[name]
-    gates = {"transformer_exact_match": _estimate(found.exact_match(BASELINE))}
-    cases = {f"{variant} − {reference}": _estimate(found.difference(variant, reference))}
+    found = answers[name]
+    gates = {"transformer_exact_match": found.exact_match(BASELINE)}
+    cases = {f"{variant} − {reference}": found.difference(variant, reference)}
     return Evidence(cases, "model seed", len(seeds), gates)
-
-
-def _estimate(interval: Interval) -> Estimate:
-    return Estimate(interval.value, interval.low, interval.high)
 
 
 def _head(study: Study, plan: Plan) -> str:
@@ -88,7 +83,7 @@ that of the weights and of the order). Six arithmetic modules, split `small`; qu
 {plan.longest} characters are kept out of training. All runs answer the same {len(study.questions):,}
 fresh questions, {longer:,} of them longer. Finished runs: {told}.
 
-Intervals are 95 %, over seeds and questions, both redrawn, and expanded for the few seeds. Small models on
+Intervals are 95 %, over seeds and questions, both answers, and expanded for the few seeds. Small models on
 easy questions: this tells what binding buys here, not at the paper's size.
 
 ![Exact match against steps and arithmetic, and final differences]({FIGURE})

@@ -1,61 +1,95 @@
-"""Exact match of every variant, and its difference from another, over seeds and questions.
+"""Exact match of every variant, and contrasts of variants, over seeds and questions.
 
 Seeds and questions are crossed: every run answers the same questions, and runs of a seed saw the
-same examples in the same order. So the bootstrap draws both, seeds in pairs.
+same examples in the same order. So an interval has two parts, a variance between seeds, pooled over
+the variants of the study (three seeds alone tell little of it), and one between questions, and is a
+t interval at the degrees of freedom of their sum.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
+from scipy import stats
 
+from tprprobe.claims import Estimate
 from tprprobe.errors import unknown
-from tprprobe.statistics import Interval, bounds, replicate_totals
 from tprprobe.training.study.records import Study
 
-
-def crossed_mean(
-    means: Float[np.ndarray, " seed"], redrawn: Float[np.ndarray, "replicate seed"], seed: int = 0
-) -> Interval:
-    """The mean over seeds of means over questions, which were ``redrawn`` with other questions.
-
-    Each replicate draws seeds with replacement, too. The interval is the percentile interval,
-    expanded for as few seeds as there are (:func:`tprprobe.statistics.bounds`); NaN for one seed.
-    """
-    rng, n = np.random.default_rng(seed), len(means)
-    if n == 0:
-        return Interval(np.nan, np.nan, np.nan, np.full(len(redrawn), np.nan))
-    weights = rng.multinomial(n, np.full(n, 1 / n), len(redrawn)) / n
-    values = np.einsum("rs,rs->r", redrawn, weights)
-    low, high = bounds(values, n)
-    return Interval(float(means.mean()), float(low), float(high), values)
+ByRun = Float[np.ndarray, "variant seed"]
 
 
-class Redrawn:
-    """Exact match of every run on a set of questions, and on questions redrawn from it."""
+class Answers:
+    """Which of a set of questions each run of a study answers, as far as means and variances go."""
 
-    def __init__(self, study: Study, rows: Bool[np.ndarray, " question"], replicates: int = 2000):
+    def __init__(self, study: Study, rows: Bool[np.ndarray, " question"]):
         self.study, self.n = study, int(rows.sum())
-        names = list(study.runs["run"])
-        right = study.questions.loc[rows, names].to_numpy(float)
-        self.means = dict(zip(names, right.mean(0), strict=True))
-        totals = replicate_totals(right, replicates) / self.n
-        self.redrawn = dict(zip(names, totals.T, strict=True))
+        self.right = study.questions.loc[rows, list(study.runs["run"])]
 
-    def exact_match(self, variant: str) -> Interval:
-        """Of a variant, over its seeds."""
-        return self._mean([(f"{variant}-{seed}", None) for seed in self.study.seeds(variant)])
+    def exact_match(self, variant: str) -> Estimate:
+        """The share that a variant answers, over its seeds."""
+        return self.contrast({variant: 1.0})
 
-    def difference(self, variant: str, reference: str) -> Interval:
-        """Of a variant, minus that of another, over the seeds that both have."""
-        seeds = self.study.seeds(variant, reference)
-        return self._mean([(f"{variant}-{seed}", f"{reference}-{seed}") for seed in seeds])
+    def difference(self, variant: str, reference: str) -> Estimate:
+        """The share that a variant answers minus that of another, over the seeds that both have."""
+        same = variant == reference
+        return Estimate(0.0, 0.0, 0.0) if same else self.contrast({variant: 1.0, reference: -1.0})
 
-    def _mean(self, runs: list[tuple[str, str | None]]) -> Interval:
-        means = [self.means[run] - (self.means[other] if other else 0) for run, other in runs]
-        redrawn = [self.redrawn[run] - (self.redrawn[other] if other else 0) for run, other in runs]
-        return crossed_mean(np.array(means), np.array(redrawn).T.reshape(-1, len(runs)))
+    def contrast(self, weights: Mapping[str, float], level: float = 0.95) -> Estimate:
+        """Σ weight × share answered, over the seeds that all of these variants have.
+
+        With D[seed, question] the weighted sum of what is right, the variance of its mean is
+        σ² Σ weight² / seeds + (var of D's question means − residual / seeds) / questions; σ² is the
+        pooled variance between seeds (:meth:`between_seeds`). The interval is Student's at
+        Satterthwaite's degrees of freedom. NaN where no variance between seeds can be estimated.
+        """
+        seeds = self.study.seeds(*weights)
+        d = sum(weight * self._right(variant, seeds) for variant, weight in weights.items())
+        value = float(np.mean(d)) if len(seeds) else np.nan
+        pooled, freedom = self.between_seeds(
+            balanced=math.isclose(sum(weights.values()), 0, abs_tol=1e-9)
+        )
+        if not len(seeds) or freedom < 1:
+            return Estimate(value, np.nan, np.nan)
+        parts, degrees = _parts(d, pooled * sum(w**2 for w in weights.values()), freedom)
+        variance = parts[0] + max(parts[1] - parts[2], 0.0)
+        df = variance**2 / max(np.sum(parts**2 / degrees), np.finfo(float).tiny)
+        half = float(stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance))
+        return Estimate(value, value - half, value + half, float(df))
+
+    def between_seeds(self, balanced: bool) -> tuple[float, int]:
+        """The variance of a run's share between seeds, pooled over variants, and its degrees of freedom.
+
+        ``balanced``: of contrasts whose weights add up to zero. What the seed does to all variants
+        alike cancels there, so it is taken out (an additive model of variant and seed).
+        """
+        means = self.study.runs.assign(share=self.right.mean().to_numpy())
+        effects = ["variant", "seed"] if balanced else ["variant"]
+        design = pd.get_dummies(means[effects].astype(str), dtype=float).to_numpy()
+        freedom = len(design) - int(np.linalg.matrix_rank(design))
+        share = means["share"].to_numpy()
+        residual = share - design @ np.linalg.lstsq(design, share, rcond=None)[0]
+        return float(residual @ residual) / max(freedom, 1), freedom
+
+    def _right(self, variant: str, seeds: Any) -> Float[np.ndarray, "seed question"]:
+        return self.right[[f"{variant}-{seed}" for seed in seeds]].to_numpy(float).T
+
+
+def _parts(
+    d: Float[np.ndarray, "seed question"], between: float, freedom: int
+) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
+    """The variances of the mean of D (seeds, questions, what both count), and their degrees of freedom."""
+    seeds, questions = d.shape
+    by_question = d.mean(0)
+    centred = d - by_question - d.mean(1, keepdims=True) + d.mean()
+    both = max((seeds - 1) * (questions - 1), 1)
+    residual = float(np.sum(centred**2)) / both / (seeds * questions)
+    across = float(by_question.var(ddof=1)) / questions if questions > 1 else 0.0
+    degrees = np.array([freedom, max(questions - 1, 1), both], float)
+    return np.array([between / seeds, across, residual]), degrees
 
 
 def subsets(study: Study) -> dict[str, Bool[np.ndarray, " question"]]:
@@ -78,7 +112,8 @@ def compare_variants(study: Study, reference: str = "transformer") -> pd.DataFra
     """One row a variant and set of questions.
 
     Columns: variant, set, n (questions), seeds, exact_match, low, high; difference (from the
-    reference, over the seeds that both have), difference_low, difference_high.
+    reference, over the seeds that both have), difference_low, difference_high, and difference_df,
+    the degrees of freedom of its interval.
 
     Raises:
         InputError: the reference has no finished run.
@@ -90,13 +125,13 @@ def compare_variants(study: Study, reference: str = "transformer") -> pd.DataFra
 
 def _rows(study: Study, reference: str) -> Iterator[dict[str, object]]:
     for name, rows in subsets(study).items():
-        redrawn = Redrawn(study, rows)
+        answers = Answers(study, rows)
         for variant in study.variants:
-            own, gain = redrawn.exact_match(variant), redrawn.difference(variant, reference)
+            own, gain = answers.exact_match(variant), answers.difference(variant, reference)
             yield {
                 "variant": variant,
                 "set": name,
-                "n": redrawn.n,
+                "n": answers.n,
                 "seeds": len(study.seeds(variant)),
                 "exact_match": own.value,
                 "low": own.low,
@@ -104,6 +139,7 @@ def _rows(study: Study, reference: str) -> Iterator[dict[str, object]]:
                 "difference": gain.value,
                 "difference_low": gain.low,
                 "difference_high": gain.high,
+                "difference_df": gain.df,
             }
 
 
