@@ -28,7 +28,7 @@ import torch
 from rich.console import Console
 
 from tprprobe.analyses.probing import probe
-from tprprobe.analyses.probing.schedules import Schedule
+from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 BUDGETS = (128, 512, 2048)  # MB

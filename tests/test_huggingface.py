@@ -8,7 +8,7 @@ import torch
 from typer.testing import CliRunner
 
 from tprprobe.analyses.probing import probe
-from tprprobe.analyses.probing.schedules import Schedule
+from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.models import huggingface

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 from tprprobe.analyses.probing import batches, load_probe, probe, probing_run, read_task
-from tprprobe.analyses.probing.schedules import Schedule
+from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.store import open_store

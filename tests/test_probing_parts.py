@@ -13,14 +13,14 @@ from torch import nn
 from tprprobe.analyses.probing import compare_runs, probe, read_task
 from tprprobe.analyses.probing.codelength import codelength, compression, constant_bits
 from tprprobe.analyses.probing.controls import draw_labels
-from tprprobe.analyses.probing.grid import needed_sites
+from tprprobe.analyses.probing.probed_sites import needed_sites
 from tprprobe.analyses.probing.probes import EdgeProbes, Shape, draw_dropout
 from tprprobe.analyses.probing.scores import Score, differences
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.analyses.probing.sides import read_corpus
 from tprprobe.analyses.probing.stacks import Moments, losses
 from tprprobe.analyses.probing.tallies import TERMS, count
-from tprprobe.analyses.probing.targets import find_states, read_targets, with_inventory
+from tprprobe.analyses.probing.targets import read_targets
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import make
 from tprprobe.figures.probes import table4
@@ -96,7 +96,7 @@ def test_training_ends_where_jiants_does(tmp_path):
     rows = probe(store, "dep", **chosen).query("control == 'real'")
     task = read_task("dep")
     corpus = read_corpus(store, store.tokens, "source", [task], 0)
-    targets = read_targets(corpus.words, task)
+    targets = read_targets(corpus, task, "all_states")
     kind = corpus.split[targets.sample]
     vectors = torch.from_numpy(store.read(FILLER).reshape(-1, 8))
     vectors = (vectors - vectors.mean(0)) / vectors.std(0)
@@ -208,23 +208,24 @@ def test_states_are_those_that_predict(tmp_path):
     task = read_task("nel")
     tokens = store.tokens_of(STATE)
     corpus = read_corpus(store, store.tokens, "target", [task], 0)
-    targets = read_targets(corpus.words, task)
-    first = find_states(targets, "target", "first_state", corpus.starts)
-    every = find_states(targets, "target", "all_states", corpus.starts)
+    targets = read_targets(corpus, task, "first_state")
+    first, every = targets.states, read_targets(corpus, task, "all_states").states
     assert (first[..., 1] - first[..., 0] == 1).all()
     assert (every[..., 1] - every[..., 0] == 2).all()
     behind = tokens["nel"].astype(str).to_numpy()[first[:, 0, 0] + 1]
     assert all(cell.startswith(("ODD", "EVEN")) for cell in behind)
     source = read_corpus(store, store.tokens, "source", [task], 0)
-    same = read_targets(source.words, task)
-    assert (find_states(same, "source", "all_states", source.starts) == same.rows).all()
-    fewer = with_inventory(targets, ["ODD", "NEW"])
+    same = read_targets(source, task, "all_states")
+    assert (same.states == same.rows).all()
+    fewer = targets.with_inventory(["ODD", "NEW"])
     assert fewer.inventory == ("ODD", "NEW")
     assert (fewer.labels.sum(1) + fewer.unseen == 1).all()
     no_start = tokens.assign(side="target")[tokens["word"] >= 0]
     bare = read_corpus(store, no_start, "target", [task], None)
-    found = find_states(read_targets(bare.words, task), "target", "first_state", bare.starts)
-    assert (found[..., 0] == -1).any()  # nothing predicts the first token
+    found = read_targets(bare, task, "first_state")
+    listed = targets.take(np.flatnonzero(targets.words[:, 0, 0] > 0))
+    assert len(found) == len(listed) < len(targets)  # nothing predicts the first token
+    assert found.lost == len(targets) - len(found)
 
 
 def test_targets_on_words_without_tokens_are_counted(tmp_path):
@@ -233,8 +234,9 @@ def test_targets_on_words_without_tokens_are_counted(tmp_path):
     gone = tokens[~((tokens["sample"] == 3) & (tokens["word"] == 1))]
     task = read_task("dep")
     corpus = read_corpus(store, gone, "source", [task], None)
-    whole = read_targets(read_corpus(store, tokens, "source", [task], None).words, task)
-    found = read_targets(corpus.words, task)
+    complete = read_corpus(store, tokens, "source", [task], None)
+    whole = read_targets(complete, task, "all_states")
+    found = read_targets(corpus, task, "all_states")
     heads_there = (whole.words[whole.sample == 3][:, 1, 0] == 1).sum()
     itself = 1 if (whole.words[whole.sample == 3][1, 1, 0] == 1) else 0
     assert found.lost == heads_there - itself

@@ -18,7 +18,7 @@ import typer
 
 from studies.pages.markdown import table
 from studies.pages.probed import ROWS, keep_probes, keep_store
-from tprprobe.analyses.probing.schedules import Schedule
+from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.data import load_data
 from tprprobe.data.annotated.sentencesets import AnnotatedFile, Source, join_labels, set_source
 from tprprobe.data.dataset import Dataset

@@ -93,7 +93,7 @@ def probe(
 ) -> None:
     """Train probes for labels of words on every site of a store, beside their controls."""
     from tprprobe.analyses.probing import probe as run
-    from tprprobe.analyses.probing.grid import needed_sites
+    from tprprobe.analyses.probing.probed_sites import needed_sites
     from tprprobe.analyses.probing.settings import SITES
     from tprprobe.extraction import extract as run_extract
     from tprprobe.site.hooks import find_sites

@@ -1,32 +1,11 @@
 """Online codelength and usable information, in bits, from probes that end in a softmax."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool
 
 from tprprobe.analyses.probing.controls import Labels
-from tprprobe.analyses.probing.stacks import Material
-
-FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
-
-
-def portions(material: Material, seed: int) -> Iterator[tuple[float, Material]]:
-    """The training portions that double, each tested on what the next one adds.
-
-    The last is all training samples, tested on the test samples. Portions are cut by sample, in one
-    random order; those that would be the same as the one before are left out.
-    Source: Voita and Titov 2020, online coding.
-    """
-    samples = np.random.default_rng([1, seed]).permutation(material.train.samples)
-    sizes = sorted({max(1, round(fraction * len(samples))) for fraction in FRACTIONS})
-    for size, following in zip(sizes, [*sizes[1:], None], strict=True):
-        test = material.test
-        if following is not None:
-            test = material.train.of(samples[size:following])
-        train = material.train.of(samples[:size])
-        yield size / len(samples), replace(material, train=train, test=test)
 
 
 def codelength(first: int, n_labels: int, nats: Sequence[float]) -> float:

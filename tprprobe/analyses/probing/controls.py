@@ -7,10 +7,28 @@ from tprprobe.analyses.probing.targets import Targets
 
 Keys = Int[np.ndarray, "target key"]
 Labels = Bool[np.ndarray, "target label"]
+LABELS = ("control", "prefix", "shuffled")  # the controls that are other labels
+
+
+def control_labels(
+    targets: Targets, reference: Bool[np.ndarray, "_reference label"], seed: int
+) -> dict[str, Labels]:
+    """The labels of the targets by the control that they belong to; ``real`` are the given ones.
+
+    A label of ``control`` is drawn for what the last word of every span says, one of ``prefix`` for
+    that word and the one before the span, which is all of it that a decoder's state has read.
+    """
+    pairs = np.concatenate([targets.forms, targets.before], axis=1)
+    return {
+        "real": targets.labels,
+        "control": draw_labels(targets.forms, reference, seed),
+        "prefix": draw_labels(pairs, reference, seed),
+        "shuffled": targets.labels[np.random.default_rng(seed).permutation(len(targets))],
+    }
 
 
 def draw_labels(keys: Keys, labels: Bool[np.ndarray, "_reference label"], seed: int) -> Labels:
-    """For every key a label drawn once, from the distribution of ``labels``.
+    """A label for every target, drawn once a key from the distribution of ``labels``.
 
     A key's draw depends on it and the seed only, so that it is the same in every store.
     Source: Hewitt and Liang 2019, control tasks.
@@ -29,18 +47,3 @@ def _uniform(keys: Keys, seed: int) -> Float64[np.ndarray, " target"]:
             state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
         state ^= state >> np.uint64(31)
     return (state >> np.uint64(11)).astype(np.float64) / 2**53
-
-
-def type_keys(targets: Targets) -> Keys:
-    """What the last word of every span says."""
-    return targets.forms
-
-
-def prefix_keys(targets: Targets) -> Keys:
-    """The same, and the word before: in a decoder the state has read that one, and not the first."""
-    return np.concatenate([targets.forms, targets.before], axis=1)
-
-
-def shuffle_labels(labels: Labels, seed: int) -> Labels:
-    """The same labels at random places."""
-    return labels[np.random.default_rng(seed).permutation(len(labels))]

@@ -73,17 +73,17 @@ def read_round(folder: Path, number: int, pieces: Sequence[Piece]) -> list[Teste
     file = _round_file(folder, number)
     if not file.is_file():
         return None
-    probes = [(probe, piece.material) for piece in pieces for probe in piece.probes]
+    probes = [(probe, piece.splits) for piece in pieces for probe in piece.probes]
     with np.load(file) as arrays:
         return [
             Tested(
                 probe,
-                material,
+                splits,
                 arrays[f"sums{i}"],
-                (ALL, *(material.test.targets.subsets() if probe.portion is None else ())),
+                (ALL, *(splits.test.targets.subsets() if probe.portion is None else ())),
                 int(arrays["validations"][i]),
             )
-            for i, (probe, material) in enumerate(probes)
+            for i, (probe, splits) in enumerate(probes)
         ]
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from tprprobe.analyses.probing.controls import Labels, type_keys
-from tprprobe.analyses.probing.stacks import Material
+from tprprobe.analyses.probing.controls import Labels
+from tprprobe.analyses.probing.labelled_splits import Splits
 from tprprobe.analyses.probing.tallies import ALL, TERMS, count
 from tprprobe.analyses.probing.tasks import Task
 
@@ -23,17 +23,17 @@ class Baseline:
     subsets: tuple[str, ...]
 
 
-def baselines(task: Task, material: Material) -> Iterator[Baseline]:
+def baselines(task: Task, splits: Splits) -> Iterator[Baseline]:
     """The majority label, and the majority label of what the spans' last words say."""
-    train, test = material.train, material.test
+    train, test = splits.train, splits.test
     commonest = _commonest(train.targets.labels)
-    yield _score(task, "majority", np.full(len(test), commonest), material)
+    yield _score(task, "majority", np.full(len(test), commonest), splits)
     known = {}
-    keys, index = np.unique(type_keys(train.targets), axis=0, return_inverse=True)
+    keys, index = np.unique(train.targets.forms, axis=0, return_inverse=True)
     for key, label in zip(keys, _commonest_by(train.targets.labels, index), strict=True):
         known[tuple(key)] = label
-    given = [known.get(tuple(key), commonest) for key in type_keys(test.targets)]
-    yield _score(task, "identity", np.array(given, int), material)
+    given = [known.get(tuple(key), commonest) for key in test.targets.forms]
+    yield _score(task, "identity", np.array(given, int), splits)
 
 
 def _commonest(labels: Labels) -> int:
@@ -46,8 +46,8 @@ def _commonest_by(labels: Labels, index: np.ndarray) -> Int[np.ndarray, " key"]:
     return counts.argmax(1)
 
 
-def _score(task: Task, name: str, given: np.ndarray, material: Material) -> Baseline:
-    test = material.test
+def _score(task: Task, name: str, given: np.ndarray, splits: Splits) -> Baseline:
+    test = splits.test
     logits = torch.full((1, *test.targets.labels.shape), -1.0)
     logits[0, torch.arange(len(given)), torch.from_numpy(given)] = 1.0
     marks = torch.from_numpy(test.targets.labels)[None].float()

@@ -1,19 +1,17 @@
 """The grid: which probes a run trains, in stacks of one shape, in rounds that fit in memory."""
 
-import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
-from tprprobe.analyses.probing.batches import CHUNK, MOST
-from tprprobe.analyses.probing.codelength import portions
-from tprprobe.analyses.probing.datasets import first_samples
+from tprprobe.analyses.probing.batches import CHUNK
+from tprprobe.analyses.probing.controls import LABELS
+from tprprobe.analyses.probing.labelled_splits import MOST, Splits
 from tprprobe.analyses.probing.probes import HIDDEN, Shape
-from tprprobe.analyses.probing.settings import SITES, Settings
+from tprprobe.analyses.probing.settings import Loss, Settings
 from tprprobe.analyses.probing.sides import TRAIN, Corpus
-from tprprobe.analyses.probing.stacks import ACTIVATIONS, STATES, Loss, Material, Probe
 from tprprobe.analyses.probing.tasks import Task
 from tprprobe.analyses.probing.vectors import (
     Vector,
@@ -23,12 +21,32 @@ from tprprobe.analyses.probing.vectors import (
     site_vectors,
 )
 from tprprobe.errors import InputError
-from tprprobe.site.patterns import select
 from tprprobe.store import Store
 
 FLOAT = 4
-WEIGHTS = "*.role_weights"
+STATES = 7  # parameters, gradients, three moments of Adam, the best so far, and a temporary
+ACTIVATIONS = 12  # numbers of HIDDEN kept for every target
 COPIES = 3  # of a chunk's vectors: as read, stacked, standardised
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """One probe to be trained: on which vector, with which seed, to which labels.
+
+    ``portion`` is the share of the training samples that it sees, where it is for a codelength.
+    """
+
+    task: Task
+    vector: Vector
+    seed: int
+    control: str = "real"
+    loss: Loss = "sigmoid"
+    portion: float | None = None
+
+    @property
+    def labels(self) -> str:
+        """Whose labels it learns."""
+        return self.control if self.control in LABELS else "real"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +55,11 @@ class Piece:
 
     probes: tuple[Probe, ...]
     shape: Shape
-    material: Material
+    splits: Splits
 
     @property
     def corpus(self) -> Corpus:
-        return self.material.train.corpus
+        return self.splits.train.corpus
 
     @property
     def state_bytes(self) -> int:
@@ -49,53 +67,10 @@ class Piece:
         return len(self.probes) * self.shape.parameters * STATES * FLOAT
 
 
-def find_sites(store: Store, patterns: Sequence[str]) -> list[str]:
-    """The sites of vectors that are meant; of the default ones those that the store has.
-
-    Raises:
-        InputError: a pattern, or all default ones, match nothing.
-    """
-    found = store.select(_there(patterns, store.sites))
-    return [site for site in found if not store.specs[site].is_attention]
-
-
-def check_test(store: Store, test: Store, sites: Sequence[str], settings: Settings) -> None:
-    """Passes where probes of these sites of one store can be tested on another.
-
-    Raises:
-        InputError: a site that it lacks or that has another shape, or no untrained twin to test.
-    """
-    for site in sites:
-        if site not in test.sites or test.specs[site].shape != store.specs[site].shape:
-            raise InputError(
-                f"{test.path} has no {site} of the shape {store.specs[site].shape} to test on: extract both "
-                "from models of one size"
-            )
-    if "untrained" in (settings.controls or ()) and test.control is None:
-        raise InputError(f"{test.path} has no untrained twin: leave out that control")
-
-
-def needed_sites(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-    """What a store needs for probes of these sites and their controls, of all names of a model.
-
-    Raises:
-        InputError: a pattern, or all default ones, match nothing.
-    """
-    weights = fnmatch.filter(names, WEIGHTS)
-    return select([*_there(patterns, names), *weights], names)
-
-
-def _there(patterns: Sequence[str], names: Sequence[str]) -> Sequence[str]:
-    """The patterns; of the default ones those that match."""
-    if tuple(patterns) != SITES:
-        return patterns
-    return [p for p in SITES if fnmatch.filter(names, p)] or ["*"]
-
-
 def lay_out(
     corpus: Corpus,
     sites: Sequence[str],
-    materials: Mapping[Task, Material],
+    splits: Mapping[Task, Splits],
     settings: Settings,
     test: Store | None = None,
 ) -> list[list[Piece]]:
@@ -112,12 +87,12 @@ def lay_out(
     joined = [] if settings.heads else list(joined_vectors(store, sites))
     twin = store.control
     pieces: list[Piece] = []
-    for task, material in materials.items():
+    for task, whole in splits.items():
         probes = list(_probes(task, real, others, corpus.side, settings))
         trained = [probe for probe in probes if probe.control != "untrained"]
-        pieces += _pieces(trained, material, settings)
+        pieces += _pieces(trained, whole, settings)
         if twin is not None and len(trained) < len(probes):
-            few = first_samples(material, twin.samples)
+            few = whole.first_samples(twin.samples)
             if min(map(len, (few.train, few.dev, few.test))):
                 untrained = [probe for probe in probes if probe.control == "untrained"]
                 pieces += _pieces(untrained, few, settings)
@@ -126,8 +101,8 @@ def lay_out(
                     f"the untrained twin has read the first {twin.samples} samples, which lack a split "
                     f"of {task.name}: leave out that control"
                 )
-        if settings.information and (material.train.targets.labels.sum(1) == 1).all():
-            for portion, part in portions(material, settings.seed):
+        if settings.information and (whole.train.targets.labels.sum(1) == 1).all():
+            for portion, part in whole.portions(settings.seed):
                 coding = [
                     Probe(task, vector, settings.seed, "real", "softmax", portion)
                     for vector in [*real, *joined]
@@ -167,26 +142,26 @@ def _probes(
             yield Probe(task, vector, seed, vector.control, loss)
 
 
-def _pieces(probes: Sequence[Probe], material: Material, settings: Settings) -> Iterator[Piece]:
+def _pieces(probes: Sequence[Probe], splits: Splits, settings: Settings) -> Iterator[Piece]:
     """Pieces of one shape, whose activations and weights take at most half of the budget."""
     by_width: dict[int, list[Probe]] = {}
     for probe in probes:
         by_width.setdefault(probe.vector.width, []).append(probe)
-    task, labels = probes[0].task, len(material.train.targets.inventory)
+    task, labels = probes[0].task, len(splits.train.targets.inventory)
     for width, some in by_width.items():
         shape = Shape(width, task.spans, labels, settings.kernel)
-        size = max(1, settings.budget // 2 // _probe_bytes(shape, material))
+        size = max(1, settings.budget // 2 // _probe_bytes(shape, splits))
         order = {probe.vector: place for place, probe in enumerate(some)}
         some.sort(key=lambda probe: order[probe.vector])  # those of one vector together
         for start in range(0, len(some), size):
-            yield Piece(tuple(some[start : start + size]), shape, material)
+            yield Piece(tuple(some[start : start + size]), shape, splits)
 
 
-def _probe_bytes(shape: Shape, material: Material) -> int:
+def _probe_bytes(shape: Shape, splits: Splits) -> int:
     """Bytes of one probe in a batch: its weights, what it reads, and its activations."""
-    train = material.train
-    states = (train.states[..., 1] - train.states[..., 0]).sum(1).mean()
-    largest = np.bincount(train.targets.sample).max()
+    targets = splits.train.targets
+    states = (targets.states[..., 1] - targets.states[..., 0]).sum(1).mean()
+    largest = np.bincount(targets.sample).max()
     per_state = shape.kernel * shape.width + ACTIVATIONS * HIDDEN
     activations = int(states * max(MOST, largest) * per_state)
     return FLOAT * (activations + STATES * shape.parameters)

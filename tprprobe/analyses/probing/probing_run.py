@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tprprobe.analyses.probing.archive import save_probe
-from tprprobe.analyses.probing.datasets import prepare
 from tprprobe.analyses.probing.folders import (
     PROBES,
     begin,
@@ -21,14 +19,16 @@ from tprprobe.analyses.probing.folders import (
     write_round,
     write_tables,
 )
-from tprprobe.analyses.probing.grid import Piece, check_test, find_sites, lay_out, training_samples
+from tprprobe.analyses.probing.grid import Piece, lay_out, training_samples
+from tprprobe.analyses.probing.labelled_splits import Splits, split_targets
+from tprprobe.analyses.probing.probed_sites import check_test, find_sites
 from tprprobe.analyses.probing.rounds import Fitted, run_round
 from tprprobe.analyses.probing.rows import Results, Tested, gather
-from tprprobe.analyses.probing.schedules import find_schedule
+from tprprobe.analyses.probing.saved_probes import save_probe
 from tprprobe.analyses.probing.scores import Score, describe
-from tprprobe.analyses.probing.settings import Settings
+from tprprobe.analyses.probing.settings import Settings, find_schedule
 from tprprobe.analyses.probing.sides import read_corpus
-from tprprobe.analyses.probing.stacks import Material, Stack
+from tprprobe.analyses.probing.stacks import Stack
 from tprprobe.analyses.probing.tasks import Task, find_tasks
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
@@ -82,7 +82,7 @@ class Run:
     store: Store
     settings: Settings
     tasks: Sequence[Task]
-    materials: dict[tuple[Task, str], Material]
+    splits: dict[tuple[Task, str], Splits]
     rounds: list[list[Piece]]
     test: Store | None
     labels: str  # a digest of what the words are labelled
@@ -102,7 +102,7 @@ class Run:
         sites = find_sites(store, settings.sites)
         if test is not None:
             check_test(store, test, sites, settings)
-        materials: dict[tuple[Task, str], Material] = {}
+        splits: dict[tuple[Task, str], Splits] = {}
         rounds: list[list[Piece]] = []
         for side in ("source", "target"):
             of_side = [site for site in sites if store.side(site) == side]
@@ -113,17 +113,17 @@ class Run:
                 if test is not None:
                     _check_labels(test, labelled, side)
                     other = read_corpus(test, test.tokens, side, labelled, None)
-                found = {each: prepare(each, corpus, other, settings) for each in labelled}
+                found = {each: split_targets(each, corpus, other, settings) for each in labelled}
                 rounds += lay_out(corpus, of_side, found, settings, test)
-                materials |= {(each, side): material for each, material in found.items()}
-        known = [each for each, _ in materials]
+                splits |= {(each, side): part for each, part in found.items()}
+        known = [each for each, _ in splits]
         for each in tasks:
             if each not in known:
                 raise InputError(
                     f"no side of {store.path} has both these sites and labels of {each.name}"
                 )
         labels = [_digest(table, tasks), *([] if test is None else [_digest(test.tokens, tasks)])]
-        return cls(store, settings, tasks, materials, rounds, test, " ".join(labels))
+        return cls(store, settings, tasks, splits, rounds, test, " ".join(labels))
 
     def describe(self) -> dict[str, Any]:
         """What two runs must share for one to go on with the other."""
@@ -157,7 +157,7 @@ class Run:
                     known = self._train(folder, number, pieces, device, report)
                 tested += known
                 bars.update(bar, completed=len(tested))
-        return gather(tested, self.materials)
+        return gather(tested, self.splits)
 
     def _train(
         self,
@@ -168,13 +168,9 @@ class Run:
         report: Callable[[Sequence[Stack]], None],
     ) -> list[Tested]:
         schedule = find_schedule(self.settings.schedule)
-        stacks = [
-            Stack(piece.probes, piece.shape, piece.material, schedule, device) for piece in pieces
-        ]
+        stacks = [Stack(piece, schedule, device) for piece in pieces]
         fitted = run_round(stacks, training_samples(pieces[0].corpus), device, report)
-        tested = [
-            Tested(f.probe, f.stack.material, f.sums, f.subsets, f.validations) for f in fitted
-        ]
+        tested = [Tested(f.probe, f.stack.splits, f.sums, f.subsets, f.validations) for f in fitted]
         if folder is not None:
             self._save_probes(folder, fitted)
             write_round(folder, number, tested)
@@ -187,14 +183,14 @@ class Run:
             if probe.control == "real" and probe.portion is None:
                 row = describe(Score({}, each.sums, each.subsets))
                 metrics = {name: float(row[name]) for name in KEPT}
-                mode = self.settings.mode(each.stack.material.train.corpus.side)
+                mode = self.settings.mode(each.stack.splits.train.corpus.side)
                 save_probe(folder / PROBES / name_probe(each), each, mode, metrics)
 
     def _say_what_is_lost(self) -> None:
-        for (task, side), material in self.materials.items():
-            if material.lost:
+        for (task, side), part in self.splits.items():
+            if part.lost:
                 stderr.print(
-                    f"{task.name}: {material.lost} targets left out on the {side} side, whose words "
+                    f"{task.name}: {part.lost} targets left out on the {side} side, whose words "
                     "have no token or no state that predicts them"
                 )
 

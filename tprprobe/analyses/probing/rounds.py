@@ -8,9 +8,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from tprprobe.analyses.probing.batches import Order, chunks, read_batch, read_chunk
+from tprprobe.analyses.probing.batches import chunks, read_batch, read_chunk
+from tprprobe.analyses.probing.grid import Probe
+from tprprobe.analyses.probing.labelled_splits import Order
 from tprprobe.analyses.probing.probes import EdgeProbes
-from tprprobe.analyses.probing.stacks import Probe, Stack
+from tprprobe.analyses.probing.stacks import Stack
 from tprprobe.analyses.probing.tallies import Tally
 
 Report = Callable[[Sequence[Stack]], None]
@@ -55,7 +57,7 @@ def run_round(
         report(stacks)
     tallies = [  # of a codelength only the sum is needed
         Tally(
-            stack, stack.best, np.arange(len(stack.probes)), stack.material.test,
+            stack, stack.best, np.arange(len(stack.probes)), stack.splits.test,
             by_document=stack.probes[0].portion is None,
         )
         for stack in stacks
@@ -72,9 +74,9 @@ def _learn(stacks: Sequence[Stack], samples: Order, device: torch.device) -> Non
     """Steps of every stack on its targets in some samples."""
     if not stacks:
         return
-    chunk = read_chunk([stack.material.train for stack in stacks], samples, device)
+    chunk = read_chunk([stack.splits.train for stack in stacks], samples, device)
     for stack in stacks:
-        train, schedule = stack.material.train, stack.schedule
+        train, schedule = stack.splits.train, stack.schedule
         vectors = stack.read(chunk)
         for chosen in train.batches(samples, schedule.batch):
             stack.learn(read_batch(train, chosen, chunk, vectors))
@@ -87,7 +89,7 @@ def _learn(stacks: Sequence[Stack], samples: Order, device: torch.device) -> Non
 def _validate(stacks: Sequence[Stack], device: torch.device) -> None:
     """Judge every probe that is still trained by what it does on the dev samples."""
     tallies = [
-        Tally(stack, stack.module, stack.live, stack.material.dev, by_document=False)
+        Tally(stack, stack.module, stack.live, stack.splits.dev, by_document=False)
         for stack in stacks
         if not stack.done
     ]
@@ -117,9 +119,9 @@ def _standardise(stacks: Sequence[Stack], samples: Order, device: torch.device) 
         return
     sums = {stack: [torch.zeros(())] * 3 for stack in wanted}
     for part in chunks(samples):
-        chunk = read_chunk([stack.material.train for stack in wanted], part, device)
+        chunk = read_chunk([stack.splits.train for stack in wanted], part, device)
         for stack in wanted:
-            rows = chunk.places(stack.material.train.rows(part))
+            rows = chunk.places(stack.splits.train.rows(part))
             x = chunk.stacked(stack.vectors)[:, rows].double()
             n, total, squares = sums[stack]
             sums[stack] = [n + len(rows), total + x.sum(1), squares + (x * x).sum(1)]

@@ -9,8 +9,9 @@ import pandas as pd
 
 from tprprobe.analyses.probing.codelength import codelength, compression, constant_bits
 from tprprobe.analyses.probing.frequencies import baselines
+from tprprobe.analyses.probing.grid import Probe
+from tprprobe.analyses.probing.labelled_splits import Splits
 from tprprobe.analyses.probing.scores import Score, describe, differences
-from tprprobe.analyses.probing.stacks import Material, Probe
 from tprprobe.analyses.probing.tallies import ALL, TERMS
 from tprprobe.analyses.probing.tasks import Task
 
@@ -24,7 +25,7 @@ class Tested:
     """A probe that has been trained: its test sums [subset, document, term]."""
 
     probe: Probe
-    material: Material
+    splits: Splits
     sums: np.ndarray
     subsets: tuple[str, ...]
     validations: int
@@ -37,7 +38,7 @@ class Tested:
     @property
     def place(self) -> dict[str, Any]:
         """The columns that name its row."""
-        vector, train = self.probe.vector, self.material.train
+        vector, train = self.probe.vector, self.splits.train
         values = (
             self.probe.task.name,
             train.corpus.side,
@@ -47,14 +48,14 @@ class Tested:
             self.probe.seed,
             self.probe.control,
         )
-        return dict(zip(PLACE, values, strict=True)) | _sizes(self.material, self.validations)
+        return dict(zip(PLACE, values, strict=True)) | _sizes(self.splits, self.validations)
 
 
-def _sizes(material: Material, validations: int | None) -> dict[str, Any]:
+def _sizes(splits: Splits, validations: int | None) -> dict[str, Any]:
     return {
-        "n_train": len(material.train),
-        "labels": len(material.train.targets.inventory),
-        "lost": material.lost,
+        "n_train": len(splits.train),
+        "labels": len(splits.train.targets.inventory),
+        "lost": splits.lost,
         "validations": validations,
     }
 
@@ -69,14 +70,14 @@ class Results:
     documents: pd.DataFrame
 
 
-def gather(tested: Sequence[Tested], materials: Mapping[tuple[Task, str], Material]) -> Results:
+def gather(tested: Sequence[Tested], splits: Mapping[tuple[Task, str], Splits]) -> Results:
     """The results of trained probes, with the baselines of their tasks."""
     counted = [each for each in tested if each.probe.portion is None]
     scores = [Score(each.place, each.sums, each.subsets) for each in counted]
-    for (task, side), material in materials.items():
-        for found in baselines(task, material):
+    for (task, side), part in splits.items():
+        for found in baselines(task, part):
             place = (task.name, side, "", None, None, None, found.control)
-            sizes = _sizes(material, None)
+            sizes = _sizes(part, None)
             row = dict(zip(PLACE, place, strict=True)) | sizes
             scores.append(Score(row, found.sums, found.subsets))
     rows = _with_selectivity(pd.DataFrame([describe(score) for score in scores]))
@@ -84,7 +85,7 @@ def gather(tested: Sequence[Tested], materials: Mapping[tuple[Task, str], Materi
     if len(informed):
         rows = rows.merge(informed, "left", list(KEY))
     numbers = dict.fromkeys(("layer", "head", "seed", "validations"), "Int64")
-    return Results(rows.astype(numbers), differences(scores), _by_document(scores, materials))
+    return Results(rows.astype(numbers), differences(scores), _by_document(scores, splits))
 
 
 def _with_selectivity(rows: pd.DataFrame) -> pd.DataFrame:
@@ -120,8 +121,8 @@ def _information(coding: Sequence[Tested]) -> list[dict[str, Any]]:
         if "+" in key[2]:
             continue
         *parts, whole = sorted(some, key=_portion)
-        train, test = whole.material.train, whole.material.test
-        n_labels, first = len(train.targets.inventory), min(len(e.material.train) for e in some)
+        train, test = whole.splits.train, whole.splits.test
+        n_labels, first = len(train.targets.inventory), min(len(e.splits.train) for e in some)
         length = codelength(first, n_labels, [each.nats for each in parts])
         prior = constant_bits(train.targets.labels, test.targets.labels)
         row = dict(zip(KEY, key, strict=True)) | {
@@ -139,7 +140,7 @@ def _portion(each: Tested) -> float:
 
 def _test_bits(whole: Tested) -> float:
     """H_V(label | vector): bits a test target of the probe that was trained on everything."""
-    known = whole.material.test.targets.labels.any(1).sum()
+    known = whole.splits.test.targets.labels.any(1).sum()
     return whole.nats / np.log(2) / max(1, known)
 
 
@@ -153,10 +154,10 @@ def _added(key: tuple[Any, ...], bits: Mapping[tuple[Any, ...], float]) -> float
 
 
 def _by_document(
-    scores: Sequence[Score], materials: Mapping[tuple[Task, str], Material]
+    scores: Sequence[Score], splits: Mapping[tuple[Task, str], Splits]
 ) -> pd.DataFrame:
     """The counts of every row and document: what two runs on the same documents are compared by."""
-    corpora = {(task.name, side): m.test.corpus for (task, side), m in materials.items()}
+    corpora = {(task.name, side): m.test.corpus for (task, side), m in splits.items()}
     names, counts = [], []
     for score in scores:
         has = score.whole[:, TERMS.index("n")] > 0

@@ -3,20 +3,49 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
 
-from tprprobe.analyses.probing.targets import Words, read_words
 from tprprobe.analyses.probing.tasks import Task
 from tprprobe.errors import InputError
+from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 
 TRAIN, DEV, TEST = "train", "dev", "test"
 SHARES = {TEST: 0.2, DEV: 0.1}
 FEWEST = 10
 SAME = {"validation": DEV, "valid": DEV}
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The words on one side of a store, in its order: where their tokens are and what they say.
+
+    ``rows`` are half open, among the tokens of that side.
+    """
+
+    sample: Int[np.ndarray, " word"]
+    number: Int[np.ndarray, " word"]
+    rows: Int[np.ndarray, "word edge"]
+    form: np.ndarray
+    cells: dict[str, np.ndarray]
+
+    def find(self, sample: np.ndarray, number: np.ndarray) -> np.ndarray:
+        """The places of words of samples, −1 where there is no such word."""
+        place = np.searchsorted(self._keys, _key(sample, number))
+        place = np.minimum(place, len(self._keys) - 1)
+        return np.where(self._keys[place] == _key(sample, number), place, -1)
+
+    @property
+    def _keys(self) -> np.ndarray:
+        return _key(self.sample, self.number)
+
+
+def _key(sample: np.ndarray, number: np.ndarray) -> np.ndarray:
+    return sample.astype(np.int64) * 2**32 + number
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +103,25 @@ def read_corpus(
     return Corpus(
         store, side, words, document, tuple(map(str, names)), split, first, last, previous
     )
+
+
+def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
+    """The words of the tokens of one side."""
+    if WORD not in tokens:
+        raise InputError(
+            f"the token table has no column {WORD!r}: labels lie on words, extract from labelled data"
+        )
+    at = np.flatnonzero(tokens[WORD].to_numpy() >= 0)
+    sample, number = tokens["sample"].to_numpy()[at], tokens[WORD].to_numpy()[at]
+    keys, first = np.unique(_key(sample, number), return_index=True)
+    last = len(at) - 1 - np.unique(_key(sample, number)[::-1], return_index=True)[1]
+    text = tokens["token"].astype(str).str.strip("▁ ").to_numpy(object)[at]
+    owner = np.searchsorted(keys, _key(sample, number))
+    joined: Any = pd.Series(text).groupby(owner).sum()
+    form = joined.to_numpy(object)
+    cells = {t.cells: tokens[t.cells].astype(object).to_numpy()[at][first] for t in tasks}
+    rows = np.stack([at[first], at[last] + 1], axis=1)
+    return Words(sample[first], number[first], rows, form, cells)
 
 
 def _given_split(per_sample: pd.DataFrame) -> np.ndarray:

@@ -1,69 +1,27 @@
 """Probes in training: a stack of one shape, each with its own learning rate and its own end."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import Batch, Chunk, Examples
-from tprprobe.analyses.probing.probes import EdgeProbes, Shape, draw_dropout
-from tprprobe.analyses.probing.schedules import Schedule
-from tprprobe.analyses.probing.tasks import Task
-from tprprobe.analyses.probing.vectors import Vector
+from tprprobe.analyses.probing.batches import Batch, Chunk
+from tprprobe.analyses.probing.grid import Piece
+from tprprobe.analyses.probing.labelled_splits import Examples
+from tprprobe.analyses.probing.probes import EdgeProbes, draw_dropout
+from tprprobe.analyses.probing.settings import Loss, Schedule
 
 BETAS, EPS = (0.9, 0.999), 1e-8
-STATES = 7  # parameters, gradients, three moments of Adam, the best so far, and a temporary
-ACTIVATIONS = 12  # numbers of HIDDEN kept for every target
-
-Loss = Literal["sigmoid", "softmax"]
-
-
-@dataclass(frozen=True, eq=False)
-class Probe:
-    """One probe to be trained: on which vector, with which seed, to which labels.
-
-    ``portion`` is the share of the training samples that it sees, where it is for a codelength.
-    """
-
-    task: Task
-    vector: Vector
-    seed: int
-    control: str = "real"
-    loss: Loss = "sigmoid"
-    portion: float | None = None
-
-    @property
-    def labels(self) -> str:
-        """Whose labels it learns."""
-        return self.control if self.control in ("control", "prefix", "shuffled") else "real"
-
-
-@dataclass(frozen=True, eq=False)
-class Material:
-    """What the probes of a stack are trained, validated and tested on; ``lost`` targets are not."""
-
-    train: Examples
-    dev: Examples
-    test: Examples
-    lost: int = 0
 
 
 class Stack:
     """Probes of one task, loss, portion and shape while they are trained together."""
 
-    def __init__(
-        self,
-        probes: Sequence[Probe],
-        shape: Shape,
-        material: Material,
-        schedule: Schedule,
-        device: torch.device,
-    ):
-        self.probes, self.shape, self.material, self.schedule = probes, shape, material, schedule
+    def __init__(self, piece: Piece, schedule: Schedule, device: torch.device):
+        self.probes, self.shape, self.splits = piece.probes, piece.shape, piece.splits
+        self.schedule, probes, shape = schedule, piece.probes, piece.shape
         self.vectors = list(dict.fromkeys(probe.vector for probe in probes))
         self.loss: Loss = probes[0].loss
         self.best = EdgeProbes.create(shape, [probe.seed for probe in probes]).to(device)
@@ -118,7 +76,7 @@ class Stack:
         masks = {s: draw_dropout(s, self.steps, batch.n, self.shape.hidden) for s in {*seeds}}
         kept = torch.stack([masks[seed] for seed in seeds]).to(batch.windows[0].device)
         logits = self.module(self.windows(batch, self.live), batch.owners, batch.n, kept)
-        marks = self.marks(self.material.train, batch.chosen, self.live)
+        marks = self.marks(self.splits.train, batch.chosen, self.live)
         losses(logits, marks, self.loss).mean(1).sum().backward()
         self.steps += 1
         self._update()

@@ -7,9 +7,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import Chunk, Examples, Order, read_batch
+from tprprobe.analyses.probing.batches import Chunk, read_batch
+from tprprobe.analyses.probing.labelled_splits import Examples, Order
 from tprprobe.analyses.probing.probes import EdgeProbes
-from tprprobe.analyses.probing.stacks import Loss, Stack, losses
+from tprprobe.analyses.probing.settings import Loss
+from tprprobe.analyses.probing.stacks import Stack, losses
 
 TERMS = ("hit", "false", "missed", "right", "n", "nats")
 ALL = "all"

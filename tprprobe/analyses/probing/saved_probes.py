@@ -13,11 +13,13 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import Examples, chunks, read_batch, read_chunk
+from tprprobe.analyses.probing.batches import chunks, read_batch, read_chunk
+from tprprobe.analyses.probing.labelled_splits import Examples
 from tprprobe.analyses.probing.probes import EdgeProbes, Shape
 from tprprobe.analyses.probing.rounds import Fitted
+from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.analyses.probing.sides import Corpus, read_corpus
-from tprprobe.analyses.probing.targets import SpanMode, find_states, read_targets, with_inventory
+from tprprobe.analyses.probing.targets import read_targets
 from tprprobe.analyses.probing.tasks import Task
 from tprprobe.analyses.probing.vectors import Vector, site_vectors
 from tprprobe.errors import InputError
@@ -85,10 +87,8 @@ class SavedProbe:
         return vector
 
     def _examples(self, corpus: Corpus) -> Examples:
-        targets = with_inventory(read_targets(corpus.words, self.task), self.labels)
-        states = find_states(targets, self.side, self.span_mode, corpus.starts)
-        whole = Examples(corpus, targets, states, {}, self.window)
-        return whole.take(np.flatnonzero((states[..., 0] >= 0).all(1)))
+        targets = read_targets(corpus, self.task, self.span_mode)
+        return Examples(corpus, targets.with_inventory(self.labels), {}, self.window)
 
     def _table(self, examples: Examples, logits: Tensor) -> pd.DataFrame:
         shares = logits.sigmoid() if self.loss == "sigmoid" else logits.softmax(-1)
@@ -113,7 +113,7 @@ def save_probe(
 ) -> Path:
     """The folder of a trained probe, in place of one that is there."""
     stack, probe = fitted.stack, fitted.probe
-    train = stack.material.train
+    train = stack.splits.train
     at = stack.vectors.index(probe.vector)
     weights = {name: p.detach().cpu() for name, p in fitted.weights.named_parameters()}
     weights |= {"mean": stack.mean[at].cpu(), "scale": stack.scale[at].cpu()}
