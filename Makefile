@@ -34,7 +34,7 @@ bench: .venv/.dev
 	$(PYTHON) -m venv .venv
 
 .venv/.demo: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch -e '.[app,mathematics,summarization,train]'
 	touch $@
 
 .venv/.dev: .venv/bin/python pyproject.toml constraints.txt

@@ -1,7 +1,5 @@
 """Projections to the plane: what is far apart stays apart, and axes are found on what was meant."""
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -90,12 +88,6 @@ def test_random_labels_part_only_the_rows_they_were_fitted_to():
     x = project(vectors, "linear", labels, fit=fit).points[:, :1]
     assert separation(x[fit], labels[fit]) > 1
     assert separation(x[~fit], labels[~fit]) < 0.5
-
-
-def test_a_missing_umap_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(InputError, match=r"pip install 'tprprobe\[umap\]'"):
-        project(groups()[0], "umap")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """The one kind of error a user can cause, and the words in which it is told."""
 
 import difflib
+import os
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 
 class InputError(ValueError):
@@ -15,3 +17,13 @@ def unknown(kind: str, given: object, accepted: Iterable[str]) -> InputError:
     hint = f"; did you mean {near[0]!r}?" if near else ""
     listed = ", ".join(names) if len(names) <= 24 else f"{', '.join(names[:24])}, … ({len(names)})"
     return InputError(f"unknown {kind} {str(given)!r}{hint} (accepted: {listed})")
+
+
+def check_extra(package: str, extra: str, purpose: str | os.PathLike[str]) -> None:
+    """Refuse a purpose whose package, which an extra of tprprobe brings, is not installed.
+
+    Raises:
+        InputError: the package is missing; the line has the `pip install` to type.
+    """
+    if find_spec(package) is None:
+        raise InputError(f"{purpose} needs {package}: pip install 'tprprobe[{extra}]'")

@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 from sklearn.covariance import ledoit_wolf
 from sklearn.decomposition import PCA
 
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import InputError, check_extra, unknown
 
 METHODS = ("pca", "linear", "umap")
 FITTED = 20_000  # rows at most that axes are found on, drawn at random; the others are placed there
@@ -155,14 +155,11 @@ def _place(
 
 
 def _neighbours(vectors: Float32[np.ndarray, "row width"], seed: int) -> Plane:
+    check_extra("umap", "umap", "the projection umap (others: pca, linear)")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on small graphs, and of its own dependencies
-        try:
-            from umap import UMAP
-        except ImportError as error:
-            raise InputError(
-                "UMAP needs umap-learn: pip install 'tprprobe[umap]', or choose pca or linear"
-            ) from error
+        from umap import UMAP
+
         found: Any = UMAP(n_neighbors=min(15, len(vectors) - 1), random_state=seed, n_jobs=1)
         points = found.fit_transform(vectors)
     return Plane(points, found.transform, ("UMAP 1", "UMAP 2"), (np.nan, np.nan))

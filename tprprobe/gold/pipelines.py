@@ -7,11 +7,10 @@ labels are a tagger's, not gold: what they agree with is measured (docs/probing.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import InputError, check_extra, unknown
 from tprprobe.gold.labels import Labelled, Span, Target, place_words
 
 TASKS = {  # what a pipeline needs to label them
@@ -127,8 +126,7 @@ def import_spacy() -> Any:
     Raises:
         InputError: it is not installed.
     """
-    if find_spec("spacy") is None:
-        raise InputError("spaCy is not installed: pip install 'tprprobe[taggers]'")
+    check_extra("spacy", "taggers", "a pipeline that labels words")
     import spacy
 
     return spacy

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import torch
 from jaxtyping import Int64, Integer
 from torch import nn
 
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, check_extra
 from tprprobe.site.hooks import (Attached, attach)
 from tprprobe.models import checkpoint
 from tprprobe.models.checkpoint import (UNTRAINED, find_device)
@@ -62,8 +61,7 @@ def find_twin(model: Any) -> nn.Module | None:
 
 def _load(path: str, local_files_only: bool, seed: int | None) -> Attached:
     """The attached model with its vocabulary; randomly initialised where there is a seed."""
-    if find_spec("transformers") is None:
-        raise InputError("transformers is not installed: pip install 'tprprobe[huggingface]'")
+    check_extra("transformers", "huggingface", f"{PREFIX}{path}")
     import transformers
 
     options = {"local_files_only": local_files_only}

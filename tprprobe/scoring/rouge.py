@@ -6,14 +6,12 @@ ROUGE is that of `rouge-score` with Porter stems, which follows ROUGE-1.5.5 as `
 download; the Java METEOR 1.5 has synonyms and paraphrases, and its numbers are other numbers.
 """
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
-from nltk.stem.porter import PorterStemmer
-from nltk.translate.meteor_score import single_meteor_score
-from rouge_score.rouge_scorer import RougeScorer
-
+from tprprobe.errors import check_extra
 from tprprobe.scoring.ngrams import words
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -21,13 +19,20 @@ NO_SYNONYMS: Any = SimpleNamespace(synsets=lambda word: [])
 
 
 @cache
-def _scorer() -> RougeScorer:
+def _scorer() -> Any:
+    check_extra("rouge_score", "summarization", "ROUGE")
+    from rouge_score.rouge_scorer import RougeScorer
+
     return RougeScorer(list(ROUGE), use_stemmer=True)
 
 
 @cache
-def _stemmer() -> PorterStemmer:
-    return PorterStemmer()
+def _aligner() -> Callable[..., float]:
+    check_extra("nltk", "summarization", "METEOR of summaries")
+    from nltk.stem.porter import PorterStemmer
+    from nltk.translate.meteor_score import single_meteor_score
+
+    return partial(single_meteor_score, stemmer=PorterStemmer(), wordnet=NO_SYNONYMS)
 
 
 def split_sentences(text: str) -> str:
@@ -47,5 +52,4 @@ def rouge(reference: str, prediction: str) -> dict[str, float]:
 
 def meteor(reference: str, prediction: str) -> float:
     """METEOR with exact and stemmed matches, between 0 and 1."""
-    texts = words(reference), words(prediction)
-    return float(single_meteor_score(*texts, stemmer=_stemmer(), wordnet=NO_SYNONYMS))
+    return float(_aligner()(words(reference), words(prediction)))

@@ -48,9 +48,9 @@ class Store:
 
     @functools.cached_property
     def arrays(self) -> xr.Dataset:
-        """All arrays, lazy, in Dask chunks as on disk."""
+        """All arrays, lazy; in Dask's chunks as on disk where Dask is installed."""
         with manifests.undamaged(self.path):
-            return xr.open_zarr(self.path / layout.ARRAYS, chunks={})
+            return xr.open_zarr(self.path / layout.ARRAYS)
 
     @functools.cached_property
     def control(self) -> "Store | None":

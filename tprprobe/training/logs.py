@@ -1,10 +1,9 @@
-"""The learning curve on disk: one CSV row a figure, and the same for TensorBoard."""
+"""The learning curve on disk: one CSV row a figure; where it is installed, for TensorBoard too."""
 
 import csv
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-
-from torch.utils.tensorboard import SummaryWriter
 
 COLUMNS: tuple[str, ...] = (
     "step",
@@ -29,7 +28,7 @@ class Log:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
             writer.writerows(self.rows)
-        self.board = SummaryWriter(folder / "tensorboard", purge_step=step + 1)
+        self.board = _open_board(folder, step + 1) if find_spec("tensorboard") else None
 
     def add(
         self, metric: str, value: float, at: dict[str, float], data: str = "", split: str = ""
@@ -39,11 +38,20 @@ class Log:
         self.rows.append(row)
         with self.path.open("a", newline="") as file:
             csv.DictWriter(file, COLUMNS).writerow(row)
-        tag = "/".join(part for part in (metric, split, data) if part)
-        self.board.add_scalar(tag, value, int(at["step"]))
+        if self.board is not None:
+            tag = "/".join(part for part in (metric, split, data) if part)
+            self.board.add_scalar(tag, value, int(at["step"]))
 
     def close(self) -> None:
-        self.board.close()
+        if self.board is not None:
+            self.board.close()
+
+
+def _open_board(folder: Path, step: int) -> Any:
+    """What writes for TensorBoard, from a step on anew."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(folder / "tensorboard", purge_step=step)
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """The server of the dashboard: this process becomes it, bound to this machine, silent to others."""
 
-import importlib.util
 import os
 import socket
 import sys
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from tprprobe.console import stderr
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, check_extra
 from tprprobe.files import assets
 
 ADDRESS, PORT, TRIED = "127.0.0.1", 8501, 50
@@ -32,13 +31,13 @@ def serve(runs: str | os.PathLike[str], port: int | None = None) -> NoReturn:
     """Replaces this process by the dashboard over the folder ``runs``.
 
     Raises:
-        InputError: no such folder, a port that is taken, or no streamlit.
+        InputError: no such folder, a port that is taken, or the extra `app` is missing.
     """
     root = Path(runs)
     if not root.is_dir():
         raise InputError(f"no folder {root}: give a folder with runs, or make one: tprprobe demo")
-    if importlib.util.find_spec("streamlit") is None:
-        raise InputError("the dashboard needs streamlit and plotly: pip install streamlit plotly")
+    for package in ("streamlit", "plotly"):
+        check_extra(package, "app", "the dashboard")
     chosen = find_port(port)
     stderr.print(f"dashboard: http://{ADDRESS}:{chosen}", highlight=False)
     command = arguments(root.resolve(), chosen)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import zarr
 from jaxtyping import Float32
 
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import InputError, check_extra, unknown
 
 ARRAY, NAMES = "features", "image_id"
 CHECKED = 1024  # vectors that are looked through at a time
@@ -109,10 +109,9 @@ def _numpy(path: Path) -> tuple[Any, None]:
 
 
 def _hdf5(path: Path) -> tuple[Any, Any]:
-    try:
-        import h5py
-    except ImportError:
-        raise InputError(f"{path} needs h5py: pip install 'tprprobe[hdf5]'") from None
+    check_extra("h5py", "hdf5", path)
+    import h5py
+
     file: Any = h5py.File(path, "r")
     return file[ARRAY], file[NAMES][:] if NAMES in file else None
 

@@ -19,7 +19,7 @@ from jaxtyping import Float, Float32
 from torch import Tensor
 
 from tprprobe.console import stderr, track
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, check_extra
 from tprprobe.files import hub
 
 MODEL = "microsoft/resnet-152"  # the paper's network
@@ -89,10 +89,9 @@ def load_network(model: str) -> Any:
 
     Raises: InputError where it, or the extra, is missing.
     """
-    try:
-        from transformers import ResNetModel
-    except ImportError:
-        raise InputError("features need transformers: pip install 'tprprobe[images]'") from None
+    check_extra("transformers", "images", "a network for images")
+    from transformers import ResNetModel
+
     try:
         return ResNetModel.from_pretrained(model, local_files_only=True).eval()
     except (OSError, ValueError) as error:

@@ -12,7 +12,7 @@ from typing import Any
 from tprprobe.data.dataset import ALL, Dataset, Request
 from tprprobe.data.documents.articles import Article, check_text, find_columns
 from tprprobe.data.documents.corpora import ALIASES, SPLITS, divide
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import InputError, check_extra, unknown
 
 HUB = {  # repository, configuration
     "xsum": ("EdinburghNLP/xsum", None),
@@ -72,12 +72,9 @@ def _split(request: Request, there: list[str]) -> str:
 
 
 def _tables(name: str, path: str) -> Any:
-    try:
-        import datasets
-    except ImportError:
-        raise InputError(
-            f"{name} needs the package datasets; pip install 'tprprobe[summarization]'"
-        ) from None
+    check_extra("datasets", "summarization", f"the data set {name}")
+    import datasets
+
     repository, configuration = HUB[name]
     try:
         if not path:

@@ -3,7 +3,7 @@
 The package `mathematics_dataset` 1.0.1 was written for the sympy and numpy of 2019 and draws from
 global generators. Its few outdated lines are replaced in memory while it is imported, and every
 draw seeds all generators from (seed, split, module, index); afterwards they are as they were.
-This file imports neither torch nor the rest of the package: worker processes start quickly.
+This file imports neither torch nor pandas: worker processes start quickly.
 """
 
 import importlib
@@ -18,6 +18,8 @@ from importlib.machinery import SourceFileLoader
 from types import ModuleType
 
 import numpy as np
+
+from tprprobe.errors import check_extra
 
 MAX_QUESTION, MAX_ANSWER = 160, 30  # characters
 AREA = "arithmetic__"  # the modules that have our own splits small and small-test
@@ -75,6 +77,7 @@ def _import_corrected(name: str, corrections: Mapping[str, str]) -> None:
 
 @cache
 def _library() -> ModuleType:
+    check_extra("mathematics_dataset", "mathematics", "the Mathematics Dataset")
     for name, corrections in CORRECTIONS.items():
         _import_corrected(name, corrections)
     return importlib.import_module("mathematics_dataset.modules.modules")

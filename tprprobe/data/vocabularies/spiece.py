@@ -1,24 +1,26 @@
 """SentencePiece models as T5 has them (`spiece.model`), made a tokenizer of the library `tokenizers`."""
 
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from typing import TYPE_CHECKING, Any
 
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, check_extra
+
+if TYPE_CHECKING:
+    import tokenizers
 
 UNIGRAM = 1  # of SentencePiece's model types
 SPACE = "▁"
 
 
-def read_spiece(content: bytes) -> Tokenizer:
+def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
     """The tokenizer of a SentencePiece unigram model: pieces, scores and normalisation are its own.
 
     Raises: InputError without the package sentencepiece, and for a model of another type.
     """
-    try:
-        from sentencepiece import sentencepiece_model_pb2 as schema
-    except ImportError:
-        raise InputError(
-            "a SentencePiece model needs a package; pip install 'tprprobe[summarization]'"
-        ) from None
+    for package in ("sentencepiece", "tokenizers"):
+        check_extra(package, "summarization", "a SentencePiece model")
+    from sentencepiece import sentencepiece_model_pb2 as schema
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
     proto = schema.ModelProto.FromString(content)  # type: ignore[attr-defined]
     if proto.trainer_spec.model_type != UNIGRAM:
         raise InputError("a SentencePiece model that is no unigram model; T5's are")
@@ -37,8 +39,10 @@ def read_spiece(content: bytes) -> Tokenizer:
     return tokenizer
 
 
-def _normalizer(charsmap: bytes) -> normalizers.Normalizer:
+def _normalizer(charsmap: bytes) -> Any:
     """The model's own table of characters, then single spaces and none at the end."""
+    from tokenizers import Regex, normalizers
+
     spaces = [normalizers.Strip(left=True, right=True), normalizers.Replace(Regex(" {2,}"), " ")]
     table = [normalizers.Precompiled(charsmap)] if charsmap else []
     return normalizers.Sequence([*table, *spaces])

@@ -9,14 +9,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Int64, Integer
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from tprprobe.data.vocabularies.spiece import read_spiece
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, check_extra
 from tprprobe.files import hub
+
+if TYPE_CHECKING:
+    import tokenizers
 
 FILE, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 SPECIALS = ("<pad>", "</s>", "<unk>")
@@ -32,7 +35,7 @@ class Subwords:
     Longer texts are cut, their end symbol too, as in jiang's code.
     """
 
-    tokenizer: Tokenizer
+    tokenizer: "tokenizers.Tokenizer"
     max_source: int = MAX_SOURCE
     max_target: int = MAX_TARGET
     pad = sos = 0
@@ -131,6 +134,9 @@ def train_subwords(
     least = len(SPECIALS) + len(BYTES) + 1
     if size < least:
         raise InputError(f"a vocabulary of {size} sub-words; {least - 1} are special or bytes")
+    check_extra("tokenizers", "summarization", "a vocabulary of sub-words")
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
     tokenizer = Tokenizer(models.BPE(unk_token=SPECIALS[2], byte_fallback=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Metaspace(SPACE), pre_tokenizers.Punctuation("isolated")]
@@ -146,8 +152,10 @@ def train_subwords(
     return Subwords(_without_added_bytes(tokenizer), max_source, max_target)
 
 
-def _decoder() -> decoders.Decoder:
+def _decoder() -> Any:
     """Spaces for marks and characters for bytes, without the space before the first word."""
+    from tokenizers import decoders
+
     return decoders.Sequence(
         [
             decoders.Replace(SPACE, " "),
@@ -158,11 +166,11 @@ def _decoder() -> decoders.Decoder:
     )
 
 
-def _without_added_bytes(tokenizer: Tokenizer) -> Tokenizer:
+def _without_added_bytes(tokenizer: "tokenizers.Tokenizer") -> "tokenizers.Tokenizer":
     """The same, but that "<0x41>" in a text is these six characters."""
     content = json.loads(tokenizer.to_str())
     content["added_tokens"] = [t for t in content["added_tokens"] if t["content"] in SPECIALS]
-    return Tokenizer.from_str(json.dumps(content))
+    return tokenizer.from_str(json.dumps(content))
 
 
 def load_subwords(path: str | Path) -> Subwords:
@@ -190,7 +198,10 @@ def load_subwords(path: str | Path) -> Subwords:
     )
 
 
-def _read(file: Path) -> Tokenizer:
+def _read(file: Path) -> "tokenizers.Tokenizer":
+    check_extra("tokenizers", "summarization", f"the tokenizer {file}")
     if file.suffix == ".json":
+        from tokenizers import Tokenizer
+
         return Tokenizer.from_str(file.read_text("utf-8"))
     return read_spiece(file.read_bytes())

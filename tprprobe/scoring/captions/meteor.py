@@ -3,12 +3,11 @@
 import shutil
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 
 import numpy as np
 from jaxtyping import Float
 
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, check_extra
 from tprprobe.scoring.captions.bleu import Words
 
 PACKAGE = "pycocoevalcap"
@@ -16,8 +15,10 @@ PACKAGE = "pycocoevalcap"
 
 def meteor_missing() -> str | None:
     """Why METEOR cannot be computed here; None where it can."""
-    if find_spec(PACKAGE) is None:
-        return "METEOR needs pip install 'tprprobe[meteor]' (about 100 MB)"
+    try:
+        check_extra(PACKAGE, "meteor", "METEOR")
+    except InputError as error:
+        return str(error)
     return None if shutil.which("java") else "METEOR needs Java (a program java on the PATH)"
 
 
