@@ -20,6 +20,7 @@ from tprprobe.interventions import (
     summarise_swaps,
     swap,
 )
+from tprprobe.interventions.donors import DONORS, measure_donors, read_donors
 from tprprobe.interventions.exchanges import ELSEWHERE, Way, positions
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS, KINDS, exchanged
 from tprprobe.interventions.shares import best_heads, compare_elsewhere, find_answered
@@ -231,3 +232,22 @@ def test_swaps_of_the_generated_questions_have_their_answers():
     assert len(swaps) > 20
     for row in swaps.to_dict("records"):
         assert Fraction(row["answer"]) == Fraction(data[row["question"]].target)
+
+
+def test_planted_roles_of_other_questions_are_followed_by_their_polarity():
+    """Answers are read off (digit, place, polarity): a donor's polarity decides, its digit does not."""
+    model, swaps = PlantedRoles(), find_swaps(["12/34", "7/3", "56/18", "9/2"], ["polarity"])
+    donors = read_donors(model, [f"{a}/{a * 37 % 99}" for a in range(1, 99)])
+    found = measure_donors(model, swaps, donors)
+    assert found.groupby("at").size().to_dict() == dict.fromkeys(DONORS, len(swaps))
+    for kind, rows in found.groupby("at"):
+        assert (rows["counterfactual"] == ("other polarity" in str(kind))).all(), kind
+        assert (rows["original"] == ("same polarity" in str(kind))).all(), kind
+
+
+def test_a_swap_without_a_donor_is_left_out_of_every_kind():
+    model, swaps = PlantedRoles(), find_swaps(["12/34", "7/3"], ["polarity"])
+    donors = read_donors(model, ["7/3", "3/7"])
+    found = measure_donors(model, swaps, donors)
+    assert set(found["question"]) == {1}
+    assert len(found) == len(DONORS)

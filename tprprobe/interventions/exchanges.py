@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.interventions.edits import exchange, swap
-from tprprobe.interventions.variants import Variant, score_variants
+from tprprobe.interventions.variants import Scores, Variant, score_variants
 from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of
@@ -86,7 +86,7 @@ def measure_swaps(model: Any, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.Da
     Raises:
         InputError: the vocabulary lacks a symbol.
     """
-    pairs, predicted = _encode(model, swaps)
+    pairs, predicted = encode_swaps(model, swaps)
     names = list(find_sites(model))
     parts = [
         part
@@ -96,7 +96,8 @@ def measure_swaps(model: Any, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.Da
     return pd.concat(parts, ignore_index=True)
 
 
-def _encode(model: Any, swaps: pd.DataFrame) -> tuple[Pairs, Pairs]:
+def encode_swaps(model: Any, swaps: pd.DataFrame) -> tuple[Pairs, Pairs]:
+    """The questions of swaps with their answers, and their counterfactuals with theirs, as ids."""
     columns = ("text", "answer"), ("counterfactual", "predicted")
     own, other = (
         encode_texts(swaps[text].tolist(), swaps[answer].tolist(), model.vocabulary)
@@ -127,22 +128,35 @@ def _measure(
     found = [(Way("none"), scores, 0), (Way("question"), asked, 0)]
     found += [(way, scores, at) for at, way in enumerate(ways, 1)]
     for way, scored, at in found:
-        p, wrote = scored.log_probability[at].exp().numpy(), scored.written[at].numpy()
-        table = pd.DataFrame(
-            {
-                "question": part["question"].to_numpy(),
-                "kind": part["kind"].to_numpy(),
-                "vectors": way.vectors,
-                "layer": way.layer,
-                "head": way.head,
-                "at": way.at,
-                "p_original": p[0],
-                "p_counterfactual": p[1],
-                "original": wrote[0],
-                "counterfactual": wrote[1],
-            }
-        )
+        table = tabulate(part, scored, at, way.vectors, way.layer, way.head, way.at)
         yield table if way.at == PAIR else table[part["elsewhere"].to_numpy() != 0]
+
+
+def tabulate(
+    part: pd.DataFrame,
+    scored: Scores,
+    variant: int,
+    vectors: str,
+    layer: int = ALL,
+    head: int = ALL,
+    at: str = PAIR,
+) -> pd.DataFrame:
+    """One row a swap: what one variant makes of its two answers, the original and the counterfactual."""
+    p, wrote = scored.log_probability[variant].exp().numpy(), scored.written[variant].numpy()
+    return pd.DataFrame(
+        {
+            "question": part["question"].to_numpy(),
+            "kind": part["kind"].to_numpy(),
+            "vectors": vectors,
+            "layer": layer,
+            "head": head,
+            "at": at,
+            "p_original": p[0],
+            "p_counterfactual": p[1],
+            "original": wrote[0],
+            "counterfactual": wrote[1],
+        }
+    )
 
 
 def positions(
