@@ -23,7 +23,7 @@ from tprprobe.interventions import (
 from tprprobe.interventions.donors import DONORS, measure_donors, read_donors
 from tprprobe.interventions.exchanges import ELSEWHERE, Way, positions
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS, KINDS, exchanged
-from tprprobe.interventions.shares import best_heads, compare_elsewhere, find_answered
+from tprprobe.interventions.shares import best_heads, compare_places, find_answered
 from tprprobe.site.hooks import capture, intervene
 
 QUESTIONS = [
@@ -218,7 +218,7 @@ def test_a_difference_is_paired_and_the_best_head_is_measured_on_the_other_half(
                 base | {"vectors": "role", "layer": 0, "head": head, "p_counterfactual": value}
             )
     table = pd.DataFrame(rows)
-    found = compare_elsewhere(table).iloc[0]
+    found = compare_places(table).iloc[0]
     assert (found["n"], round(found["difference"], 6)) == (30, 0.5)
     best = best_heads(table).set_index("choice")
     assert (best.loc["best", "layer"], best.loc["best", "head"]) == (0, 1)

@@ -12,6 +12,7 @@ from tprprobe.data.pairs import encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.interventions import Recipe, read_recipe, run_swaps, sweep
+from tprprobe.interventions.donors import DONORS
 from tprprobe.interventions.folders import BEGUN, MANIFEST, PARTS
 from tprprobe.interventions.references import read_references
 from tprprobe.interventions.sweeps import SAMPLES, TABLE
@@ -58,6 +59,7 @@ def folder(model, data, recipe, tmp_path_factory):
         ("sites = ['a']", "give sites and edits, or swaps"),
         ("sites = ['a']\nedits = ['zero']\nswaps = ['place']", "give sites and edits, or swaps"),
         ("swaps = ['places']", "did you mean 'place'"),
+        ("swaps = ['place']\ndonors = true", r"donors = true needs swaps = \['polarity'\]"),
         ("sites = ['a']\nedits = ['snap']", "clusters"),
         ("sites = ['a']\nedits = ['zero']\nn = 0", "n: Input should be greater than 0"),
         ("sites = [", "not TOML"),
@@ -140,11 +142,12 @@ def test_an_unknown_site_and_too_few_examples_are_told(model, data, recipe):
 
 
 def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
-    recipe = Recipe(n=12, reference=6, swaps=["polarity", "argument"], whole=True)
+    recipe = Recipe(n=12, reference=6, swaps=["polarity", "argument"], whole=True, donors=True)
     out = tmp_path / "swaps"
     table = run_swaps(model, data, recipe, out)
     assert set(table["model"]) == {"tiny", "untrained:tiny"}
     assert set(table["layer"]) == {-1}
+    assert set(DONORS) < set(table.query("kind == 'polarity'")["at"])
     pd.testing.assert_frame_equal(table, run_swaps(model, data, recipe, out, resume=True))
     everything = table.assign(subset="answered")  # a tiny model answers nothing
     everything.to_csv(out / "swaps.csv", index=False)

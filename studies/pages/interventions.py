@@ -14,7 +14,7 @@ from tprprobe.data.pairs import encode_pairs
 from tprprobe.gold import annotate
 from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS
-from tprprobe.interventions.shares import best_heads, compare_elsewhere
+from tprprobe.interventions.shares import best_heads, compare_places
 from tprprobe.interventions.swaps import MEASURED
 from tprprobe.models.checkpoint import load_model
 from tprprobe.scoring.answers import exact_matches
@@ -41,9 +41,9 @@ def make_page(runs: Path) -> str:
     measured = pd.read_parquet(folder / f"swaps-{MODEL}" / MEASURED)
     sweeps = {name: _table_of(name, MODEL, folder) for name in ("ablation", "snap", "snap-filler")}
     sweeps["one-hot"] = _table_of("one-hot", DISCRETE, folder)
-    swaps, elsewhere = pd.concat(tables, ignore_index=True), compare_elsewhere(measured)
+    swaps, elsewhere = pd.concat(tables, ignore_index=True), compare_places(measured)
     _table_of(DECIDING, MODEL, folder)
-    deciding = compare_elsewhere(pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / MEASURED))
+    deciding = compare_places(pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / MEASURED))
     verdict = judge(find_claim(CLAIM), _evidence(deciding))
     parts = [
         _head(verdict, deciding, elsewhere),

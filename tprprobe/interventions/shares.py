@@ -69,22 +69,27 @@ def _intervals(
     return found
 
 
-def compare_elsewhere(
-    measured: pd.DataFrame, value: str = "p_counterfactual", seed: int = 0
+def compare_places(
+    measured: pd.DataFrame,
+    at: str = PAIR,
+    reference: str = ELSEWHERE,
+    value: str = "p_counterfactual",
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """One row a model, kind and way: a value at the pair minus the same elsewhere, swap by swap.
+    """One row a model, kind and way: a value ``at`` one place minus at another, swap by swap.
 
-    Columns: difference with its 95 % interval over questions, n (the answered swaps that can be moved).
+    Places are the pair, elsewhere, or kinds of donors. Columns: difference with its 95 % interval over
+    questions, n (the answered swaps that have both).
     """
     rows = measured[find_answered(measured) & (measured["head"] == ALL)]
     keys = ["model", "kind", "vectors", "layer", "question"]
     wide = rows.pivot_table(index=keys, columns="at", values=value, aggfunc="first")
-    wide = wide.reindex(columns=[PAIR, ELSEWHERE]).dropna().reset_index()
+    wide = wide.reindex(columns=[at, reference]).dropna().reset_index()
     parts = []
     groups: Any = wide.groupby(keys[:-1], sort=False)
     for key, group in groups:
         found = bootstrap_mean(
-            (group[PAIR] - group[ELSEWHERE]).to_numpy(float),
+            (group[at] - group[reference]).to_numpy(float),
             group["question"].to_numpy(),
             seed=seed,
         )

@@ -11,6 +11,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.data.worlds.english.reportsets import is_english
 from tprprobe.errors import InputError
 from tprprobe.files import hub
+from tprprobe.interventions.donors import measure_donors, read_donors
 from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
 from tprprobe.interventions.folders import Folder, describe_run, keep_table
 from tprprobe.interventions.number_pairs import find_swaps
@@ -39,12 +40,13 @@ def run_swaps(
         InputError: no such kind, no pairs, a folder of another run.
     """
     swaps = find_pairs(model, data, recipe)
+    others = [each.source for each in data[recipe.n :]] if recipe.donors else []
     return keep_table(
         out,
         describe_run(model, data, recipe),
         resume,
         (MEASURED, TABLE),
-        partial(_run, model, swaps, recipe),
+        partial(_run, model, swaps, others, recipe),
         partial(summarise_swaps, seed=recipe.seed),
     )
 
@@ -68,17 +70,24 @@ def find_pairs(model: Any, data: Dataset, recipe: Recipe) -> pd.DataFrame:
     return found
 
 
-def _run(model: Any, swaps: pd.DataFrame, recipe: Recipe, folder: Folder) -> pd.DataFrame:
+def _run(
+    model: Any, swaps: pd.DataFrame, others: list[str], recipe: Recipe, folder: Folder
+) -> pd.DataFrame:
     twin: Any = untrained_twin(model, recipe.seed)
     ways = list_ways(model)
     whole = [way for way in ways if way.layer == way.head == ALL]
+    asked = [(model, whole if recipe.whole else ways), (twin, whole)]
+    given = [(each, read_donors(each, others)) for each in (model, twin) if others]
     starts = range(0, len(swaps), AT_ONCE)
     missing = [n for n in range(len(starts)) if not folder.part(n).is_file()]
     for n in track(missing, "swapping", len(missing)):
         some = swaps.iloc[starts[n] : starts[n] + AT_ONCE]
         parts = [
-            measure_swaps(model, some, whole if recipe.whole else ways).assign(model=model.name),
-            measure_swaps(twin, some, whole).assign(model=twin.name),
+            measure_swaps(each, some, some_ways).assign(model=each.name)
+            for each, some_ways in asked
+        ] + [
+            measure_donors(each, some, donors, recipe.seed).assign(model=each.name)
+            for each, donors in given
         ]
         hub.write_file(folder.part(n), pd.concat(parts, ignore_index=True).to_parquet())
     return folder.join(len(starts))

@@ -20,6 +20,7 @@ class Recipe(BaseModel):
 
     Swaps are kinds of pairs of numbers (`find_swaps`) whose vectors are exchanged in all ways of the
     encoder, in the n arithmetic questions (or reports of the generated English: ``agent``); ``whole``: only in all layers and heads at once.
+    ``donors``: numerators and denominators also take roles from the ``reference`` questions.
     Means, resampled vectors and the centres of ``snap`` come from ``reference`` further examples of
     the same data, not from the ``n`` that are scored. ``clusters`` are the numbers of centres of
     ``snap``. Heads ``each`` are edited alone, ``all`` together; sites ``together`` are all edited at once.
@@ -36,6 +37,7 @@ class Recipe(BaseModel):
     edits: list[str] = []
     swaps: list[str] = []
     whole: bool = False
+    donors: bool = False
     heads: Literal["each", "all"] = "each"
     together: bool = False
     strengths: Annotated[list[float], Field(min_length=1)] = [1.0]
@@ -60,6 +62,10 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
         raise InputError(f"{where}: {place}: {first['msg']} (given: {first['input']!r})") from error
     if bool(recipe.swaps) == bool(recipe.sites) or bool(recipe.sites) != bool(recipe.edits):
         raise InputError(f"{where}: give sites and edits, or swaps")
+    if recipe.donors and "polarity" not in recipe.swaps:
+        raise InputError(
+            f"{where}: donors = true needs swaps = ['polarity']: they are of its pairs"
+        )
     if recipe.swaps != [AGENTS] and (strange := [k for k in recipe.swaps if k not in KINDS]):
         raise unknown(f"kind of swap in {where}", strange[0], (*KINDS, f"{AGENTS} (alone)"))
     if strange := [edit for edit in recipe.edits if edit not in EDITS]:
