@@ -239,14 +239,25 @@ def coupled(tmp_path_factory):
 
 
 def test_role_that_names_what_its_head_attends_to(coupled):
-    store, symbol, _ = coupled
-    found = couple_roles(store, [Given("encoder.0.self.role", 0, symbol)])
-    row = pick(found, attended="symbol")
+    store, symbol, shuffled = coupled
+    given = [Given("encoder.0.self.role", head, own) for head, own in ((0, symbol), (1, shuffled))]
+    found = couple_roles(store, given)
+    row = pick(found, attended="symbol", head=0)
     assert row.share > 0.8
     assert row.information_low < row.information < row.information_high
     assert row.advantage_low > 0.5
     assert abs(row.others) < 0.1
-    assert pick(found, attended="gold").information > 0.5
+    assert pick(found, attended="gold", head=0).information > 0.5
+
+
+def test_a_target_that_every_cluster_tells_is_no_advantage(coupled):
+    """Both heads' clusters name what head 0 attends to: it is easy, and no head's role signifies it."""
+    store, symbol, _ = coupled
+    given = [Given("encoder.0.self.role", head, symbol) for head in (0, 1)]
+    found = couple_roles(store, given)
+    row = pick(found, attended="symbol", head=0)
+    assert row.information - row.others > 0.5
+    assert row.advantage == pytest.approx(0, abs=1e-9)
 
 
 def test_roles_of_noise_couple_with_nothing(coupled):
@@ -260,6 +271,8 @@ def test_bad_input_is_one_line(coupled, tmp_path):
     store, symbol, _ = coupled
     with pytest.raises(InputError, match="roles couple with"):
         couple_roles(store, [Given("encoder.0.self.role", None, symbol)])
+    with pytest.raises(InputError, match="clusters of one head"):
+        couple_roles(store, [Given("encoder.0.self.role", 0, symbol)])
     with pytest.raises(InputError, match="no question with a division"):
         score_relations(store_of(tmp_path / "sums", [noise], ["1 + 2"]))
     none = plant(tmp_path / "planted", 2)

@@ -66,7 +66,7 @@ def list_ways(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
     models = {name: at for at, name in enumerate(rows["model"].drop_duplicates())}
     found: Any = sorted(
         keys.itertuples(index=False, name=None),
-        key=lambda way: (models[way[0]], order.index(way[1]), way[3] == "elsewhere", way[2]),
+        key=lambda way: (models[way[0]], order.index(way[1]), way[3] != "pair", way[3], way[2]),
     )
     return found
 
@@ -80,7 +80,7 @@ def tell_way(model: str, vectors: str, layer: int, at: str) -> str:
     what = names.get(vectors, f"{vectors}s")
     if vectors not in ("none", "question", "embedding role"):
         what += ", all layers" if layer == -1 else f", layer {layer}"
-    return f"{model}: {what}{', elsewhere' if at == 'elsewhere' else ''}"
+    return f"{model}: {what}{'' if at == 'pair' else f', {at}'}"
 
 
 def _draw(axes: Axes, rows: pd.DataFrame, ways: list[tuple[str, str, int, str]]) -> None:

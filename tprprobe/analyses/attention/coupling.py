@@ -37,37 +37,52 @@ def couple_roles(store: Store, clusters: Iterable[Labelled], seed: int = 0) -> p
     """What the cluster of a head's role at a position tells of what that head attends to there.
 
     One row a head and kind of ``attended``: the symbol at the key with the largest weight, or its
-    gold structure (digits by polarity, operators by symbol, other characters by kind).
-    information   I(cluster; attended) in bits, held out: by how much the cluster makes what is
-                  attended to less surprising, by shares counted in other questions; no information
-                  is 0 or a little below
+    gold structure (digits by polarity, operators by symbol, other characters by kind). With I(c, a)
+    the information of head c's clusters about what head a attends to:
+    information   I(h, h) in bits, held out: by how much the cluster makes what is attended to less
+                  surprising, by shares counted in other questions; no information is 0 or a little
+                  below
     chance        the same with clusters permuted within questions
-    others        the mean I(cluster; what another head of the layer attends to)
-    advantage     information − others; _low, _high are 95 % intervals over questions
+    others        the mean of I(h, a) over the layer's other heads a
+    advantage     I(h, h) − mean I(h, a) − mean I(c, h) + mean I(c, a) over the other heads a and c: a
+                  head with good clusters has none by these, nor one whose keys every cluster tells;
+                  _low, _high are 95 % intervals over questions
     share         information / H(attended)
     Source: schlag Sec. 1 (a role signifies the relation whose filler its head retrieves).
 
     Raises:
-        InputError: a cluster that is not of a head of an encoder's self-attention with maps, a
-            layer with one head, no arithmetic.
+        InputError: clusters that are not of two heads or more of an encoder's self-attention with
+            maps, no arithmetic.
     """
     rows = []
-    for each in clusters:
-        site = store.select(each.site.rpartition(".")[0] + ".attention")[0]
-        heads = store.specs[site].shape[0]
-        if each.head is None or heads < 2:
-            raise InputError(
-                f"{each.site}: roles couple with what their own of several heads reads"
-            )
+    for site, given in _by_layer(store, clusters).items():
         tokens = annotated_tokens(store, kept_samples(store, site))
         questions = pd.factorize(tokens["sample"])[0]
-        labels = np.asarray(each.labels)[: len(tokens)].astype(int)
+        labels = {
+            h: np.asarray(each.labels)[: len(tokens)].astype(int) for h, each in given.items()
+        }
         keys = _attended(store, site, tokens)
-        place = {"layer": layer_of(site), "head": each.head}
         for name, codes in _kinds(tokens).items():
-            found = _couple(labels, codes[keys], questions, each.head, seed)
-            rows.append(place | {"attended": name} | found)
+            for head, found in _couple(labels, codes[keys], questions, seed).items():
+                rows.append({"layer": layer_of(site), "head": head, "attended": name} | found)
     return pd.DataFrame(rows)
+
+
+def _by_layer(store: Store, clusters: Iterable[Labelled]) -> dict[str, dict[int, Labelled]]:
+    """The clusters of every head, by the site of the maps of their layer."""
+    found: dict[str, dict[int, Labelled]] = {}
+    for each in clusters:
+        site = store.select(each.site.rpartition(".")[0] + ".attention")[0]
+        if each.head is None:
+            raise InputError(
+                f"{each.site} has no heads: roles couple with what their own head reads"
+            )
+        found.setdefault(site, {})[each.head] = each
+    if alone := [site for site, heads in found.items() if len(heads) < 2]:
+        raise InputError(
+            f"{alone[0]}: clusters of one head; roles couple with what their own of several heads reads"
+        )
+    return found
 
 
 def _attended(store: Store, site: str, tokens: pd.DataFrame) -> Int[np.ndarray, "head token"]:
@@ -88,35 +103,40 @@ def _kinds(tokens: pd.DataFrame) -> dict[str, Codes]:
 
 
 def _couple(
-    labels: Codes,
-    attended: Int[np.ndarray, "head token"],
-    questions: Codes,
-    head: int,
-    seed: int,
-) -> dict[str, float]:
-    """The numbers of one row."""
+    labels: dict[int, Codes], attended: Int[np.ndarray, "head token"], questions: Codes, seed: int
+) -> dict[int, dict[str, float]]:
+    """The numbers of every head's row."""
     rng = np.random.default_rng(seed)
-    order = np.argsort(np.argsort(rng.random(questions.max() + 1)))
-    folds = order[questions] % FOLDS
-    gains = np.array([_gains(labels, each, folds) for each in attended])
-    shuffled = [labels[permute_within(questions, rng)] for _ in range(PERMUTATIONS)]
-    chance = [_gains(each, attended[head], folds).mean() for each in shuffled]
-    others = np.delete(gains, head, axis=0).mean(0)
-    constant = np.zeros_like(labels)
-    surprise = -_log_shares(constant, attended[head], folds).mean()
-    own = bootstrap_mean(gains[head], questions, seed=seed)
-    advantage = bootstrap_mean(gains[head] - others, questions, seed=seed)
-    return {
-        "information": own.value,
-        "information_low": own.low,
-        "information_high": own.high,
-        "chance": float(np.mean(chance)),
-        "others": float(others.mean()),
-        "advantage": advantage.value,
-        "advantage_low": advantage.low,
-        "advantage_high": advantage.high,
-        "share": own.value / surprise,
+    folds = np.argsort(np.argsort(rng.random(questions.max() + 1)))[questions] % FOLDS
+    known = {
+        h: np.stack([_gains(each, keys, folds) for keys in attended]) for h, each in labels.items()
     }
+    rows = {}
+    for head, own in known.items():
+        shuffled = [labels[head][permute_within(questions, rng)] for _ in range(PERMUTATIONS)]
+        chance = np.mean([_gains(each, attended[head], folds).mean() for each in shuffled])
+        surprise = -_log_shares(np.zeros_like(folds), attended[head], folds).mean()
+        told = bootstrap_mean(own[head], questions, seed=seed)
+        advantage = bootstrap_mean(_double_centred(known, head), questions, seed=seed)
+        rows[head] = {
+            "information": told.value,
+            "information_low": told.low,
+            "information_high": told.high,
+            "chance": float(chance),
+            "others": float(np.delete(own, head, axis=0).mean()),
+            "advantage": advantage.value,
+            "advantage_low": advantage.low,
+            "advantage_high": advantage.high,
+            "share": told.value / surprise,
+        }
+    return rows
+
+
+def _double_centred(known: dict[int, Float[np.ndarray, "head token"]], head: int) -> Bits:
+    """I(h, h) less what its clusters tell of other heads, and other clusters of this one."""
+    rest = np.mean([each for other, each in known.items() if other != head], axis=0)
+    contrast = known[head] - rest
+    return contrast[head] - np.delete(contrast, head, axis=0).mean(0)
 
 
 def _gains(labels: Codes, attended: Codes, folds: Codes) -> Bits:
