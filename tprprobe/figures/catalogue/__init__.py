@@ -1,24 +1,5 @@
 """The papers' figures by name: what each is made of, loaded and drawn."""
 
-from tprprobe.figures.catalogue.paths import INPUTS, find_inputs
-from tprprobe.figures.catalogue.registry import (
-    FIGURES,
-    Entry,
-    draw,
-    find_figure,
-    list_figures,
-    make,
-    write_figure,
-)
+import lazy_loader
 
-__all__ = [
-    "FIGURES",
-    "INPUTS",
-    "Entry",
-    "draw",
-    "find_figure",
-    "find_inputs",
-    "list_figures",
-    "make",
-    "write_figure",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""schlag's Secs. 6.1, 6.2 and 7, and the matched study: measured on a store or read from results, drawn, and saved."""
+"""schlag's figures and the matched study: measured on a store or read from results, drawn, and saved."""
 
 import io
 import os
@@ -7,18 +7,67 @@ from pathlib import Path
 
 import pandas as pd
 
+from tprprobe.analyses.attention import pick_examples, score_relations
 from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
+from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.hadamard import capture_variance, measure_unbinding
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.figures import binding, hadamard, reconstruction
+from tprprobe.figures.accuracy import module_bars
+from tprprobe.figures.attention import attention_examples, attention_rows
 from tprprobe.figures.catalogue.paths import PROBE
+from tprprobe.figures.clusters import role_clusters
 from tprprobe.figures.study import matched_study
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.files.hub import write_folder
+from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.training.study.comparisons import compare_variants
 from tprprobe.training.study.records import Study
+
+
+def draw_clusters(
+    store: Store, layer: int = -1, head: int = 0, k: int = 20, seed: int = 0, raw: bool = True
+) -> Drawing:
+    """Clusters of an encoder layer's roles; of raw vectors, as in the paper.
+
+    Numerators and denominators are framed by their value, where the questions are arithmetic.
+    """
+    roles = cluster(store, f"encoder.{layer}.self.role", head, k, seed, raw)
+    return role_clusters(store, roles, gold=True)
+
+
+def draw_attention(
+    store: Store, layer: int = -1, head: int | None = None, sample: int | None = None
+) -> Drawing:
+    """Attention of numbers to '/', in three kinds of example that are picked, or in one question.
+
+    Without a head, of that of the layer whose digits of denominators look most at their '/'.
+    """
+    site = f"encoder.{layer}.self.attention"
+    if head is None:
+        head = _most_relating(store, store.select(site)[0])
+    if sample is not None:
+        return attention_rows(store, site, sample, head)
+    return attention_examples(store, site, head, pick_examples(store))
+
+
+def _most_relating(store: Store, site: str) -> int:
+    scores = score_relations(store)
+    chosen = scores.query(
+        "source == 'head' and way == 'rows' and gold == 'net' and score == 'mass' and not untrained"
+    )
+    of_layer = chosen[chosen["layer"] == layer_of(site)]
+    return int(of_layer["head"].iloc[of_layer["value"].argmax()])
+
+
+def draw_interpolation(evaluations: pd.DataFrame) -> Drawing:
+    return module_bars(evaluations, "interpolate")
+
+
+def draw_extrapolation(evaluations: pd.DataFrame) -> Drawing:
+    return module_bars(evaluations, "extrapolate")
 
 
 def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:

@@ -1,0 +1,155 @@
+"""The list of figures and tables: what each is called and shows, and which function makes it.
+
+The functions are named, not imported: the list is read without what draws.
+"""
+
+import inspect
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tprprobe.errors import unknown
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A figure or table: its name, what it shows, and the function (of `figures`) that makes it.
+
+    The function's keywords are what it is made of (those that INPUTS names, loaded) and options.
+    """
+
+    name: str
+    title: str
+    maker: str
+
+    @property
+    def make(self) -> Callable[..., Any]:
+        """The function, imported."""
+        return pkgutil.resolve_name(f"tprprobe.figures.{self.maker}")
+
+    @property
+    def inputs(self) -> list[str]:
+        """What the figure is made of."""
+        return [name for name, is_input in self._keywords.items() if is_input]
+
+    @property
+    def options(self) -> list[str]:
+        """What can be chosen."""
+        return [name for name, is_input in self._keywords.items() if not is_input]
+
+    @property
+    def _keywords(self) -> dict[str, bool]:
+        """The function's keywords, and whether each is an input."""
+        from tprprobe.figures.catalogue.paths import INPUTS
+
+        return {name: name in INPUTS for name in inspect.signature(self.make).parameters}
+
+
+FIGURES = {
+    entry.name: entry
+    for entry in (
+        Entry("schlag-table1", "Exact match averaged over modules", "accuracy:table1"),
+        Entry("schlag-fig2", "Role clusters over questions", "catalogue.schlag:draw_clusters"),
+        Entry("schlag-fig3", "Attention from digits to '/'", "catalogue.schlag:draw_attention"),
+        Entry(
+            "schlag-fig4",
+            "Exact match by module, interpolation",
+            "catalogue.schlag:draw_interpolation",
+        ),
+        Entry(
+            "schlag-fig5",
+            "Exact match by module, extrapolation",
+            "catalogue.schlag:draw_extrapolation",
+        ),
+        Entry(
+            "schlag-sec6.1",
+            "Reconstruction of z, with controls",
+            "catalogue.schlag:draw_reconstruction",
+        ),
+        Entry(
+            "schlag-sec6.1-table",
+            "Reconstruction of z by a head",
+            "catalogue.schlag:tabulate_reconstruction",
+        ),
+        Entry(
+            "schlag-sec6.2",
+            "The binding problem, exactly",
+            "catalogue.schlag:tabulate_demonstration",
+        ),
+        Entry(
+            "schlag-sec6.2-trained", "Which digit divides which", "catalogue.schlag:draw_binding"
+        ),
+        Entry(
+            "schlag-sec6.2-trained-table",
+            "Which digit divides which",
+            "catalogue.schlag:tabulate_binding",
+        ),
+        Entry("schlag-sec7", "Hadamard against tensor product", "catalogue.schlag:draw_capture"),
+        Entry(
+            "schlag-sec7-table",
+            "What the diagonal keeps of v ⊗ r",
+            "catalogue.schlag:tabulate_capture",
+        ),
+        Entry(
+            "jiang-table2", "ROUGE and METEOR of summaries, paired differences", "summaries:table2"
+        ),
+        Entry("jiang-table3", "Votes of people on summaries", "summaries:table3"),
+        Entry("jiang-unfaithful", "Unsupported facts of references", "summaries:unsupported_table"),
+        Entry("jiang-table4", "What vectors know about words", "probes:table4"),
+        Entry("jiang-discreteness", "How discrete roles are", "catalogue.jiang:draw_discreteness"),
+        Entry(
+            "jiang-roles",
+            "What each discrete role stands for",
+            "catalogue.jiang:tabulate_dictionary",
+        ),
+        Entry("huang-table1", "Scores of captions", "catalogue.huang:tabulate_scores"),
+        Entry("huang-table2", "Nominal and verbal clusters", "catalogue.huang:tabulate_conformity"),
+        Entry(
+            "huang-table3", "What ten clusters stand for", "catalogue.huang:tabulate_interpretation"
+        ),
+        Entry("huang-fig3", "Unbinding vectors by kind of word", "catalogue.huang:draw_kinds"),
+        Entry("huang-fig4", "Unbinding vectors of nouns", "catalogue.huang:draw_nouns"),
+        Entry("huang-fig5", "Unbinding vectors of verbs", "catalogue.huang:draw_verbs"),
+        Entry("huang-fig6", "Unbinding vectors of adjectives", "catalogue.huang:draw_adjectives"),
+        Entry(
+            "huang-fig7", "Unbinding vectors of prepositions", "catalogue.huang:draw_prepositions"
+        ),
+        Entry("huang-regions", "The 76.3 %: purity of regions", "catalogue.huang:tabulate_regions"),
+        Entry("huang-stability", "Clusters over seeds and k", "catalogue.huang:tabulate_stability"),
+        Entry("huang-subjects", "Subjects against objects", "catalogue.huang:tabulate_subjects"),
+        Entry(
+            "matched-study",
+            "What binding buys at equal steps and size",
+            "catalogue.schlag:draw_study",
+        ),
+        Entry(
+            "swap",
+            "Answers after two numbers' vectors change places",
+            "catalogue.interventions:draw_swap",
+        ),
+        Entry(
+            "snap",
+            "Exact match with vectors snapped to k centres",
+            "catalogue.interventions:draw_snap",
+        ),
+        Entry("ablation-map", "Which heads matter", "catalogue.interventions:draw_ablation"),
+        Entry("learning-curve", "Loss and exact match against steps", "curves:learning_curve"),
+    )
+}
+
+
+def list_figures() -> list[Entry]:
+    """Every figure and table that can be drawn."""
+    return list(FIGURES.values())
+
+
+def find_figure(name: str) -> Entry:
+    """The figure of that name.
+
+    Raises:
+        InputError: there is none (the nearest name is suggested).
+    """
+    if name not in FIGURES:
+        raise unknown("figure", name, FIGURES)
+    return FIGURES[name]
