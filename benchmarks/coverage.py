@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tprprobe.statistics import bootstrap, bootstrap_difference, divide, f1, wilson
+from tprprobe.statistics import Interval, bootstrap, bootstrap_difference, divide, f1, wilson
 
 TRUTH = 400_000  # groups
 
@@ -58,23 +58,17 @@ class Case(NamedTuple):
     name: str
     draw: Callable[[np.random.Generator, int], np.ndarray]
     statistic: Callable[[np.ndarray], np.ndarray]
-    interval: Callable[[np.ndarray, int], tuple[float, float]]
+    interval: Callable[[np.ndarray, int], Interval]
 
 
-def drawn(statistic: Callable) -> Callable[[np.ndarray, int], tuple[float, float]]:
+def drawn(statistic: Callable) -> Callable[[np.ndarray, int], Interval]:
     """The bootstrap's interval of a statistic."""
-
-    def interval(sums: np.ndarray, seed: int) -> tuple[float, float]:
-        found = bootstrap(sums, statistic, replicates=1000, seed=seed)
-        return found.low, found.high
-
-    return interval
+    return lambda sums, seed: bootstrap(sums, statistic, replicates=1000, seed=seed)
 
 
-def paired(sums: np.ndarray, seed: int) -> tuple[float, float]:
+def paired(sums: np.ndarray, seed: int) -> Interval:
     """The bootstrap's interval of the difference in F1."""
-    found = bootstrap_difference(sums[:, :3], sums[:, 3:], f1, replicates=1000, seed=seed)
-    return found.low, found.high
+    return bootstrap_difference(sums[:, :3], sums[:, 3:], f1, replicates=1000, seed=seed)
 
 
 CASES = (

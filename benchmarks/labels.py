@@ -21,6 +21,7 @@ from tprprobe.gold.annotations import add_labels, read_annotated
 from tprprobe.gold.labels import Labelled
 from tprprobe.gold.pipelines import load_pipeline
 from tprprobe.gold.rules import RoleRules
+from tprprobe.statistics import interval_text, read_interval
 
 PREFIXES = {"srl": ("R-", "C-")}
 
@@ -41,7 +42,7 @@ def compare(
         kept = [i for i, each in enumerate(gold) if each.document in known]
         labelled, gold = [labelled[i] for i in kept], [gold[i] for i in kept]
     row = compare_labels(labelled, gold, task, PREFIXES.get(task, ()))
-    interval = f"{row['f1']:.3f} [{row['f1_low']:.3f}, {row['f1_high']:.3f}]"
+    interval = interval_text(read_interval(row, "f1"))
     shares = {name: f"{row[name]:.3f}" for name in ("precision", "recall", "labels_right")}
     counts = {name: f"{row[name]:,}" for name in ("given", "gold", "documents")}
     return {"labels": task, "source": source, "F1": interval, **shares, **counts}

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tprprobe.claims import Claim, Estimate, Evidence, exact, find_claim, judge, load_claims
+from tprprobe.claims import Claim, Evidence, exact, find_claim, judge, load_claims
 from tprprobe.errors import InputError
+from tprprobe.statistics import Interval
 
 DECISIONS = {"holds", "fails"}
 OPPOSITE = {"holds": "fails", "fails": "holds"}
@@ -44,19 +45,19 @@ def claims(draw: st.DrawFn, over: tuple[str, ...] = ("one", "every", "some")) ->
 
 
 @st.composite
-def estimates(draw: st.DrawFn) -> Estimate:
+def estimates(draw: st.DrawFn) -> Interval:
     value = draw(numbers)
-    return Estimate(value, value - draw(widths), value + draw(widths))
+    return Interval(value, value - draw(widths), value + draw(widths))
 
 
-def outcome(about: Claim, *cases: Estimate, **changes: object) -> str:
+def outcome(about: Claim, *cases: Interval, **changes: object) -> str:
     fields = {"unit": about.unit, "units": 500} | changes
     evidence = Evidence({str(i): case for i, case in enumerate(cases)}, **fields)  # pyright: ignore
     return judge(about, evidence).outcome
 
 
-def wider(estimate: Estimate, more: float, on_top: float) -> Estimate:
-    return Estimate(estimate.value, estimate.low - more, estimate.high + on_top)
+def wider(estimate: Interval, more: float, on_top: float) -> Interval:
+    return Interval(estimate.value, estimate.low - more, estimate.high + on_top)
 
 
 # ---- the file ---------------------------------------------------------------------------------------
@@ -174,12 +175,12 @@ def test_an_unknown_claim_suggests_the_nearest():
 def test_one_number_is_judged_by_its_interval(
     changes: dict[str, object], low: float, high: float, expected: str
 ):
-    assert outcome(claim(**changes), Estimate((low + high) / 2, low, high)) == expected
+    assert outcome(claim(**changes), Interval((low + high) / 2, low, high)) == expected
 
 
 @given(claims(("one",)), estimates(), widths, widths)
 def test_a_wider_interval_decides_nothing_new(
-    about: Claim, estimate: Estimate, below: float, above: float
+    about: Claim, estimate: Interval, below: float, above: float
 ):
     before, after = (
         outcome(about, estimate),
@@ -190,29 +191,29 @@ def test_a_wider_interval_decides_nothing_new(
 
 @given(claims(("every", "some")), st.lists(estimates(), min_size=1, max_size=5), widths, widths)
 def test_nor_do_wider_intervals_of_several_cases(
-    about: Claim, cases: list[Estimate], below: float, above: float
+    about: Claim, cases: list[Interval], below: float, above: float
 ):
     after = outcome(about, *(wider(case, below, above) for case in cases))
     assert after in {outcome(about, *cases), "undecided"}
 
 
 @given(claims(("every", "some")), st.lists(estimates(), min_size=1, max_size=4))
-def test_the_order_of_cases_does_not_matter(about: Claim, cases: list[Estimate]):
+def test_the_order_of_cases_does_not_matter(about: Claim, cases: list[Interval]):
     assert len({outcome(about, *order) for order in itertools.permutations(cases)}) == 1
 
 
 @given(claims(("one",)), estimates())
-def test_one_case_is_judged_as_one_number(about: Claim, case: Estimate):
+def test_one_case_is_judged_as_one_number(about: Claim, case: Interval):
     alone = outcome(about, case)
     for over in ("every", "some"):
         assert outcome(about.model_copy(update={"over": over}), case) == alone
 
 
 @given(st.lists(estimates(), min_size=2, max_size=5), numbers)
-def test_every_and_some_are_opposites(cases: list[Estimate], threshold: float):
+def test_every_and_some_are_opposites(cases: list[Interval], threshold: float):
     """Not every number is above t exactly where some number is not."""
     every = outcome(claim(over="every", threshold=threshold), *cases)
-    mirrored = [Estimate(-case.value, -case.high, -case.low) for case in cases]
+    mirrored = [Interval(-case.value, -case.high, -case.low) for case in cases]
     some = outcome(claim(over="some", threshold=-threshold), *mirrored)
     on_edge = any(threshold in (case.low, case.high) for case in cases)
     assert on_edge or some == OPPOSITE.get(every, every)
@@ -220,7 +221,7 @@ def test_every_and_some_are_opposites(cases: list[Estimate], threshold: float):
 
 @given(claims(("one",)), estimates(), estimates(), st.floats(-1, 1))
 def test_an_unmet_gate_leaves_it_undecided(
-    about: Claim, estimate: Estimate, gate: Estimate, least: float
+    about: Claim, estimate: Interval, gate: Interval, least: float
 ):
     gated = about.model_copy(update={"gates": {"skill": least}})
     assert outcome(gated, estimate) == "undecided"
@@ -229,14 +230,14 @@ def test_an_unmet_gate_leaves_it_undecided(
 
 
 @given(claims(), estimates())
-def test_a_wrong_unit_or_too_few_leave_it_undecided(about: Claim, estimate: Estimate):
+def test_a_wrong_unit_or_too_few_leave_it_undecided(about: Claim, estimate: Interval):
     seeds = about.model_copy(update={"unit": "model seed", "units": 3})
     assert outcome(seeds, estimate, unit="question") == "undecided"
     assert outcome(seeds, estimate, unit="model seed", units=2) == "undecided"
 
 
 @given(claims(), estimates())
-def test_another_setting_is_not_comparable(about: Claim, estimate: Estimate):
+def test_another_setting_is_not_comparable(about: Claim, estimate: Interval):
     limited = about.model_copy(update={"conditions": ["XSum", "human raters"]})
     assert outcome(limited, estimate, conditions=frozenset({"XSum"})) == "not comparable"
     met = outcome(limited, estimate, conditions=frozenset({"XSum", "human raters"}))
@@ -249,11 +250,11 @@ def test_what_is_not_measured_is_undecided(about: Claim):
 
 
 def test_one_of_many_cases_needs_a_narrower_interval():
-    almost = Estimate(0.2, 0.01, 0.39)
+    almost = Interval(0.2, 0.01, 0.39)
     some = claim(over="some")
     assert outcome(some, almost) == "holds"
-    assert outcome(some, almost, *[Estimate(-1, -2, 0.5)] * 19) == "undecided"
-    assert outcome(some, Estimate(0.2, 0.15, 0.25), *[Estimate(-1, -2, 0.5)] * 19) == "holds"
+    assert outcome(some, almost, *[Interval(-1, -2, 0.5)] * 19) == "undecided"
+    assert outcome(some, Interval(0.2, 0.15, 0.25), *[Interval(-1, -2, 0.5)] * 19) == "holds"
 
 
 def test_several_cases_for_one_number_are_refused():
@@ -264,5 +265,5 @@ def test_several_cases_for_one_number_are_refused():
 
 
 def test_the_reason_has_the_numbers_and_what_they_are_held_against():
-    found = judge(claim(threshold=0.5), Evidence({"": Estimate(0.6, 0.55, 0.65)}, "question", 9))
+    found = judge(claim(threshold=0.5), Evidence({"": Interval(0.6, 0.55, 0.65)}, "question", 9))
     assert found.reason == "0.600 [0.550, 0.650] (must be above 0.5)"

@@ -10,7 +10,8 @@ from studies.pages import analyses
 from studies.pages.analyses import analyse, compare_swaps
 from studies.pages.evidence import gather_evidence, mean, minus
 from studies.pages.pages import write_page
-from tprprobe.claims import Estimate, load_claims
+from tprprobe.claims import load_claims
+from tprprobe.statistics import Interval
 
 numbers = st.floats(-5, 5)
 halves = st.floats(0, 3)
@@ -19,7 +20,7 @@ halves = st.floats(0, 3)
 @st.composite
 def estimates(draw):
     value = draw(numbers)
-    return Estimate(value, value - draw(halves), value + draw(halves))
+    return Interval(value, value - draw(halves), value + draw(halves))
 
 
 @pytest.fixture(scope="module")

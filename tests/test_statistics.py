@@ -130,7 +130,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say(root: Path):
 @given(st.integers(0, 40), st.integers(1, 40))
 def test_wilsons_interval_solves_its_equation(successes, n):
     successes = min(successes, n)
-    low, high = wilson(successes, n)
+    found = wilson(successes, n)
+    low, high = found.low, found.high
+    assert found.value == successes / n
     assert 0 <= low <= successes / n <= high <= 1
     z = stats.norm.ppf(0.975)
     for bound in {low, high} - {0.0, 1.0}:

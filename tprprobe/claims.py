@@ -32,6 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from scipy import stats
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.statistics import Interval, interval_text
 
 FILE = "claims.toml"
 PAPERS = ("schlag", "jiang", "huang")
@@ -71,26 +72,13 @@ class Claim(BaseModel):
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A number with its 95 % interval; an exact one is its own interval.
-
-    ``df`` are the degrees of freedom of an interval of Student's; a normal one has no end of them.
-    """
-
-    value: float
-    low: float
-    high: float
-    df: float = math.inf
-
-
-@dataclass(frozen=True)
 class Evidence:
     """What was measured: one estimate a case, what the intervals are over, and of what model."""
 
-    cases: Mapping[str, Estimate]
+    cases: Mapping[str, Interval]
     unit: str
     units: int
-    gates: Mapping[str, Estimate] = field(default_factory=dict)
+    gates: Mapping[str, Interval] = field(default_factory=dict)
     conditions: frozenset[str] = frozenset()
 
 
@@ -103,9 +91,9 @@ class Verdict:
     reason: str
 
 
-def exact(value: float) -> Estimate:
-    """A number that has no error."""
-    return Estimate(value, value, value)
+def exact(value: float) -> Interval:
+    """A number that has no error: it is its own interval."""
+    return Interval(value, value, value)
 
 
 def load_claims(path: Path | None = None) -> dict[str, Claim]:
@@ -184,7 +172,7 @@ def _unmet(claim: Claim, evidence: Evidence) -> str:
     return ""
 
 
-def _decide(claim: Claim, cases: list[Estimate]) -> Outcome:
+def _decide(claim: Claim, cases: list[Interval]) -> Outcome:
     alone = [_compare(claim, each) for each in cases]
     among = [_compare(claim, _widen(each, len(cases))) for each in cases]
     by_all, by_one = ("fails", "holds") if claim.over == "some" else ("holds", "fails")
@@ -193,7 +181,7 @@ def _decide(claim: Claim, cases: list[Estimate]) -> Outcome:
     return by_all if set(alone) == {by_all} else "undecided"
 
 
-def _compare(claim: Claim, estimate: Estimate) -> Outcome:
+def _compare(claim: Claim, estimate: Interval) -> Outcome:
     """The verdict on one number; an interval that is NaN decides nothing."""
     t, low, high = claim.threshold, estimate.low, estimate.high
     if claim.margin is not None:
@@ -206,13 +194,13 @@ def _compare(claim: Claim, estimate: Estimate) -> Outcome:
     return "holds" if holds else "fails" if fails else "undecided"
 
 
-def _widen(estimate: Estimate, cases: int) -> Estimate:
+def _widen(estimate: Interval, cases: int) -> Interval:
     """The interval at level 1 − 5 %/cases, of the same distribution."""
     wide, plain = stats.t.ppf((1 - LEVEL) / 2 / np.array([cases, 1]), estimate.df)
     factor = wide / plain
     value = estimate.value
     low, high = (value + factor * (bound - value) for bound in (estimate.low, estimate.high))
-    return Estimate(value, low, high, estimate.df)
+    return Interval(value, low, high, df=estimate.df)
 
 
 def _explain(claim: Claim, evidence: Evidence) -> str:
@@ -226,7 +214,7 @@ def _explain(claim: Claim, evidence: Evidence) -> str:
     return f"{numbers} ({of}must be {target} {claim.threshold:g}{margin})"
 
 
-def _show(estimate: Estimate) -> str:
+def _show(estimate: Interval) -> str:
     if estimate.low == estimate.high:
         return f"{estimate.value:.4g}"
-    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+    return interval_text(estimate)

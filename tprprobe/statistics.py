@@ -4,12 +4,14 @@ Tokens of one question are no independent observations. So whatever a table hold
 totals over groups, and the bootstrap draws groups: a replicate costs one product with their sums.
 """
 
+import math
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int, Shaped
 from scipy import stats
 
@@ -23,20 +25,54 @@ REPLICATES = 2000
 WEIGHTS_AT_ONCE = 2**22
 
 
-@dataclass(frozen=True, eq=False)
+def _no_replicates() -> Float[np.ndarray, " replicate"]:
+    return np.empty(0)
+
+
+@dataclass(frozen=True)
 class Interval:
-    """An estimate, its interval (NaN where there are too few groups), and the bootstrap behind it."""
+    """An estimate and its 95 % interval, which is NaN where there are too few groups.
+
+    What is behind it: the replicates of a bootstrap, or the degrees of freedom of Student's t.
+    """
 
     value: float
     low: float
     high: float
-    replicates: Float[np.ndarray, " replicate"]
+    df: float = math.inf
+    replicates: Float[np.ndarray, " replicate"] = field(
+        default_factory=_no_replicates, repr=False, compare=False
+    )
 
     @property
     def p_value(self) -> float:
         """Two-sided, that the true value is 0: 2 min(P(value* ≤ 0), P(value* ≥ 0))."""
         below, above = np.sum(self.replicates <= 0), np.sum(self.replicates >= 0)
         return float(min(1.0, 2 * (1 + min(below, above)) / (1 + len(self.replicates))))
+
+    def columns(self, name: str) -> dict[str, float]:
+        """The columns of a table: ``name``, ``name_low`` and ``name_high``."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
+
+def read_interval(row: Mapping[Any, Any] | pd.Series, name: str = "value") -> Interval:
+    """The interval of a row: ``name``, ``name_low``, ``name_high``; else ``low``, ``high``, or NaN."""
+    of = f"{name}_" if f"{name}_low" in row else ""
+    three = (row[name], row.get(f"{of}low"), row.get(f"{of}high"))
+    return Interval(*(math.nan if each is None else float(each) for each in three))
+
+
+def interval_text(interval: Interval, form: str = ".3f", scale: float = 1, unit: str = "") -> str:
+    """``value [low, high]``; without an interval the value alone, without a value a dash.
+
+    >>> interval_text(Interval(0.25, 0.2, 0.3), ".1%")
+    '25.0% [20.0%, 30.0%]'
+    """
+    if math.isnan(interval.value):
+        return "–"
+    three = (interval.value, interval.low, interval.high)
+    value, low, high = (f"{scale * each:{form}}" for each in three)
+    return value + unit if math.isnan(interval.low) else f"{value}{unit} [{low}, {high}]"
 
 
 def group_sums(values: Float[np.ndarray, "item term"], groups: Shaped[np.ndarray, " item"]) -> Sums:
@@ -87,7 +123,7 @@ def bootstrap(
     values = statistic(replicate_totals(sums, replicates, seed))
     low, high = bounds(values, len(sums), level)
     value = statistic(sums.sum(0, keepdims=True))[0]
-    return Interval(float(value), float(low), float(high), values)
+    return Interval(float(value), float(low), float(high), replicates=values)
 
 
 def bootstrap_ratio(
@@ -137,10 +173,12 @@ def _quotient(totals: Totals) -> Float[np.ndarray, " replicate"]:
     return divide(totals[:, 0], totals[:, 1])
 
 
-def wilson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a proportion of n independent trials."""
+def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
+    """The proportion of n independent trials, with Wilson's interval; NaN for no trials."""
+    if not n:
+        return Interval(math.nan, math.nan, math.nan)
     low, high = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
-    return low, high
+    return Interval(successes / n, float(low), float(high))
 
 
 def sign_test(wins: int, losses: int) -> float:

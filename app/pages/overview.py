@@ -43,8 +43,8 @@ def overview() -> None:
     st.dataframe(store.summary.astype({"shape": str}), hide_index=True)
     score = tp.views.tell_score(store)  # reads the tokens: the rest is there before
     if score:
-        told = f"95 % interval: {score[1]:.1%} to {score[2]:.1%}"
-        columns[4].metric("answered right", f"{score[0]:.1%}")
+        told = f"95 % interval: {score.low:.1%} to {score.high:.1%}"
+        columns[4].metric("answered right", f"{score.value:.1%}")
         columns[4].caption(told)
     with st.popover("Export the table of sites"):
         state.offer(lambda: tp.views.show_sites(store), "sites")

@@ -20,6 +20,7 @@ from tprprobe.cli.options import (
     print_json,
     say,
 )
+from tprprobe.statistics import Interval, interval_text, read_interval
 
 
 def models(as_json: Json = False) -> None:
@@ -134,10 +135,10 @@ def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
     if "scores" in summary:
         for name, row in summary["scores"].items():
             if row["n"]:
-                known = row["low"] is not None
-                interval = f"[{row['low']:.4f}, {row['high']:.4f}]" if known else "no interval"
-                yield f"{name:16} {row['value']:.4f} {interval}  n {row['n']}"
+                found = interval_text(read_interval(row), ".4f")
+                known = "" if row["low"] is not None else " no interval"
+                yield f"{name:16} {found}{known}  n {row['n']}"
         return
     for name, row in {**summary["modules"], "all": summary}.items():
-        low, high = row["exact_match_interval"]
-        yield f"{name:44} {row['exact_match']:.3f} [{low:.3f}, {high:.3f}]  n {row['n']}"
+        found = interval_text(Interval(row["exact_match"], *row["exact_match_interval"]))
+        yield f"{name:44} {found}  n {row['n']}"

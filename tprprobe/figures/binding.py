@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 
 from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
 from tprprobe.figures.tables import Table
+from tprprobe.statistics import interval_text, read_interval
 
 BARS = ("first", "middle", "last")
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -59,13 +60,9 @@ def binding_table(probed: pd.DataFrame, bar: str = "middle") -> Table:
             "exact match": _interval(at_bar.iloc[0], "exact_match"),
         }
         for _, each in at_bar.iterrows():
-            row[f"depth {each['depth']}"] = _interval(each, "paired_accuracy")
+            row[f"depth {each['depth']}"] = interval_text(read_interval(each, "paired_accuracy"))
         rows.append(row)
     return Table(pd.DataFrame(rows).fillna("–"), PROBE_TITLE, PROBE_CAPTION)
-
-
-def _interval(row: pd.Series, name: str) -> str:
-    return f"{row[name]:.3f} [{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]"
 
 
 def binding_accuracy(probed: pd.DataFrame) -> Drawing:

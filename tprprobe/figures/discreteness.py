@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 
 from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
 from tprprobe.figures.tables import Table
+from tprprobe.statistics import Interval, interval_text, read_interval
 
 LINES: Sequence[Any] = ("-", "--", ":", "-.")
 MARKERS = "osD^"
@@ -81,10 +82,10 @@ def _finish_heads(axes: Axes, heads: pd.DataFrame) -> None:
 
 
 def _tell(row: Mapping[Any, Any]) -> str:
-    difference = row["one_hot"] - row["as_trained"]
+    difference = Interval(row["one_hot"] - row["as_trained"], row["low"], row["high"])
     return (
         f"{row['score']} {row['as_trained']:.3f} → {row['one_hot']:.3f} "
-        f"({difference:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}])"
+        f"({interval_text(difference, '+.3f')})"
     )
 
 
@@ -96,7 +97,7 @@ def dictionary_table(names: pd.DataFrame, title: str) -> Table:
             "role": str(row["role"]),
             "name": str(row["name"]),
             "tokens": f"{row['coverage']:.1%}",
-            "precision": f"{row['precision']:.2f} [{row['precision_low']:.2f}, {row['precision_high']:.2f}]",
+            "precision": interval_text(read_interval(row, "precision"), ".2f"),
             "recall": f"{row['recall']:.2f}",
         }
         for row in names.to_dict("records")

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 
 from tprprobe.figures.style import FAINT, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table
+from tprprobe.statistics import interval_text, read_interval
 
 BASES = {
     "principal": "best subspace (PCA)",
@@ -44,9 +45,9 @@ def capture_table(captured: pd.DataFrame) -> Table:
                 {
                     "vectors": f"{stack}, {'untrained' if untrained else 'trained'}",
                     "directions": name,
-                    "kept": _interval(row, "captured"),
+                    "kept": interval_text(read_interval(row, "captured")),
                     "heads": f"{of.min():.3f} to {of.max():.3f}",
-                    "of the best": _interval(row, "of_best"),
+                    "of the best": interval_text(read_interval(row, "of_best")),
                 }
             )
     return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
@@ -55,10 +56,6 @@ def capture_table(captured: pd.DataFrame) -> Table:
 def _mean(rows: pd.DataFrame) -> pd.Series:
     """The row of the mean over heads; of a single head, its own."""
     return rows[rows["head"].isna()].iloc[0] if len(rows) > 1 else rows.iloc[0]
-
-
-def _interval(row: pd.Series, name: str) -> str:
-    return f"{row[name]:.3f} [{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]"
 
 
 def hadamard_against_tensor(captured: pd.DataFrame, unbound: pd.DataFrame) -> Drawing:

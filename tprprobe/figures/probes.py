@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from tprprobe.errors import InputError
 from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, palette, tidy
 from tprprobe.figures.tables import Table
+from tprprobe.statistics import interval_text, read_interval
 
 KINDS = ("role", "filler", "tpr", "hidden")
 MARKERS: dict[str, str] = dict(zip(KINDS, "osD^", strict=True))
@@ -103,8 +104,7 @@ def _title(task: str) -> str:
 def _cell(part: pd.DataFrame) -> str:
     if part.empty:
         return "–"
-    f1, low, high = (100 * part[name].iloc[0] for name in ("f1", "f1_low", "f1_high"))
-    return f"{f1:.1f} [{low:.1f}, {high:.1f}]"
+    return interval_text(read_interval(part.iloc[0], "f1"), ".1f", 100)
 
 
 def _said(baselines: Sequence[dict]) -> str:

@@ -10,6 +10,7 @@ from matplotlib.ticker import NullLocator
 from tprprobe.errors import InputError
 from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table
+from tprprobe.statistics import interval_text, read_interval
 
 PRINTED = {"TP-Transformer": 0.017, "Transformer": 0.009}  # Source: schlag Sec. 6.1
 PRINTED_N = 100
@@ -66,9 +67,9 @@ def _rows(found: Any, model: str, layer: int) -> Iterator[dict[str, str]]:
             "model": model,
             "layer": str(layer),
             "from": name.format(row["effective_rank"]),
-            "held out": f"{row['mse']:.4f} [{row['mse_low']:.4f}, {row['mse_high']:.4f}]",
-            "R²": f"{row['r2']:.3f} [{row['r2_low']:.3f}, {row['r2_high']:.3f}]",
-            "R² over random": f"{row['gain']:+.3f} [{row['gain_low']:+.3f}, {row['gain_high']:+.3f}]",
+            "held out": interval_text(read_interval(row, "mse"), ".4f"),
+            "R²": interval_text(read_interval(row, "r2")),
+            "R² over random": interval_text(read_interval(row, "gain"), "+.3f"),
             "n = 100 positions": _number(readings, "position"),
             "n = 100 questions": _number(readings, "question"),
         }

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tprprobe.figures.tables import Table
 from tprprobe.scoring import compare_matches, compare_scores, match_unsupported, mean_scores
 from tprprobe.scoring.faithfulness import PRINTED
 from tprprobe.scoring.leads import BASELINES
-from tprprobe.statistics import fisher_test
+from tprprobe.statistics import fisher_test, interval_text, read_interval
 
 SHOWN = {
     "rouge1": "ROUGE-1",
@@ -78,11 +77,8 @@ def _differences(scores: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
 def _cells(found: pd.DataFrame, sign: str = "") -> dict[str, str]:
     cells = {}
     for name, row in found.iterrows():
-        value, low, high = (f"{100 * row[key]:{sign}.1f}" for key in ("value", "low", "high"))
         star = " *" if "p" in found and row["p"] < 0.05 else ""
-        cells[SHOWN[str(name)]] = (
-            "–" if np.isnan(row["value"]) else f"{value} [{low}, {high}]{star}"
-        )
+        cells[SHOWN[str(name)]] = interval_text(read_interval(row), f"{sign}.1f", 100) + star
     return cells
 
 
@@ -93,13 +89,12 @@ def table3(votes: pd.DataFrame) -> Table:
 
 
 def _vote_row(row: dict[Any, Any]) -> dict[str, str]:
-    percents = [f"{100 * row[key]:.0f}" for key in ("share", "low", "high")]
     return {
         "criterion": row["criterion"],
         "models": f"{row['first']} : {row['second']}",
         "votes": f"{row['wins']} : {row['losses']}",
         "ties": str(row["ties"]),
-        "share of the first": "{} % [{}, {}]".format(*percents),
+        "share of the first": interval_text(read_interval(row, "share"), ".0f", 100, " %"),
         "p": f"{row['p']:.3f}",
     }
 

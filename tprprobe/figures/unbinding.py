@@ -8,6 +8,7 @@ import pandas as pd
 from tprprobe.analyses.unbinding import conformity, regions
 from tprprobe.claims import Verdict
 from tprprobe.figures.tables import Table
+from tprprobe.statistics import interval_text, read_interval
 
 METRICS = ("METEOR", "BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "CIDEr-D")
 SCORED = {  # Source: huang Table 1, COCO, Karpathy's test split of 5,000 images
@@ -52,17 +53,8 @@ def _scored(found: Mapping[str, Any]) -> dict[str, str]:
     return {
         "model": str(found["model"]),
         "captions of": f"{found['data']}, {found['split']}, {found['n']:,}",
-        **{
-            name: _interval(each["value"], each["low"], each["high"])
-            for name, each in cells.items()
-        },
+        **{name: interval_text(read_interval(each)) for name, each in cells.items()},
     }
-
-
-def _interval(value: float, low: float | None, high: float | None) -> str:
-    if low is None or high is None or pd.isna(low):
-        return f"{value:.3f}"
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def conformity_table(
@@ -80,13 +72,12 @@ def conformity_table(
     rows = []
     for row in found.to_dict("records"):
         n, conforming = printed[row["category"]]
-        measured = _interval(row["share"], row.get("low"), row.get("high"))
         rows.append(
             {
                 "category": str(row["category"]),
                 "words": f"{row['n']:,}",
                 "conforming": f"{row['conforming']:,}",
-                "share": measured if row["n"] else "–",
+                "share": interval_text(read_interval(row, "share")),
                 "commoner side": f"{row['majority']:.3f}" if row["n"] else "–",
                 "printed words": f"{n:,}",
                 "conforming (printed)": f"{conforming:,}",
@@ -133,11 +124,7 @@ def interpretation_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verd
 
 
 def _or_dash(row: Mapping[Any, Any], name: str) -> str:
-    return (
-        "–"
-        if row["name"] == "unnamed"
-        else _interval(*(row[name + e] for e in ("", "_low", "_high")))
-    )
+    return "–" if row["name"] == "unnamed" else interval_text(read_interval(row, name))
 
 
 def regions_table(found: regions.Regions, note: str, verdicts: Sequence[Verdict]) -> Table:
@@ -187,10 +174,8 @@ def subjects_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) 
     rows = [
         {
             "told by": row["vectors"],
-            "AUC, all pairs": _interval(row["auc"], row["auc_low"], row["auc_high"]),
-            "AUC, matched pairs": _interval(
-                row["matched"], row["matched_low"], row["matched_high"]
-            ),
+            "AUC, all pairs": interval_text(read_interval(row, "auc")),
+            "AUC, matched pairs": interval_text(read_interval(row, "matched")),
         }
         for row in found.to_dict("records")
     ]

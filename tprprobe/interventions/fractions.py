@@ -128,8 +128,7 @@ def choose(states: Float[np.ndarray, "question d_model"], table: pd.DataFrame, s
 
 
 def _score(name: str, values: np.ndarray, groups: Any) -> dict[str, float]:
-    found = bootstrap_mean(values.astype(float), np.asarray(groups))
-    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+    return bootstrap_mean(values.astype(float), np.asarray(groups)).columns(name)
 
 
 def _encode(model: Any, table: pd.DataFrame) -> Pairs:

@@ -65,7 +65,7 @@ def _intervals(
     means = sums[:, :-1].sum(0) / sums[:, -1].sum()
     found: dict[str, float] = {}
     for name, *three in zip(columns, means, low, high, strict=True):
-        found |= dict(zip((name, f"{name}_low", f"{name}_high"), map(float, three), strict=True))
+        found |= Interval(*map(float, three)).columns(name)
     return found
 
 
@@ -94,7 +94,7 @@ def compare_places(
             seed=seed,
         )
         place = dict(zip(keys[:-1], key, strict=True))
-        parts.append(place | {"n": len(group)} | _named("difference", found))
+        parts.append(place | {"n": len(group)} | found.columns("difference"))
     return pd.DataFrame(parts)
 
 
@@ -124,9 +124,5 @@ def best_heads(
             )
             at = {"layer": layer, "head": head} if choice == "best" else {"layer": ALL, "head": ALL}
             n = part["question"].nunique()
-            parts.append(place | {"choice": choice, **at, "n": n} | _named(value, found))
+            parts.append(place | {"choice": choice, **at, "n": n} | found.columns(value))
     return pd.DataFrame(parts)
-
-
-def _named(name: str, interval: Interval) -> dict[str, float]:
-    return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}

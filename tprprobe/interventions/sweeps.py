@@ -165,12 +165,11 @@ def summarise_sweep(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     for key, group in groups:
         group = group.sort_values("example")
         n, right = len(group), int(group["correct"].to_numpy().sum())
-        low, high = wilson(right, n)
-        row = dict(zip(PLACE, key, strict=True)) | {"n": n, "exact_match": right / n}
-        row |= {"exact_match_low": low, "exact_match_high": high}
+        row = dict(zip(PLACE, key, strict=True)) | {"n": n}
+        row |= wilson(right, n).columns("exact_match")
         for name, column in (("change", "correct"), ("nats", "nats")):
             change = group[column].to_numpy(float) - before[column]
             found = bootstrap_mean(change, group["example"].to_numpy(), seed=seed)
-            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+            row |= found.columns(name)
         rows.append(row)
     return pd.DataFrame(rows)

@@ -83,6 +83,6 @@ def summarise_unbindings(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
             found = bootstrap_mean(
                 group[column].to_numpy(float), group["caption"].to_numpy(), seed=seed
             )
-            row |= {column: found.value, f"{column}_low": found.low, f"{column}_high": found.high}
+            row |= found.columns(column)
         parts.append(row)
     return pd.DataFrame(parts)

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Int
-from scipy.stats import binomtest
 from torch import Tensor
 
 from tprprobe.console import track
@@ -29,6 +28,7 @@ from tprprobe.files import hub
 from tprprobe.models.decoding.generation import generate
 from tprprobe.scoring.captions.writing import REFERENCES, evaluate_captions, summarize_captions
 from tprprobe.scoring.predictions import evaluate_summaries, save_lines, summarize_scores
+from tprprobe.statistics import wilson
 
 EVALUATED_AT_ONCE, DECODED_AT_ONCE = 2048, 256  # questions
 
@@ -142,9 +142,9 @@ def _answer(model: Any, questions: list[Question], vocabulary: Codec) -> pd.Data
 
 def exact_match(rows: pd.DataFrame) -> dict[str, Any]:
     """The share of right answers, its Wilson 95 % interval and the number of questions."""
-    n, right = len(rows), int(rows["correct"].to_numpy().sum())
-    low, high = binomtest(right, n).proportion_ci(method="wilson")
-    return {"exact_match": right / n, "exact_match_interval": [low, high], "n": n}
+    found = wilson(int(rows["correct"].to_numpy().sum()), len(rows))
+    interval = [found.low, found.high]
+    return {"exact_match": found.value, "exact_match_interval": interval, "n": len(rows)}
 
 
 def save_evaluation(

@@ -57,11 +57,8 @@ def mean_scores(scores: pd.DataFrame) -> pd.DataFrame:
 
 def _mean(values: Shaped[np.ndarray, " document"]) -> dict[str, float]:
     values = values[~pd.isna(values)]
-    if _is_share(values):
-        right, n = int(values.sum()), len(values)
-        low, high = wilson(right, n)
-        return {"value": right / n, "low": low, "high": high, "n": n}
-    interval = _interval(values)
+    share = _is_share(values)
+    interval = wilson(int(values.sum()), len(values)) if share else _interval(values)
     return {"value": interval.value, "low": interval.low, "high": interval.high, "n": len(values)}
 
 
@@ -72,7 +69,7 @@ def _is_share(values: Shaped[np.ndarray, " document"]) -> bool:
 
 def _interval(values: np.ndarray) -> Interval:
     if not len(values):  # no document is long enough for the score
-        return Interval(np.nan, np.nan, np.nan, np.full(1, np.nan))
+        return Interval(np.nan, np.nan, np.nan)
     return bootstrap_ratio(values.astype(float), np.ones(len(values)))
 
 

@@ -52,14 +52,14 @@ def _count(signs: Sequence[Float[np.ndarray, " document"]]) -> dict[str, float]:
     majority = np.sign(np.nansum(votes, axis=0))[~np.isnan(votes).all(axis=0)]
     wins, losses = int((majority > 0).sum()), int((majority < 0).sum())
     decided = wins + losses
-    low, high = wilson(wins, decided) if decided else (np.nan, np.nan)
+    share = wilson(wins, decided)
     return {
         "n": len(majority),
         "wins": wins,
         "losses": losses,
         "ties": len(majority) - decided,
-        "share": wins / decided if decided else np.nan,
-        "low": low,
-        "high": high,
+        "share": share.value,
+        "low": share.low,
+        "high": share.high,
         "p": sign_test(wins, losses),
     }

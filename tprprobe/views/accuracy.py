@@ -1,10 +1,10 @@
 """The share of a store's answers that are right."""
 
-from tprprobe.statistics import wilson
+from tprprobe.statistics import Interval, wilson
 from tprprobe.store import Store
 
 
-def tell_score(store: Store) -> tuple[float, float, float] | None:
+def tell_score(store: Store) -> Interval | None:
     """The share of right answers with its 95 % interval; None where answers are not known."""
     tokens = store.tokens
     if "correct" not in tokens:
@@ -12,5 +12,4 @@ def tell_score(store: Store) -> tuple[float, float, float] | None:
     first = tokens.drop_duplicates("sample")["correct"].dropna().astype(bool)
     if first.empty:
         return None
-    low, high = wilson(int(first.sum()), len(first))
-    return float(first.mean()), low, high
+    return wilson(int(first.sum()), len(first))

@@ -105,5 +105,6 @@ def find_facts(targets: Sequence[Target], golds: Mapping[str, Gold]) -> dict[str
 def _exact(right: Any) -> dict[str, Any]:
     if right.empty:
         return {"n": 0, "exact_match": None, "exact_match_interval": None}
-    interval = list(wilson(int(right.sum()), len(right)))
-    return {"n": len(right), "exact_match": float(right.mean()), "exact_match_interval": interval}
+    found = wilson(int(right.sum()), len(right))
+    interval = [found.low, found.high]
+    return {"n": len(right), "exact_match": found.value, "exact_match_interval": interval}

@@ -8,7 +8,7 @@ from jaxtyping import Int
 
 from tprprobe.analyses.unbinding.categories import NOMINAL, SIDES, VERBAL
 from tprprobe.analyses.unbinding.generations import Words
-from tprprobe.statistics import bootstrap_mean, bootstrap_ratio, group_sums
+from tprprobe.statistics import Interval, bootstrap_mean, bootstrap_ratio, group_sums
 
 PRINTED = {  # N_w, N_r. Source: huang Table 2
     "noun": (16683, 16115),
@@ -79,12 +79,9 @@ def share_whole(words: Words, labels: Int[np.ndarray, " word"]) -> float:
     return float((each.min() == each.max()).mean())
 
 
-def split_initial(
-    words: Words, labels: Int[np.ndarray, " word"], seed: int = 0
-) -> dict[str, float]:
-    """Share of first words in the rarer of the two clusters, with low and high: huang §5.3.2."""
+def split_initial(words: Words, labels: Int[np.ndarray, " word"], seed: int = 0) -> Interval:
+    """The share of first words in the rarer of the two clusters: huang §5.3.2."""
     first = (words.table["position"] == 1).to_numpy() & ~words.table["learned"].to_numpy()
     rarer = int(np.argmin(np.bincount(labels[first], minlength=2)))
     groups = words.table.loc[first, "group"].to_numpy()
-    found = bootstrap_mean((labels[first] == rarer).astype(float), groups, seed=seed)
-    return {"value": found.value, "low": found.low, "high": found.high}
+    return bootstrap_mean((labels[first] == rarer).astype(float), groups, seed=seed)

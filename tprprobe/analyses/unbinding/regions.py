@@ -70,8 +70,7 @@ class Regions:
         )
         row: dict[str, Any] = columns | {"regions": int(np.sum(counted.table.sum(1) > 0))}
         for name, of in MEASURES.items():
-            each = counted.measure(of, self.seed)
-            row |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}
+            row |= counted.measure(of, self.seed).columns(name)
         return row
 
 

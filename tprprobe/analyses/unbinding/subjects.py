@@ -25,7 +25,7 @@ from tprprobe.analyses.unbinding.regions import (
     read_vectors,
 )
 from tprprobe.errors import InputError
-from tprprobe.statistics import bounds
+from tprprobe.statistics import Interval, bounds
 
 SUBJECTS, OBJECTS = ("nsubj", "nsubj:pass", "root"), ("obj", "iobj", "obl", "nmod")
 REPLICATES = 400
@@ -61,8 +61,7 @@ def tell_subjects(words: Words, seed: int = 0) -> pd.DataFrame:
         scores = _score(each, truth, folds) + 1e-9 * rng.normal(size=len(truth))
         row = {"vectors": name, **facts}
         for measure, within in (("auc", folds), ("matched", strata * FOLDS + folds)):
-            value, low, high = _with_interval(scores, truth, within, groups, seed)
-            row |= {measure: value, f"{measure}_low": low, f"{measure}_high": high}
+            row |= _share_of_pairs(scores, truth, within, groups, seed).columns(measure)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -97,13 +96,13 @@ def _score(
     return scores
 
 
-def _with_interval(
+def _share_of_pairs(
     scores: Float[np.ndarray, " noun"],
     subject: Mask,
     strata: Int[np.ndarray, " noun"],
     groups: Int[np.ndarray, " noun"],
     seed: int,
-) -> tuple[float, float, float]:
+) -> Interval:
     """The share of pairs inside strata in which the subject scores higher; images are drawn."""
     order = np.lexsort((scores, strata))
     truth, stratum, group = subject[order], strata[order], groups[order]
@@ -121,4 +120,4 @@ def _with_interval(
     drawn = [np.bincount(rng.integers(n, size=n), minlength=n)[group] for _ in range(REPLICATES)]
     replicates = np.array([measured(weights.astype(float)) for weights in drawn])
     low, high = bounds(replicates, n)
-    return measured(np.ones(len(group))), float(low), float(high)
+    return Interval(measured(np.ones(len(group))), float(low), float(high))

@@ -28,20 +28,20 @@ from tprprobe.analyses.unbinding.ten_clusters import (
     labels_of,
     one_side,
 )
-from tprprobe.claims import Estimate, Evidence, Verdict, judge, load_claims
+from tprprobe.claims import Evidence, Verdict, judge, load_claims
 from tprprobe.errors import unknown
 from tprprobe.figures import unbinding as tables
 from tprprobe.figures.planes import scatter_planes
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.gold.pipelines import load_pipeline
-from tprprobe.statistics import Interval
+from tprprobe.statistics import Interval, read_interval
 from tprprobe.store import Store
 
 SHOWN = 1000  # words of a figure, as in the paper
 FEW = 20  # words of a kind that has a mark of its own
 
-Cases = dict[str, Estimate]
+Cases = dict[str, Interval]
 
 
 def read(store: Store, tagger: str = "", seed: int = 0) -> Words:
@@ -82,18 +82,16 @@ def judge_words(words: Words, cases: Mapping[str, Cases]) -> list[Verdict]:
 def judge_subjects(found: pd.DataFrame) -> list[Verdict]:
     """The verdict on subjects and objects: u_t on matched pairs."""
     row = found.iloc[0]
-    matched = Estimate(*(float(row[f"matched{end}"]) for end in ("", "_low", "_high")))
-    return judge_cases({"huang-subject-object": {"": matched}}, int(row["images"]))
+    matched = {"": read_interval(row, "matched")}
+    return judge_cases({"huang-subject-object": matched}, int(row["images"]))
 
 
 def of_two(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
     """What two clusters say of claims."""
     total: Any = measure_conformity(words, labels, seed).set_index("category").loc[TOTAL]
-    share = Estimate(*(float(total[each]) for each in ("share", "low", "high")))
-    initial = split_initial(words, labels, seed)
     return {
-        "huang-nominal-verbal": {"": share},
-        "huang-initial-word": {"": Estimate(initial["value"], initial["low"], initial["high"])},
+        "huang-nominal-verbal": {"": read_interval(total, "share")},
+        "huang-initial-word": {"": split_initial(words, labels, seed)},
     }
 
 
@@ -101,14 +99,12 @@ def of_ten(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
     """What ten clusters say of claims."""
     spatial, hybrid = find_spatial(words, labels, seed), hybrid_roles(words, labels, seed)
     return {
-        "huang-first-position": {"": _estimate(find_position(words, labels, 1, seed))},
-        "huang-second-position": {"": _estimate(find_position(words, labels, 2, seed))},
-        "huang-dominant-category": {
-            "": _estimate(dominant_kind(words, labels, seed)["difference"])
-        },
-        "huang-spatial-prepositions": {name: _estimate(each) for name, each in spatial.items()},
-        "huang-clusters-one-side": {"": _estimate(one_side(words, labels, seed))},
-        "huang-hybrid-roles": {name: _estimate(each) for name, each in hybrid.items()},
+        "huang-first-position": {"": find_position(words, labels, 1, seed)},
+        "huang-second-position": {"": find_position(words, labels, 2, seed)},
+        "huang-dominant-category": {"": dominant_kind(words, labels, seed)["difference"]},
+        "huang-spatial-prepositions": spatial,
+        "huang-clusters-one-side": {"": one_side(words, labels, seed)},
+        "huang-hybrid-roles": hybrid,
     }
 
 
@@ -118,15 +114,9 @@ def of_regions(found: Regions) -> dict[str, Cases]:
     control = found.best_control(own[0], own[2], "macro")
     probe, rival = ("linear", OWN, "held out"), ("linear", BOTH, "held out")
     return {
-        "huang-pos-regions": {
-            f"against {control[1]}": _estimate(found.difference(own, control, "macro"))
-        },
-        "huang-pos-prediction": {"": _estimate(found.difference(probe, rival, "micro"))},
+        "huang-pos-regions": {f"against {control[1]}": found.difference(own, control, "macro")},
+        "huang-pos-prediction": {"": found.difference(probe, rival, "micro")},
     }
-
-
-def _estimate(interval: Interval) -> Estimate:
-    return Estimate(interval.value, interval.low, interval.high)
 
 
 # ---- tables -----------------------------------------------------------------------------------------

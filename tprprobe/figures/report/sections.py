@@ -14,6 +14,7 @@ from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.figures.binding import demonstration_table
 from tprprobe.figures.reconstruction import reconstruction_table
 from tprprobe.figures.tables import Table
+from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
 
 GROUP = ["model", "vectors", "layer"]
@@ -129,12 +130,5 @@ def _percent(values: pd.Series) -> str:
 
 def _with_interval(table: pd.DataFrame, name: str) -> pd.Series:
     """Texts: value [low, high]."""
-    return pd.Series(
-        [
-            f"{value:.2f}" if pd.isna(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
-            for value, low, high in zip(
-                table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True
-            )
-        ],
-        table.index,
-    )
+    texts = [interval_text(read_interval(row, name), ".2f") for _, row in table.iterrows()]
+    return pd.Series(texts, table.index)

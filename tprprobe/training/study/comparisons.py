@@ -15,8 +15,8 @@ import pandas as pd
 from jaxtyping import Bool, Float
 from scipy import stats
 
-from tprprobe.claims import Estimate
 from tprprobe.errors import unknown
+from tprprobe.statistics import Interval
 from tprprobe.training.study.records import Study
 
 ByRun = Float[np.ndarray, "variant seed"]
@@ -29,16 +29,16 @@ class Answers:
         self.study, self.n = study, int(rows.sum())
         self.right = study.questions.loc[rows, list(study.runs["run"])]
 
-    def exact_match(self, variant: str) -> Estimate:
+    def exact_match(self, variant: str) -> Interval:
         """The share that a variant answers, over its seeds."""
         return self.contrast({variant: 1.0})
 
-    def difference(self, variant: str, reference: str) -> Estimate:
+    def difference(self, variant: str, reference: str) -> Interval:
         """The share that a variant answers minus that of another, over the seeds that both have."""
         same = variant == reference
-        return Estimate(0.0, 0.0, 0.0) if same else self.contrast({variant: 1.0, reference: -1.0})
+        return Interval(0.0, 0.0, 0.0) if same else self.contrast({variant: 1.0, reference: -1.0})
 
-    def contrast(self, weights: Mapping[str, float], level: float = 0.95) -> Estimate:
+    def contrast(self, weights: Mapping[str, float], level: float = 0.95) -> Interval:
         """Σ weight × share answered, over the seeds that all of these variants have.
 
         With D[seed, question] the weighted sum of what is right, the variance of its mean is
@@ -53,12 +53,12 @@ class Answers:
             balanced=math.isclose(sum(weights.values()), 0, abs_tol=1e-9)
         )
         if not len(seeds) or freedom < 1:
-            return Estimate(value, np.nan, np.nan)
+            return Interval(value, np.nan, np.nan)
         parts, degrees = _parts(d, pooled * sum(w**2 for w in weights.values()), freedom)
         variance = parts[0] + max(parts[1] - parts[2], 0.0)
         df = variance**2 / max(np.sum(parts**2 / degrees), np.finfo(float).tiny)
         half = float(stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance))
-        return Estimate(value, value - half, value + half, float(df))
+        return Interval(value, value - half, value + half, float(df))
 
     def between_seeds(self, balanced: bool) -> tuple[float, int]:
         """The variance of a run's share between seeds, pooled over variants, and its degrees of freedom.
