@@ -5,6 +5,7 @@ import runpy
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,8 +24,10 @@ from tprprobe.statistics import (
     f1,
     fisher_test,
     group_sums,
+    interval_text,
     permutations_within,
     permute_within,
+    read_interval,
     replicate_totals,
     sign_test,
     wilson,
@@ -34,10 +37,25 @@ SEEDS = st.integers(0, 2**31)
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=20).map(np.array)
 
 
-def test_the_printed_example():
+def test_the_printed_examples():
     found = doctest.testmod(statistics)
-    assert found.attempted == 1
+    assert found.attempted == 2
     assert found.failed == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ({"f1": 0.5, "f1_low": 0.4, "f1_high": 0.6, "low": 0, "high": 1}, "50 % [40, 60]"),
+        ({"f1": 0.5, "low": 0.25, "high": 0.75}, "50 % [25, 75]"),
+        ({"f1": 0.5, "low": None, "high": None}, "50 %"),
+        ({"f1": 0.5}, "50 %"),
+        ({"f1": np.nan, "low": 0.0, "high": 1.0}, "–"),
+    ],
+)
+def test_the_text_of_an_interval(row, text):
+    for each in (row, pd.Series(row)):
+        assert interval_text(read_interval(each, "f1"), ".0f", 100, " %") == text
 
 
 @given(SEEDS, st.integers(1, 8))

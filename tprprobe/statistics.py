@@ -59,7 +59,8 @@ def read_interval(row: Mapping[Any, Any] | pd.Series, name: str = "value") -> In
     """The interval of a row: ``name``, ``name_low``, ``name_high``; else ``low``, ``high``, or NaN."""
     of = f"{name}_" if f"{name}_low" in row else ""
     three = (row[name], row.get(f"{of}low"), row.get(f"{of}high"))
-    return Interval(*(math.nan if each is None else float(each) for each in three))
+    value, low, high = (math.nan if each is None else float(each) for each in three)
+    return Interval(value, low, high)
 
 
 def interval_text(interval: Interval, form: str = ".3f", scale: float = 1, unit: str = "") -> str:

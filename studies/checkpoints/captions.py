@@ -20,6 +20,7 @@ from tprprobe.scoring.answers import evaluate
 from tprprobe.scoring.captions.baselines import BASELINES, baseline_captions, first_images
 from tprprobe.scoring.captions.toolkit import CaptionScores, compare_captions
 from tprprobe.scoring.captions.writing import BEAM, caption_rows, matches, score_rows
+from tprprobe.statistics import interval_text, read_interval
 from tprprobe.training.logs import FILE as LOG
 from tprprobe.training.logs import read_log
 
@@ -181,9 +182,8 @@ def _scores(run: Captioner, columns: Mapping[str, pd.DataFrame]) -> str:
     )
 
 
-def _cell(table: pd.DataFrame, metric: str, name: str) -> str:
-    value, low, high = (float(table.at[metric, key]) for key in (name, "low", "high"))  # pyright: ignore[reportArgumentType]
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+def _cell(table: Any, metric: str, name: str) -> str:
+    return interval_text(read_interval(table.loc[metric], name))
 
 
 def _others(run: Captioner, differences: Mapping[str, pd.DataFrame]) -> str:

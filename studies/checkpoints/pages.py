@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.data.worlds.english.reportsets import is_english
+from tprprobe.statistics import interval_text, read_interval
 from tprprobe.training.recipes import Recipe
 
 SHOWN = {
@@ -157,9 +158,8 @@ def _number(table: Any, row: str, column: str) -> float:
     return float(table.loc[row, column])
 
 
-def _cell(table: pd.DataFrame, name: str) -> str:
-    value, low, high = (_number(table, name, key) for key in ("value", "low", "high"))
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+def _cell(table: Any, name: str) -> str:
+    return interval_text(read_interval(table.loc[name]))
 
 
 def _p(value: float) -> str:

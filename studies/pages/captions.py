@@ -17,6 +17,7 @@ from tprprobe.scoring.answers import evaluate
 from tprprobe.scoring.captions.baselines import BASELINES, baseline_captions, first_images
 from tprprobe.scoring.captions.toolkit import compare_captions
 from tprprobe.scoring.captions.writing import caption_rows, matches, score_rows
+from tprprobe.statistics import interval_text, read_interval
 from tprprobe.training.recipes import read_recipe
 
 MODELS = ("tpgn", "cnn-lstm")
@@ -82,10 +83,11 @@ def _compared(setting: str, split: str, n: int, runs: Path) -> str:
 
 
 def _row(metric: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
-    cells = {name: each.set_index("metric").loc[metric] for name, each in tables.items()}
+    cells: dict[str, Any] = {
+        name: each.set_index("metric").loc[metric] for name, each in tables.items()
+    }
     return {"score": metric} | {
-        name: f"{row['value']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
-        for name, row in cells.items()
+        name: interval_text(read_interval(row)) for name, row in cells.items()
     }
 
 

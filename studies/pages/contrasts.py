@@ -9,8 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.analyses.probing.tallies import TERMS
-from tprprobe.claims import Estimate
-from tprprobe.statistics import bounds, f1, replicate_totals
+from tprprobe.statistics import Interval, bounds, f1, replicate_totals
 
 REPLICATES = 1000
 COUNTED = list(TERMS[:3])
@@ -28,7 +27,7 @@ class Place:
     side: str = "target"
 
 
-def compare(statistic: Statistic, places: Sequence[Place]) -> Estimate:
+def compare(statistic: Statistic, places: Sequence[Place]) -> Interval:
     """A function of the F1 of several probes, with its interval over the documents of all of them.
 
     A document that lacks a task's targets counts as one without any.
@@ -39,7 +38,7 @@ def compare(statistic: Statistic, places: Sequence[Place]) -> Estimate:
     scores = np.stack([f1(part) for part in np.split(totals, len(places), axis=1)], axis=1)
     found = statistic(scores)
     low, high = bounds(found[1:], len(values))
-    return Estimate(float(found[0]), float(low), float(high))
+    return Interval(float(found[0]), float(low), float(high))
 
 
 def count_documents(place: Place) -> int:

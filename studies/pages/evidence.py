@@ -4,7 +4,6 @@ Where a difference is of two numbers whose intervals were found separately, its 
 their half-widths, which is no narrower than it would be if they were paired.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -12,20 +11,21 @@ import pandas as pd
 from studies.pages.analyses import Analyses
 from tprprobe.analyses.naming.fields import PLACES
 from tprprobe.analyses.naming.lattice import AND
-from tprprobe.claims import Estimate, Evidence, exact
+from tprprobe.claims import Evidence, exact
 from tprprobe.gold.expressions import POLARITIES
+from tprprobe.statistics import Interval, read_interval
 
 RIVALS = ("uniform", "offset", "nearest")
 CONTROLS = ("query", "key", "filler", "random")
 GATE, PAIR_GATE = "discordant_exact_match", "pair_exact_match"
 
-Cases = dict[str, Estimate]
+Cases = dict[str, Interval]
 
 
 def gather_evidence(found: Analyses) -> dict[str, Evidence]:
     """What was measured of the claims, by their ids."""
     right = found.naming.facts["discordant_questions"]
-    gates = {GATE: Estimate(right["exact_match"], *right["exact_match_interval"])}
+    gates = {GATE: Interval(right["exact_match"], *right["exact_match_interval"])}
     halves = found.n // 2  # what is held out of the questions; of reconstruction, a quarter
     roles = {name: (cases, halves) for name, cases in _of_roles(found).items()}
     states = {name: (cases, halves // 2) for name, cases in _of_states(found).items()}
@@ -38,23 +38,18 @@ def gather_evidence(found: Analyses) -> dict[str, Evidence]:
     return evidence | shown | {"schlag-binding-trained": _pairs(found)}
 
 
-def estimate(row: Mapping[Any, Any], name: str) -> Estimate:
-    """The number of that name in a row, with its _low and _high."""
-    return Estimate(float(row[name]), float(row[f"{name}_low"]), float(row[f"{name}_high"]))
-
-
-def minus(first: Estimate, second: Estimate) -> Estimate:
+def minus(first: Interval, second: Interval) -> Interval:
     """The difference, with an interval that is right however the two depend on each other."""
     value = first.value - second.value
     below = (first.value - first.low) + (second.high - second.value)
     above = (first.high - first.value) + (second.value - second.low)
-    return Estimate(value, value - below, value + above)
+    return Interval(value, value - below, value + above)
 
 
-def mean(estimates: list[Estimate]) -> Estimate:
+def mean(estimates: list[Interval]) -> Interval:
     """The mean, with the mean of the bounds: right however they depend on each other."""
     rows = pd.DataFrame([(each.value, each.low, each.high) for each in estimates])
-    return Estimate(*rows.mean().tolist())
+    return Interval(*rows.mean().tolist())
 
 
 # ---- roles ------------------------------------------------------------------------------------------
@@ -66,10 +61,10 @@ def _of_roles(found: Analyses) -> dict[str, Cases]:
 
     def heads(subset: str, predictor: str, name: str) -> Cases:
         rows = roles.query("subset == @subset and predictor == @predictor")
-        return {f"head {row['head']}": estimate(row, name) for row in rows.to_dict("records")}
+        return {f"head {row['head']}": read_interval(row, name) for row in rows.to_dict("records")}
 
     accuracy = {
-        kind: mean([estimate(row, "accuracy") for row in rows.to_dict("records")])
+        kind: mean([read_interval(row, "accuracy") for row in rows.to_dict("records")])
         for kind, rows in decoding.query("subset == 'all' and predictor == 'clusters'").groupby(
             "vectors"
         )
@@ -92,7 +87,9 @@ def _named(found: Analyses) -> Cases:
     cases = {}
     for head, rows in names.groupby("head"):
         best = [
-            max((estimate(row, "precision") for row in each), key=lambda e: e.low, default=None)
+            max(
+                (read_interval(row, "precision") for row in each), key=lambda e: e.low, default=None
+            )
             for polarity in POLARITIES
             for each in [[row for row in rows.to_dict("records") if _tells(row["name"], polarity)]]
         ]
@@ -114,7 +111,7 @@ def _of_attention(found: Analyses) -> dict[str, tuple[Cases, int]]:
     """Cases, and over how many questions."""
     coupled = found.coupling.query("layer == @found.last and attended == 'symbol'")
     advantages = {
-        f"head {row['head']}": estimate(row, "advantage") for row in coupled.to_dict("records")
+        f"head {row['head']}": read_interval(row, "advantage") for row in coupled.to_dict("records")
     }
     return {
         "schlag-role-signifies-relation": (advantages, found.maps),
@@ -131,7 +128,7 @@ def _scores(found: Analyses, way: str, score: str, beyond: bool = False) -> tupl
     rows = found.relations.query(
         "way == @way and score == @score and gold == 'net' and not untrained"
     ).copy()
-    estimates: list[Any] = [*map(Estimate, rows["value"], rows["low"], rows["high"])]
+    estimates: list[Any] = [*map(Interval, rows["value"], rows["low"], rows["high"])]
     rows["estimate"] = pd.Series(estimates, rows.index)
     heads = rows[(rows["source"] == "head") & (rows["layer"] == found.last)]
     cases = {f"head {row['head']}": row["estimate"] for row in heads.to_dict("records")}
@@ -152,10 +149,10 @@ def _of_states(found: Analyses) -> dict[str, Cases]:
     )
     rows = heads.sort_values("n").groupby("model", sort=False).tail(1).to_dict("records")
     own = found.captured.query("basis == 'own' and layer == @found.last and not untrained")
-    shares = [estimate(row, "of_best") for row in own.to_dict("records")]
+    shares = [read_interval(row, "of_best") for row in own.to_dict("records")]
     return {
-        "schlag-full-information": {row["model"]: estimate(row, "r2") for row in rows},
-        "schlag-learned-projection": {row["model"]: estimate(row, "gain") for row in rows},
+        "schlag-full-information": {row["model"]: read_interval(row, "r2") for row in rows},
+        "schlag-learned-projection": {row["model"]: read_interval(row, "gain") for row in rows},
         "schlag-hadamard-optimal": {"": mean(shares)},
     }
 
@@ -165,8 +162,12 @@ def _pairs(found: Analyses) -> Evidence:
     rows = found.pairs.query("bar == 'middle' and not untrained").sort_values("depth")
     last = {row["model"]: row for row in rows.to_dict("records")}
     tp, transformer = last["tp"], last["transformer"]
-    difference = minus(estimate(tp, "paired_accuracy"), estimate(transformer, "paired_accuracy"))
-    able = min((estimate(row, "exact_match") for row in (tp, transformer)), key=lambda e: e.low)
+    difference = minus(
+        read_interval(tp, "paired_accuracy"), read_interval(transformer, "paired_accuracy")
+    )
+    able = min(
+        (read_interval(row, "exact_match") for row in (tp, transformer)), key=lambda e: e.low
+    )
     return Evidence({"": difference}, "model seed", 1, {PAIR_GATE: able})
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.markdown import interval, table
+from studies.pages.markdown import table
 from studies.pages.snapped import ONE_HOT, SNAP, tell_snapping
-from tprprobe.claims import Estimate, Evidence, Verdict, find_claim, judge
+from tprprobe.claims import Evidence, Verdict, find_claim, judge
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.gold import annotate
@@ -18,7 +18,7 @@ from tprprobe.interventions.shares import best_heads, compare_places
 from tprprobe.interventions.swaps import MEASURED
 from tprprobe.models.checkpoint import load_model
 from tprprobe.scoring.answers import exact_matches
-from tprprobe.statistics import wilson
+from tprprobe.statistics import Interval, interval_text, read_interval, wilson
 
 MODEL, BASELINE, DISCRETE = "tpt-c-arithmetic", "transformer-arithmetic", "tpt-d-english"
 CONTINUOUS = "tpt-c-english"
@@ -69,7 +69,7 @@ def _table_of(recipe: str, model: str, folder: Path) -> pd.DataFrame:
 def _evidence(deciding: pd.DataFrame) -> Evidence:
     """All roles of the encoder at once: fixed before anything was measured."""
     row = _difference(deciding, MODEL)
-    found = Estimate(row["difference"], row["difference_low"], row["difference_high"])
+    found = read_interval(row, "difference")
     gates = {"discordant_exact_match": measure_discordant()}
     return Evidence({"": found}, "question", int(row["n"]), gates)
 
@@ -80,7 +80,7 @@ def _difference(elsewhere: pd.DataFrame, model: str, vectors: str = "role") -> d
     return rows[rows["model"] == model].iloc[0].to_dict()
 
 
-def measure_discordant() -> Estimate:
+def measure_discordant() -> Interval:
     """Exact match of the questions that have a discordant number."""
     recipe = read_recipe(RECIPES / f"{DECIDING}.toml")
     model: Any = load_model(MODEL)
@@ -88,7 +88,7 @@ def measure_discordant() -> Estimate:
     gold = annotate([each.source for each in data])
     discordant = gold.groupby("question")["discordant"].any().to_numpy(bool)
     right = exact_matches(model, encode_pairs(data, model.vocabulary))[0][discordant]
-    return Estimate(float(right.mean()), *wilson(int(right.sum()), len(right)))
+    return wilson(int(right.sum()), len(right))
 
 
 # ---- sections ---------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ whose two questions the model answers right by itself. Intervals are 95 %, over 
 
 **The claim** ({verdict.claim.where}): “{verdict.claim.quotation}”. What decides: {verdict.claim.statistic};
 all roles of the encoder at once, which was fixed before anything was measured. In the {recipe.n:,} questions of the tables
-below only {first["n"]} answered swaps can also be made elsewhere, fewer than the claim asks for ({interval(first, "difference")});
+below only {first["n"]} answered swaps can also be made elsewhere, fewer than the claim asks for ({interval_text(read_interval(first, "difference"))});
 so it is decided on {second.n:,} further questions (seed {second.seed}; {_difference(deciding, MODEL)["n"]} such swaps), looked at once.
 An earlier version of the control could move a pair partly onto itself and so exchange it again; it is measured here as it
 should be, on the same questions, after that was found.
@@ -122,7 +122,7 @@ should be, on the same questions, after that was found.
 def _plain(deciding: pd.DataFrame) -> str:
     """What else must be known to read the verdict."""
     role, filler, key, binding = (
-        interval(_difference(deciding, MODEL, each), "difference")
+        interval_text(read_interval(_difference(deciding, MODEL, each), "difference"))
         for each in ("role", "filler", "key", "binding")
     )
     return (
@@ -155,10 +155,10 @@ def _cells(row: Mapping[Any, Any]) -> dict[str, str]:
         "model": str(row["model"]),
         "exchanged": _told(row),
         "n": str(row["n"]),
-        "new": interval(row, "counterfactual"),
+        "new": interval_text(read_interval(row, "counterfactual")),
         "old": f"{row['original']:.3f}",
         "other": f"{row['other']:.3f}",
-        "P(new)": interval(row, "p_counterfactual"),
+        "P(new)": interval_text(read_interval(row, "p_counterfactual")),
         "P(old)": f"{row['p_original']:.3f}",
     }
 
@@ -180,7 +180,7 @@ def _elsewhere_section(elsewhere: pd.DataFrame, heads: pd.DataFrame) -> str:
             "swap": NAMES[row["kind"]],
             "exchanged": _told({**row, "at": "pair"}),
             "n": str(row["n"]),
-            "P(new), pair − elsewhere": interval(row, "difference"),
+            "P(new), pair − elsewhere": interval_text(read_interval(row, "difference")),
         }
         for row in rows.to_dict("records")
     ]
@@ -191,7 +191,7 @@ def _elsewhere_section(elsewhere: pd.DataFrame, heads: pd.DataFrame) -> str:
             if row["choice"] == "best"
             else "any",
             "n": str(row["n"]),
-            "P(new)": interval(row, "p_counterfactual"),
+            "P(new)": interval_text(read_interval(row, "p_counterfactual")),
         }
         for row in heads[heads["kind"].isin(CHANGING)].to_dict("records")
     ]
@@ -217,7 +217,7 @@ def _harmless_section(swaps: pd.DataFrame) -> str:
                 "model": str(row["model"]),
                 "exchanged": _told(row),
                 "n": str(row["n"]),
-                "another answer": interval(row, "other"),
+                "another answer": interval_text(read_interval(row, "other")),
             }
             for row in rows.to_dict("records")
         ]
@@ -271,7 +271,10 @@ def _snap_section(sweeps: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _scored(row: Mapping[Any, Any]) -> dict[str, str]:
-    return {"exact match": interval(row, "exact_match"), "change": interval(row, "change")}
+    return {
+        "exact match": interval_text(read_interval(row, "exact_match")),
+        "change": interval_text(read_interval(row, "change")),
+    }
 
 
 def _ablation_section(found: pd.DataFrame) -> str:
@@ -279,7 +282,11 @@ def _ablation_section(found: pd.DataFrame) -> str:
     for (site, head), edits in found[found["head"] >= 0].groupby(["site", "head"], sort=False):
         row = {"site": str(site), "head": str(head)}
         rows.append(
-            row | {each["edit"]: interval(each, "change") for each in edits.to_dict("records")}
+            row
+            | {
+                each["edit"]: interval_text(read_interval(each, "change"))
+                for each in edits.to_dict("records")
+            }
         )
     return (
         "## Which heads matter\n\nThe change of exact match when the roles of one head are 0, 1, their mean, or drawn "

@@ -1,7 +1,6 @@
 """What pages of results share: tables of texts and of verdicts, in Markdown."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -31,13 +30,3 @@ def verdict_table(verdicts: list[Verdict]) -> str:
         "## Verdicts\n\nThe claims, what decides each and the rules were written down before "
         "(`tprprobe/claims.toml`, `tprprobe/claims.py`).\n\n" + table(rows)
     )
-
-
-def bracket(value: float, low: float, high: float, form: str = ".3f") -> str:
-    """A number and its interval; without one the number alone."""
-    return f"{value:{form}}" if pd.isna(low) else f"{value:{form}} [{low:{form}}, {high:{form}}]"
-
-
-def interval(row: Mapping[Any, Any], name: str, form: str = ".3f") -> str:
-    """The same of a row's columns ``name``, ``name_low`` and ``name_high``."""
-    return bracket(row[name], row[f"{name}_low"], row[f"{name}_high"], form)

@@ -9,12 +9,13 @@ import pandas as pd
 from studies.pages import analyses
 from studies.pages.analyses import Analyses
 from studies.pages.evidence import gather_evidence
-from studies.pages.markdown import bracket, interval, table, verdict_table
+from studies.pages.markdown import table, verdict_table
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.claims import Verdict, judge, load_claims
 from tprprobe.figures.binding import binding_table, demonstration_table
 from tprprobe.figures.hadamard import capture_table
 from tprprobe.figures.reconstruction import reconstruction_table
+from tprprobe.statistics import Interval, interval_text, read_interval
 
 PAPER = "schlag"
 HEADS = ["layer", "head"]
@@ -180,11 +181,11 @@ def _relations(found: Analyses) -> Iterator[str]:
                 "layer": str(row["layer"]),
                 "head": str(row["head"]),
                 "attended": row["attended"],
-                "information": interval(row, "information"),
+                "information": interval_text(read_interval(row, "information")),
                 "share of entropy": f"{row['share']:.0%}",
                 "permuted": f"{row['chance']:.3f}",
                 "other heads": f"{row['others']:.3f}",
-                "advantage": interval(row, "advantage"),
+                "advantage": interval_text(read_interval(row, "advantage")),
             }
             for row in found.coupling.to_dict("records")
         ]
@@ -205,10 +206,10 @@ def _heads(rows: pd.DataFrame, last: int) -> dict[str, str]:
     best_twin = twin.loc[twin["source"] == "head", "value"].max()
     return {
         **{
-            f"head {row['head']}": bracket(row["value"], row["low"], row["high"])
+            f"head {row['head']}": interval_text(read_interval(row))
             for row in of_last.to_dict("records")
         },
-        "best below": bracket(best["value"], best["low"], best["high"]),
+        "best below": interval_text(read_interval(best)),
         **fixed,
         "shuffled heads, 97.5 %": f"{null['high'].iloc[0]:.3f}",
         "best untrained": "–" if twin.empty else f"{best_twin:.3f}",
@@ -241,5 +242,4 @@ def _spread(values: pd.Series) -> str:
 
 
 def _share(fact: Mapping[str, Any]) -> str:
-    low, high = fact["exact_match_interval"]
-    return f"{fact['exact_match']:.1%} [{low:.1%}, {high:.1%}]"
+    return interval_text(Interval(fact["exact_match"], *fact["exact_match_interval"]), ".1%")

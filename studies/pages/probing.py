@@ -13,10 +13,17 @@ from studies.pages.markdown import table, verdict_table
 from studies.pages.probed import CONTINUOUS, DISCRETE, MODELS, TRANSFORMER, Probed
 from studies.pages.treebank import tell_treebank
 from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles
-from tprprobe.claims import Estimate, Evidence, judge, load_claims
+from tprprobe.claims import Evidence, judge, load_claims
 from tprprobe.console import stderr
 from tprprobe.figures.probes import table4
-from tprprobe.statistics import bounds, group_sums, replicate_totals
+from tprprobe.statistics import (
+    Interval,
+    bounds,
+    group_sums,
+    interval_text,
+    read_interval,
+    replicate_totals,
+)
 from tprprobe.store import Store, open_store
 
 TASKS = ("pos", "dep", "srl", "nel")
@@ -89,7 +96,7 @@ def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
     def at(task: str, layer: int, kind: str, where: Path = own, control: str = "real") -> Place:
         return Place(where, task, f"decoder.{layer}.cross.{kind}", control)
 
-    def each_layer(task: str, first: str, second: str, where: Path) -> dict[str, Estimate]:
+    def each_layer(task: str, first: str, second: str, where: Path) -> dict[str, Interval]:
         """The first vector of TPT-d minus the second of a model, layer by layer."""
         return {
             f"{task} layer {layer}": compare(
@@ -105,7 +112,7 @@ def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
         Place(beside, "pos", "", "majority"),
         at("pos", last, "role", beside, "untrained"),
     ]
-    by_document: dict[str, dict[str, Estimate]] = {
+    by_document: dict[str, dict[str, Interval]] = {
         "jiang-pos-rises": {
             kind: compare(contrasts.slope, [at("pos", layer, kind) for layer in layers])
             for kind in ("role", "filler", "tpr")
@@ -168,7 +175,7 @@ def _layers(found: Probed) -> list[int]:
     return sorted({int(layer) for layer in found.rows["layer"].dropna()})
 
 
-def share_of_peaks(store: Store, least: float = 0.98) -> Estimate:
+def share_of_peaks(store: Store, least: float = 0.98) -> Interval:
     """The share of role distributions (all sub-layers, heads, tokens) with a maximum above that."""
     parts = []
     for site in _weights(store):
@@ -179,7 +186,7 @@ def share_of_peaks(store: Store, least: float = 0.98) -> Estimate:
     totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])
     shares = totals[:, 0] / totals[:, 1]
     low, high = bounds(shares[1:], len(sums))
-    return Estimate(float(shares[0]), float(low), float(high))
+    return Interval(float(shares[0]), float(low), float(high))
 
 
 def _weights(store: Store) -> list[str]:
@@ -199,14 +206,15 @@ def _decoders(found: Found) -> Iterator[str]:
         [
             {"task": task}
             | {
-                f"layer {layer}": _show(
+                f"layer {layer}": interval_text(
                     compare(
                         contrasts.minus,
                         [
                             Place(own.folder, task, f"decoder.{layer}.cross.tpr"),
                             Place(other.folder, task, f"decoder.{layer}.cross.filler"),
                         ],
-                    )
+                    ),
+                    "+.3f",
                 )
                 for layer in _layers(own)
             }
@@ -258,9 +266,7 @@ def _control_rows(found: Probed) -> Iterator[dict[str, str]]:
             continue
         row = {"model": found.model, "task": str(task), "site": str(site)}
         real = by_control.loc["real"]
-        row["F1"] = (
-            f"{100 * real['f1']:.1f} [{100 * real['f1_low']:.1f}, {100 * real['f1_high']:.1f}]"
-        )
+        row["F1"] = interval_text(read_interval(real, "f1"), ".1f", 100)
         row["selectivity"] = f"{100 * real['selectivity']:.1f}"
         others = {k: by_control.loc[k, "f1"] for k in NAMES if k in by_control.index}
         others["previous"] = previous.get(task, float("nan"))
@@ -309,7 +315,3 @@ def _roles(folder: Path) -> Iterator[str]:
             for row in pooled.to_dict("records")
         ]
     )
-
-
-def _show(estimate: Estimate) -> str:
-    return f"{estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}]"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.markdown import interval, table
+from studies.pages.markdown import table
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.files import hub
 from tprprobe.interventions import Recipe, find_data
@@ -15,7 +15,7 @@ from tprprobe.models.checkpoint import load_model
 from tprprobe.scoring.answers import evaluate
 from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
 from tprprobe.site.patterns import select
-from tprprobe.statistics import bootstrap_mean
+from tprprobe.statistics import bootstrap_mean, interval_text, read_interval
 
 FILE = "snapped.csv"
 SCORES = {"rougeL": "ROUGE-L", "exact_match": "exact match"}
@@ -36,8 +36,8 @@ def tell_snapping(folder: Path, plans: Mapping[str, Recipe]) -> str:
     found = pd.read_csv(folder / FILE)
     cells = [
         {"model": row["model"], "roles": row["roles"]}
-        | {title: interval(row, name) for name, title in SCORES.items()}
-        | {f"change of {SCORES['rougeL']}": interval(row, "change")}
+        | {title: interval_text(read_interval(row, name)) for name, title in SCORES.items()}
+        | {f"change of {SCORES['rougeL']}": interval_text(read_interval(row, "change"))}
         for row in found.to_dict("records")
     ]
     return (

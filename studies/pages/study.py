@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from studies.pages.markdown import bracket, interval, table, verdict_table
+from studies.pages.markdown import table, verdict_table
 from tprprobe.claims import Evidence, judge, load_claims
 from tprprobe.files import assets
+from tprprobe.statistics import interval_text, read_interval
 from tprprobe.training.study.comparisons import Answers, at_equal_compute, compare_variants, subsets
 from tprprobe.training.study.plans import Plan, read_plan
 from tprprobe.training.study.records import Study, load_study
@@ -103,8 +104,8 @@ def _scores(scores: pd.DataFrame) -> Iterator[str]:
         for name, title in SETS.items():
             if name in cells:
                 own, n = cells[name], cells[name]["n"]
-                row[f"{title} (n {n:,})"] = bracket(own["exact_match"], own["low"], own["high"])
-                row[f"{title}: gain"] = interval(own, "difference", "+.3f")
+                row[f"{title} (n {n:,})"] = interval_text(read_interval(own, "exact_match"))
+                row[f"{title}: gain"] = interval_text(read_interval(own, "difference"), "+.3f")
         rows.append(row)
     yield table(rows)
 

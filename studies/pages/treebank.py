@@ -25,6 +25,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.figures.catalogue.paths import load_probes
 from tprprobe.gold.labellers import Labeller, find_labellers
 from tprprobe.models.checkpoint import load_model
+from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import open_store
 
 MODELS = ("t5-arxiv-titles", "tpt-c-arxiv-titles", "tpt-d-arxiv-titles")
@@ -166,8 +167,7 @@ def _cell(keyed: Any, side: str, site: str, task: str) -> str:
         return "–"
     row, twin = keyed.loc[key], (side, site, task, "untrained")
     beside = f", twin {_percent(keyed.loc[twin])}" if twin in keyed.index else ""
-    low, high = (f"{100 * row[f'accuracy_{end}']:.1f}" for end in ("low", "high"))
-    return f"{_percent(row)} [{low}, {high}]{beside}"
+    return interval_text(read_interval(row, "accuracy"), ".1f", 100) + beside
 
 
 def _percent(row: Any) -> str:

@@ -57,7 +57,7 @@ def binding_table(probed: pd.DataFrame, bar: str = "middle") -> Table:
         at_bar = found[found["bar"] == bar].sort_values("depth")
         row = {
             "model": f"{model}, untrained" if untrained else str(model),
-            "exact match": _interval(at_bar.iloc[0], "exact_match"),
+            "exact match": interval_text(read_interval(at_bar.iloc[0], "exact_match")),
         }
         for _, each in at_bar.iterrows():
             row[f"depth {each['depth']}"] = interval_text(read_interval(each, "paired_accuracy"))

@@ -65,7 +65,8 @@ def _intervals(
     means = sums[:, :-1].sum(0) / sums[:, -1].sum()
     found: dict[str, float] = {}
     for name, *three in zip(columns, means, low, high, strict=True):
-        found |= Interval(*map(float, three)).columns(name)
+        value, lower, upper = map(float, three)
+        found |= Interval(value, lower, upper).columns(name)
     return found
 
 

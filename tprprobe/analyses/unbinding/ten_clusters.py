@@ -151,7 +151,12 @@ def _adjusted(
 def _unbiased(found: Interval) -> Interval:
     """The interval moved by the bootstrap's bias: drawing images again adds chance information."""
     bias = float(found.replicates.mean()) - found.value
-    return Interval(found.value, found.low - bias, found.high - bias, found.replicates - bias)
+    return replace(
+        found,
+        low=found.low - bias,
+        high=found.high - bias,
+        replicates=found.replicates - bias,
+    )
 
 
 def _informations(
