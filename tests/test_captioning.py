@@ -303,7 +303,7 @@ def test_recipes_that_do_not_fit_are_one_line(settings, said, tmp_path):
 def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch):
     from studies.checkpoints import captions as cards
     from studies.pages import captions as results
-    from tprprobe.scoring.captions import baselines
+    from tprprobe.scoring import baselines
 
     monkeypatch.setattr(cards, "TESTED", {"test": 6, "compositional": 4})
     monkeypatch.setattr(cards, "RECOMPUTED", 4)
@@ -328,23 +328,23 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
         card = (folder / "README.md").read_text()
         for text in (card, page):
             assert f"{value:.3f} [" in text
-            assert all(name in text for name in baselines.BASELINES)
+            assert all(name in text for name in baselines.CAPTION_BASELINES)
     assert "tpgn-scenes − cnn-lstm-scenes" in (folders[0] / "README.md").read_text()
     assert "not measured (unknown model" in page  # of captions that do not ship
     assert "\n".join(results.tell_scores(tmp_path / "runs")) == page
 
 
 def test_what_costs_nothing_is_a_training_caption():
-    from tprprobe.scoring.captions.baselines import BASELINES, baseline_captions
+    from tprprobe.scoring.baselines import CAPTION_BASELINES, baseline_captions
 
     known = list(load_data("scenes", split="train", n=20))
     images = list(load_data("scenes", n=5))
     texts = [caption for each in known for caption in each.captions]
-    common, any_, nearest = (baseline_captions(name, known, images) for name in BASELINES)
+    common, any_, nearest = (baseline_captions(name, known, images) for name in CAPTION_BASELINES)
     assert len(set(common)) == 1
     assert texts.count(common[0]) == max(map(texts.count, texts))
     assert set(any_) <= set(texts)
-    assert baseline_captions(BASELINES[2], known, known) == [each.target for each in known]
+    assert baseline_captions(CAPTION_BASELINES[2], known, known) == [each.target for each in known]
     assert nearest != common
     with pytest.raises(InputError, match="unknown baseline"):
         baseline_captions("none", known, images)

@@ -26,9 +26,9 @@ from tprprobe.data.worlds.scenes.rendering import facts
 from tprprobe.data.worlds.scenes.scene import draw, split_of, unseen_colour
 from tprprobe.data.worlds.scenes.trees import UPOS, upos
 from tprprobe.errors import InputError
-from tprprobe.scoring.captions.bleu import longest_common
-from tprprobe.scoring.captions.meteor import meteor_missing
 from tprprobe.scoring.captions.toolkit import compare_captions, score_captions
+from tprprobe.scoring.meteor import meteor_missing
+from tprprobe.scoring.rouge import longest_common
 
 # What the toolkit's own program (commit 3a9afb2, its scorers in pycocoevalcap 1.2) computes of its
 # example; its notebook prints them as .579 .404 .279 .191 .600 .396 and METEOR .195.

@@ -17,7 +17,7 @@ from tprprobe.data.worlds.scenes import is_scenes
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.scoring.answers import evaluate
-from tprprobe.scoring.captions.baselines import BASELINES, baseline_captions, first_images
+from tprprobe.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
 from tprprobe.scoring.captions.toolkit import CaptionScores, compare_captions
 from tprprobe.scoring.captions.writing import BEAM, caption_rows, matches, score_rows
 from tprprobe.statistics import interval_text, read_interval
@@ -56,7 +56,7 @@ class Captioner(FinishedRun):
         known = first_images(load_data(mix.data, split=mix.split, seed=mix.seed, n=mix.n))
         return {
             name: score_rows(caption_rows(images, baseline_captions(name, known, images)))
-            for name in BASELINES
+            for name in CAPTION_BASELINES
         }
 
 

@@ -14,7 +14,7 @@ from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import load_model
 from tprprobe.scoring.answers import evaluate
-from tprprobe.scoring.captions.baselines import BASELINES, baseline_captions, first_images
+from tprprobe.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
 from tprprobe.scoring.captions.toolkit import compare_captions
 from tprprobe.scoring.captions.writing import caption_rows, matches, score_rows
 from tprprobe.statistics import interval_text, read_interval
@@ -104,7 +104,7 @@ def _take(like: str, split: str, n: int) -> pd.DataFrame:
     known = first_images(load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed))
     parts = [
         caption_rows(images, baseline_captions(name, known, images)).assign(baseline=name)
-        for name in BASELINES
+        for name in CAPTION_BASELINES
     ]
     return pd.concat(parts, ignore_index=True)
 

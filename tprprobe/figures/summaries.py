@@ -8,8 +8,8 @@ import pandas as pd
 
 from tprprobe.figures.tables import Table
 from tprprobe.scoring import compare_matches, compare_scores, match_unsupported, mean_scores
+from tprprobe.scoring.baselines import BASELINES
 from tprprobe.scoring.faithfulness import PRINTED
-from tprprobe.scoring.leads import BASELINES
 from tprprobe.statistics import fisher_test, interval_text, read_interval
 
 SHOWN = {

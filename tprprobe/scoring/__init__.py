@@ -1,7 +1,7 @@
 """Scores of summaries: by documents, with intervals; between models, paired; by people, blind."""
 
+from tprprobe.scoring.baselines import BASELINES, baseline_rows
 from tprprobe.scoring.faithfulness import compare_matches, match_unsupported, read_facts
-from tprprobe.scoring.leads import BASELINES, baseline_rows
 from tprprobe.scoring.sheets import draw_sheet, write_sheet
 from tprprobe.scoring.summaries import compare_scores, mean_scores, score_summaries
 from tprprobe.scoring.votes import count_votes

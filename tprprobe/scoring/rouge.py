@@ -1,21 +1,20 @@
-"""ROUGE and METEOR: what a text has in common with its reference.
+"""ROUGE by two definitions: that of summaries (with stems) and the COCO toolkit's ROUGE-L (of words).
 
-ROUGE is that of `rouge-score` with Porter stems, which follows ROUGE-1.5.5 as `files2rouge` runs it
-(jiang's scores): only letters a-z and digits count. METEOR is that of NLTK (Lavie and Agarwal 2007:
-α .9, β 3, γ .5) with exact and stemmed matches, but without WordNet's synonyms, which would be a
-download; the Java METEOR 1.5 has synonyms and paraphrases, and its numbers are other numbers.
+Of summaries it is that of `rouge-score` with Porter stems, which follows ROUGE-1.5.5 as
+`files2rouge` runs it (jiang's scores): only letters a-z and digits count, and precision weighs as
+much as recall. The toolkit's takes words as they are, several references, and weighs recall more.
+Source: github.com/tylin/coco-caption, rouge.py.
 """
 
-from collections.abc import Callable
-from functools import cache, partial
-from types import SimpleNamespace
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from tprprobe.errors import check_extra
-from tprprobe.scoring.ngrams import words
+from tprprobe.scoring.ngrams import Words
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-NO_SYNONYMS: Any = SimpleNamespace(synsets=lambda word: [])
+BETA = 1.2  # what the toolkit weighs recall with
 
 
 @cache
@@ -24,15 +23,6 @@ def _scorer() -> Any:
     from rouge_score.rouge_scorer import RougeScorer
 
     return RougeScorer(list(ROUGE), use_stemmer=True)
-
-
-@cache
-def _aligner() -> Callable[..., float]:
-    check_extra("nltk", "summarization", "METEOR of summaries")
-    from nltk.stem.porter import PorterStemmer
-    from nltk.translate.meteor_score import single_meteor_score
-
-    return partial(single_meteor_score, stemmer=PorterStemmer(), wordnet=NO_SYNONYMS)
 
 
 def split_sentences(text: str) -> str:
@@ -50,6 +40,27 @@ def rouge(reference: str, prediction: str) -> dict[str, float]:
     return {name: scores[name].fmeasure for name in ROUGE}
 
 
-def meteor(reference: str, prediction: str) -> float:
-    """METEOR with exact and stemmed matches, between 0 and 1."""
-    return float(_aligner()(words(reference), words(prediction)))
+def rouge_l(caption: Words, references: Sequence[Words]) -> float:
+    """(1 + β²) P R / (R + β² P), where P and R are the largest over the references, each for itself."""
+    common = [longest_common(caption, reference) for reference in references]
+    if not any(common):
+        return 0.0
+    precision = max(common) / len(caption)
+    recall = max(n / len(r) for n, r in zip(common, references, strict=True) if r)
+    return (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision)
+
+
+def longest_common(first: Words, second: Words) -> int:
+    """The length of the longest sequence of words that both have in this order."""
+    row = [0] * (len(second) + 1)
+    for word in first:
+        row = list(_next(row, word, second))
+    return row[-1]
+
+
+def _next(row: list[int], word: str, second: Words) -> Iterator[int]:
+    left = 0
+    yield left
+    for column, other in enumerate(second):
+        left = row[column] + 1 if word == other else max(left, row[column + 1])
+        yield left

@@ -9,8 +9,9 @@ from pandas.api.types import infer_dtype
 
 from tprprobe.data.worlds.english import is_faithful, is_grammatical
 from tprprobe.errors import InputError
+from tprprobe.scoring.meteor import stemmed_meteor
 from tprprobe.scoring.ngrams import novelty, repetition, words
-from tprprobe.scoring.rouge import meteor, rouge
+from tprprobe.scoring.rouge import rouge
 from tprprobe.statistics import Interval, bootstrap_ratio, sign_test, wilson
 
 NOVEL = (1, 2, 3, 4)
@@ -20,7 +21,7 @@ def score_summary(source: str, reference: str, prediction: str) -> dict[str, flo
     """Every score of one summary; NaN where it is too short to have one."""
     return {
         **rouge(reference, prediction),
-        "meteor": meteor(reference, prediction),
+        "meteor": stemmed_meteor(words(reference), words(prediction)),
         "exact_match": prediction.split() == reference.split(),
         "words": float(len(words(prediction))),
         "repetition": repetition(prediction),

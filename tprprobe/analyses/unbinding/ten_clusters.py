@@ -1,5 +1,6 @@
 """What the paper says of ten clusters, as numbers with intervals over images."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np

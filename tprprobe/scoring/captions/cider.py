@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from tprprobe.scoring.captions.bleu import ORDERS, Words, ngrams
+from tprprobe.scoring.captions.bleu import ORDERS
+from tprprobe.scoring.ngrams import Ngram, Words, count_ngrams
 
 SIGMA = 6.0  # words
 SCALE = 10.0
 
-Weights = list[dict[tuple[str, ...], float]]  # of the n-grams of a text, by n
+Weights = list[dict[Ngram, float]]  # of the n-grams of a text, by n
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,12 @@ def cider_d(
     captions: Sequence[Words], references: Sequence[Sequence[Words]]
 ) -> Float[np.ndarray, " image"]:
     """The CIDEr-D of every caption; its mean is the corpus's."""
-    counted = [[ngrams(words) for words in several] for several in references]
+    counted = [[count_ngrams(words, ORDERS) for words in several] for several in references]
     documents = Counter(ngram for several in counted for ngram in set().union(*several))
     everything = math.log(len(references))
     rarity = {ngram: everything - math.log(times) for ngram, times in documents.items()}
 
-    def weigh(counts: Counter[tuple[str, ...]]) -> Vector:
+    def weigh(counts: Counter[Ngram]) -> Vector:
         weights: Weights = [{} for _ in range(ORDERS)]
         for ngram, times in counts.items():
             weights[len(ngram) - 1][ngram] = times * rarity.get(ngram, everything)
@@ -48,7 +49,7 @@ def cider_d(
 
     return np.array(
         [
-            _score(weigh(ngrams(words)), [weigh(counts) for counts in several])
+            _score(weigh(count_ngrams(words, ORDERS)), [weigh(counts) for counts in several])
             for words, several in zip(captions, counted, strict=True)
         ]
     )

@@ -13,9 +13,10 @@ from jaxtyping import Float
 
 from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.errors import InputError
-from tprprobe.scoring.captions.bleu import ORDERS, bleu, bleu_counts, rouge_l
+from tprprobe.scoring.captions.bleu import ORDERS, bleu, bleu_counts
 from tprprobe.scoring.captions.cider import cider_d
-from tprprobe.scoring.captions.meteor import meteor
+from tprprobe.scoring.meteor import java_meteor
+from tprprobe.scoring.rouge import rouge_l
 from tprprobe.statistics import bootstrap, bootstrap_difference, divide
 
 COUNTS = 2 * ORDERS + 2
@@ -69,7 +70,7 @@ def score_captions(
         cider_d(own, others)[:, None],
         np.array([[rouge_l(*pair), 1.0] for pair in pairs]),
     ]
-    return CaptionScores(np.hstack(terms), meteor(own, others)[0] if with_meteor else None)
+    return CaptionScores(np.hstack(terms), java_meteor(own, others)[0] if with_meteor else None)
 
 
 def compare_captions(first: CaptionScores, second: CaptionScores, seed: int = 0) -> pd.DataFrame:

@@ -14,8 +14,8 @@ from tprprobe.data.captions.imagepairs import stack_features
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.vocabularies.words import Words, tokenize
 from tprprobe.models.decoding.generation import generate
-from tprprobe.scoring.captions.meteor import meteor_missing
 from tprprobe.scoring.captions.toolkit import CaptionScores, score_captions
+from tprprobe.scoring.meteor import meteor_missing
 from tprprobe.statistics import bootstrap_mean, group_sums
 
 WRITTEN_AT_ONCE, BEAM = 256, 5  # images; huang does not say how captions are decoded

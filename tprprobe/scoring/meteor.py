@@ -1,20 +1,43 @@
-"""METEOR 1.5 through the COCO toolkit's Java program, where it is installed (the extra ``meteor``)."""
+"""METEOR by two programs, whose numbers are no numbers of one score.
+
+``stemmed_meteor`` is NLTK's (Lavie and Agarwal 2007: α .9, β 3, γ .5) with exact and stemmed matches,
+but without WordNet's synonyms, which would be a download. ``java_meteor`` is METEOR 1.5 through the
+COCO toolkit's program, with synonyms and paraphrases, where it is installed (the extra ``meteor``).
+"""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from tprprobe.errors import InputError, check_extra
-from tprprobe.scoring.captions.bleu import Words
+from tprprobe.scoring.ngrams import Words
 
 PACKAGE = "pycocoevalcap"
+NO_SYNONYMS: Any = SimpleNamespace(synsets=lambda word: [])
+
+
+@cache
+def _aligner() -> Callable[..., float]:
+    check_extra("nltk", "summarization", "METEOR of summaries")
+    from nltk.stem.porter import PorterStemmer
+    from nltk.translate.meteor_score import single_meteor_score
+
+    return partial(single_meteor_score, stemmer=PorterStemmer(), wordnet=NO_SYNONYMS)
+
+
+def stemmed_meteor(reference: Words, prediction: Words) -> float:
+    """METEOR with exact and stemmed matches, between 0 and 1."""
+    return float(_aligner()(reference, prediction))
 
 
 def meteor_missing() -> str | None:
-    """Why METEOR cannot be computed here; None where it can."""
+    """Why the Java METEOR cannot be computed here; None where it can."""
     try:
         check_extra(PACKAGE, "meteor", "METEOR")
     except InputError as error:
@@ -22,7 +45,7 @@ def meteor_missing() -> str | None:
     return None if shutil.which("java") else "METEOR needs Java (a program java on the PATH)"
 
 
-def meteor(
+def java_meteor(
     captions: Sequence[Words], references: Sequence[Sequence[Words]]
 ) -> tuple[float, Float[np.ndarray, " image"]]:
     """METEOR of the corpus, which is no mean, and of every caption.
