@@ -18,7 +18,6 @@
 So a wider interval never turns undecided into a decision, nor a decision into its opposite.
 """
 
-import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
