@@ -119,8 +119,8 @@ def test_the_total_of_the_printed_table_is_recomputed():
 
 def test_first_words_of_both_clusters_are_counted(words):
     found = split_initial(words, by_side(words))
-    assert found["low"] > 0.05
-    assert split_initial(words, np.zeros(len(words.table), int))["value"] == 0
+    assert found.low > 0.05
+    assert split_initial(words, np.zeros(len(words.table), int)).value == 0
 
 
 def test_clusters_of_captions_are_told_from_clusters_of_words(words):
