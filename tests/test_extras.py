@@ -6,7 +6,6 @@ import tomllib
 
 import numpy as np
 import pytest
-from tprprobe.scoring.captions.meteor import meteor_missing
 
 from tprprobe import cli
 from tprprobe.analyses.projections import project
@@ -16,6 +15,7 @@ from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.gold.pipelines import import_spacy
 from tprprobe.scoring import rouge
+from tprprobe.scoring.meteor import meteor_missing
 
 PACKAGES = (  # that only extras bring
     *("streamlit", "plotly", "dask", "h5py", "transformers", "mathematics_dataset", "sympy"),
