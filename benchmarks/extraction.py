@@ -25,8 +25,7 @@ from tprprobe.data.parquet import write_parquet
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.extraction import extract
 from tprprobe.extraction.passes import BATCH
-from tprprobe.models import build
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import build, load_model
 from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import attach
 

@@ -21,7 +21,7 @@ import transformers
 from mathematics import compare
 from torch import Tensor
 
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.published.convert import convert
 

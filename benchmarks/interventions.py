@@ -17,7 +17,7 @@ from tprprobe.interventions.references import read_references
 from tprprobe.interventions.sweep_recipes import read_recipe
 from tprprobe.interventions.sweeps import ALL, BATCH, find_data, list_points
 from tprprobe.interventions.variants import Variant, score_variants
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.models.decoding.generation import generate
 from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites, intervene

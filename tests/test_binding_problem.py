@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -171,5 +170,3 @@ def test_bad_input_is_one_line(make_model):
     model.vocabulary = None
     with pytest.raises(InputError, match="vocabulary is unknown"):
         binding_probe(model, 20)
-    with pytest.raises(InputError, match="vocabulary is unknown"):
-        binding_probe(torch.nn.Linear(2, 2), 20)

@@ -16,7 +16,7 @@ from tprprobe.data.pairs import encode_mix, encode_pairs
 from tprprobe.data.vocabularies.words import count_words, tokenize
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.models.decoding.generation import generate
 from tprprobe.scoring.answers import evaluate, save_evaluation, summarize
 from tprprobe.scoring.captions.toolkit import score_captions

@@ -11,7 +11,7 @@ from studies.checkpoints.roles import discreteness, has_dictionary, one_hot, sna
 from studies.checkpoints.summaries import Finished, ship_summaries
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.scoring.answers import evaluate
 from tprprobe.site.hooks import capture
 from tprprobe.training.loop import train

@@ -13,10 +13,9 @@ from safetensors.torch import load_file, save_file
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 from tprprobe.files import assets, hub
-from tprprobe.models import build
+from tprprobe.models import build, load_model
 from tprprobe.models.checkpoint import (
     default_data,
-    load_model,
     push_to_hub,
     save_pretrained,
     untrained_twin,

@@ -25,7 +25,8 @@ from safetensors.torch import save_file
 
 from tprprobe.data.vocabularies.characters import CHARACTERS, SPECIALS, characters
 from tprprobe.errors import InputError
-from tprprobe.models.checkpoint import load_model, save_pretrained
+from tprprobe.models import load_model
+from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.published.convert import convert
 
 

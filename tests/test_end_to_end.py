@@ -13,7 +13,7 @@ import torch
 import tprprobe.training.loop as training
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.scoring.answers import evaluate
 from tprprobe.store import open_store
 from tprprobe.training.recipes import read_recipe

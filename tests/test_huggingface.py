@@ -9,11 +9,12 @@ from typer.testing import CliRunner
 
 from tprprobe.analyses.probing import probe
 from tprprobe.analyses.probing.settings import Schedule
-from tprprobe.cli import app
+from tprprobe.cli import app, main
 from tprprobe.errors import InputError
-from tprprobe.models import huggingface
+from tprprobe.models import load_model
 from tprprobe.site.hooks import capture
 from tprprobe.store import open_store
+from tprprobe.views.dialogue import load_asked
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -78,7 +79,7 @@ def treebank(tmp_path_factory):
 
 def test_sites_hold_what_the_library_returns(bert, t5):
     ids = torch.tensor([[2, 4, 5, 3], [2, 5, 3, 0]])
-    model = huggingface.load_model(f"hf:{bert}")
+    model = load_model(f"hf:{bert}")
     with capture(model, "encoder.*") as acts:
         model(ids, ids)
     mask = (ids != 0).long()
@@ -88,7 +89,7 @@ def test_sites_hold_what_the_library_returns(bert, t5):
         torch.testing.assert_close(acts[f"encoder.{layer}.hidden"], states[layer + 1])
     assert acts["encoder.1.self.filler"].shape == (2, 4, 16)
 
-    model = huggingface.load_model(f"hf:{t5}")
+    model = load_model(f"hf:{t5}")
     with capture(model, ["encoder.*", "decoder.*"]) as acts:
         logits = model(ids, ids[:, :3])
     direct = transformers.T5ForConditionalGeneration.from_pretrained(t5).eval()
@@ -123,13 +124,41 @@ def test_words_are_aligned_and_probed(bert, t5, treebank, tmp_path):
 
 def test_what_cannot_be_read_is_one_line(tmp_path, bert):
     with pytest.raises(InputError, match=r"no transformers model .*nothing"):
-        huggingface.load_model(f"hf:{tmp_path / 'nothing'}", local_files_only=True)
+        load_model(f"hf:{tmp_path / 'nothing'}", local_files_only=True)
     config = json.loads((bert / "config.json").read_text())
     assert config["model_type"] == "bert"
-    twin, again = (huggingface.load_model(f"untrained:hf:{bert}") for _ in range(2))
+    twin, again = (load_model(f"untrained:hf:{bert}") for _ in range(2))
     ids = torch.tensor([[2, 4, 3]])
     with capture(twin, "*.hidden") as first, capture(again, "*.hidden") as second:
         twin(ids, ids)
         again(ids, ids)
     assert torch.equal(first["encoder.0.hidden"], second["encoder.0.hidden"])
     assert twin.name == "untrained:hf:bert"
+
+
+def test_each_command_takes_it_or_says_why_not(bert, treebank, tmp_path, monkeypatch, capsys):
+    recipe = tmp_path / "sweep.toml"
+    recipe.write_text('sites = ["encoder.*"]\nedits = ["zero"]\n')
+    name = f"hf:{bert}"
+    monkeypatch.setattr("sys.argv", ["tprprobe", "inspect", name, "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = json.loads(capsys.readouterr().out)
+    assert ended.value.code == 0
+    assert told["architecture"] == "BertModel"
+    assert told["vocabulary"] == len(SPECIAL) + len(WORDS)
+    assert {row["site"] for row in told["sites"]} >= {"encoder.0.hidden", "encoder.1.self.filler"}
+    for command in (
+        ["binding", "--ckpt", name],
+        ["intervene", str(recipe), "--ckpt", name],
+        ["eval", "--ckpt", name, "--data", str(treebank)],
+        ["extract", "--ckpt", name, "--data", str(treebank), "--target", "generated"],
+    ):
+        monkeypatch.setattr("sys.argv", ["tprprobe", *command, "--out", str(tmp_path / "out")])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        line = capsys.readouterr().err.strip().splitlines()[-1]
+        assert ended.value.code == 2
+        assert line.startswith("tprprobe: hf:bert is an attached module, ")
+    with pytest.raises(InputError, match="hf:bert is an attached module, which writes no answers"):
+        load_asked(name)

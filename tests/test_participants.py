@@ -7,7 +7,7 @@ from tprprobe.errors import InputError
 from tprprobe.interventions import Recipe, run_swaps
 from tprprobe.interventions.exchanges import Way, measure_swaps
 from tprprobe.interventions.participants import find_agent_swaps, judge_swaps
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 
 
 @pytest.fixture(scope="module")

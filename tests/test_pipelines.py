@@ -11,7 +11,7 @@ from tprprobe.gold.labels import Labelled, Target
 from tprprobe.gold.pipelines import load_pipeline
 from tprprobe.gold.rules import RoleRules, find_arguments
 from tprprobe.gold.taggers import read_sentences, train_pipeline
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 
 pytest.importorskip("spacy")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

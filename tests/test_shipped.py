@@ -8,8 +8,7 @@ from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.figures.report.demo import run_demo
 from tprprobe.files import assets, hub
-from tprprobe.models import count_parameters
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import count_parameters, load_model
 from tprprobe.scoring.answers import evaluate, summarize
 from tprprobe.scoring.captions.writing import matches
 from tprprobe.store import open_store

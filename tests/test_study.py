@@ -87,7 +87,7 @@ def test_a_study_has_a_run_for_every_variant_and_seed(finished):
 
 
 def test_a_finished_run_answers_as_its_checkpoint_does(finished):
-    from tprprobe.models.checkpoint import load_model
+    from tprprobe.models import load_model
     from tprprobe.scoring.answers import evaluate
 
     study = load_study(finished)

@@ -18,8 +18,8 @@ from tprprobe.data.vocabularies.subwords import (
     train_subwords,
 )
 from tprprobe.errors import InputError
-from tprprobe.models import build
-from tprprobe.models.checkpoint import load_model, save_pretrained
+from tprprobe.models import build, load_model
+from tprprobe.models.checkpoint import save_pretrained
 
 SENTENCES = [
     text

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tprprobe.data.vocabularies.characters import SPECIALS
 from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError
-from tprprobe.models import build, count_parameters
-from tprprobe.models.checkpoint import load_model, save_pretrained
+from tprprobe.models import build, count_parameters, load_model
+from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.decoding.generation import generate
 from tprprobe.site.hooks import capture, intervene, sites
 from tprprobe.site.patterns import side_of

@@ -17,8 +17,7 @@ from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
-from tprprobe.models import build
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import build, load_model
 from tprprobe.training import loop
 from tprprobe.training.logs import COLUMNS, read_log
 from tprprobe.training.loop import Run, learning_rate, make_optimizers, place_of, train

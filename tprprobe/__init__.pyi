@@ -13,9 +13,9 @@ from .analyses.reconstruction import reconstruct as reconstruct
 from .data import load_data as load_data
 from .errors import InputError as InputError
 from .extraction import extract as extract
+from .models import load_model as load_model
 from .models.checkpoint import push_to_hub as push_to_hub
 from .models.checkpoint import save_pretrained as save_pretrained
-from .models.huggingface import load_model as load_model
 from .models.published.convert import convert as convert
 from .site.hooks import attach as attach
 from .site.hooks import capture as capture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.training.loop import MODEL
 from tprprobe.training.recipes import Recipe
 

@@ -13,7 +13,8 @@ from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.gold.formulas import QUESTION
-from tprprobe.models.checkpoint import load_model, save_pretrained
+from tprprobe.models import load_model
+from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.scoring.answers import evaluate, exact_match
 from tprprobe.training.logs import FILE as LOG
 from tprprobe.training.logs import read_log

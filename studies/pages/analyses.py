@@ -19,7 +19,7 @@ from tprprobe.console import stderr, track
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
 from tprprobe.interventions.fractions import binding_probe
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.models.listing import list_models
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST

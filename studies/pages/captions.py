@@ -12,7 +12,7 @@ from tprprobe.console import stderr
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.files import hub
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.scoring.answers import evaluate
 from tprprobe.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
 from tprprobe.scoring.captions.toolkit import compare_captions

@@ -16,7 +16,8 @@ from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS
 from tprprobe.interventions.shares import best_heads, compare_places
 from tprprobe.interventions.swaps import MEASURED
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
+from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.scoring.answers import exact_matches
 from tprprobe.statistics import Interval, interval_text, read_interval, wilson
 
@@ -60,7 +61,7 @@ def make_page(runs: Path) -> str:
 
 def _table_of(recipe: str, model: str, folder: Path) -> pd.DataFrame:
     """The table of a recipe, run where it was not yet."""
-    settings, loaded = read_recipe(RECIPES / f"{recipe}.toml"), load_model(model)
+    settings, loaded = read_recipe(RECIPES / f"{recipe}.toml"), read_checkpoint(model)
     run = run_swaps if settings.swaps else sweep
     out = folder / (f"{recipe}-{model}" if settings.swaps else recipe)
     return run(loaded, find_data(loaded, settings), settings, out, resume=out.exists())

@@ -16,7 +16,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.gold.labellers import Labeller
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.site.hooks import find_sites
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST

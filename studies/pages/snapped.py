@@ -11,7 +11,7 @@ from tprprobe.data.pairs import encode_pairs
 from tprprobe.files import hub
 from tprprobe.interventions import Recipe, find_data
 from tprprobe.interventions.references import read_references
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.scoring.answers import evaluate
 from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
 from tprprobe.site.patterns import select

@@ -24,7 +24,7 @@ from tprprobe.data.annotated.sentencesets import AnnotatedFile, Source, join_lab
 from tprprobe.data.dataset import Dataset
 from tprprobe.figures.catalogue.paths import load_probes
 from tprprobe.gold.labellers import Labeller, find_labellers
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import open_store
 

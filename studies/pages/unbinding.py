@@ -29,7 +29,7 @@ from tprprobe.figures.style import whole
 from tprprobe.figures.tables import Table
 from tprprobe.files import hub
 from tprprobe.gold.labellers import find_labellers
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
 from tprprobe.training.recipes import read_recipe

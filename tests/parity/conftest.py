@@ -8,7 +8,7 @@ import pytest
 from parity.authors import Reference
 from safetensors.torch import load_file
 
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.models.published.convert import convert
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.published.convert import convert
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.models.caches import Memory
+from tprprobe.models.protocol import Model
 from tprprobe.site.site import per_head, per_position
 
 PLACES, DIGITS = 3, 10
@@ -49,15 +50,16 @@ class Layer(nn.Module):
         return self.hidden(self.self(ids, bar, pad)[:, :, 0])
 
 
-class PlantedRoles(nn.Module):
+class PlantedRoles(Model):
     """Answers `a/b`; the decoder writes a fraction whose numbers it reads off head 0's bindings."""
 
     def __init__(self):
         super().__init__()
         self.vocabulary, self.name = characters(), "planted"
+        self.architecture, self.n_heads = "planted", 2
         known = self.vocabulary
         self.config = SimpleNamespace(
-            pad=known.pad, sos=known.sos, eos=known.eos, n_heads=2, vocab_size=len(known)
+            pad=known.pad, sos=known.sos, eos=known.eos, vocab_size=len(known)
         )
         digit_of = torch.full((len(known),), -1)
         for digit in range(DIGITS):
@@ -65,9 +67,6 @@ class PlantedRoles(nn.Module):
         self.bar = known.encode("/")[0]
         self.encoder = nn.ModuleList([Layer(digit_of)])
         self.unit = nn.Parameter(torch.ones(()))
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        return self.decode(target, self.encode(source))[0]
 
     def encode(self, source: Tensor) -> Memory:
         states = self.encoder[0](source, self.bar, self.config.pad)

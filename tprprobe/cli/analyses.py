@@ -187,7 +187,7 @@ def binding(
     from tprprobe.figures.binding import binding_table, demonstration_table
     from tprprobe.figures.catalogue.schlag import save_binding
     from tprprobe.interventions.fractions import binding_probe
-    from tprprobe.models.checkpoint import load_model
+    from tprprobe.models import load_model
 
     exact = {"demonstration": demonstrate(seed=seed), "degrees": measure_degrees(seed=seed)}
     models = [load_model(name, device=device) for name in ckpt or []]
@@ -215,9 +215,13 @@ def intervene(
 ) -> None:
     """Edit vectors by a recipe (sites × heads × edits × strengths, or swaps), and score the answers."""
     from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
-    from tprprobe.models.checkpoint import load_model
+    from tprprobe.models import load_model
+    from tprprobe.models.protocol import require_model
 
     settings, model = read_recipe(recipe), load_model(ckpt, device=device)
+    model = require_model(
+        model, "of which it is not known how answers are scored while it is edited"
+    )
     out = out or Path("runs") / f"{recipe.stem}-{model.name}".replace(":", "-")
     run = run_swaps if settings.swaps else sweep
     rows = run(model, find_data(model, settings), settings, out, resume)

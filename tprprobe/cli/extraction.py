@@ -78,7 +78,7 @@ def extract(
         examples = set_source(examples, source.value)
     if files:
         examples = join_labels(examples, files)
-    out = out or Path("runs") / str(getattr(model, "name", "store")).replace(":", "-")
+    out = out or Path("runs") / model.name.replace(":", "-")
     settings = {"resume": resume, "labellers": labellers}
     store = run(
         model, examples, sites, out, attention_samples, target.value, not no_control, **settings

@@ -3,11 +3,15 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tprprobe.errors import InputError
+
+if TYPE_CHECKING:
+    from tprprobe.data.dataset import Dataset
+    from tprprobe.models.protocol import Readable
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 Ckpt = Annotated[str, typer.Option(help="Shipped name, folder, hub id, untrained:NAME or hf:PATH.")]
@@ -24,10 +28,10 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with what was cut 
 
 def model_and_data(
     ckpt: str, data: str | None, split: str | None, n: int | None, seed: int, device: str
-) -> tuple[Any, Any]:
+) -> "tuple[Readable, Dataset]":
     from tprprobe.data import load_data
+    from tprprobe.models import load_model
     from tprprobe.models.checkpoint import default_data
-    from tprprobe.models.huggingface import load_model
 
     model = load_model(ckpt, device=device)
     if data is None:

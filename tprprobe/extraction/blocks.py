@@ -24,8 +24,9 @@ from tprprobe.extraction.alignment import align_words, tasks_of
 from tprprobe.extraction.passes import ATTENTION, Block, read_block, sides_of
 from tprprobe.extraction.token_rows import token_table
 from tprprobe.gold.labellers import Labeller
-from tprprobe.models.huggingface import find_twin
-from tprprobe.scoring.answers import can_decode, exact_matches, write_answers
+from tprprobe.models.loading import find_twin
+from tprprobe.models.protocol import Readable, require_model, require_vocabulary
+from tprprobe.scoring.answers import exact_matches, write_answers
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select, side_of
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
@@ -38,7 +39,7 @@ Target = Literal["reference", "generated"]
 
 
 def extract(
-    model: nn.Module,
+    model: Readable,
     data: Dataset,
     sites: str | Iterable[str] | None = None,
     out: str | os.PathLike[str] = "runs/store",
@@ -63,13 +64,9 @@ def extract(
     """
     if not len(data):
         raise InputError(f"{data.name} has no examples here: give at least one")
-    if target == "generated" and not can_decode(model):
-        raise InputError(
-            "an attached module writes nothing that its decoder could read: target='reference'"
-        )
-    vocabulary = vocabulary or getattr(model, "vocabulary", None)
-    if vocabulary is None:
-        raise InputError("this model's vocabulary is unknown, so text cannot be encoded: give one")
+    if target == "generated":
+        require_model(model, "which writes nothing that its decoder could read: target='reference'")
+    vocabulary = vocabulary or require_vocabulary(model)
     names = select(sites or "*", list(find_sites(model)))
     run = Extraction(
         model.eval(), vocabulary, data, names, attention_samples, target, tuple(labellers)
@@ -87,7 +84,7 @@ def extract(
 class Pass:
     """A model whose vectors go to a store, and how many samples it is given."""
 
-    model: Any
+    model: Readable
     writer: StoreWriter
     samples: int
 
@@ -96,7 +93,7 @@ class Pass:
 class Extraction:
     """What is extracted; ``model`` is who answers the questions."""
 
-    model: Any
+    model: Readable
     vocabulary: Codec
     data: Dataset
     names: list[str]
@@ -105,7 +102,7 @@ class Extraction:
     labellers: tuple[Labeller, ...] = ()
     tally: Counter[str] = field(default_factory=Counter)  # of sub-words, and those of no word
 
-    def open(self, model: Any, out: Path, samples: int, resume: bool) -> Pass:
+    def open(self, model: Readable, out: Path, samples: int, resume: bool) -> Pass:
         """A store for a model's vectors, begun or (``resume``) as far as it is."""
         settings = self._settings(model, samples)
         return Pass(model, StoreWriter.create(out, self.specs, settings, resume), samples)
@@ -219,11 +216,11 @@ class Extraction:
             )
         return SiteSpec((side_of(name), *axes), shape)
 
-    def _settings(self, model: Any, samples: int) -> dict[str, Any]:
+    def _settings(self, model: Readable, samples: int) -> dict[str, Any]:
         return {
             "model": {
-                "name": getattr(model, "name", type(model).__name__),
-                "architecture": getattr(model, "architecture", None),
+                "name": model.name,
+                "architecture": model.architecture,
                 "sha256": fingerprint(model),
             },
             "data": {

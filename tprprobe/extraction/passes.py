@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
+from tprprobe.models.protocol import Readable
 from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import capture
 from tprprobe.site.patterns import side_of
@@ -60,7 +61,7 @@ def sides_of(site: str) -> tuple[str, str]:
 
 
 @torch.no_grad()
-def read_block(model: Any, pairs: Pairs, sites: Iterable[str], pad: int) -> Block:
+def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) -> Block:
     """The vectors and maps of all samples, from one teacher-forced pass over each.
 
     Raises:

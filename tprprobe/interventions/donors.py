@@ -23,6 +23,7 @@ from tprprobe.gold.expressions import POLARITIES
 from tprprobe.interventions import edits
 from tprprobe.interventions.exchanges import BATCH, encode_swaps, tabulate
 from tprprobe.interventions.variants import Variant, score_variants
+from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select
@@ -50,18 +51,19 @@ class Donors:
         return None if tokens is None else int(rng.choice(tokens))
 
 
-def read_donors(model: Any, questions: Sequence[str]) -> Donors:
+def read_donors(model: Model, questions: Sequence[str]) -> Donors:
     """The roles that a model's encoder gives to the digits of these questions.
 
     Raises:
         InputError: the vocabulary lacks a symbol.
     """
-    pairs = encode_texts(list(questions), ["0"] * len(questions), model.vocabulary)
+    vocabulary = require_vocabulary(model)
+    pairs = encode_texts(list(questions), ["0"] * len(questions), vocabulary)
     sites = select(ROLES, list(find_sites(model)))
     rows = read_block(model, pairs, sites, model.config.pad).rows
     gold = _digits(questions)
     starts = pairs.source.offsets[:-1].numpy()[gold["question"].to_numpy(int)]
-    token = starts + gold["position"].to_numpy(int) + int(model.vocabulary.source_start)
+    token = starts + gold["position"].to_numpy(int) + int(vocabulary.source_start)
     keys = zip(gold["char"], gold["place"], gold["n_digits"], gold["polarity"], strict=True)
     cells: dict[Cell, list[int]] = {}
     for key, at in zip(keys, token.tolist(), strict=True):
@@ -118,7 +120,9 @@ def _choose(
     return found
 
 
-def measure_donors(model: Any, swaps: pd.DataFrame, donors: Donors, seed: int = 0) -> pd.DataFrame:
+def measure_donors(
+    model: Model, swaps: pd.DataFrame, donors: Donors, seed: int = 0
+) -> pd.DataFrame:
     """One row a swap of polarity and kind of donor: what the model makes of the two answers.
 
     Columns are those of :func:`tprprobe.interventions.exchanges.measure_swaps`; ``at`` is the kind of
@@ -142,13 +146,15 @@ def measure_donors(model: Any, swaps: pd.DataFrame, donors: Donors, seed: int = 
     return pd.concat(parts, ignore_index=True)
 
 
-def _device(model: Any) -> torch.device:
+def _device(model: Model) -> torch.device:
     return next(model.parameters()).device
 
 
-def _variant(model: Any, donors: Donors, chosen: Sequence[dict[int, int]], length: int) -> Variant:
+def _variant(
+    model: Model, donors: Donors, chosen: Sequence[dict[int, int]], length: int
+) -> Variant:
     """The edits that put the chosen tokens' roles at their positions, site by site."""
-    offset = int(model.vocabulary.source_start)
+    offset = int(require_vocabulary(model).source_start)
     places = [
         (row, at + offset, token) for row, each in enumerate(chosen) for at, token in each.items()
     ]

@@ -8,7 +8,6 @@ Source: Geiger et al. 2021 (interchange interventions); the question is schlag a
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 import torch
@@ -18,6 +17,7 @@ from torch import Tensor
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.interventions.edits import exchange, swap
 from tprprobe.interventions.variants import Scores, Variant, score_variants
+from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of
@@ -50,7 +50,7 @@ def vectors_of(name: str) -> str | None:
     return "embedding role" if name == "embedding.role" else None
 
 
-def list_ways(model: Any, by_head: Sequence[str] = ("role",)) -> list[Way]:
+def list_ways(model: Model, by_head: Sequence[str] = ("role",)) -> list[Way]:
     """All ways that a model's encoder has: vectors by layer and together, at the pair and elsewhere;
     of those in ``by_head`` also one head alone."""
     names = list(find_sites(model))
@@ -66,7 +66,7 @@ def list_ways(model: Any, by_head: Sequence[str] = ("role",)) -> list[Way]:
         if each != "hidden"
     ]
     ways += [Way(way.vectors, way.layer, at=ELSEWHERE) for way in ways]
-    heads = range(model.config.n_heads) if hasattr(model.config, "n_heads") else ()
+    heads = range(model.n_heads)
     return ways + [
         Way(way.vectors, way.layer, head)
         for way in ways
@@ -75,7 +75,7 @@ def list_ways(model: Any, by_head: Sequence[str] = ("role",)) -> list[Way]:
     ]
 
 
-def measure_swaps(model: Any, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.DataFrame:
+def measure_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.DataFrame:
     """One row a swap (of ``find_swaps``) and way: what the model makes of the two answers.
 
     Columns: question, kind, vectors, layer, head (-1: all), at; p_original, p_counterfactual (the
@@ -96,18 +96,19 @@ def measure_swaps(model: Any, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.Da
     return pd.concat(parts, ignore_index=True)
 
 
-def encode_swaps(model: Any, swaps: pd.DataFrame) -> tuple[Pairs, Pairs]:
+def encode_swaps(model: Model, swaps: pd.DataFrame) -> tuple[Pairs, Pairs]:
     """The questions of swaps with their answers, and their counterfactuals with theirs, as ids."""
+    vocabulary = require_vocabulary(model)
     columns = ("text", "answer"), ("counterfactual", "predicted")
     own, other = (
-        encode_texts(swaps[text].tolist(), swaps[answer].tolist(), model.vocabulary)
+        encode_texts(swaps[text].tolist(), swaps[answer].tolist(), vocabulary)
         for text, answer in columns
     )
     return own, other
 
 
 def _measure(
-    model: Any,
+    model: Model,
     part: pd.DataFrame,
     pairs: Pairs,
     predicted: Pairs,
@@ -119,7 +120,7 @@ def _measure(
     source, answer = (each.to(device) for each in pairs.batch(rows, pad))
     other, new = (each.to(device) for each in predicted.batch(rows, pad))
     orders = {
-        at: positions(part, source.shape[1], at, int(model.vocabulary.source_start))
+        at: positions(part, source.shape[1], at, int(require_vocabulary(model).source_start))
         for at in (PAIR, ELSEWHERE)
     }
     variants: list[Variant] = [{}, *(_variant(way, orders[way.at], names) for way in ways)]

@@ -17,6 +17,7 @@ from tprprobe.errors import InputError
 from tprprobe.extraction.blocks import fingerprint
 from tprprobe.files import hub
 from tprprobe.interventions.sweep_recipes import Recipe
+from tprprobe.models.protocol import Model
 
 MANIFEST, BEGUN, PARTS = "interventions.json", "begun.json", "parts"
 
@@ -81,7 +82,7 @@ class Folder:
             raise InputError(f"{self.path} exists already: give --resume, or another --out")
 
 
-def describe_run(model: Any, data: Dataset, recipe: Recipe) -> dict[str, Any]:
+def describe_run(model: Model, data: Dataset, recipe: Recipe) -> dict[str, Any]:
     """What a run is of: a model with these weights, these data, this recipe."""
     about = {"model": model.name, "weights": fingerprint(model)}
     about |= {"data": [data.name, data.split, data.seed]}

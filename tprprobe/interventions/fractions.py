@@ -18,11 +18,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from torch import nn
 
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.errors import InputError
 from tprprobe.models.checkpoint import untrained_twin
+from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
 from tprprobe.scoring.answers import exact_matches
 from tprprobe.site.hooks import capture, find_sites
 from tprprobe.site.patterns import layer_of
@@ -68,7 +68,7 @@ def ask_pairs(n_pairs: int = 600, seed: int = 0) -> pd.DataFrame:
 
 
 def binding_probe(
-    model: nn.Module, n_pairs: int = 600, seed: int = 0, control: bool = True
+    model: Readable, n_pairs: int = 600, seed: int = 0, control: bool = True
 ) -> pd.DataFrame:
     """One row a model (itself, its untrained twin), site and fraction bar.
 
@@ -82,20 +82,19 @@ def binding_probe(
     Raises:
         InputError: the vocabulary is unknown or lacks a symbol, the model has no encoder.
     """
+    model = require_model(model, "of which no symbol is known to be a fraction bar")
     table = ask_pairs(n_pairs, seed)
     models = [(model, False)]
-    if control and hasattr(model, "architecture"):
+    if control:
         models.append((untrained_twin(model, seed), True))
     parts = [
-        _probe(each, table, seed).assign(
-            model=getattr(model, "name", type(model).__name__), untrained=twin, n_pairs=n_pairs
-        )
+        _probe(each, table, seed).assign(model=model.name, untrained=twin, n_pairs=n_pairs)
         for each, twin in models
     ]
     return pd.concat(parts, ignore_index=True)
 
 
-def _probe(model: Any, table: pd.DataFrame, seed: int) -> pd.DataFrame:
+def _probe(model: Model, table: pd.DataFrame, seed: int) -> pd.DataFrame:
     pairs = _encode(model, table)
     solved = _score("exact_match", exact_matches(model, pairs)[0], table["group"])
     rows = []
@@ -131,19 +130,18 @@ def _score(name: str, values: np.ndarray, groups: Any) -> dict[str, float]:
     return bootstrap_mean(values.astype(float), np.asarray(groups)).columns(name)
 
 
-def _encode(model: Any, table: pd.DataFrame) -> Pairs:
-    if getattr(model, "vocabulary", None) is None:
-        raise InputError("this model's vocabulary is unknown: convert it again with --vocab FILE")
-    return encode_texts(table["question"].tolist(), table["answer"].tolist(), model.vocabulary)
+def _encode(model: Model, table: pd.DataFrame) -> Pairs:
+    vocabulary = require_vocabulary(model)
+    return encode_texts(table["question"].tolist(), table["answer"].tolist(), vocabulary)
 
 
 @torch.no_grad()
-def _read(model: Any, pairs: Pairs) -> dict[str, States]:
+def _read(model: Model, pairs: Pairs) -> dict[str, States]:
     """The states of the three fraction bars at every depth of the encoder, by site."""
     names = [name for name in find_sites(model) if _depth(name) is not None]
     if not names:
-        raise InputError(f"{getattr(model, 'name', 'this model')} has no encoder to read")
-    bar, device = model.vocabulary.encode("/")[0], next(model.parameters()).device
+        raise InputError(f"{model.name} has no encoder to read")
+    bar, device = require_vocabulary(model).encode("/")[0], next(model.parameters()).device
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     model.eval()
     for indices in torch.arange(len(pairs)).split(BATCH):

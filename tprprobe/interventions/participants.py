@@ -29,6 +29,7 @@ from tprprobe.data.worlds.english.sentences import Span
 from tprprobe.interventions.edits import swap
 from tprprobe.interventions.exchanges import PAIR, Way, positions
 from tprprobe.models.decoding.generation import generate
+from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites, intervene
 
@@ -126,14 +127,16 @@ def _shift(row: dict[str, Any], rng: np.random.Generator) -> int:
 
 
 @torch.no_grad()
-def judge_swaps(model: Any, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.DataFrame:
+def judge_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.DataFrame:
     """One row a swap and way: of the summary that is written, what the grammar says.
 
     Columns: question, vectors, layer, head, at, written; grammatical, true (of the report),
     true_exchanged (of the report with the names exchanged). The way `none` is no exchange.
     """
-    pairs = encode_texts(swaps["text"].tolist(), swaps["answer"].tolist(), model.vocabulary)
-    names, start = list(find_sites(model)), int(model.vocabulary.source_start)
+    vocabulary = require_vocabulary(model)
+    longest: dict[str, Any] = {"max_length": vocabulary.most[1]} if vocabulary.most else {}
+    pairs = encode_texts(swaps["text"].tolist(), swaps["answer"].tolist(), vocabulary)
+    names, start = list(find_sites(model)), int(vocabulary.source_start)
     parts = []
     for rows in by_length(pairs, BATCH):
         part = swaps.iloc[rows.tolist()]
@@ -143,8 +146,8 @@ def judge_swaps(model: Any, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.Data
             heads = None if way.head < 0 else [way.head]
             edits = dict.fromkeys(way.patterns(names), swap(order, heads=heads))
             with intervene(model, edits):
-                ids = generate(model, source, model.vocabulary.most[1]).tolist()
-            texts = [model.vocabulary.decode(each) for each in ids]
+                ids = generate(model, source, **longest).tolist()
+            texts = [vocabulary.decode(each) for each in ids]
             table = _judged(part, texts).assign(
                 vectors=way.vectors, layer=way.layer, head=way.head, at=way.at
             )

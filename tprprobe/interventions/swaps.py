@@ -2,7 +2,6 @@
 
 import os
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -19,13 +18,14 @@ from tprprobe.interventions.participants import KIND, find_agent_swaps
 from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.models.checkpoint import untrained_twin
+from tprprobe.models.protocol import Model, require_vocabulary
 
 MEASURED, TABLE = "swaps.parquet", "swaps.csv"
 AT_ONCE = 200  # swaps of a part
 
 
 def run_swaps(
-    model: Any,
+    model: Model,
     data: Dataset,
     recipe: Recipe,
     out: str | os.PathLike[str] | None = None,
@@ -51,7 +51,7 @@ def run_swaps(
     )
 
 
-def find_pairs(model: Any, data: Dataset, recipe: Recipe) -> pd.DataFrame:
+def find_pairs(model: Model, data: Dataset, recipe: Recipe) -> pd.DataFrame:
     """The swaps of a recipe: of agents and patients, or of numbers.
 
     Raises:
@@ -61,7 +61,7 @@ def find_pairs(model: Any, data: Dataset, recipe: Recipe) -> pd.DataFrame:
     if recipe.swaps != [KIND]:
         found = find_swaps([each.source for each in some], recipe.swaps, recipe.seed)
     elif is_english(data.name):
-        found = find_agent_swaps(some, model.vocabulary, recipe.seed)
+        found = find_agent_swaps(some, require_vocabulary(model), recipe.seed)
     else:
         raise InputError(f"swaps = ['agent'] in {data.name}: only the generated English has these")
     if found.empty:
@@ -71,9 +71,9 @@ def find_pairs(model: Any, data: Dataset, recipe: Recipe) -> pd.DataFrame:
 
 
 def _run(
-    model: Any, swaps: pd.DataFrame, others: list[str], recipe: Recipe, folder: Folder
+    model: Model, swaps: pd.DataFrame, others: list[str], recipe: Recipe, folder: Folder
 ) -> pd.DataFrame:
-    twin: Any = untrained_twin(model, recipe.seed)
+    twin = untrained_twin(model, recipe.seed)
     ways = list_ways(model)
     whole = [way for way in ways if way.layer == way.head == ALL]
     asked = [(model, whole if recipe.whole else ways), (twin, whole)]

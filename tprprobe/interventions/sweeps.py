@@ -21,6 +21,7 @@ from tprprobe.interventions.references import Reference, read_references
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.interventions.variants import Variant, score_variants
 from tprprobe.models.checkpoint import default_data
+from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of, select
@@ -56,7 +57,7 @@ NOTHING = Point((UNEDITED,), ALL, UNEDITED, 0, 0.0)
 
 
 def sweep(
-    model: Any,
+    model: Model,
     data: Dataset,
     recipe: Recipe,
     out: str | os.PathLike[str] | None = None,
@@ -89,7 +90,7 @@ def sweep(
     )
 
 
-def find_data(model: Any, recipe: Recipe) -> Dataset:
+def find_data(model: Model, recipe: Recipe) -> Dataset:
     """The examples of a recipe: those that are scored, then those of reference.
 
     Raises:
@@ -99,13 +100,14 @@ def find_data(model: Any, recipe: Recipe) -> Dataset:
     return load_data(data, split=split, n=recipe.n + recipe.reference, seed=recipe.seed)
 
 
-def _run(model: Any, data: Dataset, recipe: Recipe, folder: Folder) -> pd.DataFrame:
+def _run(model: Model, data: Dataset, recipe: Recipe, folder: Folder) -> pd.DataFrame:
     """Every part, made where it is not there yet: that of no edit, and that of a group of sites."""
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     missing = [n for n in range(len(groups)) if not folder.part(n).is_file()]
-    scored = encode_pairs(data[: recipe.n], model.vocabulary)
-    others = encode_pairs(data[recipe.n :], model.vocabulary)
+    vocabulary = require_vocabulary(model)
+    scored = encode_pairs(data[: recipe.n], vocabulary)
+    others = encode_pairs(data[recipe.n :], vocabulary)
     for n in track(missing, "sweeping", len(missing)):
         group = groups[n]
         references = read_references(model, others, group, recipe.seed) if group else {}
@@ -138,7 +140,7 @@ def _variant(point: Point, reference: dict[str, Reference]) -> Variant:
 
 
 def _score(
-    model: Any, pairs: Pairs, points: Sequence[Point], variants: Sequence[Variant]
+    model: Model, pairs: Pairs, points: Sequence[Point], variants: Sequence[Variant]
 ) -> pd.DataFrame:
     """One row a point and example: whether its answer is written, and its log-probability."""
     pad, device = model.config.pad, next(model.parameters()).device

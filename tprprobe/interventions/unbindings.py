@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tprprobe.interventions.edits import exchange, swap
+from tprprobe.models.protocol import Model
 from tprprobe.site.hooks import PlacedEdit, intervene
 from tprprobe.statistics import bootstrap_mean
 
@@ -28,7 +29,7 @@ EXCHANGED = {  # what is exchanged: the sites of it
 
 @torch.no_grad()
 def swap_unbindings(
-    model: Any,
+    model: Model,
     source: Float[Tensor, "sample d_features"],
     target: Int[Tensor, "sample target_seq"],
     seed: int = 0,

@@ -4,6 +4,7 @@ Variants are rows, those of a sample together. What lies below the first edited 
 computed once, and targets are scored by teacher forcing: nothing is decoded.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,14 +12,16 @@ from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
-from torch import Tensor, nn
+from torch import Tensor
 
 from tprprobe.interventions.edits import ByVariant
+from tprprobe.models.protocol import Model
 from tprprobe.site.hooks import PlacedEdit, capture, find_sites, hold, intervene
 from tprprobe.site.patterns import layer_of, select, side_of
 
 Variant = Mapping[str, PlacedEdit]  # an edit by site or pattern
 ROWS = 1024  # of a forward pass, at most
+HIDDEN = re.compile(r"encoder\.\d+\.hidden")
 NOTHING_EDITED = 10**6  # the first edited layer of what edits no encoder's
 
 
@@ -32,7 +35,7 @@ class Scores:
 
 @torch.no_grad()
 def score_variants(
-    model: Any,
+    model: Model,
     source: Shaped[Tensor, "sample ..."],
     targets: Sequence[Int[Tensor, "sample _"]],
     variants: Sequence[Variant],
@@ -55,8 +58,8 @@ def score_variants(
     for depth, group in groupby(order, key=depths.__getitem__):
         for chunk in _chunks(list(group), max(1, ROWS // len(source))):
             found = _score(model, below, targets, [plans[i] for i in chunk], depth)
-            for name in ("log_probability", "written"):
-                getattr(scores, name)[chunk] = getattr(found, name)
+            scores.log_probability[chunk] = found.log_probability
+            scores.written[chunk] = found.written
     return scores
 
 
@@ -75,10 +78,10 @@ def is_memory(name: str) -> bool:
 class _Below:
     """What an unedited encoder computes of a batch: all layers' outputs, and the memory."""
 
-    def __init__(self, model: Any, source: Tensor):
+    def __init__(self, model: Model, source: Tensor):
         self.source = source
-        self.stacked = isinstance(getattr(model, "encoder", None), nn.ModuleList)
-        with capture(model, ["encoder.*.hidden"] if self.stacked else []) as acts:
+        layers = [name for name in find_sites(model) if HIDDEN.fullmatch(name)]
+        with capture(model, layers) as acts:
             self.memory = model.encode(source)
         self.hidden = {name.removesuffix(".hidden"): each for name, each in acts.items()}
 
@@ -89,7 +92,7 @@ class _Below:
 
 
 def _score(
-    model: Any, below: _Below, targets: Sequence[Tensor], plans: Sequence[Variant], depth: int
+    model: Model, below: _Below, targets: Sequence[Tensor], plans: Sequence[Variant], depth: int
 ) -> Scores:
     n, samples = len(plans), len(below.source)
     rows = torch.arange(samples, device=below.source.device).repeat_interleave(n)
@@ -108,7 +111,7 @@ def _score(
     return Scores(*(each.unflatten(1, (samples, n)).permute(2, 0, 1) for each in columns))
 
 
-def _read(model: Any, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]:
+def _read(model: Model, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]:
     """log p of every row's target, and whether every symbol of it is the most probable one."""
     logits, _ = model.decode(target[:, :-1], memory)
     wanted, real = target[:, 1:], target[:, 1:] != model.config.pad

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tprprobe.site.site import per_position
+from tprprobe.models.protocol import CaptionModel
 from tprprobe.models.tpgnstate import (State, check_features)
 
 
@@ -38,7 +39,7 @@ class Word(nn.Module):
         self.hidden = per_position(d_model)
 
 
-class Captioner(nn.Module):
+class Captioner(CaptionModel[CaptionerConfig, State, State]):
     """x_{−1} = W_i v, x_t = W_e S_t, p_{t+1} = softmax(W_x LSTM(x_t)).
 
     Source: Vinyals et al. 2015, Eqs. 10-12.
@@ -63,14 +64,6 @@ class Captioner(nn.Module):
             nn.init.zeros_(bias)
         with torch.no_grad():  # what the cells keep, as in the TPGN
             self.lstm.bias_ih_l0[config.d_model : 2 * config.d_model] = 1
-
-    def forward(
-        self,
-        source: Float[Tensor, "batch d_features"],
-        target: Int[Tensor, "batch target_seq"],
-    ) -> Float[Tensor, "batch target_seq vocab"]:
-        """Logits of the word after each one of ``target``, the decoder's input (start symbol first)."""
-        return self.decode(target, self.encode(source))[0]
 
     def encode(self, source: Float[Tensor, "batch d_features"]) -> State:
         """The state after the image."""

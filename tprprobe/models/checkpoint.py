@@ -12,17 +12,17 @@ import safetensors.torch
 import tomli_w
 import torch
 from huggingface_hub import ModelCard
-from torch import nn
 
 from tprprobe.files import hub
 from tprprobe.data.vocabularies import (subwords, characters, words)
 from tprprobe.errors import (InputError, unknown)
-from tprprobe.models import (build, expand)
-from tprprobe.data.vocabularies.subwords import (Subwords, load_subwords)
+from tprprobe.models.architectures import (build, expand)
+from tprprobe.models.protocol import (Config, Model, Readable)
+from tprprobe.data.vocabularies.subwords import load_subwords
 from tprprobe.data.vocabularies.characters import (Codec, Vocabulary)
 from tprprobe.data.vocabularies.words import Words
 
-UNTRAINED = "untrained:"
+UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
 READERS: dict[str, Callable[[Path], Any]] = {  # by the file that a vocabulary is kept in
     characters.FILE: Vocabulary.load,
     subwords.FILE: load_subwords,
@@ -31,7 +31,7 @@ READERS: dict[str, Callable[[Path], Any]] = {  # by the file that a vocabulary i
 
 
 def save_pretrained(
-    model: nn.Module,
+    model: Model,
     folder: str | os.PathLike[str],
     card: str = "",
     recipe: dict[str, Any] | None = None,
@@ -54,64 +54,42 @@ def save_pretrained(
     }
     if recipe is not None:
         files[hub.RECIPE] = tomli_w.dumps(recipe)
-    if (known := getattr(model, "vocabulary", None)) is not None:
-        files |= known.files()
+    if model.vocabulary is not None:
+        files |= model.vocabulary.files()
     return hub.write_folder(folder, files | (extra or {}))
 
 
-def describe_config(model: nn.Module) -> dict[str, Any]:
+def describe_config(model: Model) -> dict[str, Any]:
     """``{"architecture": name, **options}``: what :func:`tprprobe.models.build` makes again."""
-    config: Any = model.config
-    return {"architecture": model.architecture, **dataclasses.asdict(config)}
+    return {"architecture": model.architecture, **dataclasses.asdict(model.config)}
 
 
-def load_model(
-    name: str | os.PathLike[str], device: str = "cpu", local_files_only: bool = False, seed: int = 0
-) -> nn.Module:
-    """The model in evaluation mode: a shipped name, a folder, a hub id, or ``untrained:NAME``.
-
-    ``untrained:NAME`` is that checkpoint's randomly initialised twin (by ``seed``). The model has
-    ``.name``, ``.folder``, ``.config`` and ``.vocabulary`` (None where it is not known).
+def read_checkpoint(
+    name: str | os.PathLike[str], local_files_only: bool = False, seed: int | None = None
+) -> Model:
+    """The model of a shipped name, folder or hub id, to be evaluated; randomly initialised by a seed.
 
     Raises:
         InputError: nothing of that name, or a folder whose files do not make a model.
     """
-    place = find_device(device)
-    untrained = str(name).startswith(UNTRAINED)
-    text = str(name).removeprefix(UNTRAINED)
+    text = str(name)
     folder = hub.locate("models", text, local_files_only)
-    model: Any = build(read_config(folder), seed=seed)
-    if not untrained:
+    model = build(read_config(folder), seed=seed or 0)
+    if seed is None:
         _load_weights(model, folder / hub.WEIGHTS)
     model.vocabulary = _vocabulary(folder, model.config)
     model.folder = folder
-    model.name = (UNTRAINED if untrained else "") + (text if hub.is_id(text) else folder.name)
-    return model.to(place).eval()
+    model.name = ("" if seed is None else UNTRAINED) + (text if hub.is_id(text) else folder.name)
+    return model.eval()
 
 
-def find_device(name: str) -> torch.device:
-    """The device of this name, if this machine has it.
-
-    Raises:
-        InputError: it has not.
-    """
-    try:
-        return torch.empty(0, device=name).device
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(
-            f"no device {name!r} here ({reason}): give cpu, or cuda on a GPU machine"
-        ) from error
-
-
-def default_data(model: Any, split: str | None = None) -> tuple[str, str | None]:
+def default_data(model: Readable, split: str | None = None) -> tuple[str, str | None]:
     """The data and split that the checkpoint's card names under ``tprprobe``.
 
     Raises:
         InputError: the card names none.
     """
-    folder = getattr(model, "folder", None)
-    named = _named_data(folder / hub.CARD) if folder else {}
+    named = _named_data(model.folder / hub.CARD) if model.folder else {}
     if "data" not in named:
         raise InputError(f"the card of {model.name} names no data: give --data")
     return named["data"], split or named.get("split")
@@ -129,13 +107,12 @@ def _named_data(card: Path) -> dict[str, Any]:
     return named if isinstance(named, dict) else {}
 
 
-def untrained_twin(model: nn.Module, seed: int = 0) -> nn.Module:
+def untrained_twin(model: Model, seed: int = 0) -> Model:
     """A freshly initialised model of the same configuration and vocabulary: the control."""
-    known: Any = model
-    twin: Any = build(describe_config(model), seed=seed)
+    twin = build(describe_config(model), seed=seed)
     for name, buffer in model.named_buffers():  # found in the data, not learned
         twin.get_buffer(name).copy_(buffer)
-    twin.vocabulary, twin.name = known.vocabulary, f"{UNTRAINED}{getattr(model, 'name', 'model')}"
+    twin.vocabulary, twin.name = model.vocabulary, f"{UNTRAINED}{model.name}"
     return twin.to(next(model.parameters()).device).eval()
 
 
@@ -148,7 +125,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder / hub.CONFIG}: {error}") from error
 
 
-def _vocabulary(folder: Path, config: Any) -> Codec | None:
+def _vocabulary(folder: Path, config: Config) -> Codec | None:
     for file, load in READERS.items():
         if (folder / file).is_file():
             known = load(folder)
@@ -157,22 +134,23 @@ def _vocabulary(folder: Path, config: Any) -> Codec | None:
     return None
 
 
-def check_vocabulary(known: Codec, config: Any, where: str) -> None:
+def check_vocabulary(known: Codec, config: Config, where: str) -> None:
     """Passes where a model's ids are those of the vocabulary.
 
     Raises:
         InputError: naming what differs.
     """
-    size = config.vocab_size if isinstance(known, Subwords) else len(known)  # T5 rounds it up
+    size = config.vocab_size if known.has_spare_rows else len(known)
     if size < len(known):
         raise InputError(f"{where} has {len(known)} sub-words, the model rows for {size}")
-    wanted = {"vocab_size": size, "pad": known.pad, "sos": known.sos, "eos": known.eos}
-    for name, value in wanted.items():
-        if getattr(config, name) != value:
-            raise InputError(f"{where} has {name} {value}, the model {getattr(config, name)}")
+    wanted = {"vocab_size": (size, config.vocab_size)}
+    wanted |= {"pad": (known.pad, config.pad), "sos": (known.sos, config.sos)}
+    for name, (value, own) in (wanted | {"eos": (known.eos, config.eos)}).items():
+        if own != value:
+            raise InputError(f"{where} has {name} {value}, the model {own}")
 
 
-def _load_weights(model: nn.Module, path: Path) -> None:
+def _load_weights(model: Model, path: Path) -> None:
     try:
         state = safetensors.torch.load_file(path)
     except FileNotFoundError as error:

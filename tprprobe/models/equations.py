@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from tprprobe.site.hooks import (capture, find_sites, sites)
+from tprprobe.models.protocol import Model, Readable
+from tprprobe.site.hooks import (FOREIGN, capture, find_sites, sites)
 from tprprobe.models.attention import (TPAttention, split_heads)
 from tprprobe.models.checkpoint import describe_config
 from tprprobe.models.roles import (Add, Concatenate, Drop, Gate, Project)
@@ -40,20 +41,25 @@ class Description:
     sites: pd.DataFrame
 
 
-def describe(model: Any) -> Description:
-    """Architecture, settings, number of parameters (unique tensors), vocabulary and sites."""
-    settings = describe_config(model)
-    vocabulary = getattr(model, "vocabulary", None)
+def describe(model: Readable) -> Description:
+    """Architecture, settings, number of parameters (unique tensors), vocabulary and sites.
+
+    Of an attached module the architecture is its class, and the settings are its library's.
+    """
+    if isinstance(model, Model):
+        settings = describe_config(model)
+    else:
+        settings = {"architecture": type(model.get_submodule(FOREIGN)).__name__}
     return Description(
         settings.pop("architecture"),
         settings,
         sum(parameter.numel() for parameter in model.parameters()),
-        None if vocabulary is None else len(vocabulary),
+        None if model.vocabulary is None else len(model.vocabulary),
         sites(model),
     )
 
 
-def random_batch(model: Any, size: int = 4, length: int = 12, seed: int = 0) -> Batch:
+def random_batch(model: Model, size: int = 4, length: int = 12, seed: int = 0) -> Batch:
     """Source and target ids for a model of unknown vocabulary; the start symbol comes first."""
     generator = torch.Generator().manual_seed(seed)
     vocab = model.config.vocab_size
@@ -63,7 +69,7 @@ def random_batch(model: Any, size: int = 4, length: int = 12, seed: int = 0) -> 
 
 
 @torch.no_grad()
-def binding_contract(model: nn.Module, batch: Batch) -> pd.DataFrame:
+def binding_contract(model: Model, batch: Batch) -> pd.DataFrame:
     """Each equation of the model's paper at each site, with its largest deviation on a batch.
 
     Columns: site, equation, deviation (max |captured − computed|), scale (max |captured|). A model

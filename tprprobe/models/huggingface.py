@@ -20,10 +20,8 @@ from torch import nn
 
 from tprprobe.errors import InputError, check_extra
 from tprprobe.site.hooks import (Attached, attach)
-from tprprobe.models import checkpoint
-from tprprobe.models.checkpoint import (UNTRAINED, find_device)
+from tprprobe.models.checkpoint import (TRANSFORMERS, UNTRAINED)
 
-PREFIX = "hf:"
 LONGEST = 512  # sub-words, where a tokenizer names no limit
 SITES = (  # of submodules, the first that matches
     (r"encoder\.block\.(\d+)\.layer\.0", "encoder.{}.self.filler"),
@@ -36,32 +34,13 @@ SITES = (  # of submodules, the first that matches
 )
 
 
-def load_model(
-    name: str | os.PathLike[str], device: str = "cpu", local_files_only: bool = False, seed: int = 0
-) -> nn.Module:
-    """The model in evaluation mode: as :func:`tprprobe.models.checkpoint.load_model`, or ``hf:PATH``.
+def read_transformers(path: str, local_files_only: bool, seed: int | None) -> Attached:
+    """The attached model with its vocabulary; randomly initialised where there is a seed.
 
-    Of the latter, ``untrained:hf:PATH`` is a randomly initialised model of its configuration.
+    Raises:
+        InputError: transformers is not installed, or there is no such model that can be read.
     """
-    text = str(name)
-    untrained, known = text.startswith(UNTRAINED), text.removeprefix(UNTRAINED)
-    if not known.startswith(PREFIX):
-        return checkpoint.load_model(name, device, local_files_only, seed)
-    found = _load(known.removeprefix(PREFIX), local_files_only, seed if untrained else None)
-    return found.to(find_device(device)).eval()
-
-
-def find_twin(model: Any) -> nn.Module | None:
-    """The model's untrained twin; None where nobody knows how to make one."""
-    if hasattr(model, "architecture"):
-        return checkpoint.untrained_twin(model)
-    source = getattr(model, "source", None)
-    return None if source is None else _load(source, False, 0).eval()
-
-
-def _load(path: str, local_files_only: bool, seed: int | None) -> Attached:
-    """The attached model with its vocabulary; randomly initialised where there is a seed."""
-    check_extra("transformers", "huggingface", f"{PREFIX}{path}")
+    check_extra("transformers", "huggingface", f"{TRANSFORMERS}{path}")
     import transformers
 
     options = {"local_files_only": local_files_only}
@@ -87,13 +66,13 @@ def _load(path: str, local_files_only: bool, seed: int | None) -> Attached:
             f"{path} ({config.model_type}) has no encoder or decoder layers that are known here: load it "
             "yourself and name its sites with tp.attach"
         )
-    attached: Any = attach(module, sites, forward=_call_both if both else _call_encoder)
+    attached = attach(module, sites, forward=_call_both if both else _call_encoder)
     attached.vocabulary = Tokens.of(tokenizer, config)
     attached.source = path
     attached.name = (
-        f"{UNTRAINED if seed is not None else ''}{PREFIX}{os.path.basename(path.rstrip('/'))}"
+        f"{UNTRAINED if seed is not None else ''}{TRANSFORMERS}{os.path.basename(path.rstrip('/'))}"
     )
-    return attached
+    return attached.eval()
 
 
 def find_submodules(module: nn.Module) -> dict[str, str]:
@@ -127,6 +106,7 @@ class Tokens:
     sos: int
     eos: int
     source_start: bool
+    has_spare_rows = True
 
     @classmethod
     def of(cls, tokenizer: Any, config: Any) -> "Tokens":

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.files import (assets, hub)
-from tprprobe.models import count_parameters
+from tprprobe.models.architectures import count_parameters
 from tprprobe.models.checkpoint import read_config
 from tprprobe.models.presets import PRESETS
 

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from tprprobe.models.protocol import Model
 from tprprobe.site.site import per_position
 
 
@@ -25,6 +26,7 @@ class LSTMConfig:
     d_model: int = 2048
     thinking_steps: int = 0
     max_length: int = 200
+    dropout = 0.0  # there is none
     pad: int = 1
     sos: int = 2
     eos: int = 3
@@ -54,7 +56,7 @@ class Layer(nn.Module):
         self.hidden = per_position(d_model)
 
 
-class LSTM(nn.Module):
+class LSTM(Model[LSTMConfig, State, State]):
     """Question, thinking steps, answer: one LSTM over one-hot symbols and a linear read-out."""
 
     def __init__(self, config: LSTMConfig):
@@ -64,12 +66,6 @@ class LSTM(nn.Module):
         self.output = nn.Linear(config.d_model, config.vocab_size)
         self.encoder: Any = nn.ModuleList([Layer(config.d_model)])
         self.decoder: Any = nn.ModuleList([Layer(config.d_model)])
-
-    def forward(
-        self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]
-    ) -> Float[Tensor, "batch target_seq vocab"]:
-        """Logits of the symbol after each one of ``target``, the decoder's input (start symbol first)."""
-        return self.decode(target, self.encode(source))[0]
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> State:
         """The state after the last real symbol and the thinking steps.

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tprprobe.site.site import (Site, per_position)
+from tprprobe.models.protocol import CaptionModel
 from tprprobe.models.tpgnconfig import TPGNConfig
 from tprprobe.models.tpgnstate import (State, Weights, check_features)
 
@@ -67,7 +68,7 @@ class Word(nn.Module):
         return torch.cat([rows, self.gates.from_word], 2)
 
 
-class TPGN(nn.Module):
+class TPGN(CaptionModel[TPGNConfig, State, State]):
     """Words of an image's features; sites ``sentence.tpr`` and ``word.hidden/unbinding/filler``.
 
     The sites are on the way from the recurrence to the words: an edit changes what is read from
@@ -100,13 +101,10 @@ class TPGN(nn.Module):
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
 
-    def forward(
-        self,
-        source: Float[Tensor, "batch d_features"],
-        target: Int[Tensor, "batch target_seq"],
-    ) -> Float[Tensor, "batch target_seq vocab"]:
-        """Logits of the word after each one of ``target``, the decoder's input (start symbol first)."""
-        return self.decode(target, self.encode(source))[0]
+    @property
+    def center(self) -> Tensor:
+        """v̄: the mean of the features."""
+        return self.mean
 
     def encode(self, source: Float[Tensor, "batch d_features"]) -> State:
         """The state before the first word: Ŝ_0 = C_s (v − v̄) and p_0 = 0 (Eq. 9)."""

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tprprobe.models.caches import (Cache, KeyValues, Memory)
+from tprprobe.models.protocol import Model
 from tprprobe.models.relative import (RelativeBias, additive)
 from tprprobe.site.site import per_position
 from tprprobe.models.sublayers import SubLayer
@@ -72,12 +73,12 @@ class DecoderLayer(nn.Module):
         return self.hidden(self.feed_forward(y))
 
 
-class TPT(nn.Module):
+class TPT(Model[TPTConfig, Memory, Cache]):
     """Sequence to sequence on sub-word ids: TPT-d, TPT-c in T5, or T5 (``roles="none"``)."""
 
     def __init__(self, config: TPTConfig):
         super().__init__()
-        self.config = config
+        self.config, self.n_heads = config, config.n_heads
         d, (n_encoder, n_decoder) = config.d_model, config.n_layers
         in_encoder, in_decoder = (config.roles != "none" and on for on in config.role_stacks)
         self.embedding = nn.Embedding(config.vocab_size, d)
@@ -90,12 +91,6 @@ class TPT(nn.Module):
         if config.cross_position_bias:
             self.cross_bias = position_bias(config, in_decoder, bidirectional=False)
         self.dropout = nn.Dropout(config.dropout)
-
-    def forward(
-        self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]
-    ) -> Float[Tensor, "batch target_seq vocab"]:
-        """Logits of the symbol after each one of ``target``, the decoder's input (start symbol first)."""
-        return self.decode(target, self.encode(source))[0]
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
         """The encoder's output; padded keys are masked (a source of pads only attends to them)."""

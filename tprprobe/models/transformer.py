@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from tprprobe.errors import InputError
 from tprprobe.models.attention import (Binding, Roles, TPAttention)
 from tprprobe.models.caches import (Cache, KeyValues, Memory)
+from tprprobe.models.protocol import Model
 from tprprobe.site.site import per_position
 
 
@@ -47,6 +48,10 @@ class TransformerConfig:
     pad: int = 1
     sos: int = 2
     eos: int = 3
+
+    def __post_init__(self):
+        if self.d_model % self.n_heads:
+            raise InputError(f"d_model {self.d_model} cannot be divided among {self.n_heads} heads")
 
 
 class BoundSites(nn.Module):
@@ -184,23 +189,17 @@ def attention(config: TransformerConfig) -> TPAttention:
     return module
 
 
-class Transformer(nn.Module):
+class Transformer(Model[TransformerConfig, Memory, Cache]):
     """Sequence to sequence on character ids: ``roles="none"`` the Transformer, else the TP-Transformer."""
 
     pads_look_ahead = True  # a written pad reads later positions, which no cache can hold
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.config = config
+        self.config, self.n_heads = config, config.n_heads
         self.embedding = Embedding(config)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers[0]))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_layers[1]))
-
-    def forward(
-        self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]
-    ) -> Float[Tensor, "batch target_seq vocab"]:
-        """Logits of the symbol after each one of ``target``, the decoder's input (start symbol first)."""
-        return self.decode(target, self.encode(source))[0]
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
         """The encoder's output; padded keys are masked (a source of pads only attends to them)."""

@@ -26,6 +26,7 @@ from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.models.decoding.generation import generate
+from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
 from tprprobe.scoring.captions.writing import REFERENCES, evaluate_captions, summarize_captions
 from tprprobe.scoring.predictions import evaluate_summaries, save_lines, summarize_scores
 from tprprobe.statistics import wilson
@@ -41,7 +42,7 @@ def by_length(pairs: Pairs, batch_size: int) -> Iterator[Tensor]:
 
 @torch.no_grad()
 def exact_matches(
-    model: Any, pairs: Pairs, batch_size: int = 256
+    model: Readable, pairs: Pairs, batch_size: int = 256
 ) -> tuple[Bool[np.ndarray, "sample"], Int[np.ndarray, "sample out"]]:
     """Which targets are predicted whole, and the predicted symbols, by teacher forcing.
 
@@ -62,7 +63,9 @@ def exact_matches(
 
 
 @torch.no_grad()
-def write_answers(model: Any, pairs: Pairs, correct: Bool[np.ndarray, "sample"]) -> list[list[int]]:
+def write_answers(
+    model: Readable, pairs: Pairs, correct: Bool[np.ndarray, "sample"]
+) -> list[list[int]]:
     """What the model writes greedily for every source.
 
     Ids between the start symbol and the end symbol (where it was written), both included. Right
@@ -71,7 +74,7 @@ def write_answers(model: Any, pairs: Pairs, correct: Bool[np.ndarray, "sample"])
     """
     offsets, values = pairs.target.offsets.tolist(), pairs.target.values.tolist()
     written = [values[start:end] for start, end in pairwise(offsets)]
-    if not can_decode(model):
+    if not isinstance(model, Model):
         return [ids[:1] for ids in written]
     pad, eos, device = model.config.pad, model.config.eos, next(model.parameters()).device
     for indices in torch.from_numpy(np.flatnonzero(~correct)).split(DECODED_AT_ONCE):
@@ -84,13 +87,8 @@ def write_answers(model: Any, pairs: Pairs, correct: Bool[np.ndarray, "sample"])
     return written
 
 
-def can_decode(model: Any) -> bool:
-    """Whether a model can write answers: ours can, an attached module cannot."""
-    return hasattr(model, "decode")
-
-
 def evaluate(
-    model: Any, data: Dataset, vocabulary: Codec | None = None, **options: Any
+    model: Readable, data: Dataset, vocabulary: Codec | None = None, **options: Any
 ) -> pd.DataFrame:
     """One row an example. Of questions: module, question, answer, prediction, correct; of documents:
     source, target, prediction and every score, the summaries written with options of `generate`; of
@@ -100,12 +98,8 @@ def evaluate(
         InputError: the model cannot write, its vocabulary is unknown, a text cannot be encoded, or
             options for questions, whose answers are always written greedily.
     """
-    if not can_decode(model):
-        raise InputError(f"{model.name} is an attached module, which writes no answers to evaluate")
-    vocabulary = vocabulary or model.vocabulary
-    if vocabulary is None:
-        raise InputError("this model's vocabulary is unknown: convert it again with --vocab FILE")
-    model.eval()
+    model = require_model(model, "which writes no answers to evaluate").eval()
+    vocabulary = vocabulary or require_vocabulary(model)
     if isinstance(vocabulary, Words):
         return evaluate_captions(model, data, vocabulary, **options)
     if not isinstance(data[0], Question):
@@ -121,7 +115,7 @@ def evaluate(
     return pd.concat([_answer(model, some, vocabulary) for some in blocks], ignore_index=True)
 
 
-def _answer(model: Any, questions: list[Question], vocabulary: Codec) -> pd.DataFrame:
+def _answer(model: Model, questions: list[Question], vocabulary: Codec) -> pd.DataFrame:
     pairs = encode_texts(
         [question.source for question in questions],
         [question.target for question in questions],
@@ -149,7 +143,7 @@ def exact_match(rows: pd.DataFrame) -> dict[str, Any]:
 
 def save_evaluation(
     rows: pd.DataFrame,
-    model: Any,
+    model: Readable,
     data: Dataset,
     out: str | Path,
     options: Mapping[str, Any] = MappingProxyType({}),

@@ -11,9 +11,11 @@ import torch
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_texts
+from tprprobe.data.vocabularies.characters import Codec
 from tprprobe.data.worlds.english.reportsets import is_english
 from tprprobe.files import hub
 from tprprobe.models.decoding.generation import generate
+from tprprobe.models.protocol import Model
 from tprprobe.scoring import mean_scores, score_summaries
 
 READ_AT_ONCE, WRITTEN_AT_ONCE = 1024, 64  # documents
@@ -22,14 +24,14 @@ TEXTS = ("source", "target", "prediction")
 
 @torch.no_grad()
 def write_summaries(
-    model: Any, sources: list[str], targets: list[str], vocabulary: Any, **options: Any
+    model: Model, sources: list[str], targets: list[str], vocabulary: Codec, **options: Any
 ) -> list[str]:
     """What the model writes for every source; options are those of `generate`.
 
     Without `max_length` it is as long as the longest target that the vocabulary allows.
     """
     pairs = encode_texts(sources, targets, vocabulary)
-    longest = {"max_length": vocabulary.most[1]} if vocabulary.most else {}
+    longest: dict[str, Any] = {"max_length": vocabulary.most[1]} if vocabulary.most else {}
     pad, device = model.config.pad, next(model.parameters()).device
     written = [""] * len(sources)
     for rows in torch.argsort(pairs.source.lengths, stable=True).split(WRITTEN_AT_ONCE):
@@ -40,7 +42,9 @@ def write_summaries(
     return written
 
 
-def evaluate_summaries(model: Any, data: Dataset, vocabulary: Any, **options: Any) -> pd.DataFrame:
+def evaluate_summaries(
+    model: Model, data: Dataset, vocabulary: Codec, **options: Any
+) -> pd.DataFrame:
     """One row a document: source, target, prediction, and the scores of `score_summaries`."""
     parts = []
     blocks = -(-len(data) // READ_AT_ONCE)

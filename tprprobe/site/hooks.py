@@ -161,14 +161,21 @@ def hold(model: nn.Module, outputs: Mapping[str, Tensor]) -> Iterator[None]:
 
 
 class Attached(nn.Module):
-    """A foreign module with sites: called as ``attached(source, target)``, read as one of ours."""
+    """A foreign module with sites: called as ``attached(source, target)``, read as one of ours.
+
+    ``vocabulary`` and ``source`` (where it was loaded from) are None until somebody sets them.
+    """
+
+    architecture = folder = None
 
     def __init__(self, module: nn.Module, forward: Callable[..., Any] | None):
         super().__init__()
         self.add_module(FOREIGN, module)
         self._call = forward
         self.config = getattr(module, "config", None)
-        self.name = getattr(module, "name", type(module).__name__)
+        self.name: str = getattr(module, "name", type(module).__name__)
+        self.vocabulary: Any = None
+        self.source: str | None = None
 
     def forward(self, *batch: Any) -> Any:
         module = self.get_submodule(FOREIGN)

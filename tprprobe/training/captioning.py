@@ -1,27 +1,27 @@
 """What captioning models are given before their first step: word vectors, and the mean of features."""
 
 from pathlib import Path
-from typing import Any
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from tprprobe.data.captions.glove import read_glove
-from tprprobe.data.dense import Vectors
 from tprprobe.data.vocabularies.characters import Codec
-from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError
+from tprprobe.models.protocol import CaptionModel, Model
 from tprprobe.training.recipes import Words as Settings
 
 SUMMED_AT_ONCE = 4096  # vectors
 
 
 @torch.no_grad()
-def prepare_captioner(model: Any, words: Codec, settings: Settings | None) -> None:
+def prepare_captioner(model: Model, words: Codec, settings: Settings | None) -> None:
     """Check that a model of captions meets words, and set its W_e where they have vectors.
 
     Raises: InputError where it is no such model, or there are no words.
     """
-    if not isinstance(words, Words) or settings is None or not hasattr(model.config, "d_features"):
+    if settings is None or not isinstance(model, CaptionModel):
         raise InputError(
             f"{model.architecture}: a model of captions (tpgn, cnn-lstm) needs a section [words] in its "
             "recipe, and no other model has one"
@@ -33,8 +33,8 @@ def prepare_captioner(model: Any, words: Codec, settings: Settings | None) -> No
 
 
 @torch.no_grad()
-def center(model: Any, source: Vectors) -> None:
+def center(model: CaptionModel, features: Float[Tensor, "image d_features"]) -> None:
     """Set v̄, where the model has one: the mean of the features over images (huang Eq. 9)."""
-    if hasattr(model, "mean"):
-        total = sum(some.double().sum(0) for some in source.values.split(SUMMED_AT_ONCE))
-        model.mean.copy_(total / len(source.values))
+    if model.center is not None:
+        sums = [some.double().sum(0) for some in features.split(SUMMED_AT_ONCE)]
+        model.center.copy_(sum(sums[1:], sums[0]) / len(features))

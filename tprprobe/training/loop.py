@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,13 +17,12 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from tprprobe.console import progress, stderr
-from tprprobe.data.dense import Vectors
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.characters import Codec
-from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError
 from tprprobe.models import build
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
+from tprprobe.models.protocol import CaptionModel, Model
 from tprprobe.models.tpgnstate import check_features
 from tprprobe.scoring.answers import by_length, exact_matches
 from tprprobe.training.captioning import center, prepare_captioner
@@ -98,8 +96,8 @@ class Run:
         self.vocabulary = make_codec(recipe)
         self._watched: dict[str, Pairs] = {}
         sizes = {"vocab_size": len(self.vocabulary)} if recipe.subwords or recipe.words else {}
-        self.model: Any = build(sizes | recipe.model, seed=recipe.seed).to(worker.device)
-        if isinstance(self.vocabulary, Words) or hasattr(self.model.config, "d_features"):
+        self.model = build(sizes | recipe.model, seed=recipe.seed).to(worker.device)
+        if recipe.words or isinstance(self.model, CaptionModel):
             prepare_captioner(self.model, self.vocabulary, recipe.words)
         check_vocabulary(
             self.vocabulary, self.model.config, f"the vocabulary of {recipe.name}'s data"
@@ -137,10 +135,11 @@ class Run:
     def begin(self, mixes: list[Mix]) -> Pool:
         """The examples of a stage; at the start of a run the mean of images' features is taken."""
         pool = self.load_pool(mixes, self.vocabulary, self.worker.device)
-        if isinstance(pool.pairs.source, Vectors):
-            check_features(pool.pairs.source.values[:1], self.model.config.d_features)
+        if isinstance(self.model, CaptionModel):
+            features = pool.pairs.source.values
+            check_features(features[:1], self.model.config.d_features)
             if self.step == 0:
-                center(self.model, pool.pairs.source)
+                center(self.model, features)
         if self.worker.rank == 0 and any(pool.pairs.cut):
             stderr.print(cut_note(pool.pairs, self.vocabulary))
         return pool
@@ -278,7 +277,7 @@ def _steps(run: Run) -> Iterator[tuple[float, float]]:
 
 
 @torch.no_grad()
-def held_out_loss(model: Any, pairs: Pairs, batch_size: int = 256) -> float:
+def held_out_loss(model: Model, pairs: Pairs, batch_size: int = 256) -> float:
     """The mean cross-entropy a symbol of the targets, in nats; without smoothing."""
     pad, total, count = model.config.pad, 0.0, 0
     for indices in by_length(pairs, batch_size):

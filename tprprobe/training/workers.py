@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from tprprobe.models.checkpoint import find_device
+from tprprobe.models.loading import find_device
 
 
 @dataclass

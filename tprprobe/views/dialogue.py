@@ -13,7 +13,8 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
+from tprprobe.models.protocol import Model, require_model, require_vocabulary
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select
 from tprprobe.store import Store
@@ -45,19 +46,18 @@ class Answer:
     folder: TemporaryDirectory
 
 
-def load_asked(folder: str | os.PathLike[str]) -> Any:
-    """The model in a folder of a checkpoint.
+def load_asked(name: str | os.PathLike[str]) -> Model:
+    """The model of a checkpoint, by folder or name.
 
     Raises:
-        InputError: it is none, or it cannot read text.
+        InputError: it is none, or it cannot read or write text.
     """
-    model: Any = load_model(Path(folder))
-    if model.vocabulary is None:
-        raise InputError(f"{folder}: this model's vocabulary is unknown, it cannot read text")
+    model = require_model(load_model(name), "which writes no answers")
+    require_vocabulary(model)
     return model
 
 
-def ask(model: Any, text: str) -> Answer:
+def ask(model: Model, text: str) -> Answer:
     """What the model writes, with its roles and attention while it does.
 
     Raises:
@@ -74,7 +74,7 @@ def ask(model: Any, text: str) -> Answer:
     return Answer(_written(store.tokens), store, folder)
 
 
-def _has(model: Any, pattern: str) -> bool:
+def _has(model: Model, pattern: str) -> bool:
     try:
         return bool(select(pattern, list(find_sites(model))))
     except InputError:

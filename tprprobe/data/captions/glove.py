@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Bool, Float32
 
 from tprprobe.data.lines import opened
-from tprprobe.data.vocabularies.words import Words
+from tprprobe.data.vocabularies.characters import Codec
 from tprprobe.errors import InputError
 
 
 def read_glove(
-    path: Path, words: Words, width: int
+    path: Path, words: Codec, width: int
 ) -> tuple[Float32[np.ndarray, "vocab width"], Bool[np.ndarray, " vocab"]]:
     """The vector of every word, of which the mean is taken off, and which words the file has.
 

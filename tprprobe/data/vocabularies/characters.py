@@ -38,6 +38,11 @@ class Codec(Protocol):
         ...
 
     @property
+    def has_spare_rows(self) -> bool:
+        """Whether a model may have rows for more ids than these, as T5 has."""
+        ...
+
+    @property
     def symbols(self) -> tuple[str, ...]: ...
     def __len__(self) -> int: ...
     def encode(self, text: str) -> list[int]: ...
@@ -60,6 +65,7 @@ class Vocabulary:
     symbols: tuple[str, ...]
     most = None
     source_start = True
+    has_spare_rows = False
 
     def __post_init__(self):
         missing = [special for special in SPECIALS if special not in self.symbols]

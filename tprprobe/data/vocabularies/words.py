@@ -69,6 +69,7 @@ class Words:
     unk, pad, sos, eos = range(len(SPECIALS))
     most = None
     source_start = False
+    has_spare_rows = False
 
     def __post_init__(self):
         if self.symbols[: len(SPECIALS)] != SPECIALS:

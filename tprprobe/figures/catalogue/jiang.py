@@ -15,7 +15,9 @@ from tprprobe.errors import InputError
 from tprprobe.figures.discreteness import dictionary_table, role_peaks
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
-from tprprobe.models.checkpoint import default_data, load_model
+from tprprobe.models import load_model
+from tprprobe.models.checkpoint import default_data
+from tprprobe.models.protocol import Model, require_model, require_vocabulary
 from tprprobe.site.hooks import intervene
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bounds, divide, replicate_totals
@@ -38,9 +40,9 @@ def draw_discreteness(store: Store) -> Drawing:
 
 
 def _find_cost(store: Store) -> pd.DataFrame | None:
-    model: Any = store.manifest.get("model")
+    about: Any = store.manifest.get("model")
     try:
-        loaded: Any = load_model(model["name"])
+        loaded = require_model(load_model(about["name"]), "whose roles are not ours to edit")
         data, split = default_data(loaded)
         examples = load_data(data, split=split, n=DOCUMENTS)
     except (InputError, TypeError, KeyError):
@@ -49,7 +51,7 @@ def _find_cost(store: Store) -> pd.DataFrame | None:
 
 
 @torch.no_grad()
-def measure_snapping(model: Any, texts: list[tuple[str, str]]) -> pd.DataFrame:
+def measure_snapping(model: Model, texts: list[tuple[str, str]]) -> pd.DataFrame:
     """Loss (nats a sub-word) and next-sub-word accuracy, as trained and with all roles one-hot.
 
     Columns: score, as_trained, one_hot, low and high of their difference (95 %, over texts).
@@ -73,13 +75,13 @@ def _one_hot(weights: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.one_hot(weights.argmax(-1), shape).to(weights.dtype)
 
 
-def _measure(model: Any, texts: list[tuple[str, str]]) -> np.ndarray:
+def _measure(model: Model, texts: list[tuple[str, str]]) -> np.ndarray:
     """Of every text nats, sub-words that are the likeliest, and sub-words."""
     pad = model.config.pad
     rows = []
     for start in range(0, len(texts), 32):
         some = texts[start : start + 32]
-        pairs = encode_texts([a for a, _ in some], [b for _, b in some], model.vocabulary)
+        pairs = encode_texts([a for a, _ in some], [b for _, b in some], require_vocabulary(model))
         source, target = pairs.batch(torch.arange(len(some)), pad)
         logits, gold = model(source, target[:, :-1]), target[:, 1:]
         known = gold != pad

@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -23,7 +22,7 @@ from tprprobe.figures.report.sections import (
     tell_names,
     tell_reconstruction,
 )
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.scoring.answers import exact_match
 from tprprobe.store import Store
 
@@ -53,7 +52,7 @@ def run_demo(out: Path) -> Path:
     Raises:
         InputError: ``out`` holds something else.
     """
-    model: Any = load_model(CHECKPOINT)
+    model = load_model(CHECKPOINT)
     _clear(out)
     data = load_data(DATA, split=SPLIT, n=N, seed=SEED)
     store = extract(model, data, SITES, out / "store", attention_samples=N)

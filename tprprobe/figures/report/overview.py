@@ -8,8 +8,9 @@ import pandas as pd
 
 from tprprobe.data import SOURCES, load_data
 from tprprobe.files import hub
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.models.equations import binding_contract, describe, random_batch
+from tprprobe.models.protocol import Model
 from tprprobe.scoring.extractiveness import describe_corpus
 from tprprobe.store import open_store
 
@@ -68,8 +69,10 @@ def inspect_model(name: str) -> Overview:
         "vocabulary": "unknown" if about.vocabulary is None else about.vocabulary,
         **about.settings,
     }
-    contract = binding_contract(model, random_batch(model))
-    return Overview(facts, {"sites": about.sites, "binding contract": contract})
+    tables = {"sites": about.sites}
+    if isinstance(model, Model):  # of another's we know no equations
+        tables["binding contract"] = binding_contract(model, random_batch(model))
+    return Overview(facts, tables)
 
 
 def inspect_store(path: str) -> Overview:

@@ -1,11 +1,12 @@
 """Greedy and beam decoding with a key/value cache, for any model with ``encode`` and ``decode``."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
+from tprprobe.models.protocol import Model
 from tprprobe.errors import InputError
 from tprprobe.models.decoding.beam import beam_search
 from tprprobe.models.decoding.hypotheses import (Rows, Rules)
@@ -13,7 +14,7 @@ from tprprobe.models.decoding.hypotheses import (Rows, Rules)
 
 @torch.no_grad()
 def generate(
-    model: Any,
+    model: Model,
     source: Shaped[Tensor, "batch seq"],
     max_length: int = 32,
     beam: int = 1,

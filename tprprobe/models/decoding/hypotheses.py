@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from tprprobe.models.protocol import Model
 from tprprobe.site.site import Site
 
 WORTH_DROPPING = 0.25  # the share of ended samples from which copying the others' cache pays
@@ -29,7 +30,7 @@ class Rows:
     what is read has a row for every row.
     """
 
-    def __init__(self, model: Any, source: Shaped[Tensor, "batch seq"], beam: int, rules: Rules):
+    def __init__(self, model: Model, source: Shaped[Tensor, "batch seq"], beam: int, rules: Rules):
         n, device = len(source) * beam, source.device
         self.model, self.rules, self.beam = model, rules, beam
         self.is_read = any(site.is_read for site in model.modules() if isinstance(site, Site))
@@ -63,7 +64,7 @@ class Rows:
     def write(self, symbols: Int[Tensor, " row"], live: Bool[Tensor, " row"]) -> None:
         """Append a symbol to every row; of those not live it does not matter what follows."""
         self.ids = torch.cat([self.ids, symbols[:, None]], 1)
-        if getattr(self.model, "pads_look_ahead", False):
+        if self.model.pads_look_ahead:
             wrote_pad = (symbols == self.model.config.pad) & live
             self.exact = self.exact and not bool(wrote_pad.any())
 
@@ -83,7 +84,7 @@ class Rows:
         return kept
 
 
-def encode_by_length(model: Any, source: Shaped[Tensor, "batch seq"]) -> Any:
+def encode_by_length(model: Model, source: Shaped[Tensor, "batch seq"]) -> Any:
     """The memory of a batch, encoded in parts of like length, so that few pads are computed.
 
     Sources that are no ids but vectors have no pads: they are encoded at once.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import (InputError, unknown)
-from tprprobe.models import (ARCHITECTURES, build)
+from tprprobe.models.architectures import ARCHITECTURES, build
 from tprprobe.models.published import (jiang, jiangconfig, schlag)
 from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.published.keys import (Options, rename)
@@ -84,7 +84,7 @@ def _rebuild(found: Published, given: dict[str, Any]) -> tuple[Any, dict[str, st
         given, spelled = folder | jiangconfig.read_options(given), jiangconfig.SPELLED
     settings = {"architecture": family.architecture(admitted["roles"][0])}
     settings |= settle(ARCHITECTURES[settings["architecture"]][0], admitted, given, spelled)
-    model: Any = build(settings, seed=0)
+    model = build(settings, seed=0)
     own = model.state_dict()
     options = dataclasses.asdict(model.config)
     mapping = {name: family.published_key(name, options) for name in own}

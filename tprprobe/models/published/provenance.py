@@ -6,12 +6,13 @@ from typing import Any
 
 from torch import Tensor
 
+from tprprobe.models.protocol import Model
 from tprprobe.models.checkpoint import describe_config
 from tprprobe.models.published.containers import Published
 
 
 def provenance_card(
-    found: Published, model: Any, mapping: dict[str, str], passed_over: list[str]
+    found: Published, model: Model, mapping: dict[str, str], passed_over: list[str]
 ) -> str:
     """README.md of the folder: source, sha256, settings, the mapping of names, what was left."""
     settings = describe_config(model)

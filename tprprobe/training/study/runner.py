@@ -7,7 +7,6 @@ run that another process holds is passed over, and one that was cut off goes on 
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import torch
@@ -16,7 +15,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.errors import InputError
 from tprprobe.files import hub
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models.checkpoint import read_checkpoint
+from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.scoring.answers import exact_matches
 from tprprobe.training.loop import MODEL, train
 from tprprobe.training.recipes import Recipe
@@ -66,8 +66,9 @@ def _claim(plan: Plan, out: Path, resume: bool) -> None:
 
 def _answer(recipe: Recipe, folder: Path, questions: pd.DataFrame) -> None:
     """Which questions the run answers, its size and the arithmetic of a training step, written."""
-    model: Any = load_model(folder / MODEL).eval()
-    pairs = encode_texts(list(questions["question"]), list(questions["answer"]), model.vocabulary)
+    model = read_checkpoint(folder / MODEL)
+    vocabulary = require_vocabulary(model)
+    pairs = encode_texts(list(questions["question"]), list(questions["answer"]), vocabulary)
     correct, _ = exact_matches(model, pairs)
     about = {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
@@ -78,7 +79,7 @@ def _answer(recipe: Recipe, folder: Path, questions: pd.DataFrame) -> None:
     hub.write_file(folder / ANSWERS, json.dumps(about, indent=1).encode())
 
 
-def _count_flops(model: Any, pairs: Pairs) -> float:
+def _count_flops(model: Model, pairs: Pairs) -> float:
     """The floating point operations of a forward and backward pass on the first questions."""
     first = torch.arange(min(COUNTED, len(pairs)))
     source, target = pairs.batch(first, model.config.pad)

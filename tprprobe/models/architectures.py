@@ -1,0 +1,110 @@
+"""Architectures: from a name or settings to a freshly initialised model with named sites."""
+
+import dataclasses
+from typing import Any, Literal, get_args, get_origin
+
+import torch
+
+from tprprobe.errors import (InputError, unknown)
+from tprprobe.models.captioner import (Captioner, CaptionerConfig)
+from tprprobe.models.presets import PRESETS
+from tprprobe.models.protocol import (Config, Model)
+from tprprobe.models.recurrent import (LSTM, LSTMConfig)
+from tprprobe.models.tpgn import TPGN
+from tprprobe.models.tpgnconfig import TPGNConfig
+from tprprobe.models.tpt import TPT
+from tprprobe.models.tptconfig import TPTConfig
+from tprprobe.models.transformer import (Transformer, TransformerConfig)
+
+# name → (configuration, module, the configuration's values that make the name)
+ARCHITECTURES: dict[str, tuple[type, type[Model], dict[str, Any]]] = {
+    "transformer": (TransformerConfig, Transformer, {}),
+    "tp-transformer": (
+        TransformerConfig,
+        Transformer,
+        {"roles": "continuous", "embedding_binding": True},
+    ),
+    "lstm": (LSTMConfig, LSTM, {}),
+    "tpt": (TPTConfig, TPT, {}),
+    "t5": (TPTConfig, TPT, {"roles": "none"}),
+    "tpgn": (TPGNConfig, TPGN, {}),
+    "cnn-lstm": (CaptionerConfig, Captioner, {}),
+}
+
+
+def build(settings: dict[str, Any], seed: int | None = None) -> Model:
+    """A freshly initialised model from ``{"architecture" or "preset": name, **options}``.
+
+    Raises:
+        InputError: unknown preset, architecture or option (the nearest name is suggested).
+    """
+    settings = expand(settings)
+    name = settings.pop("architecture")
+    config_class, module_class, _ = ARCHITECTURES[name]
+    config = config_class(**settings)
+    check(config)
+    with torch.random.fork_rng(devices=[]):
+        if seed is not None:
+            torch.manual_seed(seed)
+        model = module_class(config)
+    model.architecture = model.name = name
+    return model
+
+
+def expand(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with preset and architecture written out, every option named, known and typed."""
+    settings = dict(settings)
+    if (preset := settings.pop("preset", None)) is not None:
+        if preset not in PRESETS:
+            raise unknown("preset", preset, PRESETS)
+        settings = PRESETS[preset] | settings
+    name = settings.pop("architecture", None)
+    if name not in ARCHITECTURES:
+        raise unknown("architecture", name, ARCHITECTURES)
+    config_class, _, fixed = ARCHITECTURES[name]
+    fields = {field.name: field for field in dataclasses.fields(config_class)}
+    for key, value in settings.items():
+        if key not in fields:
+            raise unknown(f"option of {name}", key, sorted(fields))
+        settings[key] = _typed(fields[key], value)
+    return {"architecture": name} | fixed | settings
+
+
+def _typed(field: dataclasses.Field, value: Any) -> Any:
+    """The value of an option, as its type; one number of layers is that of both stacks."""
+    options, sized = get_args(field.type), field.name.startswith(("d_", "n_", "vocab", "max_"))
+    if get_origin(field.type) is Literal:
+        if value not in options:
+            raise unknown(field.name, value, options)
+        return value
+    pair = get_origin(field.type) is tuple
+    if pair:
+        value = tuple(value) if isinstance(value, list | tuple) else (value,) * len(options)
+    kind: Any = options[0] if pair else field.type
+    values = value if pair else (value,)
+    numbers = (int, float) if kind is float else (kind,)
+    if (
+        any(type(each) not in numbers for each in values)
+        or (pair and len(value) != len(options))
+        or (sized and min(values) < 1)
+    ):
+        accepted = f"a positive {kind.__name__}" if sized else f"of type {kind.__name__}"
+        raise InputError(f"{field.name} = {value!r}: give {accepted}{' or two' if pair else ''}")
+    return value
+
+
+def check(config: Config) -> None:
+    """Refuse values that no architecture can have."""
+    if not 0 <= config.dropout < 1:
+        raise InputError(f"dropout = {config.dropout}: give 0 or more and less than 1")
+    for name, symbol in (("pad", config.pad), ("sos", config.sos), ("eos", config.eos)):
+        if not 0 <= symbol < config.vocab_size:
+            raise InputError(
+                f"{name} = {symbol}: the ids of {config.vocab_size} symbols begin at 0"
+            )
+
+
+def count_parameters(settings: dict[str, Any]) -> int:
+    """How many trainable numbers a configuration has (unique tensors), without allocating them."""
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in build(settings).parameters())
