@@ -29,6 +29,11 @@ class Ragged:
         return len(self.offsets) - 1
 
     @property
+    def ids(self) -> Integer[Tensor, " token"]:
+        """The tokens of all, one after another."""
+        return self.values
+
+    @property
     def lengths(self) -> Int64[Tensor, " sample"]:
         return self.offsets.diff()
 

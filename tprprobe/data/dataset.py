@@ -7,6 +7,9 @@ from itertools import islice
 from typing import Generic, Protocol, TypeVar, overload, runtime_checkable
 
 from tprprobe.errors import InputError
+from tprprobe.gold.labels import Labelled
+
+Labels = tuple[Labelled | None, Labelled | None]
 
 
 @runtime_checkable
@@ -18,6 +21,25 @@ class Example(Protocol):
 
     @property
     def target(self) -> str: ...
+
+    @property
+    def module(self) -> str:
+        """The kind of question it is; empty where there are no kinds."""
+        ...
+
+    @property
+    def document_name(self) -> str | None:
+        """What it is part of, where it is part of something."""
+        ...
+
+    @property
+    def has_one_answer(self) -> bool:
+        """Whether an answer is right or wrong; of other texts there are many good ones."""
+        ...
+
+    def labels(self, written: str | None, /) -> Labels:
+        """What is known of the words of the source, and of the target or of what was written instead."""
+        ...
 
 
 E = TypeVar("E", bound=Example)
@@ -39,6 +61,21 @@ class Dataset(ABC, Generic[E]):
     @abstractmethod
     def read(self, rows: range) -> Iterator[E]:
         """The examples of these rows, one after another."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """What the words of its examples are labelled for."""
+        return ()
+
+    @property
+    def has_grammar(self) -> bool:
+        """Whether a grammar tells what a target says, and whether the source makes it true."""
+        return False
+
+    @property
+    def has_images(self) -> bool:
+        """Whether sources are images: examples have ``features`` and ``captions``."""
+        return False
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -18,6 +18,11 @@ class Vectors:
         return len(self.rows)
 
     @property
+    def ids(self) -> Int64[Tensor, " token"]:
+        """None: vectors have no tokens."""
+        return torch.empty(0, dtype=torch.int64)
+
+    @property
     def offsets(self) -> Int64[Tensor, " offset"]:
         return torch.zeros(len(self) + 1, dtype=torch.int64)
 

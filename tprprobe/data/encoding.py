@@ -10,7 +10,7 @@ from jaxtyping import Int64, Integer
 
 from tprprobe.data.batching import Ragged
 from tprprobe.data.mathematics.questions import check_length
-from tprprobe.data.vocabularies.characters import Codec, Vocabulary
+from tprprobe.data.vocabularies.characters import Codec
 
 
 class Flat(NamedTuple):
@@ -66,7 +66,7 @@ def encode_sources(texts: Sequence[str], vocabulary: Codec) -> Flat:
 
 def encode_targets(texts: Sequence[str], vocabulary: Codec) -> Flat:
     """The ids of targets behind the start symbol, which does not count when they are cut."""
-    if isinstance(vocabulary, Vocabulary):
+    if not vocabulary.has_words:
         check_length("answer", max(texts, key=len))
     if vocabulary.most is None:
         return _enclosed(texts, vocabulary, True)

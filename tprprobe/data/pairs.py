@@ -18,7 +18,6 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.data.dense import Vectors
 from tprprobe.data.encoding import Flat, Spool, encode_sources, encode_targets
 from tprprobe.data.vocabularies.characters import Codec
-from tprprobe.data.vocabularies.words import Words
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
 
 def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
     """The same of several data sets, one after another; memory holds one block of texts at a time."""
-    if isinstance(vocabulary, Words):
+    if vocabulary.reads_images:
         vectors, captions, sizes = encode_captions(parts, vocabulary)
         return Pairs(vectors, captions, parts=sizes)
     sizes = []
@@ -74,7 +73,7 @@ def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
 
 def encode_examples(examples: Sequence[Any], vocabulary: Codec) -> Pairs:
     """The ids of examples in memory, a pair each: of images the first caption."""
-    if isinstance(vocabulary, Words):
+    if vocabulary.reads_images:
         return Pairs(*encode_first(examples, vocabulary))
     return encode_texts([e.source for e in examples], [e.target for e in examples], vocabulary)
 

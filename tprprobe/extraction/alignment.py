@@ -13,51 +13,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.data.annotated.sentencesets import Annotated, AnnotatedFile
-from tprprobe.data.captions import Captioned
-from tprprobe.data.dataset import Dataset
+from tprprobe.data.dataset import Example
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.characters import Codec
-from tprprobe.data.worlds.english import Report, Sentence, parse, tokenize
-from tprprobe.data.worlds.english.reportsets import Drawn
-from tprprobe.data.worlds.scenes.scenesets import Drawn as Scenes
 from tprprobe.extraction.passes import decoder_inputs
 from tprprobe.gold.labellers import Labeller, apply_labellers
-from tprprobe.gold.labels import WORD, Labelled, Span, Target, token_columns
+from tprprobe.gold.labels import WORD, Labelled, Span, token_columns
 
 Columns = Mapping[str, Sequence[Any]]
 PLAIN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")  # words of a text that nobody annotated
-ENGLISH = ("pos", "dep", "srl", "nel")
-SCENES = ENGLISH[:2]
 NOWHERE: Span = (0, 0)  # the place of start and end symbols
 
 
-def tasks_of(data: Dataset) -> tuple[str, ...]:
-    """What the words of a data set are labelled for."""
-    if isinstance(data, AnnotatedFile):
-        return data.tasks
-    if isinstance(data, Scenes):
-        return SCENES
-    return ENGLISH if isinstance(data, Drawn) else ()
-
-
-def label_words(example: Any, written: str | None) -> tuple[Labelled, Labelled]:
+def label_words(example: Example, written: str | None) -> tuple[Labelled, Labelled]:
     """The words of a source and of its target, or of what was written instead, with their labels.
 
-    What is written for a generated report has labels where it is a sentence of the language. Of
-    other texts not even the words are known.
+    Of texts that are not labelled not even the words are known.
     """
-    if isinstance(example, Report):
-        sentence = example.summary if written is None else parse(tokenize(written))
-        source, target = _joined(example.document), sentence and _joined([sentence])
-    elif isinstance(example, Captioned):
-        found = example.sentences[:1] if written is None else ()
-        source, target = None, _joined(found) if found else None
-    elif isinstance(example, Annotated):
-        source, target = example.labels
-        target = target if written is None else None
-    else:
-        source, target = None, None
+    source, target = example.labels(written)
     text = example.target if written is None else written
     return source or Labelled("", "", (), example.source), target or Labelled("", "", (), text)
 
@@ -67,36 +40,6 @@ def _with_words(sentence: Labelled) -> Labelled:
     if sentence.words:
         return sentence
     return replace(sentence, words=tuple(PLAIN.findall(sentence.text)))
-
-
-def _joined(sentences: Sequence[Sentence]) -> Labelled:
-    """Sentences of the generated English as one text."""
-    targets: dict[str, list[Target]] = {task: [] for task in ENGLISH}
-    words: list[str] = []
-    for sentence in sentences:
-        for task, target in _targets(sentence):
-            targets[task].append(_moved(target, len(words)))
-        words += sentence.forms
-    text = " ".join(sentence.text for sentence in sentences)
-    return Labelled("", "", tuple(words), text, {k: tuple(v) for k, v in targets.items()})
-
-
-def _targets(sentence: Sentence) -> list[tuple[str, Target]]:
-    found: list[tuple[str, Target]] = []
-    for i, word in enumerate(sentence.words):
-        head = word.head - 1 if word.head else i
-        found.append(("pos", Target(word.xpos, (i, i + 1))))
-        found.append(("dep", Target(word.deprel, (i, i + 1), (head, head + 1))))
-    for frame in sentence.frames:
-        found += [("srl", Target(a.role, frame.predicate, a.span)) for a in frame.arguments]
-    return found + [("nel", Target(label, span)) for span, label in sentence.entities]
-
-
-def _moved(target: Target, by: int) -> Target:
-    def moved(span: Span) -> Span:
-        return span[0] + by, span[1] + by
-
-    return Target(target.label, moved(target.span1), target.span2 and moved(target.span2))
 
 
 def place_source(vocabulary: Codec, text: str, n: int) -> list[Span]:
@@ -124,7 +67,7 @@ def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
 
 
 def align_words(
-    examples: Sequence[Any],
+    examples: Sequence[Example],
     pairs: Pairs,
     vocabulary: Codec,
     tasks: Sequence[str],

@@ -16,11 +16,11 @@ from torch import nn
 
 from tprprobe.console import progress, stderr
 from tprprobe.data.batching import Ragged
-from tprprobe.data.dataset import Dataset
+from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_examples
-from tprprobe.data.vocabularies.characters import Codec, Vocabulary
+from tprprobe.data.vocabularies.characters import Codec
 from tprprobe.errors import InputError
-from tprprobe.extraction.alignment import align_words, tasks_of
+from tprprobe.extraction.alignment import align_words
 from tprprobe.extraction.passes import ATTENTION, Block, read_block, sides_of
 from tprprobe.extraction.token_rows import token_table
 from tprprobe.gold.labellers import Labeller
@@ -125,7 +125,7 @@ class Extraction:
         if self.tally["unaligned"]:
             stderr.print(f"{self.tally['unaligned']} of {self.tally['tokens']} tokens have no word")
 
-    def _write_block(self, passes: Sequence[Pass], first: int, some: Sequence[Any]) -> None:
+    def _write_block(self, passes: Sequence[Pass], first: int, some: Sequence[Example]) -> None:
         maps = first < self.attention_samples
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
         pairs = encode_examples(some, self.vocabulary)
@@ -147,19 +147,19 @@ class Extraction:
                 each.writer.append(found.rows, table, found.maps)
 
     def _words(
-        self, some: Sequence[Any], pairs: Pairs, written: Sequence[Sequence[int]]
+        self, some: Sequence[Example], pairs: Pairs, written: Sequence[Sequence[int]]
     ) -> dict[str, pd.DataFrame]:
         """The columns of words by side, where tokens are words or sub-words."""
-        if isinstance(self.vocabulary, Vocabulary):
+        if not self.vocabulary.has_words:
             return {}
         own = written if self.target == "generated" else None
-        of_data = dict.fromkeys(tasks_of(self.data))
+        of_data = dict.fromkeys(self.data.tasks)
         tasks = [*of_data, *(t for each in self.labellers for t in each.tasks if t not in of_data)]
         tables, counts = align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
         self.tally.update(counts)
         return tables
 
-    def split(self, done: int, ends: Iterable[int]) -> Iterator[tuple[int, list[Any]]]:
+    def split(self, done: int, ends: Iterable[int]) -> Iterator[tuple[int, list[Example]]]:
         """From sample ``done`` on, the number of a block's first sample and its examples.
 
         A block ends before its vectors exceed BLOCK_BYTES, and where maps or a pass end, whatever
@@ -177,7 +177,7 @@ class Extraction:
         if held:
             yield first, held
 
-    def _bytes(self, example: Any, maps: bool) -> int:
+    def _bytes(self, example: Example, maps: bool) -> int:
         """About how much the vectors of an example take."""
         source, target = len(example.source) + 2, len(example.target) + 1
         size = source * self._row_bytes["source"] + target * self._row_bytes["target"]

@@ -8,14 +8,14 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from tprprobe.data.batching import Ragged
+from tprprobe.data.dataset import Example
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.characters import Codec
 from tprprobe.extraction.passes import decoder_inputs
 
 
 def token_table(
-    examples: Sequence[Any],
+    examples: Sequence[Example],
     pairs: Pairs,
     predictions: Sequence[str],
     correct: np.ndarray,
@@ -32,13 +32,13 @@ def token_table(
         "answer": _category([example.target for example in examples]),
         "prediction": _category(predictions),
         "correct": np.asarray(correct, bool),
-        "module": _category([getattr(example, "module", "") for example in examples]),
+        "module": _category([example.module for example in examples]),
     }
-    if hasattr(examples[0], "document_name"):
+    if examples[0].document_name is not None:
         of_sample["document"] = _category([example.document_name for example in examples])
     symbols = pd.Index(vocabulary.symbols)
     sides = {
-        "source": (_source_ids(pairs), pairs.source.offsets),
+        "source": (pairs.source.ids, pairs.source.offsets),
         "target": (_without_last(pairs), decoder_inputs(pairs)),
     }
     parts = []
@@ -63,12 +63,6 @@ def token_table(
 def _category(texts: Sequence[str]) -> Any:
     codes, values = pd.factorize(np.array(texts, dtype=object))
     return pd.Categorical.from_codes(codes, categories=pd.Index(values))
-
-
-def _source_ids(pairs: Pairs) -> Tensor:
-    """The ids of all sources; an image has none."""
-    known = isinstance(pairs.source, Ragged)
-    return pairs.source.values if known else torch.empty(0, dtype=torch.int64)
 
 
 def _without_last(pairs: Pairs) -> Tensor:

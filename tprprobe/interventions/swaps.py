@@ -7,7 +7,6 @@ import pandas as pd
 
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.worlds.english.reportsets import is_english
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.interventions.donors import measure_donors, read_donors
@@ -60,7 +59,7 @@ def find_pairs(model: Model, data: Dataset, recipe: Recipe) -> pd.DataFrame:
     some = list(data[: recipe.n])
     if recipe.swaps != [KIND]:
         found = find_swaps([each.source for each in some], recipe.swaps, recipe.seed)
-    elif is_english(data.name):
+    elif data.has_grammar:
         found = find_agent_swaps(some, require_vocabulary(model), recipe.seed)
     else:
         raise InputError(f"swaps = ['agent'] in {data.name}: only the generated English has these")

@@ -106,7 +106,8 @@ class Tokens:
     sos: int
     eos: int
     source_start: bool
-    has_spare_rows = True
+    has_spare_rows = has_words = True
+    reads_images = False
 
     @classmethod
     def of(cls, tokenizer: Any, config: Any) -> "Tokens":

@@ -18,11 +18,9 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from tprprobe.console import track
-from tprprobe.data.dataset import Dataset
-from tprprobe.data.mathematics.questions import Question
+from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.data.vocabularies.characters import Codec
-from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.models.decoding.generation import generate
@@ -100,9 +98,9 @@ def evaluate(
     """
     model = require_model(model, "which writes no answers to evaluate").eval()
     vocabulary = vocabulary or require_vocabulary(model)
-    if isinstance(vocabulary, Words):
+    if vocabulary.reads_images:
         return evaluate_captions(model, data, vocabulary, **options)
-    if not isinstance(data[0], Question):
+    if not data[0].has_one_answer:
         return evaluate_summaries(model, data, vocabulary, **options)
     if options:
         given = ", ".join(options)
@@ -115,7 +113,7 @@ def evaluate(
     return pd.concat([_answer(model, some, vocabulary) for some in blocks], ignore_index=True)
 
 
-def _answer(model: Model, questions: list[Question], vocabulary: Codec) -> pd.DataFrame:
+def _answer(model: Model, questions: list[Example], vocabulary: Codec) -> pd.DataFrame:
     pairs = encode_texts(
         [question.source for question in questions],
         [question.target for question in questions],

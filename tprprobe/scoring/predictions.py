@@ -12,7 +12,6 @@ from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_texts
 from tprprobe.data.vocabularies.characters import Codec
-from tprprobe.data.worlds.english.reportsets import is_english
 from tprprobe.files import hub
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model
@@ -51,7 +50,7 @@ def evaluate_summaries(
     for texts in track(data.blocks(READ_AT_ONCE), f"summarizing {data.name}", blocks):
         written = write_summaries(model, *texts, vocabulary, **options)
         rows = pd.DataFrame(dict(zip(TEXTS, (*texts, written), strict=True)))
-        parts.append(rows.join(score_summaries(rows, is_english(data.name))))
+        parts.append(rows.join(score_summaries(rows, data.has_grammar)))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from tprprobe.data import load_data
 from tprprobe.data.batching import buckets
-from tprprobe.data.captions import Captioned
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_mix, encode_pairs
 from tprprobe.data.vocabularies.characters import Codec, characters
@@ -69,11 +68,10 @@ def make_codec(recipe: Recipe) -> Codec:
 
 def _captions(mix: Mix) -> Iterator[str]:
     """All captions of a part of a mix."""
-    for example in _data(mix):
-        if not isinstance(example, Captioned):
-            raise InputError(
-                f"{mix.data} has no captions, whose words are counted: leave out [words]"
-            )
+    data = _data(mix)
+    if not data.has_images:
+        raise InputError(f"{mix.data} has no captions, whose words are counted: leave out [words]")
+    for example in data:
         yield from example.captions
 
 

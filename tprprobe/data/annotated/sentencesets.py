@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tprprobe.data.dataset import ALL, Dataset, Request
+from tprprobe.data.dataset import ALL, Dataset, Labels, Request
 from tprprobe.errors import InputError
 from tprprobe.gold.annotations import add_labels, is_annotated, read_annotated
 from tprprobe.gold.labels import Labelled
@@ -21,6 +21,7 @@ class Annotated:
 
     sentence: Labelled
     source: str
+    has_one_answer, module = False, ""
 
     @property
     def target(self) -> str:
@@ -31,10 +32,10 @@ class Annotated:
         """What the sentence is part of."""
         return self.sentence.document
 
-    @property
-    def labels(self) -> tuple[Labelled | None, Labelled | None]:
-        """What is known of the words of source and target."""
-        return self.sentence if self.source == self.target else None, self.sentence
+    def labels(self, written: str | None) -> Labels:
+        """Those of the sentence, as far as it is what is read."""
+        source = self.sentence if self.source == self.target else None
+        return source, self.sentence if written is None else None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32
 
+from tprprobe.data.dataset import Labels
+from tprprobe.data.worlds.english.labelling import label_sentences
 from tprprobe.data.worlds.english.sentences import Sentence
 
 
@@ -20,6 +22,7 @@ class Captioned:
     features: Float32[np.ndarray, " d_features"]
     captions: tuple[str, ...]
     sentences: tuple[Sentence, ...] = ()
+    has_one_answer, module = False, ""
 
     @property
     def document_name(self) -> str:
@@ -33,3 +36,8 @@ class Captioned:
     @property
     def target(self) -> str:
         return self.captions[0]
+
+    def labels(self, written: str | None) -> Labels:
+        """Of the first caption, where captions are labelled."""
+        found = self.sentences[:1] if written is None else ()
+        return None, label_sentences(found) if found else None

@@ -12,14 +12,14 @@ from tprprobe.data.captions.examples import Captioned
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.dense import Vectors
 from tprprobe.data.encoding import Flat, Spool, encode_targets
-from tprprobe.data.vocabularies.words import Words
+from tprprobe.data.vocabularies.characters import Codec
 from tprprobe.errors import InputError
 
 IMAGES_AT_ONCE = 1024
 
 
 def encode_captions(
-    parts: Iterable[Dataset], words: Words
+    parts: Iterable[Dataset], words: Codec
 ) -> tuple[Vectors, Ragged, tuple[int, ...]]:
     """The vectors of all images, the ids of all their captions, and how many those of a part are.
 
@@ -44,7 +44,7 @@ def encode_captions(
     return Vectors(values, torch.from_numpy(np.concatenate(rows))), target, tuple(sizes)
 
 
-def encode_first(examples: Sequence[Captioned], words: Words) -> tuple[Vectors, Ragged]:
+def encode_first(examples: Sequence[Captioned], words: Codec) -> tuple[Vectors, Ragged]:
     """The vectors of some images and the ids of the first caption of each."""
     values = torch.from_numpy(stack_features(examples))
     target = encode_targets([example.target for example in examples], words).ragged()

@@ -28,6 +28,7 @@ class Images(Dataset[Captioned]):
     images: tuple[Annotated, ...]
     features: Features
     places: tuple[int, ...]
+    has_images = True
 
     def read(self, rows: range) -> Iterator[Captioned]:
         for row in rows:
@@ -41,6 +42,7 @@ class HeldOut(Dataset[Captioned]):
 
     images: tuple[Annotated, ...]
     parts: tuple[tuple[int, tuple[int, ...]], ...]  # of which image which captions
+    has_images = True
 
     def read(self, rows: range) -> Iterator[Captioned]:
         for row in rows:

@@ -7,6 +7,7 @@ Parquet may be gzipped. A folder has such files named by split: `train.source`, 
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from tprprobe.data.dataset import Labels
 from tprprobe.errors import InputError
 
 # What hub data sets call them: XSum, CNN/DailyMail, arXiv and PubMed, Wikihow.
@@ -24,6 +25,7 @@ class Article:
 
     document: str
     summary: str
+    has_one_answer, document_name, module = False, None, ""
 
     @property
     def source(self) -> str:
@@ -32,6 +34,10 @@ class Article:
     @property
     def target(self) -> str:
         return self.summary
+
+    def labels(self, _written: str | None) -> Labels:
+        """Nothing: of its words not even where they end is known."""
+        return None, None
 
 
 def find_columns(names: Collection[str], where: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from tprprobe.data.dataset import Labels
 from tprprobe.data.mathematics.generator import LEVELS, MAX_ANSWER, MAX_QUESTION, samplers
 from tprprobe.errors import InputError, unknown
 
@@ -19,6 +20,7 @@ class Question:
     question: str
     answer: str
     module: str
+    has_one_answer, document_name = True, None
 
     @property
     def source(self) -> str:
@@ -27,6 +29,10 @@ class Question:
     @property
     def target(self) -> str:
         return self.answer
+
+    def labels(self, _written: str | None) -> Labels:
+        """Nothing: of its words not even where they end is known."""
+        return None, None
 
 
 def levels(split: str) -> Sequence[str]:

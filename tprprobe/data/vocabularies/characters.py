@@ -38,6 +38,16 @@ class Codec(Protocol):
         ...
 
     @property
+    def has_words(self) -> bool:
+        """Whether tokens are words or parts of them, not characters of questions, whose length is limited."""
+        ...
+
+    @property
+    def reads_images(self) -> bool:
+        """Whether it is of captions, whose sources are no texts but images."""
+        ...
+
+    @property
     def has_spare_rows(self) -> bool:
         """Whether a model may have rows for more ids than these, as T5 has."""
         ...
@@ -65,7 +75,7 @@ class Vocabulary:
     symbols: tuple[str, ...]
     most = None
     source_start = True
-    has_spare_rows = False
+    has_spare_rows = has_words = reads_images = False
 
     def __post_init__(self):
         missing = [special for special in SPECIALS if special not in self.symbols]

@@ -42,7 +42,8 @@ class Subwords:
     eos = 1
     unk = 2
     source_start = False  # whether a source begins with the start symbol
-    has_spare_rows = True
+    has_spare_rows = has_words = True
+    reads_images = False
 
     def __post_init__(self):
         found = [self.tokenizer.id_to_token(i) for i in range(len(SPECIALS))]

@@ -70,6 +70,7 @@ class Words:
     most = None
     source_start = False
     has_spare_rows = False
+    has_words = reads_images = True
 
     def __post_init__(self):
         if self.symbols[: len(SPECIALS)] != SPECIALS:

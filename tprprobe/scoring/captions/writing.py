@@ -12,7 +12,8 @@ from tprprobe.console import track
 from tprprobe.data.captions import Captioned
 from tprprobe.data.captions.imagepairs import stack_features
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.vocabularies.words import Words, tokenize
+from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model
 from tprprobe.scoring.captions.toolkit import CaptionScores, score_captions
@@ -24,7 +25,7 @@ REFERENCES = "references"
 
 
 @torch.no_grad()
-def write_captions(model: Model, images: Sequence[Any], words: Words, **options: Any) -> list[str]:
+def write_captions(model: Model, images: Sequence[Any], words: Codec, **options: Any) -> list[str]:
     """A caption of every image, by a beam of 5 unless the options of `generate` say otherwise."""
     features = torch.from_numpy(stack_features(images)).to(next(model.parameters()).device)
     settings: dict[str, Any] = {"beam": BEAM} | options
@@ -32,7 +33,7 @@ def write_captions(model: Model, images: Sequence[Any], words: Words, **options:
     return [words.decode(each) for each in ids]
 
 
-def evaluate_captions(model: Model, data: Dataset, words: Words, **options: Any) -> pd.DataFrame:
+def evaluate_captions(model: Model, data: Dataset, words: Codec, **options: Any) -> pd.DataFrame:
     """One row an example: image (its document), references (a list), prediction."""
     parts = []
     for images in track(

@@ -14,7 +14,6 @@ from tprprobe import gold
 from tprprobe.data import load_data
 from tprprobe.data.batching import Ragged
 from tprprobe.data.encoding import encode_sources
-from tprprobe.data.mathematics.questions import Question
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.characters import Codec
 from tprprobe.errors import InputError
@@ -102,7 +101,7 @@ def _questions(plan: Plan, workers: int) -> pd.DataFrame:
     mix = plan.test
     data = load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=workers)
     examples = [each for block in data.examples(1024) for each in block]
-    if not isinstance(examples[0], Question):
+    if not examples[0].has_one_answer:
         raise InputError(f"{plan.name}: test: {mix.data!r} has no questions with one right answer")
     table = pd.DataFrame(
         {

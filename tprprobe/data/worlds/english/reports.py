@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import blake2b
 
+from tprprobe.data.dataset import Labels
 from tprprobe.data.worlds.english.annotation import analyze
 from tprprobe.data.worlds.english.cast import Cast
 from tprprobe.data.worlds.english.chance import Chance
@@ -17,11 +18,12 @@ from tprprobe.data.worlds.english.constructions import HELD_OUT, pairs
 from tprprobe.data.worlds.english.discourse import read
 from tprprobe.data.worlds.english.documents import tell
 from tprprobe.data.worlds.english.headlines import possible_topics, summarize
+from tprprobe.data.worlds.english.labelling import label_sentences
 from tprprobe.data.worlds.english.narration import Narrator
-from tprprobe.data.worlds.english.parsing import parse_tree
+from tprprobe.data.worlds.english.parsing import parse, parse_tree
 from tprprobe.data.worlds.english.planning import Planner
 from tprprobe.data.worlds.english.reference import Referrer
-from tprprobe.data.worlds.english.sentences import Sentence
+from tprprobe.data.worlds.english.sentences import Sentence, tokenize
 from tprprobe.data.worlds.english.story import Event, Story
 from tprprobe.data.worlds.english.truth import holds
 from tprprobe.errors import InputError, unknown
@@ -69,6 +71,7 @@ class Report:
 
     document: tuple[Sentence, ...]
     summary: Sentence
+    has_one_answer, document_name, module = False, None, ""
 
     @property
     def source(self) -> str:
@@ -86,6 +89,11 @@ class Report:
             placed.append(tuple((start + a, start + b) for a, b in sentence.offsets))
             start += len(sentence.text) + 1
         return tuple(placed)
+
+    def labels(self, written: str | None) -> Labels:
+        """Of all sentences; of what was written, where it is a sentence of the language."""
+        sentence = self.summary if written is None else parse(tokenize(written))
+        return label_sentences(self.document), sentence and label_sentences([sentence])
 
     @cached_property
     def facts(self) -> Story:

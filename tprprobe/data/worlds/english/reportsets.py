@@ -6,6 +6,7 @@ from functools import partial
 
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.draws import make
+from tprprobe.data.worlds.english.labelling import TASKS
 from tprprobe.data.worlds.english.reports import Knobs, Report, check_split, sample
 from tprprobe.errors import InputError, unknown
 
@@ -18,6 +19,7 @@ class Drawn(Dataset[Report]):
 
     knobs: Mapping[str, object]
     workers: int
+    tasks, has_grammar = TASKS, True
 
     def read(self, rows: range) -> Iterator[Report]:
         return make(partial(_draw, self.seed, self.split, self.knobs), rows, self.workers)

@@ -10,6 +10,7 @@ import numpy as np
 from tprprobe.data.captions.examples import Captioned
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.draws import make
+from tprprobe.data.worlds.english.labelling import TASKS
 from tprprobe.data.worlds.scenes.captioning import describe
 from tprprobe.data.worlds.scenes.rendering import render
 from tprprobe.data.worlds.scenes.scene import COMPOSITIONAL, SPLITS, draw
@@ -38,6 +39,7 @@ class Drawn(Dataset[Captioned]):
 
     knobs: Knobs
     workers: int
+    tasks, has_images = TASKS[:2], True
 
     def read(self, rows: range) -> Iterator[Captioned]:
         return make(partial(_draw, self.seed, self.split, self.knobs), rows, self.workers)
