@@ -7,7 +7,7 @@ is a protocol.
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
@@ -49,7 +49,7 @@ class CaptionConfig(Config, Protocol):
 class Carried(Protocol):
     """What a model keeps of samples: rows are picked as of a tensor."""
 
-    def __getitem__(self, rows: Int[Tensor, " row"], /) -> Self: ...
+    def __getitem__(self, rows: Int[Tensor, " row"], /) -> Any: ...
 
 
 K = TypeVar("K", bound=Config)
