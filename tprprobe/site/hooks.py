@@ -4,6 +4,7 @@ import contextlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -62,16 +63,17 @@ def capture(model: nn.Module, patterns: str | Iterable[str]) -> Iterator[dict[st
     found = find_sites(model)
     captured: dict[str, Tensor] = {}
 
-    def reader(name: str):
-        def read(_module: nn.Module, _inputs: Any, output: Tensor) -> None:
-            captured[name] = output
-
-        return read
-
     with contextlib.ExitStack() as stack:
         for name in select(patterns, list(found)):
-            stack.callback(found[name].register_forward_hook(reader(name)).remove)
+            hook = found[name].register_forward_hook(partial(_keep, captured, name))
+            stack.callback(hook.remove)
         yield captured
+
+
+def _keep(
+    captured: dict[str, Tensor], name: str, _module: nn.Module, _inputs: Any, output: Tensor
+) -> None:
+    captured[name] = output
 
 
 @contextlib.contextmanager
