@@ -241,7 +241,6 @@ def train(
     if log:
         log.close()
         save_pretrained(run.model, out / MODEL, recipe=recipe.model_dump(exclude_none=True))
-    worker.leave()
     return out / MODEL
 
 

@@ -1,5 +1,6 @@
 """The processes that train together: one alone, or those that torchrun started."""
 
+import atexit
 import os
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ class Worker:
 
     @classmethod
     def join(cls, device: str) -> "Worker":
-        """Join the group that torchrun set up, if it did.
+        """Join the group that torchrun set up, if it did; runs after the first are of the same group.
 
         Raises:
             InputError: there is no such device.
@@ -29,7 +30,9 @@ class Worker:
             return cls(find_device(device))
         cuda = device.startswith("cuda")
         place = find_device(f"cuda:{os.environ['LOCAL_RANK']}" if cuda else device)
-        dist.init_process_group("nccl" if cuda else "gloo")
+        if not dist.is_initialized():  # joining again can wait for ever for addresses that are gone
+            dist.init_process_group("nccl" if cuda else "gloo")
+            atexit.register(dist.destroy_process_group)
         return cls(place, dist.get_rank(), dist.get_world_size())
 
     def total(self, number: Tensor) -> Tensor:
@@ -37,8 +40,3 @@ class Worker:
         if self.world > 1:
             dist.all_reduce(number)
         return number
-
-    def leave(self) -> None:
-        """Leave the group."""
-        if self.world > 1:
-            dist.destroy_process_group()
