@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import pytest
 from hypothesis import settings
+from instrument import check
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers have two cores
+jaxtyping.jaxtyped = check  # which its import hook puts around every function
 ROOT = Path(__file__).parent.parent
 settings.register_profile("tprprobe", deadline=None)  # a shared core may be slow, not wrong
 settings.load_profile("tprprobe")
