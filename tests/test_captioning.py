@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_training import figures, killed_at, launched, same, state, weights
+from planted.recipes import CAPTIONERS, figures, killed_at, same, state, weights
+from planted.recipes import captioning as recipe
 
 from tprprobe.data import load_data
 from tprprobe.data.captions import Captioned
@@ -24,37 +25,12 @@ from tprprobe.scoring.captions.writing import matches, score_rows
 from tprprobe.training import loop
 from tprprobe.training.loop import train
 from tprprobe.training.pools import Pool, make_codec
-from tprprobe.training.recipes import Mix, Recipe, parse_recipe
-
-MODELS = {
-    "tpgn": {"architecture": "tpgn", "d_model": 5, "d_embedding": 6},
-    "cnn-lstm": {"architecture": "cnn-lstm", "d_model": 12, "d_embedding": 6},
-}
+from tprprobe.training.recipes import Mix, parse_recipe
 
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch):
     monkeypatch.setattr(loop, "REPORT_EVERY", 4)
-
-
-def recipe(kind: str = "tpgn", **settings: Any) -> Recipe:
-    """Eight steps on 24 scenes and four on others, evaluated and saved every fourth."""
-    stages = [
-        {"steps": 8, "learning_rate": 0.01, "mix": [{"data": "scenes", "split": "train", "n": 24}]},
-        {"steps": 4, "learning_rate": 0.01, "mix": [{"data": "scenes", "split": "dev", "n": 12}]},
-    ]
-    base = {
-        "name": f"tiny-{kind}",
-        "batch_size": 16,
-        "model": MODELS[kind],
-        "words": {"threshold": 2},
-        "stages": stages,
-        "evaluate": [{"data": "scenes", "split": "dev", "n": 6}],
-        "evaluate_every": 4,
-        "save_every": 4,
-        "optimizer": {"clip": 5.0},
-    }
-    return parse_recipe(base | settings)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +47,7 @@ def model(trained) -> Any:
 @pytest.mark.parametrize(("name", "step"), [("tpgn", 2), ("tpgn", 10), ("cnn-lstm", 7)])
 def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(name, step, tmp_path, monkeypatch):
     """Bit for bit, dropout too: the checkpoint, the log and the state."""
-    settings = recipe(name, model=MODELS[name] | {"dropout": 0.2})
+    settings = recipe(name, model=CAPTIONERS[name] | {"dropout": 0.2})
     train(settings, tmp_path / "whole")
     killed_at(step, monkeypatch, settings, tmp_path / "killed")
     train(settings, tmp_path / "killed", resume=True)
@@ -82,17 +58,6 @@ def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(name, step, tmp_pat
     assert ours.pop("seconds") > 0 < theirs.pop("seconds")
     assert same(ours, theirs)
     assert {row["metric"] for row in figures(whole)} == {"loss", "learning_rate", "held_out_loss"}
-
-
-@pytest.mark.soak  # test_training has it for TP-Transformers
-def test_two_processes_train_as_one(tmp_path):
-    settings = recipe(batch_size=13, stages=recipe().stages[:1], optimizer={"eps": 1e-3, "clip": 5})
-    finished = launched(2, settings, tmp_path / "two")
-    assert finished.returncode == 0, finished.stderr
-    train(settings, tmp_path / "one")
-    one, two = (weights(tmp_path / name / "model") for name in ("one", "two"))
-    for name, tensor in one.items():
-        torch.testing.assert_close(two[name], tensor, rtol=1e-4, atol=2e-5, msg=name)
 
 
 def test_every_caption_is_a_pair_beside_its_images_features():
@@ -135,7 +100,8 @@ def test_word_vectors_are_read(tmp_path):
     path = tmp_path / "glove.txt"
     path.write_text("".join(f"{word} {' '.join([str(i)] * 6)}\n" for i, word in enumerate(known)))
     settings = recipe(
-        words={"threshold": 2, "glove": str(path)}, model=MODELS["tpgn"] | {"embedding": "fixed"}
+        words={"threshold": 2, "glove": str(path)},
+        model=CAPTIONERS["tpgn"] | {"embedding": "fixed"},
     )
     weight = load_model(train(settings, tmp_path / "run")).state_dict()["embedding.weight"]
     assert weight[4:7].tolist() == [[-1.0] * 6, [0.0] * 6, [1.0] * 6]
@@ -284,7 +250,7 @@ def test_vectors_that_cannot_be_read_are_named(model):
         ({"model": {"architecture": "lstm", "d_model": 8}}, "no other model has one"),
         ({"words": {"threshold": 9999}}, "no word occurs 9999 times"),
         ({"words": {"treshold": 2}}, "did you mean 'words.threshold'"),
-        ({"model": MODELS["tpgn"] | {"d_features": 100}}, "[batch, 100]"),
+        ({"model": CAPTIONERS["tpgn"] | {"d_features": 100}}, "[batch, 100]"),
         ({"words": {"glove": "none.txt"}}, "none.txt"),
     ],
 )
@@ -313,7 +279,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
     monkeypatch.setattr(results, "tell_unbinding", lambda runs: [])  # tests/test_unbinding.py
     monkeypatch.setenv("TPRPROBE_PATH", str(tmp_path))
     runs = []
-    for kind in MODELS:
+    for kind in CAPTIONERS:
         settings = recipe(kind, name=f"{kind}-scenes")
         train(settings, tmp_path / kind)
         runs.append(cards.Captioner(tmp_path / kind, settings))

@@ -1,16 +1,15 @@
 """Training: what one step is, exact resumption, several processes, logs, refusals."""
 
 import math
-import os
-import subprocess
-import sys
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import tomli_w
 import torch
 import torch.nn.functional as F
+from planted.recipes import Killed, arithmetic, figures, killed_at, same, state, weights
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from tprprobe.data import load_data
@@ -20,17 +19,9 @@ from tprprobe.errors import InputError
 from tprprobe.models import build, load_model
 from tprprobe.training import loop
 from tprprobe.training.logs import COLUMNS, read_log
-from tprprobe.training.loop import Run, learning_rate, make_optimizers, place_of, train
+from tprprobe.training.loop import learning_rate, make_optimizers, place_of, train
 from tprprobe.training.pools import Pool, load_pairs
-from tprprobe.training.recipes import Mix, Recipe, Stage, parse_recipe, read_recipe
-
-TINY = {
-    "architecture": "tp-transformer",
-    "d_model": 16,
-    "n_heads": 2,
-    "n_layers": [1, 1],
-    "d_ff": 16,
-}
+from tprprobe.training.recipes import Mix, Recipe, Stage, read_recipe
 
 
 @pytest.fixture(autouse=True)
@@ -38,73 +29,25 @@ def _often(monkeypatch):
     monkeypatch.setattr(loop, "REPORT_EVERY", 4)
 
 
-@pytest.fixture
-def recipe(questions):
+@pytest.fixture(scope="module")
+def recipe(questions) -> Callable[..., Recipe]:
     """Twelve steps of one mix and eight of another, evaluated and saved every fourth."""
-
-    def make(model: dict[str, Any] | None = None, **settings: Any) -> Recipe:
-        def stage(steps: int, module: str, **options: Any) -> dict[str, Any]:
-            mix = [{"data": f"{questions}:arithmetic__{module}", "split": "train-easy"}]
-            return {"steps": steps, "learning_rate": 0.01, "mix": mix, **options}
-
-        stages = [stage(12, "add_or_sub", warmup=3), stage(8, "mixed", decay="cosine")]
-        base = {
-            "name": "tiny",
-            "batch_size": 6,
-            "model": model if "architecture" in (model or {}) else {**TINY, **(model or {})},
-            "stages": stages,
-            "evaluate": [
-                {"data": f"{questions}:arithmetic__mixed", "split": "interpolate", "n": 9}
-            ],
-            "evaluate_every": 4,
-            "save_every": 4,
-        }
-        return parse_recipe(base | settings)
-
-    return make
+    return partial(arithmetic, questions)
 
 
-def weights(folder: Path) -> dict[str, torch.Tensor]:
-    return load_model(folder).state_dict()
+@pytest.fixture(scope="module")
+def whole(recipe, tmp_path_factory) -> Callable[[str], Path]:
+    """The folder of an uninterrupted run by the settings of a name; each is trained once."""
 
+    @cache
+    def run(name: str) -> Path:
+        out = tmp_path_factory.mktemp("whole") / name
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(loop, "REPORT_EVERY", 4)
+            train(recipe(**SETTINGS[name]), out)
+        return out
 
-def state(out: Path) -> dict[str, Any]:
-    return torch.load(out / loop.STATE, weights_only=True)
-
-
-def figures(out: Path) -> list[dict[str, Any]]:
-    """The log without what the clock says."""
-    return [{key: row[key] for key in COLUMNS if key != "seconds"} for row in read_log(out)]
-
-
-def same(one: Any, other: Any) -> bool:
-    """Bit for bit, through all containers."""
-    if isinstance(one, torch.Tensor):
-        return one.dtype == other.dtype and one.equal(other)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == other
-
-
-class Killed(BaseException):
-    """What ends a run in the middle."""
-
-
-def killed_at(step: int, monkeypatch, *args: Any, **options: Any) -> None:
-    """Train until the step has begun."""
-    update = Run.update
-
-    def until(self: Run, *batch: Any) -> None:
-        if self.step == step:
-            raise Killed
-        update(self, *batch)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Run, "update", until)
-        with pytest.raises(Killed):
-            train(*args, **options)
+    return run
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -143,25 +86,22 @@ SETTINGS: dict[str, dict[str, Any]] = {
     ],
 )
 def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(
-    case, step, recipe, tmp_path, monkeypatch
+    case, step, recipe, whole, tmp_path, monkeypatch
 ):
     """Bit for bit: the checkpoint, the log and the state, across the stages' boundary."""
-    settings = recipe(**SETTINGS[case])
-    train(settings, tmp_path / "whole")
-    killed_at(step, monkeypatch, settings, tmp_path / "killed")
-    assert not (tmp_path / "killed" / "model").exists()
-    train(settings, tmp_path / "killed", resume=True)
-    whole, resumed = tmp_path / "whole", tmp_path / "killed"
-    assert same(weights(resumed / "model"), weights(whole / "model"))
-    assert figures(resumed) == figures(whole)
-    ours, theirs = state(resumed), state(whole)
+    settings, resumed = recipe(**SETTINGS[case]), tmp_path / "killed"
+    killed_at(step, monkeypatch, settings, resumed)
+    assert not (resumed / "model").exists()
+    train(settings, resumed, resume=True)
+    assert same(weights(resumed / "model"), weights(whole(case) / "model"))
+    assert figures(resumed) == figures(whole(case))
+    ours, theirs = state(resumed), state(whole(case))
     assert same(ours.pop("seconds") > 0, theirs.pop("seconds") > 0)
     assert same(ours, theirs)
 
 
-def test_killed_twice_and_after_the_last_step(recipe, tmp_path, monkeypatch):
+def test_killed_twice_and_after_the_last_step(recipe, whole, tmp_path, monkeypatch):
     settings = recipe()
-    train(settings, tmp_path / "whole")
     killed_at(6, monkeypatch, settings, tmp_path / "killed")
     killed_at(14, monkeypatch, settings, tmp_path / "killed", resume=True)
 
@@ -173,8 +113,8 @@ def test_killed_twice_and_after_the_last_step(recipe, tmp_path, monkeypatch):
         with pytest.raises(Killed):
             train(settings, tmp_path / "killed", resume=True)
     train(settings, tmp_path / "killed", resume=True)
-    assert same(weights(tmp_path / "killed" / "model"), weights(tmp_path / "whole" / "model"))
-    assert figures(tmp_path / "killed") == figures(tmp_path / "whole")
+    assert same(weights(tmp_path / "killed" / "model"), weights(whole("adam") / "model"))
+    assert figures(tmp_path / "killed") == figures(whole("adam"))
 
 
 def test_a_state_that_is_being_written_never_takes_the_old_ones_place(
@@ -242,10 +182,10 @@ def test_training_learns(recipe, tmp_path):
     assert losses[-1] < 0.5 * losses[0]
 
 
-def test_the_log_is_a_table_and_a_board(recipe, tmp_path, questions):
-    train(recipe(), tmp_path / "run")
-    assert (tmp_path / "run" / "log.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
-    rows = read_log(tmp_path / "run")
+def test_the_log_is_a_table_and_a_board(recipe, whole, questions):
+    out = whole("adam")
+    assert (out / "log.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
+    rows = read_log(out)
     steps = [int(row["step"]) for row in rows if row["metric"] == "loss"]
     assert steps == [4, 8, 12, 16, 20]
     rates = [float(row["value"]) for row in rows if row["metric"] == "learning_rate"]
@@ -257,7 +197,7 @@ def test_the_log_is_a_table_and_a_board(recipe, tmp_path, questions):
     }
     assert [row["examples"] for row in watched] == [str(6 * step) for step in steps]
     assert all(float(row["seconds"]) >= 0 for row in rows)
-    board = EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
+    board = EventAccumulator(str(out / "tensorboard")).Reload()
     assert [event.step for event in board.Scalars("loss")] == steps
     assert len(board.Tags()["scalars"]) == 4
 
@@ -285,10 +225,9 @@ def test_what_is_left_is_a_checkpoint_with_its_recipe(recipe, tmp_path):
     }
 
 
-def test_half_precision_keeps_single_weights(recipe, tmp_path):
-    train(recipe(precision="bf16"), tmp_path / "half")
-    train(recipe(), tmp_path / "single")
-    half, single = (weights(tmp_path / name / "model") for name in ("half", "single"))
+def test_half_precision_keeps_single_weights(recipe, whole, tmp_path):
+    half = weights(train(recipe(precision="bf16"), tmp_path / "half"))
+    single = weights(whole("adam") / "model")
     assert {tensor.dtype for tensor in half.values()} == {torch.float32}
     assert not same(half, single)
 
@@ -416,31 +355,3 @@ def test_jiangs_recipe_trains_on_sub_words(recipe, tmp_path):
         logits = model(source, target[:, :-1])
     expected = F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0)
     assert float(rows[-1]["value"]) == pytest.approx(float(expected), abs=1e-4)
-
-
-def launched(processes: int, recipe: Recipe, out: Path) -> subprocess.CompletedProcess:
-    path = out.with_suffix(".toml")
-    path.write_text(tomli_w.dumps(recipe.model_dump(exclude_none=True)))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += [f"--nproc-per-node={processes}", "-m", "tprprobe", "train", str(path), "--out"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    return subprocess.run([*command, str(out)], env=environment, capture_output=True, text=True)
-
-
-def test_two_processes_train_as_one(recipe, tmp_path):
-    """Also with a last batch of one example; Adam's ε keeps rounding from becoming a step."""
-    settings = recipe(
-        batch_size=13, stages=recipe().stages[:1], optimizer={"eps": 1e-3, "clip": 1.0}
-    )
-    finished = launched(2, settings, tmp_path / "two")
-    assert finished.returncode == 0, finished.stderr
-    train(settings, tmp_path / "one")
-    one, two = (weights(tmp_path / name / "model") for name in ("one", "two"))
-    for name, tensor in one.items():
-        torch.testing.assert_close(two[name], tensor, rtol=1e-4, atol=2e-5, msg=name)
-    (last,) = (row for row in read_log(tmp_path / "two") if row["metric"] == "loss")
-    expected = [row for row in read_log(tmp_path / "one") if row["metric"] == "loss"]
-    assert int(last["step"]) == 12
-    assert float(expected[-1]["value"]) < 4
-    rows = {row["metric"] for row in read_log(tmp_path / "two")}
-    assert rows == {"loss", "learning_rate", "exact_match", "held_out_loss"}
