@@ -88,30 +88,35 @@ def intervene(model: nn.Module, edits: Mapping[str, Edit | PlacedEdit]) -> Itera
     """
     found = find_sites(model)
 
-    def editor(name: str, edit: Edit | PlacedEdit, steps: "Steps"):
-        def replace(_module: nn.Module, _inputs: Any, output: Tensor) -> Tensor:
-            if isinstance(edit, PlacedEdit):
-                start = steps.start if side_of(name) == "target" else 0
-                edited = edit(output, found[name].axes, start)
-            else:
-                edited = edit(output)
-            shape = tuple(edited.shape) if isinstance(edited, Tensor) else None
-            if shape != output.shape:
-                raise InputError(
-                    f"the edit of {name} returned shape {shape}, "
-                    f"the site has {tuple(output.shape)} ({' × '.join(found[name].axes)})"
-                )
-            return edited
-
-        return replace
-
     with contextlib.ExitStack() as stack:
         steps = stack.enter_context(_count_steps(model))
         for pattern, edit in edits.items():
             for name in select(pattern, list(found)):
-                hook = found[name].register_forward_hook(editor(name, edit, steps))
-                stack.callback(hook.remove)
+                hook = partial(_replace, name, found[name].axes, edit, steps)
+                stack.callback(found[name].register_forward_hook(hook).remove)
         yield
+
+
+def _replace(
+    name: str,
+    axes: tuple[str, ...],
+    edit: Edit | PlacedEdit,
+    steps: "Steps",
+    _module: nn.Module,
+    _inputs: Any,
+    output: Tensor,
+) -> Tensor:
+    if isinstance(edit, PlacedEdit):
+        edited = edit(output, axes, steps.start if side_of(name) == "target" else 0)
+    else:
+        edited = edit(output)
+    shape = tuple(edited.shape) if isinstance(edited, Tensor) else None
+    if shape != output.shape:
+        raise InputError(
+            f"the edit of {name} returned shape {shape}, "
+            f"the site has {tuple(output.shape)} ({' × '.join(axes)})"
+        )
+    return edited
 
 
 class Steps:
@@ -132,18 +137,21 @@ def _count_steps(model: Any) -> Iterator[Steps]:
     steps, decode = Steps(), getattr(model, "decode", None)
     before = model.__dict__.get("decode")
 
-    def counted(target: Tensor, memory: Any, cache: Any = None) -> Any:
-        steps.begin(target.shape[1], cache)
-        return decode(target, memory, cache)  # type: ignore[misc]
-
     if decode is not None:
-        model.decode = counted
+        model.decode = partial(_decode, steps, decode)
     try:
         yield steps
     finally:
         model.__dict__.pop("decode", None)
         if before is not None:
             model.decode = before
+
+
+def _decode(
+    steps: Steps, decode: Callable[..., Any], target: Tensor, memory: Any, cache: Any = None
+) -> Any:
+    steps.begin(target.shape[1], cache)
+    return decode(target, memory, cache)
 
 
 @contextlib.contextmanager
