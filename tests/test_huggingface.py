@@ -1,6 +1,7 @@
 """Tiny random models of transformers, saved here, are read at sites, stored and probed."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tprprobe.analyses.probing import probe
 from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.cli import app, main
 from tprprobe.errors import InputError
-from tprprobe.models import load_model
+from tprprobe.models import huggingface, load_model
 from tprprobe.site.hooks import capture
 from tprprobe.store import open_store
 from tprprobe.views.dialogue import load_asked
@@ -162,3 +163,57 @@ def test_each_command_takes_it_or_says_why_not(bert, treebank, tmp_path, monkeyp
         assert line.startswith("tprprobe: hf:bert is an attached module, ")
     with pytest.raises(InputError, match="hf:bert is an attached module, which writes no answers"):
         load_asked(name)
+
+
+SMALL = {
+    "vocab_size": 12, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+    "intermediate_size": 24, "max_position_embeddings": 32, "embedding_size": 16, "pad_token_id": 0,
+    "eos_token_id": 3, "bos_token_id": 2, "decoder_start_token_id": 2,
+}  # fmt: skip
+BART = {
+    "vocab_size": 12, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24, "encoder_attention_heads": 2, "decoder_attention_heads": 2,
+}  # fmt: skip
+T5 = {"d_model": 16, "d_kv": 8, "num_heads": 2, "num_layers": 2, "d_ff": 24}
+OWN = {"distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}}
+OWN |= dict.fromkeys(("bart", "mbart", "pegasus"), BART) | dict.fromkeys(("t5", "mt5"), T5)
+
+
+@pytest.mark.parametrize("kind", [*huggingface.ENCODERS, *huggingface.ENCODER_DECODERS])
+def test_every_supported_type_is_read(tmp_path, kind):
+    """Layer by layer what the library itself returns, where the last layer has no norm behind it."""
+    config = transformers.AutoConfig.for_model(kind, **SMALL | OWN.get(kind, {}))
+    both = kind in huggingface.ENCODER_DECODERS
+    auto = transformers.AutoModelForSeq2SeqLM if both else transformers.AutoModel
+    theirs = auto.from_config(config).eval()
+    theirs.save_pretrained(tmp_path)
+    save_tokenizer(tmp_path)
+    ours = load_model(f"hf:{tmp_path}")
+    ids = torch.tensor([[2, 4, 5, 3], [2, 5, 3, 0]])
+    with capture(ours, "*.hidden") as acts:
+        ours(ids, ids[:, :3])
+    given = {"input_ids": ids, "attention_mask": (ids != 0).long(), "output_hidden_states": True}
+    found = theirs(**given, **({"decoder_input_ids": ids[:, :3]} if both else {}))
+    states = found.encoder_hidden_states if both else found.hidden_states
+    torch.testing.assert_close(acts["encoder.0.hidden"], states[1])
+    if both:
+        torch.testing.assert_close(acts["decoder.0.hidden"], found.decoder_hidden_states[1])
+    assert len(acts) == (4 if both else 2)
+
+
+@pytest.mark.parametrize("kind", ["opt", "albert", "modernbert", "gpt2"])
+def test_other_types_are_refused_with_the_list(tmp_path, kind):
+    transformers.AutoConfig.for_model(kind).save_pretrained(tmp_path)
+    with pytest.raises(InputError, match=rf"'{kind}'; hf: reads bert, .*, t5: .*tp\.attach") as error:
+        load_model(f"hf:{tmp_path}")
+    assert "\n" not in str(error.value)
+
+
+def test_a_start_symbol_that_is_not_named_is_one_line(tmp_path, t5):
+    shutil.copytree(t5, tmp_path / "t5")
+    for name in ("config.json", "generation_config.json"):
+        settings = json.loads((tmp_path / "t5" / name).read_text())
+        settings.pop("decoder_start_token_id", None)
+        (tmp_path / "t5" / name).write_text(json.dumps(settings))
+    with pytest.raises(InputError, match=r"names no decoder_start_token_id: add it .*config\.json"):
+        load_model(f"hf:{tmp_path / 't5'}")

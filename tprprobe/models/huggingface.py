@@ -1,9 +1,9 @@
 """Checkpoints of Hugging Face transformers with sites: ``hf:PATH``, a folder or a hub id.
 
-Sites are the layers' outputs (``….hidden``) and, in models like T5 and BERT, attention with its
-residual (``….filler``, which is what a Transformer has in place of a TPR). Encoder-decoders are
-teacher-forced like ours, an encoder alone reads the source. transformers is an extra
-(`pip install 'tprprobe[huggingface]'`).
+``ENCODERS`` and ``ENCODER_DECODERS`` are the supported model types. Sites are the layers' outputs
+(``….hidden``) and, in models like T5 and BERT, attention with its residual (``….filler``, which is
+what a Transformer has in place of a TPR). Encoder-decoders are teacher-forced like ours, an encoder
+alone reads the source. transformers is an extra (`pip install 'tprprobe[huggingface]'`).
 """
 
 import os
@@ -22,6 +22,9 @@ from tprprobe.errors import InputError, check_extra
 from tprprobe.site.hooks import (Attached, attach)
 from tprprobe.models.checkpoint import (TRANSFORMERS, UNTRAINED)
 
+ENCODERS = ("bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "mpnet", "roberta",
+            "xlm-roberta")  # fmt: skip
+ENCODER_DECODERS = ("bart", "mbart", "mt5", "pegasus", "t5")
 LONGEST = 512  # sub-words, where a tokenizer names no limit
 SITES = (  # of submodules, the first that matches
     (r"encoder\.block\.(\d+)\.layer\.0", "encoder.{}.self.filler"),
@@ -46,6 +49,7 @@ def read_transformers(path: str, local_files_only: bool, seed: int | None) -> At
     options = {"local_files_only": local_files_only}
     try:
         config = transformers.AutoConfig.from_pretrained(path, **options)
+        _check_type(path, config.model_type)
         both = bool(config.is_encoder_decoder)
         kind: Any = transformers.AutoModelForSeq2SeqLM if both else transformers.AutoModel
         if seed is None:
@@ -55,24 +59,29 @@ def read_transformers(path: str, local_files_only: bool, seed: int | None) -> At
                 torch.manual_seed(seed)
                 module = kind.from_config(config)
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
+    except InputError:
+        raise
     except (OSError, ValueError, KeyError, ImportError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"no transformers model {path!r} here or on the hub: {reason}") from error
     if not tokenizer.is_fast:
         raise InputError(f"{path} has a slow tokenizer, which does not say where tokens stand")
-    sites = find_submodules(module)
-    if not sites:
-        raise InputError(
-            f"{path} ({config.model_type}) has no encoder or decoder layers that are known here: load it "
-            "yourself and name its sites with tp.attach"
-        )
-    attached = attach(module, sites, forward=_call_both if both else _call_encoder)
-    attached.vocabulary = Tokens.of(tokenizer, config)
+    forward = _call_both if both else _call_encoder
+    attached = attach(module, find_submodules(module), forward=forward)
+    attached.vocabulary = Tokens.of(tokenizer, module)
     attached.source = path
     attached.name = (
         f"{UNTRAINED if seed is not None else ''}{TRANSFORMERS}{os.path.basename(path.rstrip('/'))}"
     )
     return attached.eval()
+
+
+def _check_type(path: str, model_type: str) -> None:
+    if model_type not in (*ENCODERS, *ENCODER_DECODERS):
+        raise InputError(
+            f"{path} is of type {model_type!r}; hf: reads {', '.join((*ENCODERS, *ENCODER_DECODERS))}: "
+            "load another yourself and name its sites with tp.attach"
+        )
 
 
 def find_submodules(module: nn.Module) -> dict[str, str]:
@@ -97,6 +106,11 @@ def _call_encoder(module: Any, batch: tuple) -> Any:
     return module(input_ids=source, attention_mask=source != module.config.pad_token_id)
 
 
+def _first(*ids: int | None) -> int | None:
+    """The first id that there is."""
+    return next((each for each in ids if each is not None), None)
+
+
 @dataclass(frozen=True, eq=False)
 class Tokens:
     """A tokenizer of transformers as a vocabulary; texts are cut to what it allows."""
@@ -110,24 +124,33 @@ class Tokens:
     reads_images = False
 
     @classmethod
-    def of(cls, tokenizer: Any, config: Any) -> "Tokens":
+    def of(cls, tokenizer: Any, module: Any) -> "Tokens":
         """The vocabulary of a model's tokenizer.
 
         An encoder-decoder starts with the model's own start symbol, an encoder with the tokenizer's.
+
+        Raises:
+            InputError: a symbol that the model or its tokenizer does not name.
         """
+        config = module.config
         both = config.is_encoder_decoder
-        first = (
-            tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
-        )
-        last = (
-            tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
-        )
+        ids = {
+            "cls_token": _first(tokenizer.cls_token_id, tokenizer.bos_token_id),
+            "sep_token": _first(tokenizer.sep_token_id, tokenizer.eos_token_id),
+        }
         if both:
-            first, last = config.decoder_start_token_id, config.eos_token_id or last
-        pad = config.pad_token_id
-        if None in (first, last, pad):
-            raise InputError("this model names no start, end or padding symbol: it cannot be read")
-        return cls(tokenizer, int(pad), int(first), int(last), not both)
+            settings = (config, module.generation_config)
+            start = _first(*(getattr(each, "decoder_start_token_id", None) for each in settings))
+            end = _first(getattr(config, "eos_token_id", None), ids["sep_token"])
+            ids = {"decoder_start_token_id": start, "eos_token_id": end}
+        ids["pad_token_id"] = getattr(config, "pad_token_id", None)
+        if lacking := [name for name, value in ids.items() if value is None]:
+            raise InputError(
+                f"{config.model_type} names no {', '.join(lacking)}: add it to the folder's "
+                f"{'config.json' if both or 'pad_token_id' in lacking else 'tokenizer_config.json'}"
+            )
+        first, last, pad = map(int, ids.values())
+        return cls(tokenizer, pad, first, last, not both)
 
     @property
     def most(self) -> tuple[int, int]:
