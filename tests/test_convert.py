@@ -22,12 +22,16 @@ from parity.publishedfiles import (
     vocabulary_file,
 )
 from safetensors.torch import save_file
+from typer.testing import CliRunner
 
+from tprprobe.cli import app
 from tprprobe.data.vocabularies.characters import CHARACTERS, SPECIALS, characters
+from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.published.convert import convert
+from tprprobe.store import open_store
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -214,3 +218,72 @@ def test_real_torchtext_files(shared, tmp_path):
         vocab = shared / "fixtures" / name
         model = load_model(convert(file, tmp_path / name, config=HEADS, vocab=vocab))
         assert list(model.vocabulary.symbols) == expected["itos"]
+
+
+TEXTS = ["The ship sank at dawn.", "A dog has found a gold coin.", "Rain is expected on Monday."]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(tmp_path_factory) -> Path:
+    """A folder with a tokenizer.json and a SentencePiece model, both of 300 sub-words at most."""
+    sentencepiece = pytest.importorskip("sentencepiece")
+    folder = tmp_path_factory.mktemp("tokenizers")
+    for name, text in train_subwords(TEXTS, 300, max_source=40).files().items():
+        (folder / name).write_text(text)
+    (folder / "texts").write_text("\n".join(TEXTS))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "texts"), model_prefix=str(folder / "spiece"), vocab_size=34,
+        pad_id=0, eos_id=1, unk_id=2, bos_id=-1, pad_piece="<pad>", minloglevel=2,
+    )  # fmt: skip
+    return folder
+
+
+def summarizer(file: Path) -> Path:
+    return jiang_file(file, jiang_state(CONFIG | {"vocab_size": 320}))
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "spiece.model", ""])
+def test_a_converted_summarizer_reads_text(tmp_path, tokenizers, name):
+    for side in ("source", "target"):
+        (tmp_path / f"test.{side}").write_text("\n".join(TEXTS) + "\n")
+    file, folder = summarizer(tmp_path / "c.ckpt"), str(tmp_path / "model")
+    given = ["convert", str(file), folder, "--vocab", str(tokenizers / name)]
+    for command in (
+        given,
+        ["eval", "--ckpt", folder, "--data", str(tmp_path), "--split", "test", "--max-length", "5"],
+        ["extract", "--ckpt", folder, "--data", str(tmp_path), "--split", "test", "--sites",
+         "encoder.0.self.role", "--no-control", "--out", str(tmp_path / "store")],
+    ):  # fmt: skip
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+        assert "unknown" not in result.output
+    tokens = open_store(tmp_path / "store").tokens
+    written = "".join(tokens.loc[(tokens["side"] == "source") & (tokens["sample"] == 1), "token"])
+    assert "coin" in written.replace("▁", " ")
+
+
+def test_tokenizers_of_archives_and_of_the_source_folder(tmp_path, tokenizers):
+    tar = archive(tmp_path / "a.tar.gz", tokenizers / "spiece.model")
+    file = summarizer(tmp_path / "c.ckpt")
+    folder = convert(file, tmp_path / "out", vocab=f"{tar}:pretrained/spiece.model")
+    assert load_model(folder).vocabulary.encode(TEXTS[0])
+    hub = tmp_path / "hub"
+    hub.mkdir()
+    state = jiang_state(CONFIG | {"vocab_size": 320})
+    torch.save(state, hub / "pytorch_model.bin")
+    (hub / "config.json").write_text(json.dumps(CONFIG | {"vocab_size": 320}))
+    assert load_model(convert(hub, tmp_path / "without")).vocabulary is None
+    (hub / "spiece.model").write_bytes((tokenizers / "spiece.model").read_bytes())
+    assert load_model(convert(hub, tmp_path / "with")).vocabulary.encode(TEXTS[0])
+
+
+def test_a_tokenizer_that_is_none_is_one_line(tmp_path, tokenizers):
+    file = jiang_file(tmp_path / "c.ckpt")
+    for vocab, says in (
+        (tokenizers / "tokenizer.json", "sub-words, the model rows for"),
+        (tmp_path / "c.ckpt", "tokenizer.json or a SentencePiece spiece.model"),
+        (tmp_path / "absent.json", "no file"),
+        (tmp_path, "no file"),
+    ):
+        with pytest.raises(InputError, match=says):
+            convert(file, tmp_path / "out", vocab=vocab)

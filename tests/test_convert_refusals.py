@@ -228,8 +228,8 @@ def test_vocabularies_that_do_not_belong(tmp_path):
     file, symbols = schlag_file(tmp_path / "c.pt"), list(characters().symbols)
     swapped = [symbols[1], symbols[0], *symbols[2:]]
     for content, says in (
-        (symbols[:-1], "72 symbols, the model 73"),
-        (swapped, "<pad> at 0, the model at 1"),
+        (symbols[:-1], "vocab_size 72, the model 73"),
+        (swapped, "pad 0, the model 1"),
         (symbols[:-1] + symbols[-2:-1], "twice"),
         (["a"] * 73, "<unk>"),
     ):

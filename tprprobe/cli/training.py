@@ -66,14 +66,16 @@ def convert(
         str | None,
         typer.Option(help='JSON or a JSON file: what the source does not hold, {"n_heads": 4}.'),
     ] = None,
-    vocab: Annotated[Path | None, typer.Option(help="The vocabulary of the source.")] = None,
+    vocab: Annotated[Path | None, typer.Option(help="The source's vocabulary: vocab.pt, tokenizer.json or spiece.model.")] = None,
 ) -> None:
     """Turn a published checkpoint into a folder of ours."""
+    from tprprobe.models.checkpoint import READERS
     from tprprobe.models.published.convert import convert as run
 
     folder = run(source, out, config=config, vocab=vocab)
-    known = "" if vocab else " (vocabulary: unknown; give --vocab to encode text)"
-    say(f"converted: {folder}{known}")
+    known = any((folder / file).is_file() for file in READERS)
+    unread = "" if known else " (vocabulary: unknown; text needs --vocab, of which --help tells)"
+    say(f"converted: {folder}{unread}")
 
 
 def evaluate(

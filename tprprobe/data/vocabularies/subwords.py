@@ -185,25 +185,33 @@ def load_subwords(path: str | Path) -> Subwords:
     settings = file.with_name(SETTINGS)
     known = hub.read_json(settings) if settings.is_file() else {}
     try:
-        tokenizer = _read(file)
-    except InputError:
-        raise
+        content = file.read_bytes()
     except FileNotFoundError:
         raise InputError(f"no {file.name} in {file.parent}; give a tokenizer's file") from None
+    most = (known.get("model_max_length", MAX_SOURCE), known.get("max_target_length", MAX_TARGET))
+    return read_subwords(content, str(file), *map(int, most))
+
+
+def read_subwords(
+    content: bytes, name: str, max_source: int = MAX_SOURCE, max_target: int = MAX_TARGET
+) -> Subwords:
+    """The tokenizer in the content of a tokenizer.json or of a SentencePiece model of T5's.
+
+    Raises: InputError if it is damaged, or its first ids are not T5's.
+    """
+    try:
+        return Subwords(_read(content, name), max_source, max_target)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
     except Exception as error:  # the library raises plain Exceptions
         reason = str(error).splitlines()[0]
-        raise InputError(f"{file} is no tokenizer ({reason}); restore the file") from None
-    return Subwords(
-        tokenizer,
-        int(known.get("model_max_length", MAX_SOURCE)),
-        int(known.get("max_target_length", MAX_TARGET)),
-    )
+        raise InputError(f"{name} is no tokenizer ({reason}); restore the file") from None
 
 
-def _read(file: Path) -> "tokenizers.Tokenizer":
-    check_extra("tokenizers", "summarization", f"the tokenizer {file}")
-    if file.suffix == ".json":
+def _read(content: bytes, name: str) -> "tokenizers.Tokenizer":
+    check_extra("tokenizers", "summarization", f"the tokenizer {name}")
+    if name.endswith(".json"):
         from tokenizers import Tokenizer
 
-        return Tokenizer.from_str(file.read_text("utf-8"))
-    return read_spiece(file.read_bytes())
+        return Tokenizer.from_str(content.decode("utf-8"))
+    return read_spiece(content)

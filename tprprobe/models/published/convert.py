@@ -13,13 +13,16 @@ from typing import Any
 from tprprobe.errors import (InputError, unknown)
 from tprprobe.models.architectures import ARCHITECTURES, build
 from tprprobe.models.published import (jiang, jiangconfig, schlag)
-from tprprobe.models.checkpoint import save_pretrained
+from tprprobe.models.checkpoint import (check_vocabulary, save_pretrained)
 from tprprobe.models.published.keys import (Options, rename)
 from tprprobe.models.published.provenance import provenance_card
 from tprprobe.models.published.containers import (Published, read_bytes, read_checkpoint)
 from tprprobe.models.published.torchtext import read_vocabulary
-from tprprobe.data.vocabularies.characters import Vocabulary
+from tprprobe.data.vocabularies import subwords
+from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.subwords import (load_subwords, read_subwords)
 
+TOKENIZERS = (".json", ".model")
 UNTOLD = ("n_heads", "dropout", "norm_epsilon", "pad", "sos", "eos")  # no shape tells these
 Config = Mapping[str, Any] | str | os.PathLike[str] | None
 
@@ -34,7 +37,8 @@ def convert(
 
     ``config`` (a dictionary, JSON, or a file of it) gives what the file does not hold: ``n_heads``
     of the mathematics models, or the whole configuration JSON of jiang's code. ``vocab`` is a
-    torchtext pickle, or the member of an archive; without it the model takes ids but no text.
+    torchtext pickle, a tokenizer.json or a SentencePiece model (also a member of an archive), or a
+    folder with one of the latter, as ``source`` may be; without it the model takes ids but no text.
 
     Raises:
         InputError: anything in the file, ``config`` or ``vocab`` that does not fit; nothing is
@@ -48,7 +52,8 @@ def convert(
         model, mapping, over = _rebuild(found, given)
     except InputError as error:
         raise InputError(f"{found.name}: {error}") from error
-    model.vocabulary = _vocabulary(vocab, model.config)
+    if (file := vocab or _beside(Path(source))) is not None:
+        model.vocabulary = _vocabulary(file, model.config)
     return save_pretrained(model, out, card=provenance_card(found, model, mapping, over))
 
 
@@ -139,17 +144,21 @@ def _alike(key: str, value: Any, default: Any) -> Any:
     raise InputError(f"{key} = {value!r}: something like {default!r} is needed")
 
 
-def _vocabulary(vocab: str | os.PathLike[str] | None, config: Any) -> Vocabulary | None:
-    if vocab is None:
-        return None
-    content, name, _ = read_bytes(vocab)
-    vocabulary = read_vocabulary(content, name)
-    if len(vocabulary) != config.vocab_size:
-        raise InputError(f"{name} has {len(vocabulary)} symbols, the model {config.vocab_size}")
-    for symbol in ("pad", "sos", "eos"):
-        if getattr(vocabulary, symbol) != getattr(config, symbol):
-            raise InputError(
-                f"{name} has <{symbol}> at {getattr(vocabulary, symbol)}, "
-                f"the model at {getattr(config, symbol)}"
-            )
-    return vocabulary
+def _vocabulary(vocab: str | os.PathLike[str], config: Any) -> Codec:
+    path = Path(vocab)
+    if path.is_dir():
+        path = _beside(path) or path / subwords.FILE
+    if path.is_file() and path.suffix in TOKENIZERS:
+        known, name = load_subwords(path), path.name
+    else:
+        content, name, _ = read_bytes(path)
+        read = read_subwords if name.endswith(TOKENIZERS) else read_vocabulary
+        known = read(content, name)
+    check_vocabulary(known, config, name)
+    return known
+
+
+def _beside(folder: Path) -> Path | None:
+    """The tokenizer in a folder of Hugging Face."""
+    files = (folder / name for name in (subwords.FILE, "spiece.model"))
+    return next((file for file in files if file.is_file()), None)

@@ -64,7 +64,10 @@ def read_vocabulary(content: bytes, name: str) -> Vocabulary:
         symbols = getattr(_unpickle(content), "itos", None)
     except Exception as error:  # a damaged or hostile pickle can raise whatever it likes
         reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(f"{name} is no vocabulary pickled by torchtext 0.3.1: {reason}") from error
+        raise InputError(
+            f"{name} is no vocabulary pickled by torchtext 0.3.1 ({reason}), nor named like a "
+            "tokenizer.json or a SentencePiece spiece.model"
+        ) from error
     if not isinstance(symbols, list) or not all(isinstance(s, str) for s in symbols):
         raise InputError(f"{name} is no vocabulary pickled by torchtext 0.3.1: no list itos")
     return Vocabulary(tuple(symbols))
