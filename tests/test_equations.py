@@ -3,7 +3,9 @@
 import pytest
 import torch
 
+from tprprobe.figures.report.overview import inspect
 from tprprobe.models import build
+from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.equations import binding_contract, describe, random_batch
 from tprprobe.site.hooks import intervene, sites
 
@@ -90,3 +92,10 @@ def test_random_batch_is_repeatable_and_starts_with_the_start_symbol():
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
     assert (first[1][:, 0] == model.config.sos).all()
     assert not torch.equal(first[0], random_batch(model, seed=4)[0])
+
+
+def test_what_there_is_none_of_is_said_in_a_word(tmp_path):
+    model = build({"architecture": "lstm", "vocab_size": 23, "d_model": 8})
+    text = inspect(str(save_pretrained(model, tmp_path / "lstm"))).as_text()
+    assert text.endswith("binding contract:\nnone")
+    assert "encoder.0.hidden" in text

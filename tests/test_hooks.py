@@ -479,6 +479,45 @@ def test_attach_to_torchs_transformer_encoder(grad):
         assert not attached(SOURCE, TARGET).allclose(out)
 
 
+def test_attach_to_torchs_encoder_as_it_is_made():
+    """Without gradients it passes on nested tensors, which are no [batch, seq, …]."""
+    nested, plain = (seeded(encoder_stack) for _ in range(2))
+    nested.use_nested_tensor = nested.enable_nested_tensor = True
+    mapping = {"encoder.0.hidden": "layers.0", "encoder.1.self.tpr": "layers.1.self_attn"}
+    captured = []
+    for module in (nested, plain):
+        attached = attach(module, mapping, forward=call).eval()
+        with torch.no_grad(), capture(attached, "*") as acts:
+            attached(SOURCE, TARGET)
+        captured.append(acts)
+    real = SOURCE != 1
+    for site in mapping:
+        assert captured[0][site][real].allclose(captured[1][site][real], atol=1e-6)
+    assert nested.use_nested_tensor, "the module is as it was"
+
+
+def test_attach_a_map_of_attention():
+    class Attending(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.softmax, self.table = nn.Softmax(-1), nn.Embedding(73, 16)
+
+        def forward(self, source: Tensor, _target: Tensor) -> Tensor:
+            x = self.table(source).unflatten(-1, (2, 8)).transpose(1, 2)
+            return (self.softmax(x @ x.mT) @ x).transpose(1, 2).flatten(2)
+
+    attached = attach(Attending(), {"encoder.0.self.attention": "softmax"}, heads=2)
+    assert sites(attached)["axes"].tolist() == ["batch × head × query × key"]
+    with capture(attached, "*") as acts:
+        attached(SOURCE, TARGET)
+    n = SOURCE.shape[1]
+    assert acts["encoder.0.self.attention"].shape == (len(SOURCE), 2, n, n)
+    torch.testing.assert_close(acts["encoder.0.self.attention"].sum(-1), torch.ones(len(SOURCE), 2, n))
+    wrong = attach(Attending(), {"encoder.0.self.attention": "table"})
+    with pytest.raises(InputError, match="a map of attention is"), capture(wrong, "*"):
+        wrong(SOURCE, TARGET)
+
+
 def test_two_sites_of_one_submodule():
     module = seeded(Foreign)
     attached = attach(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.site.patterns import select, side_of
-from tprprobe.site.site import Site
+from tprprobe.site.site import Site, attention_map
 
 Edit = Callable[[Tensor], Tensor]
 
@@ -189,7 +189,23 @@ class Attached(nn.Module):
 
     def forward(self, *batch: Any) -> Any:
         module = self.get_submodule(FOREIGN)
-        return self._call(module, batch) if self._call else module(*batch)
+        read = any(isinstance(each, Site) and each.is_read for each in self.modules())
+        with _padded(module) if read else contextlib.nullcontext():
+            return self._call(module, batch) if self._call else module(*batch)
+
+
+@contextlib.contextmanager
+def _padded(module: nn.Module) -> Iterator[None]:
+    """While open, torch's encoders pass [batch, seq, …] on, not nested tensors without the pads."""
+    stacks = [each for each in module.modules() if isinstance(each, nn.TransformerEncoder)]
+    before = [stack.use_nested_tensor for stack in stacks]
+    try:
+        for stack in stacks:
+            stack.use_nested_tensor = False
+        yield
+    finally:
+        for stack, used in zip(stacks, before, strict=True):
+            stack.use_nested_tensor = used
 
 
 def attach(
@@ -202,8 +218,9 @@ def attach(
 
     A value names a submodule, whose output is the site, or with ``:input`` behind it its first
     input. Where ``heads`` is given, sites that are per head (query, key, value, role, filler,
-    binding) are read as [batch, seq, head, d_head]. ``forward(module, batch)`` is how the module is
-    called where that is not ``module(*batch)``.
+    binding) are read as [batch, seq, head, d_head]; one named ``….attention`` is a map, [batch, head,
+    query, key]. ``forward(module, batch)`` is how the module is called where that is not
+    ``module(*batch)``.
 
     Raises:
         InputError: the module has no such submodule, or a site's name is no dotted name.
@@ -216,8 +233,10 @@ def attach(
             raise unknown("submodule", path, [key for key in submodules if key])
         if end not in ("", "input"):
             raise InputError(f"{where!r}: a submodule's output is 'path', its input 'path:input'")
-        per_head = heads is not None and name.rsplit(".", 1)[-1] in PER_HEAD
-        site = Site("batch seq head d_head" if per_head else "batch seq d_model")
+        kind = name.rsplit(".", 1)[-1]
+        per_head = heads is not None and kind in PER_HEAD
+        vectors = Site("batch seq head d_head" if per_head else "batch seq d_model")
+        site = attention_map() if kind == "attention" else vectors
         _place(attached, name, site)
         _route(submodules[path], site, _passer(site, where, heads if per_head else None), end)
     return attached
@@ -240,6 +259,11 @@ def _passer(site: Site, where: str, heads: int | None) -> Callable[[Any], Any]:
     """What passes a submodule's value (the first of several) through its site."""
 
     def through(tensor: Tensor) -> Tensor:
+        if "query" in site.axes and tensor.ndim != len(site.axes):
+            raise InputError(
+                f"{where!r} has shape {tuple(tensor.shape)}, a map of attention is [batch, head, query, "
+                "key]: give the submodule that puts it out, such as a softmax or the dropout behind it"
+            )
         if heads is None:
             return site(tensor)
         if tensor.shape[-1] % heads:

@@ -37,7 +37,7 @@ class Overview:
         """The same to be read."""
         lines = [f"{name:14} {value}" for name, value in self.facts.items()]
         for title, table in self.tables.items():
-            lines += ["", f"{title}:", table.to_string(index=False)]
+            lines += ["", f"{title}:", table.to_string(index=False) if len(table) else "none"]
         return "\n".join(lines)
 
 
