@@ -512,7 +512,9 @@ def test_attach_a_map_of_attention():
         attached(SOURCE, TARGET)
     n = SOURCE.shape[1]
     assert acts["encoder.0.self.attention"].shape == (len(SOURCE), 2, n, n)
-    torch.testing.assert_close(acts["encoder.0.self.attention"].sum(-1), torch.ones(len(SOURCE), 2, n))
+    torch.testing.assert_close(
+        acts["encoder.0.self.attention"].sum(-1), torch.ones(len(SOURCE), 2, n)
+    )
     wrong = attach(Attending(), {"encoder.0.self.attention": "table"})
     with pytest.raises(InputError, match="a map of attention is"), capture(wrong, "*"):
         wrong(SOURCE, TARGET)

@@ -204,7 +204,9 @@ def test_every_supported_type_is_read(tmp_path, kind):
 @pytest.mark.parametrize("kind", ["opt", "albert", "modernbert", "gpt2"])
 def test_other_types_are_refused_with_the_list(tmp_path, kind):
     transformers.AutoConfig.for_model(kind).save_pretrained(tmp_path)
-    with pytest.raises(InputError, match=rf"'{kind}'; hf: reads bert, .*, t5: .*tp\.attach") as error:
+    with pytest.raises(
+        InputError, match=rf"'{kind}'; hf: reads bert, .*, t5: .*tp\.attach"
+    ) as error:
         load_model(f"hf:{tmp_path}")
     assert "\n" not in str(error.value)
 

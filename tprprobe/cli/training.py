@@ -66,7 +66,10 @@ def convert(
         str | None,
         typer.Option(help='JSON or a JSON file: what the source does not hold, {"n_heads": 4}.'),
     ] = None,
-    vocab: Annotated[Path | None, typer.Option(help="The source's vocabulary: vocab.pt, tokenizer.json or spiece.model.")] = None,
+    vocab: Annotated[
+        Path | None,
+        typer.Option(help="The source's vocabulary: vocab.pt, tokenizer.json or spiece.model."),
+    ] = None,
 ) -> None:
     """Turn a published checkpoint into a folder of ours."""
     from tprprobe.models.checkpoint import READERS
