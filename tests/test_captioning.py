@@ -267,15 +267,14 @@ def test_recipes_that_do_not_fit_are_one_line(settings, said, tmp_path):
 
 
 def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch):
-    from studies.checkpoints import captions as cards
-    from studies.pages import captions as results
-    from tprprobe.scoring import baselines
+    from studies.checkpoints import caption_models as cards
+    from studies.pages import captions_page as results
+    from tprprobe.scoring.captions import baselines
 
     monkeypatch.setattr(cards, "TESTED", {"test": 6, "compositional": 4})
     monkeypatch.setattr(cards, "RECOMPUTED", 4)
     monkeypatch.setattr(baselines, "COMPARED", 10)
     monkeypatch.setattr(results, "SETTINGS", {"scenes": {"test": 6}, "nothing": {"test": 6}})
-    monkeypatch.setitem(results.INTRODUCTION, "nothing", "")
     monkeypatch.setattr(results, "tell_unbinding", lambda runs: [])  # tests/test_unbinding.py
     monkeypatch.setenv("TPRPROBE_PATH", str(tmp_path))
     runs = []
@@ -284,7 +283,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
         train(settings, tmp_path / kind)
         runs.append(cards.Captioner(tmp_path / kind, settings))
     folders = cards.ship_captions(runs, tmp_path / "models")
-    page = "\n".join(results.tell_scores(tmp_path / "runs"))
+    page = results.tell_scores(tmp_path / "runs")
     for folder in folders:
         model: Any = load_model(folder)
         rows = evaluate(model, load_data("scenes", split="test", n=6))
@@ -297,7 +296,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
             assert all(name in text for name in baselines.CAPTION_BASELINES)
     assert "tpgn-scenes − cnn-lstm-scenes" in (folders[0] / "README.md").read_text()
     assert "not measured (unknown model" in page  # of captions that do not ship
-    assert "\n".join(results.tell_scores(tmp_path / "runs")) == page
+    assert results.tell_scores(tmp_path / "runs") == page
 
 
 def test_what_costs_nothing_is_a_training_caption():

@@ -6,15 +6,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from studies.checkpoints import summaries
-from studies.checkpoints.roles import discreteness, has_dictionary, one_hot, snapped
-from studies.checkpoints.summaries import Finished, ship_summaries
+from studies.checkpoints import summary_models as summaries
+from studies.checkpoints.summary_models import Finished, ship_summaries
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
+from tprprobe.interventions.snapping import find_weights, measure_snapping, snapped
 from tprprobe.models import load_model
 from tprprobe.scoring.answers import evaluate
 from tprprobe.site.hooks import capture
-from tprprobe.training.loop import train
+from tprprobe.training.loop import held_out_loss, train
 from tprprobe.training.recipes import parse_recipe
 
 SIZES = {"d_model": 16, "n_heads": 2, "d_head": 8, "n_layers": 1, "d_ff": 16}
@@ -90,8 +90,8 @@ def test_a_checkpoint_is_in_half_precision_and_scores_as_expected(shipped):
 
 def test_snapping_makes_roles_one_hot_and_is_undone(runs):
     model = runs[1].model
-    assert has_dictionary(model)
-    assert not has_dictionary(runs[0].model)
+    assert find_weights(model)
+    assert not find_weights(runs[0].model)
     pairs = encode_pairs(load_data(ENGLISH, n=6), model.vocabulary)
     source, target = pairs.batch(torch.arange(6), model.config.pad)
     with torch.no_grad():
@@ -99,11 +99,28 @@ def test_snapping_makes_roles_one_hot_and_is_undone(runs):
         with snapped(model), capture(model, "*.role_weights") as acts:
             hard = model(source, target)
         for weights in acts.values():
-            assert weights.equal(one_hot(weights))
+            assert weights.equal((weights == weights.amax(-1, keepdim=True)).to(weights.dtype))
         assert not hard.allclose(soft)
         assert model(source, target).equal(soft)
-    table = discreteness(model, pairs).set_index("sublayer")
-    tokens = int(pairs.source.lengths.sum())
-    assert table.loc["encoder.self", "n_distributions"] == 2 * tokens
-    assert table.loc["all", "n_distributions"] == table["n_distributions"][:-1].sum()
-    assert (table["n_roles"] == 4).all()
+
+
+def test_one_measure_of_snapping_serves_the_card_and_the_figure(runs, shipped):
+    model, data = runs[1].model, load_data(ENGLISH, split="test", n=6)
+    texts = [(each.source, each.target) for each in data]
+    found = measure_snapping(model, texts).set_index("score")
+    loss = held_out_loss(model, encode_pairs(data, model.vocabulary))
+    assert found.loc["loss", "as_trained"] == pytest.approx(loss, rel=1e-5)
+    card = (shipped / "tpt-d" / "README.md").read_text()
+    told = f"| {found.loc['loss', 'as_trained']:.3f} | {found.loc['loss', 'one_hot']:.3f} |"
+    assert f"| loss (nats a sub-word) {told}" in card
+
+
+def test_the_card_counts_every_distribution(shipped):
+    card = (shipped / "tpt-d" / "README.md").read_text()
+    rows = [line.split(" | ") for line in card.splitlines() if line.endswith(" of 4 |")]
+    counts = {row[0].strip("| "): int(row[1].replace(",", "")) for row in rows}
+    assert list(counts) == ["encoder.self", "decoder.self", "decoder.cross", "all"]
+    data = load_data(ENGLISH, split="test", n=6)
+    pairs = encode_pairs(data, load_model(shipped / "tpt-d").vocabulary)
+    assert counts["encoder.self"] == 2 * int(pairs.source.lengths.sum())
+    assert counts["all"] == sum(counts.values()) - counts["all"]

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studies.pages import analyses
-from studies.pages.analyses import analyse, compare_swaps
-from studies.pages.evidence import gather_evidence, mean, minus
-from studies.pages.pages import write_page
+from studies.pages import arithmetic_tables as analyses
+from studies.pages.arithmetic_estimates import gather_evidence, mean, minus
+from studies.pages.arithmetic_page import write_page
+from studies.pages.arithmetic_tables import analyse, compare_swaps
 from tprprobe.claims import load_claims
 from tprprobe.statistics import Interval
 

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from studies.pages import contrasts, probing
+from studies.pages import contrasts
+from studies.pages import probing_page as probing
 from studies.pages.contrasts import Place, compare
-from studies.pages.probed import DISCRETE, MODELS, Probed
+from studies.pages.probing_runs import DISCRETE, MODELS, Probed
 from tprprobe.analyses.dictionary.role_names import name_dictionary, read_fields
 from tprprobe.analyses.probing.scores import Score, describe
 from tprprobe.analyses.probing.tallies import TERMS

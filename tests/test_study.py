@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from studies.pages.study import COMPARED, write_page
+from studies.pages.study_page import COMPARED, write_page
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue

@@ -6,7 +6,7 @@ import sys
 import pandas as pd
 import pytest
 
-from studies.pages import snapped
+from studies.pages import snapping_section as snapped
 from tprprobe import cli
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.errors import InputError

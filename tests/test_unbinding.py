@@ -237,7 +237,7 @@ def test_what_cannot_be_read_is_told(tmp_path):
 
 
 def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_path, monkeypatch):
-    from studies.pages import unbinding
+    from studies.pages import unbinding_section as unbinding
 
     def extracted(name, runs):
         if name == "tpgn-coco-words":
@@ -245,7 +245,7 @@ def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_pa
         return plant_captions(runs / name, 40)
 
     monkeypatch.setattr(unbinding, "extract_words", extracted)
-    page = "\n".join(unbinding.tell_unbinding(tmp_path))
+    page = unbinding.tell_unbinding(tmp_path)
     ids = [name for name in load_claims() if name.startswith("huang-")]
     for name in ids:
         assert f"“{find_claim(name).quotation}”" in page
@@ -255,4 +255,4 @@ def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_pa
     assert "Not measured (no tagger)" in page
     assert "nan" not in re.sub("“.*?”", "", page)
     monkeypatch.setattr(unbinding, "_tell", None)
-    assert "\n".join(unbinding.tell_unbinding(tmp_path)) == page
+    assert unbinding.tell_unbinding(tmp_path) == page

@@ -10,9 +10,9 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads starve others
 
-from studies.checkpoints.captions import Captioner, ship_captions
-from studies.checkpoints.questions import ship
-from studies.checkpoints.summaries import Finished, ship_summaries
+from studies.checkpoints.caption_models import Captioner, ship_captions
+from studies.checkpoints.question_models import ship
+from studies.checkpoints.summary_models import Finished, ship_summaries
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.training.loop import MODEL

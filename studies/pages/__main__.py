@@ -10,14 +10,8 @@ import typer
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.style import whole
 
-# name → the module whose `make_page(runs)` gives the text of docs/results-NAME.md
-PAGES = {
-    "arithmetic": "pages",
-    "captions": "captions",
-    "interventions": "interventions",
-    "probing": "probing",
-    "study": "study",
-}
+# NAME_page.make_page(runs) gives the text of docs/results-NAME.md
+PAGES = ("arithmetic", "captions", "interventions", "probing", "study")
 
 
 def main(
@@ -29,7 +23,7 @@ def main(
     for name in pages or PAGES:
         if name not in PAGES:
             raise typer.BadParameter(str(unknown("page", name, PAGES)))
-        module = import_module(f"studies.pages.{PAGES[name]}")
+        module = import_module(f"studies.pages.{name}_page")
         make_page: Callable[[Path], str] = module.make_page
         try:
             text = make_page(runs)

@@ -16,8 +16,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from studies.pages.markdown import table
-from studies.pages.probed import ROWS, keep_probes, keep_store
+from studies.pages.probing_runs import ROWS, keep_probes, keep_store
+from studies.templates import fill, table
 from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.data import load_data
 from tprprobe.data.annotated.sentencesets import AnnotatedFile, Source, join_labels, set_source
@@ -83,36 +83,20 @@ def store_of(run: Path) -> Path:
 # ---- the page ---------------------------------------------------------------------------------------
 
 
-def tell_treebank(folder: Path) -> Iterator[str]:
+def tell_treebank(folder: Path) -> str:
     """The sections of the page, of the runs that lie in the folder."""
-    yield "\n## Real text with gold labels\n"
     runs = sorted(each.parent for each in folder.glob(f"*.{EWT}-*/{ROWS}"))
-    if not runs:
-        yield "Not measured here: `python -m studies.pages.treebank EWT`.\n"
-    else:
-        yield (
-            f"{open_store(store_of(runs[0])).samples} sentences of the English Web Treebank (UD 2.16, UNER, PropBank on the same words), "
-            "documents held out; models of titles of arXiv papers, for which this is another domain. `same`: the "
-            "encoder reads the sentence that the decoder is forced to write, and may copy; `document`: its whole "
-            "document; `empty`: nothing, the decoder is a language model. Shown is the accuracy of the highest "
-            "label, with 95 % intervals over documents: a probe gives a label where it is more likely than not, "
-            "and the next word's label seldom is, so that micro-F1 says less here. twin: the same site of the "
-            "untrained model; previous word: a random vector of the word before; commonest: the commonest label.\n"
-        )
-        yield _tell_twins(runs)
-        yield table([row for run in runs for row in _rows(run, run.name.rpartition("-")[2])])
     titles = sorted(each.parent for each in folder.glob(f"*.{TITLES}/{ROWS}"))
-    if titles:
-        yield (
-            "\n## Titles, labelled by a tagger\n\nThe models' own domain. Tags, relations and entities are a "
-            "small pipeline's, and semantic roles come from rules on its parses: a heuristic. The first row is "
-            "the ceiling that its noise sets: how often it agrees with gold labels of the treebank that it was "
-            "trained on (accuracy of tags, of relations with their heads, F1 of entities; of the rules see "
-            "`docs/probing.md`); on titles it was not measured. No score beyond that says more about words.\n"
-        )
-        yield table(
-            [_ceiling(titles[0]), *(row for run in titles for row in _rows(run, "abstract"))]
-        )
+    gold = [row for run in runs for row in _rows(run, run.name.rpartition("-")[2])]
+    silver = [row for run in titles for row in _rows(run, "abstract")]
+    return fill(
+        Path(__file__).parent,
+        "treebank.md.j2",
+        sentences=open_store(store_of(runs[0])).samples if runs else 0,
+        twins=_tell_twins(runs),
+        gold=table(gold),
+        titles=table([_ceiling(titles[0]), *silver]) if titles else "",
+    )
 
 
 def _tell_twins(runs: Sequence[Path]) -> str:
@@ -129,7 +113,7 @@ def _tell_twins(runs: Sequence[Path]) -> str:
                 f"{above} of {len(part)} in {rows['model'].iloc[0]}"
             )
     parts = [f"{stack}: {', '.join(found)}" for stack, found in told.items()]
-    return f"Scores above those of the untrained twin: {'; '.join(parts)}.\n"
+    return "; ".join(parts)
 
 
 def _ceiling(run: Path) -> dict[str, str]:

@@ -8,20 +8,22 @@ from typing import Any
 import pandas as pd
 import torch
 
-from studies.checkpoints.finished import FinishedRun
-from studies.checkpoints.pages import write_card
-from studies.checkpoints.roles import discreteness, has_dictionary, snapped
+from studies.checkpoints.summary_tables import describe_summaries
+from studies.checkpoints.training_run import FinishedRun
+from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.data.worlds.english.reportsets import is_english
+from tprprobe.extraction.passes import read_block
 from tprprobe.files import hub
+from tprprobe.interventions.snapping import find_weights, measure_snapping, snapped
 from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.scoring import BASELINES, baseline_rows, compare_scores, mean_scores, score_summaries
 from tprprobe.scoring.answers import evaluate
 from tprprobe.training.logs import FILE as LOG
 from tprprobe.training.logs import read_log
-from tprprobe.training.loop import cut_note, held_out_loss
+from tprprobe.training.loop import cut_note
 
 TESTED = {"test": 1000, "compositional": 500}  # documents; the latter of the generated English only
 RECOMPUTED, SNAPPED = 40, 500  # documents that a test scores again; that are written twice
@@ -58,7 +60,7 @@ def _ship(run: Finished, others: Sequence[Finished], out: Path) -> Path:
         "differences": {o.recipe.name: _difference(run, o) for o in others if o.data == run.data},
         "beam": _beam(run),
         "cut": cut_note(encode_pairs(run.held_out("test", TESTED["test"]), vocabulary), vocabulary),
-        "roles": _roles(run) if has_dictionary(run.model) else None,
+        "roles": _roles(run) if find_weights(run.model) else None,
     }
     first = run.rows["test"][:RECOMPUTED]
     expected = {
@@ -75,7 +77,7 @@ def _ship(run: Finished, others: Sequence[Finished], out: Path) -> Path:
     return save_pretrained(
         run.model,
         out / run.recipe.name,
-        write_card(run.model, run.recipe, log, measured),
+        describe_summaries(run.model, run.recipe, log, measured),
         run.recipe.model_dump(exclude_none=True),
         torch.float16,
         {
@@ -114,12 +116,27 @@ def _beam(run: Finished) -> pd.DataFrame:
 def _roles(run: Finished) -> dict[str, pd.DataFrame]:
     """How discrete the roles are, and what one-hot ones do: loss and scores on the same documents."""
     data = run.held_out("test", SNAPPED)
-    pairs = encode_pairs(data, run.model.vocabulary)
     with snapped(run.model) as model:
-        after, rows = held_out_loss(model, pairs), evaluate(model, data).drop(columns=TEXTS)
-    before, same = held_out_loss(run.model, pairs), run.scores("test")[:SNAPPED]
+        rows = evaluate(model, data).drop(columns=TEXTS)
+    same = run.scores("test")[:SNAPPED]
     effect = compare_scores(rows, same)
     effect.insert(0, "soft", mean_scores(same)["value"])
     effect.insert(1, "one-hot", mean_scores(rows)["value"])
+    cost = measure_snapping(run.model, [(each.source, each.target) for each in data])
+    before, after = cost.set_index("score").loc["loss", ["as_trained", "one_hot"]]
     effect.loc["loss", ["soft", "one-hot", "value"]] = [before, after, after - before]
-    return {"discreteness": discreteness(run.model, pairs), "effect": effect}
+    return {"discreteness": _discreteness(run.model, data), "effect": effect}
+
+
+def _discreteness(model: Any, data: Dataset) -> pd.DataFrame:
+    """One row a kind of sub-layer and one for all: peaks and entropy of teacher-forced passes.
+
+    Columns: sublayer, n_distributions, above_98, above_90, entropy (bits), used_roles and
+    n_roles (means over layers and heads).
+    """
+    pairs = encode_pairs(data, model.vocabulary)
+    heads = measure_roles(read_block(model, pairs, find_weights(model), model.config.pad).rows)
+    rows = pd.concat([pool_roles(heads, ["sublayer"]), pool_roles(heads).assign(sublayer="all")])
+    used = heads.groupby("sublayer")[["used_roles", "n_roles"]].mean()
+    used.loc["all"] = heads[["used_roles", "n_roles"]].mean()
+    return rows.merge(used.reset_index(), on="sublayer")

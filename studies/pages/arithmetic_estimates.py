@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.analyses import Analyses
+from studies.pages.arithmetic_tables import Analyses
 from tprprobe.analyses.naming.fields import PLACES
 from tprprobe.analyses.naming.lattice import AND
 from tprprobe.claims import Evidence, exact

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from studies.pages.markdown import verdict_table
+from studies.templates import fill
 from tprprobe.analyses.unbinding import (
     Words,
     compare_ks,
@@ -41,27 +42,23 @@ SITES = ["word.unbinding"]
 SCOPE = "huang-"
 
 
-def tell_unbinding(runs: Path) -> Iterator[str]:
+def tell_unbinding(runs: Path) -> str:
     """The tables and verdicts of every TPGN that ships; a model that is missing is said to be."""
-    yield "\n## What unbinding vectors mean\n"
-    yield (
-        "Vectors u_t of people's captions, read word by word; k-means on raw vectors as in the paper (best of "
-        "10 seeds). Whatever is learnt (which cluster is nominal, names, probes) is learnt on some images and "
-        "counted on others; intervals are 95 %, over images. One training run a model: nothing here tells "
-        "how other seeds come out. `tprprobe figure huang-table2 --store STORE` and the like make the same of "
-        "any store.\n"
-    )
-    for name in MODELS:
-        yield f"### `{name}`\n"
-        try:
-            kept = _place(name, runs).with_suffix(".md")
-            if not kept.is_file():
-                words = read_words(extract_words(name, runs), seed=SEED)
-                with whole(kept) as file:
-                    file.write_text("\n".join(_tell(words)), "utf-8")
-            yield kept.read_text("utf-8")
-        except InputError as error:
-            yield f"Not measured ({error}).\n"
+    models = [_told(name, runs) for name in MODELS]
+    return fill(Path(__file__).parent, "unbinding.md.j2", models=models)
+
+
+def _told(name: str, runs: Path) -> dict[str, Any]:
+    """What was measured of a model, or why nothing was."""
+    try:
+        kept = _place(name, runs).with_suffix(".md")
+        if not kept.is_file():
+            words = read_words(extract_words(name, runs), seed=SEED)
+            with whole(kept) as file:
+                file.write_text("\n".join(_tell(words)), "utf-8")
+        return {"name": name, "error": None, "told": kept.read_text("utf-8")}
+    except InputError as error:
+        return {"name": name, "error": error}
 
 
 def _place(name: str, runs: Path) -> Path:
@@ -110,7 +107,8 @@ def _tell(words: Words) -> Iterator[str]:
     else:
         verdicts += huang.judge_subjects(subjects)
         told.append(tables.subjects_table(subjects, note, ()))
-    yield _as_part(verdict_table(_all(verdicts)))
+    text = fill(Path(__file__).parent, "verdicts.md.j2", verdicts=verdict_table(_all(verdicts)))
+    yield f"##{text}"
     yield from map(_as_text, told)
 
 
@@ -119,10 +117,6 @@ def _all(verdicts: list[Verdict]) -> list[Verdict]:
     known = {each.claim.id: each for each in verdicts}
     names = [name for name in load_claims() if name.startswith(SCOPE)]
     return [known.get(name) or judge(find_claim(name), None) for name in names]
-
-
-def _as_part(text: str) -> str:
-    return text.replace("## Verdicts", "#### Verdicts", 1)
 
 
 def _as_text(table: Table) -> str:

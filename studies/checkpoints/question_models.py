@@ -1,7 +1,6 @@
 """Checkpoints that answer questions: exact match by module and split, and the card."""
 
 import json
-import platform
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -9,6 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from studies.checkpoints.card import write_card
+from studies.templates import table
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.files import hub
@@ -108,60 +109,45 @@ def _card(
     rows: pd.DataFrame,
     unseen: dict[str, Any],
 ) -> str:
-    seconds = float(log[-1]["seconds"])
-    examples = recipe.steps * recipe.batch_size
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    curve = [row for row in log if row["metric"] == "exact_match" and row["split"] == "small-test"]
     low, high = unseen["exact_match_interval"]
-    lines = [
-        "---",
-        "license: apache-2.0",
-        "library_name: tprprobe",
-        "tags: [tensor-product-representation, mathematics, interpretability]",
-        "tprprobe:",
-        "  data: mathematics:arithmetic__mixed",
-        "  split: small-test",
-        "---",
-        f"# {recipe.name}",
-        "",
-        f"A small {model.architecture} ({parameters:,} parameters, float32) for the arithmetic modules of "
-        "the Mathematics Dataset (Saxton et al. 2019, Apache-2.0; questions made by its generator), in "
-        "numbers of one to three digits. It is made to be looked into, not to be good at mathematics: "
-        "beyond the split `small` it answers little, and the table below says how little.",
-        "",
-        "## Training",
-        "",
-        f"`tprprobe train recipe.toml`: {recipe.steps:,} steps of {recipe.batch_size} questions "
-        f"({examples:,} questions, with repetition), {recipe.precision}, one CPU thread of an "
-        f"{platform.machine()} machine that also did other work, {seconds / 60:.0f} minutes. "
-        "Seed, optimizer, learning rates and the mix of each stage are in `recipe.toml`; the whole curve is "
-        "in `log.csv`.",
-        "",
-        "| step | questions seen | exact match, small-test of arithmetic__mixed (n 1,000) |",
-        "|---|---|---|",
-        *(
-            f"| {row['step']} | {int(row['examples']):,} | {float(row['value']):.3f} |"
-            for row in curve
-        ),
-        "",
-        "## Exact match",
-        "",
-        "Fresh questions, held out: no question of `small-test` is in a training split. Intervals are "
-        "Wilson's, 95 %, over questions. Beside it the share of the commonest answer, which a model "
-        "that knows no arithmetic reaches.",
-        "",
-        "| split | module | n | exact match | 95 % interval | commonest answer |",
-        "|---|---|---|---|---|---|",
-        *(
-            f"| {row['split']} | {row['module']} | {row['n']} | {row['exact_match']:.3f} | "
-            f"[{row['low']:.3f}, {row['high']:.3f}] | {row['commonest_answer']:.3f} |"
+    return write_card(
+        "questions",
+        model,
+        recipe,
+        log,
+        data=FOCUS,
+        split="small-test",
+        curve=_curve(log),
+        scores=_scores(rows),
+        unseen={"value": f"{unseen['exact_match']:.3f} [{low:.3f}, {high:.3f}]", "n": unseen["n"]},
+    )
+
+
+def _curve(log: list[dict[str, Any]]) -> str:
+    rows = [row for row in log if row["metric"] == "exact_match" and row["split"] == "small-test"]
+    return table(
+        [
+            {
+                "step": str(row["step"]),
+                "questions seen": f"{int(row['examples']):,}",
+                "exact match, small-test of arithmetic__mixed (n 1,000)": f"{float(row['value']):.3f}",
+            }
+            for row in rows
+        ]
+    )
+
+
+def _scores(rows: pd.DataFrame) -> str:
+    return table(
+        [
+            {
+                "split": row["split"],
+                "module": row["module"],
+                "n": str(row["n"]),
+                "exact match": f"{row['exact_match']:.3f}",
+                "95 % interval": f"[{row['low']:.3f}, {row['high']:.3f}]",
+                "commonest answer": f"{row['commonest_answer']:.3f}",
+            }
             for row in rows.to_dict("records")
-        ),
-        "",
-        "Held out means that the question's text was never trained on. Its expression may have been, in other "
-        "words (`Calculate 2/3.`, `What is 2/3?`). On those questions of `small-test` of arithmetic__mixed "
-        f"whose expression occurs in no training question, exact match is {unseen['exact_match']:.3f} "
-        f"[{low:.3f}, {high:.3f}] (n {unseen['n']}).",
-        "",
-    ]
-    return "\n".join(lines)
+        ]
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.markdown import table
+from studies.templates import fill, table
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.files import hub
 from tprprobe.interventions import Recipe, find_data
@@ -40,11 +40,12 @@ def tell_snapping(folder: Path, plans: Mapping[str, Recipe]) -> str:
         | {f"change of {SCORES['rougeL']}": interval_text(read_interval(row, "change"))}
         for row in found.to_dict("records")
     ]
-    return (
-        "## Summaries with snapped roles\n\nThe same edits in encoder and decoder, all heads and layers at once, "
-        f"while {ONE_HOT.n} held-out reports of the generated English are summarized (greedy decoding); centres are "
-        f"those of {ONE_HOT.reference} other reports. Changes are paired by report.\n\n"
-        + table(cells)
+    return fill(
+        Path(__file__).parent,
+        "snapping.md.j2",
+        n=ONE_HOT.n,
+        reference=ONE_HOT.reference,
+        snapped=table(cells),
     )
 
 

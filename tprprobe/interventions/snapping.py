@@ -1,0 +1,67 @@
+"""What it costs to make the roles of a dictionary discrete: every role distribution one-hot."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+
+from tprprobe.data.pairs import encode_texts
+from tprprobe.interventions.edits import one_hot
+from tprprobe.site.hooks import find_sites, intervene
+from tprprobe.statistics import bounds, divide, replicate_totals
+
+WEIGHTS = "*.role_weights"
+BATCH = 32
+Texts = Sequence[tuple[str, str]]
+
+
+def find_weights(model: Any) -> list[str]:
+    """The sites of role distributions: none where a model has no dictionary of roles."""
+    return [name for name in find_sites(model) if name.endswith(WEIGHTS[1:])]
+
+
+@contextmanager
+def snapped(model: Any) -> Iterator[Any]:
+    """The model, all of whose role distributions are one-hot while this is open."""
+    with intervene(model, {WEIGHTS: one_hot()}):
+        yield model
+
+
+def measure_snapping(model: Any, texts: Texts) -> pd.DataFrame:
+    """Loss (nats a sub-word) and next-sub-word accuracy, as trained and with all roles one-hot.
+
+    Columns: score, as_trained, one_hot, low and high of their difference (95 %, over texts).
+    """
+    sums = [_measure(model, texts)]
+    with snapped(model):
+        sums.append(_measure(model, texts))
+    joined = np.concatenate(sums, axis=1)
+    totals = np.concatenate([joined.sum(0)[None], replicate_totals(joined)])
+    rows = []
+    for column, score in ((0, "loss"), (1, "accuracy")):
+        before, after = (divide(totals[:, column + k], totals[:, 2 + k]) for k in (0, 3))
+        low, high = bounds((after - before)[1:], len(joined))
+        values = {"as_trained": before[0], "one_hot": after[0], "low": low, "high": high}
+        rows.append({"score": score, **values})
+    return pd.DataFrame(rows)
+
+
+@torch.no_grad()
+def _measure(model: Any, texts: Texts) -> Float[np.ndarray, "text 3"]:
+    """Of every text nats, sub-words that are the likeliest, and sub-words."""
+    pad = model.config.pad
+    rows = []
+    for start in range(0, len(texts), BATCH):
+        some = texts[start : start + BATCH]
+        pairs = encode_texts([a for a, _ in some], [b for _, b in some], model.vocabulary)
+        source, target = pairs.batch(torch.arange(len(some)), pad)
+        logits, gold = model(source, target[:, :-1]), target[:, 1:]
+        known = gold != pad
+        nats = torch.nn.functional.cross_entropy(logits.mT, gold, reduction="none") * known
+        right = (logits.argmax(-1) == gold) & known
+        rows.append(torch.stack([nats.sum(1), right.sum(1), known.sum(1)], dim=1))
+    return torch.cat(rows).double().numpy()
