@@ -269,7 +269,7 @@ def test_recipes_that_do_not_fit_are_one_line(settings, said, tmp_path):
 def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch):
     from studies.checkpoints import caption_models as cards
     from studies.pages import captions_page as results
-    from tprprobe.scoring.captions import baselines
+    from tprprobe.scoring import baselines
 
     monkeypatch.setattr(cards, "TESTED", {"test": 6, "compositional": 4})
     monkeypatch.setattr(cards, "RECOMPUTED", 4)

@@ -123,7 +123,8 @@ def _roles(run: Finished) -> dict[str, pd.DataFrame]:
     effect.insert(0, "soft", mean_scores(same)["value"])
     effect.insert(1, "one-hot", mean_scores(rows)["value"])
     cost = measure_snapping(run.model, [(each.source, each.target) for each in data])
-    before, after = cost.set_index("score").loc["loss", ["as_trained", "one_hot"]]
+    loss = cost[cost["score"] == "loss"]
+    before, after = float(loss["as_trained"].iloc[0]), float(loss["one_hot"].iloc[0])
     effect.loc["loss", ["soft", "one-hot", "value"]] = [before, after, after - before]
     return {"discreteness": _discreteness(run.model, data), "effect": effect}
 

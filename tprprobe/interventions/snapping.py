@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ from jaxtyping import Float
 
 from tprprobe.data.pairs import encode_texts
 from tprprobe.interventions.edits import one_hot
+from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import find_sites, intervene
 from tprprobe.statistics import bounds, divide, replicate_totals
 
@@ -19,19 +19,19 @@ BATCH = 32
 Texts = Sequence[tuple[str, str]]
 
 
-def find_weights(model: Any) -> list[str]:
+def find_weights(model: Model) -> list[str]:
     """The sites of role distributions: none where a model has no dictionary of roles."""
     return [name for name in find_sites(model) if name.endswith(WEIGHTS[1:])]
 
 
 @contextmanager
-def snapped(model: Any) -> Iterator[Any]:
+def snapped(model: Model) -> Iterator[Model]:
     """The model, all of whose role distributions are one-hot while this is open."""
     with intervene(model, {WEIGHTS: one_hot()}):
         yield model
 
 
-def measure_snapping(model: Any, texts: Texts) -> pd.DataFrame:
+def measure_snapping(model: Model, texts: Texts) -> pd.DataFrame:
     """Loss (nats a sub-word) and next-sub-word accuracy, as trained and with all roles one-hot.
 
     Columns: score, as_trained, one_hot, low and high of their difference (95 %, over texts).
@@ -51,13 +51,13 @@ def measure_snapping(model: Any, texts: Texts) -> pd.DataFrame:
 
 
 @torch.no_grad()
-def _measure(model: Any, texts: Texts) -> Float[np.ndarray, "text 3"]:
+def _measure(model: Model, texts: Texts) -> Float[np.ndarray, "text 3"]:
     """Of every text nats, sub-words that are the likeliest, and sub-words."""
     pad = model.config.pad
     rows = []
     for start in range(0, len(texts), BATCH):
         some = texts[start : start + BATCH]
-        pairs = encode_texts([a for a, _ in some], [b for _, b in some], model.vocabulary)
+        pairs = encode_texts([a for a, _ in some], [b for _, b in some], require_vocabulary(model))
         source, target = pairs.batch(torch.arange(len(some)), pad)
         logits, gold = model(source, target[:, :-1]), target[:, 1:]
         known = gold != pad

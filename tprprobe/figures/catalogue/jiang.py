@@ -14,7 +14,9 @@ from tprprobe.figures.discreteness import dictionary_table, role_peaks
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.interventions.snapping import measure_snapping
-from tprprobe.models.checkpoint import default_data, load_model
+from tprprobe.models import load_model
+from tprprobe.models.checkpoint import default_data
+from tprprobe.models.protocol import require_model
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
