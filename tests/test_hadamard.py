@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import hadamard
 
 from tprprobe.algebra import bind, unbind
 from tprprobe.analyses.hadamard import (
@@ -44,8 +45,12 @@ def made(path, fillers, roles, per_question=20, control=None):
 
 
 def draw(rng, n, variances, heads=1):
-    """Gaussian vectors with these variances along the axes of a random basis."""
-    basis = np.linalg.qr(rng.normal(size=(len(variances),) * 2))[0]
+    """Gaussian vectors with these variances along axes that lie between the dimensions.
+
+    Every dimension has the same variance, so that vectors are read as they are, but for their size.
+    """
+    width = len(variances)
+    basis = rng.choice([-1, 1], (width, 1)) * hadamard(width) / width**0.5
     return (rng.normal(size=(n, heads, len(variances))) * np.sqrt(variances)) @ basis.T
 
 
@@ -138,13 +143,13 @@ def test_shares_of_independent_vectors(tmp_path, power, sampled):
 def test_dependent_vectors_are_not_captured_by_pairs(tmp_path):
     """Where v ⊗ r lies along one tensor that is no pair, principal components alone keep it all."""
     rng = np.random.default_rng(0)
-    number = rng.integers(4, size=4000)
+    number = rng.permutation(4000) % 4
     basis = np.eye(4)[number][:, None]  # v = r = e_i, so E is spanned by the four e_i ⊗ e_i
     store = made(tmp_path / "store", basis, basis)
     found = capture_variance(store).set_index("basis")["captured"]
     assert found["own"] == pytest.approx(1)
     assert found["principal"] == pytest.approx(1)
-    turned = basis @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    turned = basis @ hadamard(4) / 2
     store = made(tmp_path / "turned", turned, basis)
     found = capture_variance(store).set_index("basis")["captured"]
     assert found["own"] < 0.6

@@ -101,7 +101,10 @@ def zero(**where: Any) -> Edit:
 
 
 def one(**where: Any) -> Edit:
-    """1: a role that leaves its filler as it is."""
+    """1: a role that leaves its filler as it is.
+
+    What it does depends on the scale of each dimension of v and r, which the model leaves open.
+    """
     return Edit(lambda x, _: torch.ones_like(x), **where)
 
 

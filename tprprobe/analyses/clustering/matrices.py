@@ -11,6 +11,7 @@ from tprprobe.errors import InputError
 from tprprobe.store import Store
 
 BUDGET = 2**30  # bytes of vectors that are held in memory; a site with more is streamed from disk
+VARYING = 1e-6  # of the largest variance, what a direction has that varies
 SAMPLE, STRETCH = 2**15, 2**7  # rows of a sample of a streamed site, in stretches of so many
 
 Target = tuple[str, int | None]  # a site and a head of it
@@ -62,6 +63,21 @@ class Source:
 
     def __str__(self) -> str:
         return self.site if self.head is None else f"{self.site}, head {self.head}"
+
+    def whitened(self) -> "Source":
+        """The vectors with unit covariance, for those that the model leaves open up to a linear map.
+
+        Queries and keys are such (q → Rq, k → R⁻ᵀk changes no score): clusters of whitened vectors
+        are the same for every R. Directions that do not vary are left out.
+        """
+        total, product, rows = 0.0, 0.0, self.rows
+        for block in self.blocks():
+            wide = block.astype(np.float64)
+            total, product = total + wide.sum(0), product + wide.T @ wide
+        mean = total / rows
+        values, axes = np.linalg.eigh(product / rows - np.outer(mean, mean))
+        kept = values > VARYING * values.max()
+        return self.project((axes[:, kept] / np.sqrt(values[kept])).astype(np.float32))
 
     def project(self, projection: Float32[np.ndarray, "d_model width"]) -> "Source":
         """The images of these vectors under a linear map."""

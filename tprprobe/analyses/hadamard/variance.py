@@ -24,7 +24,11 @@ Vectors = Float64[np.ndarray, "row d_head"]
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """Fillers and roles of one head at some positions, with the question of each."""
+    """Fillers and roles of one head at some positions, with the question of each.
+
+    As read from a store each of their dimensions has mean square 1: the model computes the same for
+    any factor between a dimension of v, of r and the column of W_o that reads their product.
+    """
 
     fillers: Vectors
     roles: Vectors
@@ -67,8 +71,8 @@ def capture_variance(
     directions   of the basis: d, or fewer where they capture all
     untrained    the randomly initialised twin; no such rows where the store has no control
     Where there are several heads, rows without head, layer and site are their mean, by ``stack``.
-    At most 20,000 positions a head. The share depends on the scale of every dimension of v and r,
-    which the model leaves open up to a factor between v, r and W_o. Source: schlag Sec. 7.
+    At most 20,000 positions a head. Every dimension of v and of r has mean square 1, so that the
+    shares do not depend on factors that the model leaves open. Source: schlag Sec. 7.
 
     Raises:
         InputError: no such roles, or fillers of another shape beside them.
@@ -115,7 +119,13 @@ def _read(store: Store, site: str, positions: int, seed: int) -> Iterator[Bound]
             np.concatenate([block[chosen[rows]] for rows, block in store.iterate(name, head)])
             for name in (filler, site)
         ]
-        yield Bound(parts[0].astype(np.float64), parts[1].astype(np.float64), questions)
+        yield Bound(*(_unit(part.astype(np.float64)) for part in parts), questions)
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    """The vectors with mean square 1 in every dimension that is not 0 throughout."""
+    size = np.sqrt(np.square(vectors).mean(0))
+    return vectors / np.where(size == 0, 1.0, size)
 
 
 def _capture(bound: Bound, seed: int) -> Captured:

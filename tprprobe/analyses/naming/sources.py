@@ -1,7 +1,8 @@
 """What is named: the vectors that are meant, and beside them those that should not match them.
 
 A head's role is an affine map of LN(z), as its query and key are: what any projection of LN(z)
-shows is not the role's, what an untrained model shows is not learnt.
+shows is not the role's, what an untrained model shows is not learnt. Queries and keys, and v̄ where no
+role is bound to it, are whitened: the model leaves them open up to a linear map.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 CONTROLS = ("query", "key", "filler", "hidden")  # filler is v̄, hidden the layer's output z
+FREE = ("query", "key")  # up to a linear map
 RANDOM, SHUFFLED = "random", "shuffled"
 TRAINED, UNTRAINED, BASELINE = "trained", "untrained", "baseline"
 
@@ -70,11 +72,20 @@ def _beside(site: str, kind: str) -> str:
 def _find(store: Store, sites: list[str], model: str) -> list[Target]:
     """Every head of those of the sites that the store has."""
     return [
-        Target(model, site.rpartition(".")[2], head, Source.find(store, site, head))
+        Target(model, site.rpartition(".")[2], head, _gauged(Source.find(store, site, head)))
         for site in sites
         if site in store.sites
         for _, head in find_heads(store, site)
     ]
+
+
+def _gauged(source: Source) -> Source:
+    """Vectors whose clusters do not depend on what the model leaves open."""
+    kind = source.site.rpartition(".")[2]
+    is_free = kind in FREE or (
+        kind == "filler" and _beside(source.site, "role") not in source.store.sites
+    )
+    return source.whitened() if is_free else source
 
 
 def _project(store: Store, site: str, seed: int) -> list[Target]:
