@@ -52,7 +52,7 @@ def test_parquet_appears_complete_or_not_at_all(file, monkeypatch):
         raise OSError("no space left on device")
 
     monkeypatch.setattr(type(data), "read", broken)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(InputError, match="no space"):
         write_parquet(data, file)
     assert [path.name for path in file.parent.iterdir()] == [file.name]
     assert file.read_bytes() == before

@@ -8,6 +8,7 @@ from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.figures.report.demo import run_demo
 from tprprobe.files import assets, hub
+from tprprobe.files.settings import read_json
 from tprprobe.models import count_parameters, load_model
 from tprprobe.scoring.answers import evaluate, summarize
 from tprprobe.scoring.captions.writing import matches
@@ -27,7 +28,7 @@ def test_every_recipe_parses_and_makes_a_model(name):
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_checkpoint_answers_as_its_card_says(name, request):
-    expected = hub.read_json(FOLDERS[name] / hub.EXPECTED)["recompute"]
+    expected = read_json(FOLDERS[name] / hub.EXPECTED)["recompute"]
     spec = expected["data"]
     if spec == "arxiv_titles":
         spec = str(request.getfixturevalue("shared") / "data" / "headlines" / spec)
@@ -56,7 +57,7 @@ def test_the_checkpoints_are_small():
 
 
 def test_the_tp_transformer_can_do_arithmetic():
-    rows = hub.read_json(FOLDERS["tpt-c-arithmetic"] / hub.EXPECTED)["exact_match"]
+    rows = read_json(FOLDERS["tpt-c-arithmetic"] / hub.EXPECTED)["exact_match"]
     (row,) = [r for r in rows if (r["split"], r["module"]) == ("small-test", "arithmetic__mixed")]
     assert row["exact_match"] >= 0.75
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.figures.style import whole
+from tprprobe.files.writing import write_file
 
 # NAME_page.make_page(runs) gives the text of docs/results-NAME.md
 PAGES = ("arithmetic", "captions", "interventions", "probing", "study")
@@ -29,9 +29,7 @@ def main(
             text = make_page(runs)
         except InputError as error:
             raise typer.BadParameter(f"page {name!r}: {error}") from error
-        with whole(path := out / f"results-{name}.md") as file:
-            file.write_text(text, "utf-8")
-        typer.echo(f"written: {path}")
+        typer.echo(f"written: {write_file(out / f'results-{name}.md', text)}")
 
 
 if __name__ == "__main__":

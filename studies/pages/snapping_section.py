@@ -8,7 +8,7 @@ import pandas as pd
 
 from studies.templates import fill, table
 from tprprobe.data.pairs import encode_pairs
-from tprprobe.files import hub
+from tprprobe.files.writing import write_file
 from tprprobe.interventions import Recipe, find_data
 from tprprobe.interventions.references import read_references
 from tprprobe.models import load_model
@@ -32,7 +32,7 @@ def tell_snapping(folder: Path, plans: Mapping[str, Recipe]) -> str:
     """The section of the page on these checkpoints; what the folder has is not measured again."""
     if not (folder / FILE).is_file():
         rows = [row for name, recipe in plans.items() for row in _measure(name, recipe)]
-        hub.write_file(folder / FILE, pd.DataFrame(rows).to_csv(index=False).encode())
+        write_file(folder / FILE, pd.DataFrame(rows).to_csv(index=False))
     found = pd.read_csv(folder / FILE)
     cells = [
         {"model": row["model"], "roles": row["roles"]}

@@ -26,9 +26,9 @@ from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.figures import unbinding as tables
 from tprprobe.figures.catalogue import huang
-from tprprobe.figures.style import whole
 from tprprobe.figures.tables import Table
 from tprprobe.files import hub
+from tprprobe.files.writing import write_file
 from tprprobe.gold.labellers import find_labellers
 from tprprobe.models import load_model
 from tprprobe.store import Store, open_store
@@ -54,8 +54,7 @@ def _told(name: str, runs: Path) -> dict[str, Any]:
         kept = _place(name, runs).with_suffix(".md")
         if not kept.is_file():
             words = read_words(extract_words(name, runs), seed=SEED)
-            with whole(kept) as file:
-                file.write_text("\n".join(_tell(words)), "utf-8")
+            write_file(kept, "\n".join(_tell(words)))
         return {"name": name, "error": None, "told": kept.read_text("utf-8")}
     except InputError as error:
         return {"name": name, "error": error}

@@ -14,6 +14,7 @@ from tprprobe.data.dataset import ALL, Dataset, E, Request
 from tprprobe.data.documents.articles import Article, check_text, find_columns
 from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError
+from tprprobe.files.writing import whole
 
 COLUMNS = ("question", "answer", "module")
 KEY = b"tprprobe"  # of our metadata in the file's
@@ -75,19 +76,13 @@ class Stored(Dataset[E]):
 
 def write_parquet(dataset: Dataset[Question], path: str | Path) -> None:
     """Write the questions of a data set, streamed; the file appears when it is complete."""
-    path = Path(path)
     about = {"name": dataset.name, "split": dataset.split, "seed": dataset.seed, "n": len(dataset)}
     schema = pa.schema([(name, pa.string()) for name in COLUMNS], {KEY: json.dumps(about)})
-    temporary = path.with_name(f".{path.name}.tmp")
     questions = iter(dataset)
-    try:
-        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-            while block := list(islice(questions, GROUP)):
-                columns = [[getattr(question, name) for question in block] for name in COLUMNS]
-                writer.write_table(pa.table(columns, schema=schema))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        while block := list(islice(questions, GROUP)):
+            columns = [[getattr(question, name) for question in block] for name in COLUMNS]
+            writer.write_table(pa.table(columns, schema=schema))
 
 
 def open_parquet(path: Path, request: Request) -> Dataset:

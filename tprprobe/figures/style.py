@@ -1,9 +1,7 @@
 """One look for every figure, and files of it that are the same bytes every time."""
 
-import contextlib
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from tprprobe.errors import InputError
+from tprprobe.files.writing import whole
 
 FORMATS = (".pdf", ".svg", ".png")
 FILES: Any = {
@@ -95,20 +94,3 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     with whole(path) as file:
         figure.savefig(file)
     return Path(path)
-
-
-@contextlib.contextmanager
-def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file to write, of the same name, that takes the path's place at the end of the block.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".tprprobe.", dir=path.parent) as folder:
-            yield Path(folder) / path.name
-            (Path(folder) / path.name).replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error

@@ -9,7 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from tprprobe.errors import InputError
-from tprprobe.figures.style import FAINT, FORMATS, INK, MUTED, Drawing, drawing, save, whole
+from tprprobe.figures.style import FAINT, FORMATS, INK, MUTED, Drawing, drawing, save
+from tprprobe.files.writing import write_file
 
 CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
 SEPARATION, MARGIN = 2.5, 0.12  # characters between columns; inches around the table
@@ -90,9 +91,7 @@ class Table:
                     ".csv, .pdf, .svg or .png"
                 )
             return save(self.draw(), path)
-        with whole(path) as file:
-            file.write_text(texts[path.suffix]())
-        return path
+        return write_file(path, texts[path.suffix]())
 
     @property
     def numeric(self) -> Sequence[bool]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tprprobe.files.hub import write_folder
+from tprprobe.files.writing import write_folder
 
 Frames = Mapping[str, pd.DataFrame]
 

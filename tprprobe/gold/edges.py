@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.hub import write_file
+from tprprobe.files.writing import write_file
 from tprprobe.gold.labels import Labelled, Span, Target, check_target
 from tprprobe.gold.textlines import located, read_lines
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tprprobe.errors import InputError
+from tprprobe.files.writing import refuse_existing, whole
 from tprprobe.gold.annotations import add_labels, read_annotated
 from tprprobe.gold.labels import Labelled, Target
 from tprprobe.gold.pipelines import ROOT, import_spacy, make_doc
@@ -35,8 +35,7 @@ def train_pipeline(
     from spacy.cli.init_config import fill_config
     from spacy.cli.train import train as run
 
-    if out.exists():
-        raise InputError(f"{out} exists already: give another folder or remove it")
+    refuse_existing(out)
     logging.getLogger("spacy").setLevel(logging.WARNING)
     with tempfile.TemporaryDirectory() as scratch:
         given = {"paths.train": train, "paths.dev": dev}
@@ -52,8 +51,8 @@ def train_pipeline(
         filled = Path(scratch) / "config.cfg"
         fill_config(filled, CONFIG, silent=True)
         run(filled, Path(scratch) / "out", overrides=overrides)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        spacy.load(Path(scratch) / "out" / BEST).to_disk(out)
+        with whole(out) as partial:
+            spacy.load(Path(scratch) / "out" / BEST).to_disk(partial)
     return out
 
 

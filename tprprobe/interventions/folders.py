@@ -15,7 +15,8 @@ import pandas as pd
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction.blocks import fingerprint
-from tprprobe.files import hub
+from tprprobe.files.settings import read_json
+from tprprobe.files.writing import write_file
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.models.protocol import Model
 
@@ -64,16 +65,16 @@ class Folder:
     def finish(self, files: Mapping[str, bytes]) -> None:
         """Write what is left of the run; its settings last."""
         for name, content in files.items():
-            hub.write_file(self.path / name, content)
+            write_file(self.path / name, content)
         self._write(MANIFEST)
         shutil.rmtree(self.path / PARTS)
         (self.path / BEGUN).unlink()
 
     def _write(self, name: str) -> None:
-        hub.write_file(self.path / name, (json.dumps(self.settings, indent=1) + "\n").encode())
+        write_file(self.path / name, json.dumps(self.settings, indent=1) + "\n")
 
     def _check(self, file: Path, resume: bool) -> None:
-        known = hub.read_json(file)
+        known = read_json(file)
         if differ := [key for key in self.settings if known.get(key) != self.settings[key]]:
             raise InputError(
                 f"{self.path} holds another run (its {', '.join(differ)}): give another --out"

@@ -8,7 +8,7 @@ import pandas as pd
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
-from tprprobe.files import hub
+from tprprobe.files.writing import write_file
 from tprprobe.interventions.donors import measure_donors, read_donors
 from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
 from tprprobe.interventions.folders import Folder, describe_run, keep_table
@@ -88,5 +88,5 @@ def _run(
             measure_donors(each, some, donors, recipe.seed).assign(model=each.name)
             for each, donors in given
         ]
-        hub.write_file(folder.part(n), pd.concat(parts, ignore_index=True).to_parquet())
+        write_file(folder.part(n), pd.concat(parts, ignore_index=True).to_parquet())
     return folder.join(len(starts))

@@ -15,7 +15,7 @@ from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
-from tprprobe.files import hub
+from tprprobe.files.writing import write_file
 from tprprobe.interventions.folders import Folder, describe_run, keep_table
 from tprprobe.interventions.references import Reference, read_references
 from tprprobe.interventions.sweep_recipes import Recipe
@@ -113,7 +113,7 @@ def _run(model: Model, data: Dataset, recipe: Recipe, folder: Folder) -> pd.Data
         references = read_references(model, others, group, recipe.seed) if group else {}
         points = list(list_points(recipe, group, references)) if group else [NOTHING]
         variants = [_variant(point, references) for point in points]
-        hub.write_file(folder.part(n), _score(model, scored, points, variants).to_parquet())
+        write_file(folder.part(n), _score(model, scored, points, variants).to_parquet())
     return folder.join(len(groups))
 
 

@@ -13,6 +13,8 @@ import tomli_w
 import torch
 from huggingface_hub import ModelCard
 
+from tprprobe.files.writing import write_folder
+from tprprobe.files.settings import read_json
 from tprprobe.files import hub
 from tprprobe.data.vocabularies import (subwords, characters, words)
 from tprprobe.errors import (InputError, unknown)
@@ -56,7 +58,7 @@ def save_pretrained(
         files[hub.RECIPE] = tomli_w.dumps(recipe)
     if model.vocabulary is not None:
         files |= model.vocabulary.files()
-    return hub.write_folder(folder, files | (extra or {}))
+    return write_folder(folder, files | (extra or {}))
 
 
 def describe_config(model: Model) -> dict[str, Any]:
@@ -118,7 +120,7 @@ def untrained_twin(model: Model, seed: int = 0) -> Model:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The settings in a folder's config.json, checked by name."""
-    config = hub.read_json(folder / hub.CONFIG)
+    config = read_json(folder / hub.CONFIG)
     try:
         return expand(config)
     except InputError as error:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from tprprobe.files.settings import read_json
 from tprprobe.files import (assets, hub)
 from tprprobe.models.architectures import count_parameters
 from tprprobe.models.checkpoint import read_config
@@ -35,5 +36,5 @@ def _describe(name: str, folder: Path) -> dict[str, Any]:
         "name": name,
         "architecture": config["architecture"],
         "parameters": count_parameters(config),
-        "metrics": hub.read_json(expected) if expected.is_file() else {},
+        "metrics": read_json(expected) if expected.is_file() else {},
     }

@@ -22,7 +22,7 @@ from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.data.vocabularies.characters import Codec
 from tprprobe.errors import InputError
-from tprprobe.files import hub
+from tprprobe.files.writing import write_file
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
 from tprprobe.scoring.captions.writing import REFERENCES, evaluate_captions, summarize_captions
@@ -149,7 +149,6 @@ def save_evaluation(
     """The summary in a folder (JSON); beside it every prediction, for figures and tables: Parquet
     of questions, JSONL of documents. ``options`` are those the summaries were written with."""
     folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
     stem = f"{model.name}.{data.name}.{data.split}".replace(":", "-").replace("/", "-")
     about = {
         "model": model.name,
@@ -161,8 +160,8 @@ def save_evaluation(
     if is_scored(rows):
         return save_lines(rows, about | {"decoding": dict(options)} | summarize(rows), folder, stem)
     summary = json.dumps({**about, **summarize(rows)}, indent=1) + "\n"
-    hub.write_file(folder / f"{stem}.parquet", rows.to_parquet())
-    return hub.write_file(folder / f"{stem}.json", summary.encode())
+    write_file(folder / f"{stem}.parquet", rows.to_parquet())
+    return write_file(folder / f"{stem}.json", summary)
 
 
 def is_scored(rows: pd.DataFrame) -> bool:

@@ -11,6 +11,7 @@ import torch
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_texts
+from tprprobe.files.writing import write_file
 from tprprobe.data.vocabularies.characters import Codec
 from tprprobe.files import hub
 from tprprobe.models.decoding.generation import generate
@@ -77,6 +78,6 @@ def save_predictions(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path,
 def save_lines(rows: pd.DataFrame, summary: Mapping[str, Any], folder: Path, stem: str) -> Path:
     """A summary (JSON), and beside it a line of JSON a row."""
     lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))
-    hub.write_file(folder / f"{stem}.jsonl", lines.encode())
+    write_file(folder / f"{stem}.jsonl", lines)
     text = json.dumps(summary, indent=1) + "\n"
-    return hub.write_file(folder / f"{stem}.json", text.encode())
+    return write_file(folder / f"{stem}.json", text)

@@ -15,7 +15,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.hub import write_file
+from tprprobe.files.writing import write_file
 
 SIDES = ("A", "B")
 SHOWN = ("item", "source", *SIDES)
@@ -73,10 +73,9 @@ def draw_sheet(
 def write_sheet(sheet: pd.DataFrame, key: dict[str, Any], path: str | Path) -> Path:
     """The CSV file, with its key beside it."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(key_of(path), (json.dumps(key, indent=1) + "\n").encode())
+    write_file(key_of(path), json.dumps(key, indent=1) + "\n")
     text = sheet.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
-    return write_file(path, text.encode())
+    return write_file(path, text)
 
 
 def read_sheet(path: str | Path) -> tuple[pd.DataFrame, dict[str, Any]]:

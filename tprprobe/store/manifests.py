@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError
+from tprprobe.files.writing import partial_of, write_file
 from tprprobe.store.layout import ARRAYS, JOURNAL, MANIFEST, TOKENS, TOKENS_BEGUN, arrays_of
 
 FORMAT, VERSION = "tprprobe-store", 1
@@ -26,7 +27,7 @@ def read_manifest(path: Path) -> Manifest | None:
     for name in (MANIFEST, JOURNAL):
         if (path / name).exists():
             return _read(path / name)
-    if path.exists() and (not path.is_dir() or set(os.listdir(path)) - {f"{JOURNAL}.tmp"}):
+    if path.exists() and (not path.is_dir() or set(path.iterdir()) - {partial_of(path / JOURNAL)}):
         raise InputError(
             f"{path} is not a store (it has no {MANIFEST}): give the folder of a store"
         )
@@ -56,9 +57,7 @@ def _read(file: Path) -> Manifest:
 
 def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
     """Replaces the file at one stroke: it never exists half written."""
-    beside = file.with_name(f"{file.name}.tmp")
-    beside.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    os.replace(beside, file)
+    write_file(file, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
 
 
 def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

@@ -5,6 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tprprobe.files.writing import whole
+
 COLUMNS: tuple[str, ...] = (
     "step",
     "seconds",
@@ -24,7 +26,7 @@ class Log:
     def __init__(self, folder: Path, step: int = 0):
         self.path = folder / FILE
         self.rows = [row for row in read_log(folder) if int(row["step"]) <= step] if step else []
-        with self.path.open("w", newline="") as file:
+        with whole(self.path) as partial, partial.open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS)
             writer.writeheader()
             writer.writerows(self.rows)

@@ -20,6 +20,7 @@ from tprprobe.console import progress, stderr
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.characters import Codec
 from tprprobe.errors import InputError
+from tprprobe.files.writing import whole
 from tprprobe.models import build
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
@@ -168,7 +169,7 @@ class Run:
         }
 
     def save(self, path: Path) -> None:
-        """Everything a resumed run needs, written beside the file and renamed."""
+        """Write everything a resumed run needs."""
         state = {
             "recipe": self.recipe.model_dump_json(),
             "model": self.model.state_dict(),
@@ -178,9 +179,8 @@ class Run:
             "tokens": self.tokens,
             "window": self.window,
         }
-        partial = path.with_suffix(".partial")
-        torch.save(state, partial)
-        partial.rename(path)
+        with whole(path) as partial:
+            torch.save(state, partial)
 
     def load(self, path: Path) -> None:
         """Continue where :meth:`save` was.

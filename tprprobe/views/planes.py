@@ -11,7 +11,7 @@ from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.projections import Projection, project
 from tprprobe.console import track
 from tprprobe.errors import InputError
-from tprprobe.figures.style import whole
+from tprprobe.files.writing import whole
 from tprprobe.store import Store
 
 FOLDER = "views"  # in the store

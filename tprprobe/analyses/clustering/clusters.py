@@ -15,7 +15,8 @@ from scipy.stats import entropy
 from sklearn.metrics import pairwise_distances_argmin
 
 from tprprobe.errors import InputError
-from tprprobe.files.hub import read_json, write_folder
+from tprprobe.files.settings import read_json
+from tprprobe.files.writing import write_folder
 
 FORMAT, VERSION = "tprprobe-clusters", 1
 RUNS, TABLE, LABELS = "clusters.json", "clusters.parquet", "labels.parquet"

@@ -23,7 +23,9 @@ from tprprobe.analyses.probing.targets import read_targets
 from tprprobe.analyses.probing.tasks import Task
 from tprprobe.analyses.probing.vectors import Vector, site_vectors
 from tprprobe.errors import InputError
-from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate, read_json, write_folder
+from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
+from tprprobe.files.settings import read_json
+from tprprobe.files.writing import write_folder
 from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-probe", 1

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from tprprobe.console import stderr, track
 from tprprobe.errors import InputError, check_extra
-from tprprobe.files import hub
+from tprprobe.files.writing import write_file
 
 MODEL = "microsoft/resnet-152"  # the paper's network
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
@@ -49,14 +49,14 @@ def compute_features(
     blocks = [found[start : start + PART] for start in range(0, len(found), PART)]
     for number, block in enumerate(track(blocks, f"{images}", len(blocks))):
         if not (path := parts / f"{number:06}.parquet").exists():
-            hub.write_file(path, _encode(network, block, device))
+            write_file(path, _encode(network, block, device))
     tables = [pq.read_table(parts / f"{number:06}.parquet") for number in range(len(blocks))]
     table = pa.concat_tables(tables)
     known = set(table["image_id"].to_pylist())
     bad = [path for path in found if name_of(path) not in known]
     if not len(table):
         raise InputError(f"none of the {len(found)} files of {images} can be read as an image")
-    hub.write_file(out, _bytes(table))
+    write_file(out, _bytes(table))
     shutil.rmtree(parts)
     return bad
 
@@ -131,8 +131,7 @@ def _begin(parts: Path, plan: str, resume: bool) -> None:
         if not (parts / PLAN).is_file() or (parts / PLAN).read_text() != plan:
             raise InputError(f"{parts} is of other images or another network: remove it")
         return
-    parts.mkdir(parents=True)
-    hub.write_file(parts / PLAN, plan.encode())
+    write_file(parts / PLAN, plan)
 
 
 @torch.no_grad()

@@ -16,7 +16,7 @@ from jaxtyping import Int64, Integer
 
 from tprprobe.data.vocabularies.spiece import read_spiece
 from tprprobe.errors import InputError, check_extra
-from tprprobe.files import hub
+from tprprobe.files.settings import read_json
 
 if TYPE_CHECKING:
     import tokenizers
@@ -183,7 +183,7 @@ def load_subwords(path: str | Path) -> Subwords:
     path = Path(path)
     file = path / FILE if path.is_dir() else path
     settings = file.with_name(SETTINGS)
-    known = hub.read_json(settings) if settings.is_file() else {}
+    known = read_json(settings) if settings.is_file() else {}
     try:
         content = file.read_bytes()
     except FileNotFoundError:

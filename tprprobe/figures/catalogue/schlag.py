@@ -20,7 +20,7 @@ from tprprobe.figures.clusters import role_clusters
 from tprprobe.figures.study import matched_study
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
-from tprprobe.files.hub import write_folder
+from tprprobe.files.writing import write_folder
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.training.study.comparisons import compare_variants

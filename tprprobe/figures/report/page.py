@@ -23,8 +23,8 @@ from tprprobe.analyses.naming.run import load_names
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.report.sections import Section, tell_clusters, tell_names
-from tprprobe.figures.style import whole
 from tprprobe.figures.tables import Table
+from tprprobe.files.writing import write_file
 from tprprobe.store import Store, open_store
 
 FILE, TEMPLATE = "report.html", "page.html"
@@ -57,10 +57,7 @@ def write_report(
         (files("tprprobe.figures.report") / TEMPLATE).read_text("utf-8")
     )
     page = template.render(title=title, lead=lead, sections=shown, version=version("tprprobe"))
-    path = Path(folder) / FILE
-    with whole(path) as file:
-        file.write_text(page, "utf-8")
-    return path
+    return write_file(Path(folder) / FILE, page)
 
 
 def _svg(figure: Figure, number: int) -> Markup:

@@ -20,6 +20,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from tprprobe.files.settings import read_json
 from tprprobe.files import hub
 from tprprobe.errors import InputError
 
@@ -127,7 +128,7 @@ def _read_folder(folder: Path) -> Published:
     if weights is None:
         raise InputError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}")
     content, name, digest = read_bytes(weights)
-    config = hub.read_json(folder / hub.CONFIG)
+    config = read_json(folder / hub.CONFIG)
     state = _unprefixed(_load(content, name), name)
     return Published(f"{folder.name}/{name}", digest, state, config=config)
 

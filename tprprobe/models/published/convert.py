@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tprprobe.files.writing import refuse_existing
 from tprprobe.errors import (InputError, unknown)
 from tprprobe.models.architectures import ARCHITECTURES, build
 from tprprobe.models.published import (jiang, jiangconfig, schlag)
@@ -44,8 +45,7 @@ def convert(
         InputError: anything in the file, ``config`` or ``vocab`` that does not fit; nothing is
             written then.
     """
-    if Path(out).exists():
-        raise InputError(f"{out} exists already: give another folder or remove it")
+    refuse_existing(out)
     given = read_config(config)
     found = read_checkpoint(source)
     try:

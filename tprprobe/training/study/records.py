@@ -11,8 +11,8 @@ import pandas as pd
 from jaxtyping import Int
 
 from tprprobe.errors import InputError
-from tprprobe.files import hub
-from tprprobe.files.hub import read_json
+from tprprobe.files.settings import read_json
+from tprprobe.files.writing import write_file
 from tprprobe.training.logs import read_log
 
 PLAN, ANSWERS, TEST = "plan.json", "answers.json", "test.parquet"
@@ -70,7 +70,7 @@ def collect_study(folder: str | os.PathLike[str]) -> Path:
     questions = questions.astype({"longer": int, "discordant": int})
     tables = (pd.DataFrame(runs), pd.concat(curves), questions)
     for file, table in zip(FILES, tables, strict=True):
-        hub.write_file(folder / file, table.to_csv(index=False).encode())
+        write_file(folder / file, table.to_csv(index=False))
     return folder
 
 

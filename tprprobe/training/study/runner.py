@@ -14,6 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.errors import InputError
+from tprprobe.files.writing import write_file
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model, require_vocabulary
@@ -60,8 +61,7 @@ def _claim(plan: Plan, out: Path, resume: bool) -> None:
         )
     if path.exists() and not resume:
         raise InputError(f"{out} holds this study: --resume continues it, or give another --out")
-    out.mkdir(parents=True, exist_ok=True)
-    hub.write_file(path, told.encode())
+    write_file(path, told)
 
 
 def _answer(recipe: Recipe, folder: Path, questions: pd.DataFrame) -> None:
@@ -76,7 +76,7 @@ def _answer(recipe: Recipe, folder: Path, questions: pd.DataFrame) -> None:
         "steps": recipe.steps,
         "correct": "".join(str(int(right)) for right in correct),
     }
-    hub.write_file(folder / ANSWERS, json.dumps(about, indent=1).encode())
+    write_file(folder / ANSWERS, json.dumps(about, indent=1))
 
 
 def _count_flops(model: Model, pairs: Pairs) -> float:

@@ -17,7 +17,7 @@ from tprprobe.data.encoding import encode_sources
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.characters import Codec
 from tprprobe.errors import InputError
-from tprprobe.files import hub
+from tprprobe.files.writing import whole, write_file
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix
 from tprprobe.training.study.plans import Plan
@@ -68,9 +68,8 @@ def _shorter(pool: Pool, vocabulary: Codec, longest: int | None) -> Pool:
 def _write(path: Path, pool: Pool) -> None:
     source, target = pool.pairs.source, pool.pairs.target
     parts = [source.values, source.offsets, target.values, target.offsets]
-    partial = path.with_suffix(".partial")
-    torch.save([part.clone() for part in (*parts, pool.indices, pool.lengths)], partial)
-    partial.rename(path)
+    with whole(path) as partial:
+        torch.save([part.clone() for part in (*parts, pool.indices, pool.lengths)], partial)
 
 
 def _read(path: Path, device: torch.device) -> Pool:
@@ -91,9 +90,7 @@ def tested(plan: Plan, folder: Path, workers: int) -> pd.DataFrame:
     path = folder / TEST
     with held(folder / "lock"):
         if not path.exists():
-            table = _questions(plan, workers)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            hub.write_file(path, table.to_parquet())
+            write_file(path, _questions(plan, workers).to_parquet())
     return pd.read_parquet(path)
 
 
