@@ -17,6 +17,7 @@ from tprprobe.data.pairs import encode_mix, encode_pairs
 from tprprobe.data.vocabularies.words import count_words, tokenize
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
+from tprprobe.files.settings import parse
 from tprprobe.models import load_model
 from tprprobe.models.decoding.generation import generate
 from tprprobe.scoring.answers import evaluate, save_evaluation, summarize
@@ -25,7 +26,7 @@ from tprprobe.scoring.captions.writing import matches, score_rows
 from tprprobe.training import loop
 from tprprobe.training.loop import train
 from tprprobe.training.pools import Pool, make_codec
-from tprprobe.training.recipes import Mix, parse_recipe
+from tprprobe.training.recipes import Mix, Recipe
 
 
 @pytest.fixture(autouse=True)
@@ -257,7 +258,10 @@ def test_vectors_that_cannot_be_read_are_named(model):
 def test_recipes_that_do_not_fit_are_one_line(settings, said, tmp_path):
     given = recipe().model_dump(exclude_none=True) | settings
     with pytest.raises(InputError) as error:
-        train(parse_recipe({key: value for key, value in given.items() if value}), tmp_path / "run")
+        train(
+            parse(Recipe, {key: value for key, value in given.items() if value}, "recipe"),
+            tmp_path / "run",
+        )
     assert said in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "run" / "model").exists()

@@ -10,12 +10,13 @@ from studies.checkpoints import summary_models as summaries
 from studies.checkpoints.summary_models import Finished, ship_summaries
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
+from tprprobe.files.settings import parse
 from tprprobe.interventions.snapping import find_weights, measure_snapping, snapped
 from tprprobe.models import load_model
 from tprprobe.scoring.answers import evaluate
 from tprprobe.site.hooks import capture
 from tprprobe.training.loop import held_out_loss, train
-from tprprobe.training.recipes import parse_recipe
+from tprprobe.training.recipes import Recipe
 
 SIZES = {"d_model": 16, "n_heads": 2, "d_head": 8, "n_layers": 1, "d_ff": 16}
 ROLES = {"t5": {"roles": "none"}, "tpt-d": {"n_roles": 4}}
@@ -28,7 +29,8 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     made = []
     for name, roles in ROLES.items():
-        recipe = parse_recipe(
+        recipe = parse(
+            Recipe,
             {
                 "name": name,
                 "model": {"architecture": "tpt", **SIZES, **roles},
@@ -42,7 +44,8 @@ def runs(tmp_path_factory):
                     }
                 ],
                 "evaluate": [{"data": ENGLISH, "split": "dev", "n": 8}],
-            }
+            },
+            "recipe",
         )
         train(recipe, folder / name)
         made.append(Finished(folder / name, recipe))

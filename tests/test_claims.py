@@ -141,7 +141,7 @@ def test_what_is_no_claim_is_refused(tmp_path: Path, changes: dict[str, object])
 
 def test_a_file_that_is_no_toml_or_has_an_id_twice_is_refused(tmp_path: Path):
     (tmp_path / "no.toml").write_text("[[claim")
-    with pytest.raises(InputError, match="no TOML"):
+    with pytest.raises(InputError, match="not TOML"):
         load_claims(tmp_path / "no.toml")
     text = write(tmp_path / "one.toml").read_text("utf-8")
     (tmp_path / "two.toml").write_text(text * 2, "utf-8")

@@ -7,8 +7,9 @@ import pytest
 import tomli_w
 
 from tprprobe.errors import InputError
+from tprprobe.files.settings import parse
 from tprprobe.models import count_parameters, expand
-from tprprobe.training.recipes import Mix, parse_recipe, read_recipe
+from tprprobe.training.recipes import Mix, Recipe, read_recipe
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = sorted((ROOT / "models").glob("*/recipe.toml"))
@@ -87,7 +88,7 @@ def test_overrides_reach_every_place(path):
 def test_what_training_saves_is_the_recipe_again(path, tmp_path):
     recipe = read_recipe(path, ["optimizer.name=muon"])
     saved = tomli_w.dumps(recipe.model_dump(exclude_none=True))
-    assert parse_recipe(tomllib.loads(saved)) == recipe
+    assert parse(Recipe, tomllib.loads(saved), "saved") == recipe
 
 
 def refusal(path: Path, *overrides: str) -> str:

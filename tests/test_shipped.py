@@ -8,7 +8,7 @@ from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.figures.report.demo import run_demo
 from tprprobe.files import assets, hub
-from tprprobe.files.settings import read_json
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.models import count_parameters, load_model
 from tprprobe.scoring.answers import evaluate, summarize
 from tprprobe.scoring.captions.writing import matches

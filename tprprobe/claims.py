@@ -18,19 +18,18 @@
 So a wider interval never turns undecided into a decision, nor a decision into its opposite.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 from scipy import stats
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.statistics import Interval, interval_text
 
 FILE = "claims.toml"
@@ -41,10 +40,8 @@ Text = Annotated[str, Field(min_length=1)]
 Outcome = Literal["holds", "fails", "undecided", "not comparable"]
 
 
-class Claim(BaseModel):
+class Claim(Settings, strict=True):
     """One claim of a paper, and what decides it (see the head of ``claims.toml``)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     id: Annotated[str, Field(pattern=rf"^({'|'.join(PAPERS)})(-[a-z0-9]+)+$")]
     paper: Literal["schlag2020-final", "schlag2019-first", "jiang2021", "huang2018"]
@@ -57,8 +54,8 @@ class Claim(BaseModel):
     over: Literal["one", "every", "some"] = "one"
     unit: Literal["question", "document", "model seed", "run", "exact"]
     units: Annotated[int, Field(gt=0)] = 1
-    gates: dict[str, float] = {}
-    conditions: list[Text] = []
+    gates: dict[str, float] = Field(default_factory=dict)
+    conditions: list[Text] = Field(default_factory=list)
     printed: str = ""
 
     @model_validator(mode="after")
@@ -68,6 +65,10 @@ class Claim(BaseModel):
         if not self.paper.startswith(self.id.partition("-")[0]):
             raise ValueError(f"the id is of another paper than {self.paper}")
         return self
+
+
+class _File(Settings):
+    claim: list[Claim]
 
 
 @dataclass(frozen=True)
@@ -101,28 +102,22 @@ def load_claims(path: Path | None = None) -> dict[str, Claim]:
     Raises:
         InputError: no TOML, an unknown key, a wrong value, an id twice.
     """
-    return _shipped() if path is None else _parse(path.read_text("utf-8"), str(path))
+    return _shipped() if path is None else _read(path)
 
 
 @cache
 def _shipped() -> dict[str, Claim]:
-    return _parse((files("tprprobe") / FILE).read_text("utf-8"), FILE)
+    return _read(Path(__file__).with_name(FILE))
 
 
-def _parse(text: str, name: str) -> dict[str, Claim]:
-    try:
-        rows = tomllib.loads(text).get("claim", [])
-        claims = [Claim.model_validate(row) for row in rows]
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name} is no TOML: {error}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{name}: claim {error.title} {place}: {first['msg']}") from error
+def _read(path: Path) -> dict[str, Claim]:
+    claims = parse(_File, read_toml(path), path.name).claim
     found = {claim.id: claim for claim in claims}
     if len(found) != len(claims):
         ids = [claim.id for claim in claims]
-        raise InputError(f"{name} has {max(ids, key=ids.count)!r} twice: an id names one claim")
+        raise InputError(
+            f"{path.name} has {max(ids, key=ids.count)!r} twice: an id names one claim"
+        )
     return found
 
 

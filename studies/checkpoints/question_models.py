@@ -1,7 +1,6 @@
 """Checkpoints that answer questions: exact match by module and split, and the card."""
 
 import json
-import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from studies.templates import table
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.files import hub
+from tprprobe.files.settings import parse, read_toml
 from tprprobe.gold.formulas import QUESTION
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import save_pretrained
@@ -20,7 +20,7 @@ from tprprobe.scoring.answers import evaluate, exact_match
 from tprprobe.training.logs import FILE as LOG
 from tprprobe.training.logs import read_log
 from tprprobe.training.loop import MODEL
-from tprprobe.training.recipes import Recipe, parse_recipe
+from tprprobe.training.recipes import Recipe
 
 SPLITS = {"small-test": 1000, "train-easy": 1000, "interpolate": 1000, "extrapolate": 500}
 FOCUS = "mathematics:arithmetic__mixed"  # what the checkpoints are made for
@@ -31,7 +31,7 @@ def ship(run: Path, out: Path, recipe: Recipe) -> Path:
     """The checkpoint folder of a finished run: weights, recipe to print, card, curve, expected.json."""
     model: Any = load_model(run / MODEL)
     model.name = out.name
-    trained = parse_recipe(_settings(run / MODEL))
+    trained = parse(Recipe, _settings(run / MODEL), run)
     modules = sorted({mix.data.split(":")[1] for stage in recipe.stages for mix in stage.mix})
     rows = pd.concat([_measure(model, module, split) for split in SPLITS for module in modules])
     unseen = _unseen(model, trained)
@@ -55,7 +55,7 @@ def ship(run: Path, out: Path, recipe: Recipe) -> Path:
 
 
 def _settings(folder: Path) -> dict[str, Any]:
-    return tomllib.loads((folder / hub.RECIPE).read_text())
+    return read_toml(folder / hub.RECIPE)
 
 
 def _measure(model: Any, module: str, split: str) -> pd.DataFrame:

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 import torch
 
+from tprprobe.files.settings import parse
 from tprprobe.models.checkpoint import load_model
 from tprprobe.training import loop
 from tprprobe.training.logs import COLUMNS, read_log
 from tprprobe.training.loop import Run, train
-from tprprobe.training.recipes import Recipe, parse_recipe
+from tprprobe.training.recipes import Recipe
 
 TINY = {
     "architecture": "tp-transformer",
@@ -42,7 +43,7 @@ def arithmetic(questions: str, model: dict[str, Any] | None = None, **settings: 
         "evaluate_every": 4,
         "save_every": 4,
     }
-    return parse_recipe(base | settings)
+    return parse(Recipe, base | settings, "recipe")
 
 
 def captioning(kind: str = "tpgn", **settings: Any) -> Recipe:
@@ -62,7 +63,7 @@ def captioning(kind: str = "tpgn", **settings: Any) -> Recipe:
         "save_every": 4,
         "optimizer": {"clip": 5.0},
     }
-    return parse_recipe(base | settings)
+    return parse(Recipe, base | settings, "recipe")
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:

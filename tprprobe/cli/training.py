@@ -53,9 +53,9 @@ def train(
     from tprprobe.training.study.runner import run_study
 
     if is_plan(recipe):
-        plan = read_plan(recipe, set_)
+        plan = read_plan(recipe, set_ or ())
         return say(f"trained: {run_study(plan, out or Path('runs') / plan.name, resume, device)}")
-    settings = read_recipe(recipe, set_)
+    settings = read_recipe(recipe, set_ or ())
     return say(f"trained: {run(settings, out or Path('runs') / settings.name, resume, device)}")
 
 

@@ -1,24 +1,103 @@
-"""Settings and facts in files, checked: whatever is wrong is told in one line."""
+"""Settings from TOML, checked key by key; whatever is wrong is told in one line."""
 
-import json
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from tprprobe.errors import InputError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tprprobe.errors import InputError, unknown
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file.
+class Settings(BaseModel):
+    """Settings that do not change, with the keys of their fields and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def refuse(self, names: Sequence[str], reason: str) -> None:
+        """Passes where these settings are as they are by default.
+
+        Raises:
+            ValueError: one is not, which would change nothing, for that reason.
+        """
+        for name in names:
+            default = type(self).model_fields[name].get_default(call_default_factory=True)
+            if getattr(self, name) != default:
+                raise ValueError(f"{name} changes nothing {reason}: leave it out")
+
+
+Known = TypeVar("Known", bound=Settings)
+
+
+def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """What a TOML file says, with ``key.sub=value`` overrides (values are TOML), unchecked.
 
     Raises:
-        InputError: there is no such file, or it holds no JSON object.
+        InputError: no such file, no TOML, an override of what has no parts.
     """
-    if not path.is_file():
-        raise InputError(f"{path.parent} has no {path.name}")
     try:
-        content = json.loads(path.read_text())
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path} holds no JSON object")
-    return content
+        settings = tomllib.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from error
+    for override in overrides:
+        _set(settings, override)
+    return settings
+
+
+def parse(kind: type[Known], settings: Mapping[str, Any], where: object) -> Known:
+    """The settings of that kind, checked; ``where`` they stand is told of a mistake.
+
+    Raises:
+        InputError: an unknown key (the nearest is suggested), a wrong value.
+    """
+    try:
+        return kind.model_validate(settings)
+    except ValidationError as error:
+        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+        location, said = first["loc"], first["msg"].removeprefix("Value error, ")
+        place = ".".join(map(str, location))
+        if first["type"] == "extra_forbidden":
+            mistake = unknown("key", place, _keys(kind, location[:-1]))
+            raise InputError(f"{where}: {mistake}") from error
+        if first["type"] not in ("missing", "value_error"):
+            said = f"{said} (given: {first['input']!r})"
+        raise InputError(": ".join(filter(None, (str(where), place, said)))) from error
+
+
+def _set(settings: dict[str, Any], override: str) -> None:
+    key, equals, value = override.partition("=")
+    if not equals:
+        raise InputError(f"--set {override!r}: give key=value, for example batch_size=64")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value
+    *path, last = key.split(".")
+    at: Any = settings
+    try:
+        for part in path:
+            at = at[int(part)] if isinstance(at, list) else at.setdefault(part, {})
+        at[int(last) if isinstance(at, list) else last] = parsed
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise InputError(f"--set {override!r}: the recipe has no place {key!r}") from error
+
+
+def _keys(kind: Any, location: Sequence[int | str]) -> list[str]:
+    """The keys that are accepted at a place in settings."""
+    for part in location:
+        if isinstance(part, str):
+            kind = _settings_in(kind.model_fields[part].annotation)
+    prefix = "".join(f"{part}." for part in location)
+    return [f"{prefix}{key}" for key in kind.model_fields]
+
+
+def _settings_in(annotation: Any) -> Any:
+    """The kind of settings that a list, or what may be left out, is of."""
+    if get_origin(annotation) in (list, Annotated, Union, UnionType):
+        return _settings_in(get_args(annotation)[0])
+    return annotation

@@ -15,7 +15,7 @@ import pandas as pd
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction.blocks import fingerprint
-from tprprobe.files.settings import read_json
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.models.protocol import Model

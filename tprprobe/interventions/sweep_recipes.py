@@ -4,18 +4,19 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, model_validator
 
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import unknown
+from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.interventions.number_pairs import KINDS
-from tprprobe.training.recipes import read_settings
 
 AGENTS = "agent"  # of the generated English, not beside the kinds of numbers
 EDITS = ("zero", "one", "mean", "resample", "snap", "one_hot")
+OF_EDITS = ("heads", "together", "strengths", "clusters")
 Count = Annotated[int, Field(gt=0)]
 
 
-class Recipe(BaseModel):
+class Recipe(Settings, strict=True):
     """A sweep: every edit, at every strength, on every head of every site that matches; or ``swaps``.
 
     Swaps are kinds of pairs of numbers (`find_swaps`) whose vectors are exchanged in all ways of the
@@ -26,52 +27,51 @@ class Recipe(BaseModel):
     ``snap``. Heads ``each`` are edited alone, ``all`` together; sites ``together`` are all edited at once.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
     data: str | None = None
     split: str | None = None
     n: Count = 500
     reference: Count = 200
     seed: int = 0
-    sites: list[str] = []
-    edits: list[str] = []
-    swaps: list[str] = []
+    sites: list[str] = Field(default_factory=list)
+    edits: list[str] = Field(default_factory=list)
+    swaps: list[str] = Field(default_factory=list)
     whole: bool = False
     donors: bool = False
     heads: Literal["each", "all"] = "each"
     together: bool = False
-    strengths: Annotated[list[float], Field(min_length=1)] = [1.0]
-    clusters: list[Count] = []
+    strengths: list[float] = Field(default_factory=lambda: [1.0], min_length=1)
+    clusters: list[Count] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _used(self) -> "Recipe":
+        if bool(self.swaps) == bool(self.sites) or bool(self.sites) != bool(self.edits):
+            raise ValueError("give sites and edits, or swaps")
+        if self.swaps:
+            self.refuse(OF_EDITS, "of swaps")
+        else:
+            self.refuse(["whole"], "without swaps")
+        if not self.has_reference:
+            self.refuse(["reference"], "of swaps without donors")
+        if self.donors and "polarity" not in self.swaps:
+            raise ValueError("donors = true needs swaps = ['polarity']: they are of its pairs")
+        if self.swaps != [AGENTS] and (strange := [k for k in self.swaps if k not in KINDS]):
+            raise unknown("kind of swap", strange[0], (*KINDS, f"{AGENTS} (alone)"))
+        if strange := [edit for edit in self.edits if edit not in EDITS]:
+            raise unknown("edit", strange[0], EDITS)
+        if ("snap" in self.edits) != bool(self.clusters):
+            raise ValueError("edit 'snap' and clusters = [K, …] are given together or not at all")
+        return self
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether examples of reference are read."""
+        return self.donors or not self.swaps
 
 
 def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     """The recipe in a file.
 
     Raises:
-        InputError: no such file, no TOML, an unknown key, a wrong value.
+        InputError: no such file, no TOML, an unknown key, a wrong value, a key that changes nothing.
     """
-    settings, where = read_settings(path), Path(path).name
-    for key in settings:
-        if key not in Recipe.model_fields:
-            raise unknown(f"key in {where}", key, Recipe.model_fields)
-    try:
-        recipe = Recipe.model_validate(settings)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{where}: {place}: {first['msg']} (given: {first['input']!r})") from error
-    if bool(recipe.swaps) == bool(recipe.sites) or bool(recipe.sites) != bool(recipe.edits):
-        raise InputError(f"{where}: give sites and edits, or swaps")
-    if recipe.donors and "polarity" not in recipe.swaps:
-        raise InputError(
-            f"{where}: donors = true needs swaps = ['polarity']: they are of its pairs"
-        )
-    if recipe.swaps != [AGENTS] and (strange := [k for k in recipe.swaps if k not in KINDS]):
-        raise unknown(f"kind of swap in {where}", strange[0], (*KINDS, f"{AGENTS} (alone)"))
-    if strange := [edit for edit in recipe.edits if edit not in EDITS]:
-        raise unknown(f"edit in {where}", strange[0], EDITS)
-    if ("snap" in recipe.edits) != bool(recipe.clusters):
-        raise InputError(
-            f"{where}: edit 'snap' and clusters = [K, …] are given together or not at all"
-        )
-    return recipe
+    return parse(Recipe, read_toml(path), Path(path).name)

@@ -97,7 +97,8 @@ def find_data(model: Model, recipe: Recipe) -> Dataset:
         InputError: no such data, or no data named by recipe or card.
     """
     data, split = (recipe.data, recipe.split) if recipe.data else default_data(model, recipe.split)
-    return load_data(data, split=split, n=recipe.n + recipe.reference, seed=recipe.seed)
+    n = recipe.n + (recipe.reference if recipe.has_reference else 0)
+    return load_data(data, split=split, n=n, seed=recipe.seed)
 
 
 def _run(model: Model, data: Dataset, recipe: Recipe, folder: Folder) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import torch
 from huggingface_hub import ModelCard
 
 from tprprobe.files.writing import write_folder
-from tprprobe.files.settings import read_json
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files import hub
 from tprprobe.data.vocabularies import (subwords, characters, words)
 from tprprobe.errors import (InputError, unknown)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tprprobe.files.settings import read_json
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files import (assets, hub)
 from tprprobe.models.architectures import count_parameters
 from tprprobe.models.checkpoint import read_config

@@ -11,9 +11,8 @@ import torch
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_texts
-from tprprobe.files.writing import write_file
 from tprprobe.data.vocabularies.characters import Codec
-from tprprobe.files import hub
+from tprprobe.files.writing import write_file
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model
 from tprprobe.scoring import mean_scores, score_summaries

@@ -15,7 +15,7 @@ from scipy.stats import entropy
 from sklearn.metrics import pairwise_distances_argmin
 
 from tprprobe.errors import InputError
-from tprprobe.files.settings import read_json
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
 
 FORMAT, VERSION = "tprprobe-clusters", 1

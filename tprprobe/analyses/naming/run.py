@@ -18,8 +18,8 @@ from tprprobe.analyses.naming.overviews import find_facts, summarise
 from tprprobe.analyses.naming.sources import BASELINE, TRAINED, UNTRAINED, find_targets
 from tprprobe.analyses.naming.steps import Plan
 from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.runs import Part, encode
-from tprprobe.files.settings import read_json
 from tprprobe.files.writing import write_file, write_folder
 from tprprobe.store import Store
 

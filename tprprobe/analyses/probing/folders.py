@@ -20,7 +20,7 @@ from tprprobe.analyses.probing.grid import Piece
 from tprprobe.analyses.probing.rows import Results, Tested
 from tprprobe.analyses.probing.tallies import ALL
 from tprprobe.errors import InputError
-from tprprobe.files.settings import read_json
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store
 

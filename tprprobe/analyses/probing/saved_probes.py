@@ -24,7 +24,7 @@ from tprprobe.analyses.probing.tasks import Task
 from tprprobe.analyses.probing.vectors import Vector, site_vectors
 from tprprobe.errors import InputError
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
-from tprprobe.files.settings import read_json
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
 from tprprobe.store import Store
 
@@ -148,13 +148,14 @@ def save_probe(
 def _card(config: dict[str, Any]) -> str:
     task, metrics = config["task"], config["metrics"]
     numbers = "\n".join(f"- {name}: {value:.4f}" for name, value in metrics.items())
+    labels = f"Labels: {task['source']}\n\n" if task["source"] else ""
     head = "" if config["head"] is None else f", head {config['head']}"
     return (
         f"# Edge probe: {task['title']} from `{config['site']}`{head}\n\n"
         f"Predicts one of {len(config['labels'])} labels ({task['name']}) of "
         f"{'a span' if task['spans'] == 1 else 'a pair of spans'} from frozen vectors of "
         f"`{json.dumps(config['model'], ensure_ascii=False)}`; states read: {config['span_mode']}. "
-        f"On held-out documents:\n\n{numbers}\n\n"
+        f"On held-out documents:\n\n{numbers}\n\n{labels}"
         "```python\nimport tprprobe as tp\n\n"
         'tp.load_probe("FOLDER").predict(tp.open_store("STORE"))\n```\n'
     )
@@ -178,7 +179,7 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
         mean, scale = weights.pop("mean"), weights.pop("scale")
         module = EdgeProbes(shape, weights).eval()
         return SavedProbe(
-            Task(**config["task"]),
+            Task(**{name: config["task"][name] for name in Task.model_fields}),
             config["site"],
             config["head"],
             config["side"],

@@ -1,33 +1,28 @@
 """Tasks as data: a folder of ``probes/`` with a task.toml says what is probed for."""
 
 import os
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import InputError
 from tprprobe.files import assets
+from tprprobe.files.settings import Settings, parse, read_toml
 
 FILE, ALL = "task.toml", "all"
 
 
-class Task(BaseModel):
-    """What is probed for: ``spans`` of a target, its ``labels``, what is counted.
+class Task(Settings):
+    """What is probed for: ``spans`` of a target, and its ``labels``.
 
     ``column`` of the token table holds the labels (the task's name if not given); labels that begin
     with one of ``unscored`` are trained on and not counted.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     name: str
     title: str
     spans: Literal[1, 2]
     labels: Literal["training"] | tuple[str, ...] = "training"
-    metric: Literal["micro_f1", "accuracy"] = "micro_f1"
     unscored: tuple[str, ...] = ()
     column: str = ""
     source: str = ""
@@ -49,22 +44,10 @@ def read_task(name: str | os.PathLike[str]) -> Task:
         InputError: there is none, or its task.toml has an unknown key or a wrong value.
     """
     folder = assets.find("probes", name)
-    try:
-        settings = tomllib.loads((folder / FILE).read_text())
-    except FileNotFoundError as error:
-        raise InputError(f"{folder} has no {FILE}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{folder / FILE}: {error}") from error
-    accepted = [key for key in Task.model_fields if key != "name"]
-    for key in settings:
-        if key not in accepted:
-            raise unknown(f"key of {folder / FILE}", key, accepted)
-    try:
-        return Task(name=folder.resolve().name, **settings)
-    except ValidationError as error:
-        first = error.errors()[0]
-        at = ".".join(map(str, first["loc"]))
-        raise InputError(f"{folder / FILE}: {at}: {first['msg']}") from error
+    settings = read_toml(folder / FILE)
+    if "name" in settings:
+        raise InputError(f"{folder / FILE}: the name is the folder's: leave it out")
+    return parse(Task, {"name": folder.resolve().name, **settings}, folder / FILE)
 
 
 def find_tasks(

@@ -16,7 +16,7 @@ from jaxtyping import Int64, Integer
 
 from tprprobe.data.vocabularies.spiece import read_spiece
 from tprprobe.errors import InputError, check_extra
-from tprprobe.files.settings import read_json
+from tprprobe.files.jsonfiles import read_json
 
 if TYPE_CHECKING:
     import tokenizers

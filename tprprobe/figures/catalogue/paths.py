@@ -19,7 +19,7 @@ from tprprobe.figures.catalogue.summaries import (
     load_votes,
 )
 from tprprobe.files import assets
-from tprprobe.files.settings import read_json
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
 from tprprobe.training.logs import FILE as LOG

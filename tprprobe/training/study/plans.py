@@ -1,25 +1,24 @@
 """Plans: which models are compared on what, in one TOML file."""
 
 import os
+from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, model_validator
 
-from tprprobe.errors import InputError, unknown
+from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.models import expand
-from tprprobe.training.recipes import Mix, Recipe, parse_recipe, read_settings
+from tprprobe.training.recipes import Mix, Recipe
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 
 
-class Plan(BaseModel):
+class Plan(Settings):
     """A study: every variant is trained with every seed by one recipe.
 
     ``variants`` are what each changes of the recipe's ``model``. Questions of more than ``longest``
     characters are kept out of training, and tested apart. ``test`` is what finished runs answer.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Name
     seeds: Annotated[list[int], Field(min_length=1)]
@@ -27,6 +26,13 @@ class Plan(BaseModel):
     recipe: dict[str, Any]
     variants: Annotated[dict[Name, dict[str, Any]], Field(min_length=1)]
     test: Mix
+
+    @model_validator(mode="after")
+    def _used(self) -> "Plan":
+        if given := [name for name in ("name", "seed") if name in self.recipe]:
+            raise ValueError(f"recipe.{given[0]} is the run's own: leave it out")
+        self.test.refuse(["repeat"], "in what is tested")
+        return self
 
     def runs(self) -> dict[str, Recipe]:
         """The recipes of all runs by name; all variants of a seed before the next seed."""
@@ -41,27 +47,20 @@ class Plan(BaseModel):
         model = self.recipe.get("model", {}) | self.variants[variant]
         settings = self.recipe | {"name": name, "seed": seed, "model": model}
         expand(model)  # names an option that is none before anything is trained
-        return parse_recipe(settings, f"{self.name}: recipe of {variant}")
+        return parse(Recipe, settings, f"{self.name}: recipe of {variant}")
 
 
 def is_plan(path: str | os.PathLike[str]) -> bool:
     """Whether a recipe file is a plan: it has variants."""
-    return "variants" in read_settings(path)
+    return "variants" in read_toml(path)
 
 
-def read_plan(path: str | os.PathLike[str], overrides: list[str] | None = None) -> Plan:
+def read_plan(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Plan:
     """The plan in a TOML file, with ``key.sub=value`` overrides; every run's recipe is checked.
 
     Raises:
         InputError: no such file, no TOML, an unknown key (the nearest is suggested), a wrong value.
     """
-    try:
-        plan = Plan.model_validate(read_settings(path, overrides))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            raise InputError(f"{path}: {unknown('key', place, Plan.model_fields)}") from error
-        raise InputError(f"{path}: {place}: {first['msg']} (given: {first['input']!r})") from error
+    plan = parse(Plan, read_toml(path, overrides), path)
     plan.runs()
     return plan

@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from tprprobe.errors import InputError
-from tprprobe.files.settings import read_json
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
 from tprprobe.training.logs import read_log
 

@@ -15,7 +15,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
-from tprprobe.files import hub
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.scoring.answers import exact_matches

@@ -1,14 +1,14 @@
 """The words: every form with its tag, its features and, for predicates, its roleset."""
 
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from tprprobe.data.worlds.english.atoms import Features, features, mask
+from tprprobe.files.settings import read_toml
 
 NAMES = {"last": "person", "company": "org", "country": "gpe", "city": "gpe", "continent": "loc"}
 GPE = ("country", "city")  # nouns and names that are of type gpe
@@ -181,9 +181,7 @@ def _entries(table: Mapping[str, Any], nouns: dict[str, tuple[str, ...]]) -> Ite
 @cache
 def lexicon() -> Lexicon:
     """The lexicon of lexicon.toml."""
-    table = tomllib.loads(
-        (files("tprprobe.data.worlds.english") / "lexicon.toml").read_text("utf-8")
-    )
+    table = read_toml(Path(__file__).with_name("lexicon.toml"))
     kinds = _lists(table["nouns"])
     rows = [(group, *row) for group, rows in table["verbs"].items() for row in rows.items()]
     verbs = {verb.lexeme: verb for verb in (_verb(*row) for row in rows)}
