@@ -57,6 +57,6 @@ def test_agents_are_measured_and_judged_as_numbers_are(model, swaps):
 
 
 def test_agents_are_of_the_generated_english_only(model, make_data):
-    recipe = Recipe(n=1, reference=1, swaps=["agent"])
+    recipe = Recipe(n=1, swaps=["agent"])
     with pytest.raises(InputError, match="only the generated English"):
         run_swaps(model, make_data([("1 + 1", "2"), ("1 + 2", "3")]), recipe)

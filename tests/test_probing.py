@@ -258,7 +258,7 @@ def test_tasks_are_folders(tmp_path, store):
             'title = "x"\nspans = 1\nlabel = "training"',
             "unknown key.*'label'; did you mean 'labels'",
         ),
-        ("title = ", "task.toml: "),
+        ("title = ", "task.toml is not TOML"),
     ):
         (folder / "task.toml").write_text(text)
         with pytest.raises(InputError, match=said):

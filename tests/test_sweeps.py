@@ -53,9 +53,9 @@ def folder(model, data, recipe, tmp_path_factory):
     [
         (
             "sites = ['a']\nedits = ['zerro']",
-            r"unknown edit in r\.toml 'zerro'; did you mean 'zero'",
+            r"r\.toml: unknown edit 'zerro'; did you mean 'zero'",
         ),
-        ("site = ['a']", r"unknown key in r\.toml 'site'; did you mean 'sites'"),
+        ("site = ['a']", r"r\.toml: unknown key 'site'; did you mean 'sites'"),
         ("sites = ['a']", "give sites and edits, or swaps"),
         ("sites = ['a']\nedits = ['zero']\nswaps = ['place']", "give sites and edits, or swaps"),
         ("swaps = ['places']", "did you mean 'place'"),
@@ -158,7 +158,7 @@ def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
 
 def test_examples_without_a_pair_are_one_line(model, make_data, tmp_path):
     data = make_data([("2 + 3", "5"), ("4 + 4", "8")])
-    recipe = Recipe(n=2, reference=1, swaps=["polarity"])
+    recipe = Recipe(n=2, swaps=["polarity"])
     with pytest.raises(InputError, match="none of 2 examples of listed has a pair of: polarity"):
         run_swaps(model, data, recipe, tmp_path / "none")
     assert not (tmp_path / "none").exists()
