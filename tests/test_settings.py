@@ -27,7 +27,8 @@ PLAN = {
     "test": MIX,
 }
 TASK = {"name": "a", "title": "A", "spans": 1}
-SWEEP, SWAPS = {"sites": ["*"], "edits": ["zero"]}, {"swaps": ["sum"]}
+SWEEP, SWAPS = {"sites": ["*"], "edits": ["zero"]}, {"swaps": ["polarity"]}
+DONORS = {**SWAPS, "donors": True}
 OTHERS: dict[type[Settings], Mapping[str, Any]] = {
     Mix: {"data": "english", "split": "train", "n": 3, "seed": 1, "repeat": 2},
     Stage: {
@@ -49,7 +50,7 @@ OTHERS: dict[type[Settings], Mapping[str, Any]] = {
     },
     Sweep: {
         "data": "english", "split": "train", "n": 3, "reference": 3, "seed": 1, "sites": ["a"],
-        "edits": ["one"], "swaps": ["place"], "whole": True, "heads": "all", "together": True,
+        "edits": ["one"], "swaps": ["place"], "whole": True, "donors": True, "heads": "all", "together": True,
         "strengths": [0.5], "clusters": [2],
     },
     Task: {
@@ -69,11 +70,17 @@ BASES: list[tuple[type[Settings], Mapping[str, Any], set[str]]] = [  # and what 
     (Recipe, RECIPE, set()),
     (Recipe, {**RECIPE, "words": {"threshold": 2}}, {"subwords"}),
     (Plan, PLAN, set()),
-    (Sweep, SWEEP, {"swaps", "whole", "clusters"}),
-    (Sweep, SWAPS, {"sites", "edits", *OF_EDITS}),
+    (Sweep, SWEEP, {"swaps", "whole", "donors", "clusters"}),
+    (Sweep, SWAPS, {"sites", "edits", "reference", *OF_EDITS}),
+    (Sweep, DONORS, {"sites", "edits", "swaps", *OF_EDITS}),
     (Task, TASK, set()),
 ]
-CASES = [(kind, base, key, refused) for kind, base, refused in BASES for key in kind.model_fields]
+CASES = [
+    (kind, base, key, refused)
+    for kind, base, refused in BASES
+    for key in kind.model_fields
+    if base.get(key) != OTHERS[kind][key]
+]
 
 
 @pytest.mark.parametrize(("kind", "base", "key", "refused"), CASES)
@@ -128,7 +135,9 @@ def test_what_is_wrong_is_told_in_one_line(kind, given, said):
 
 def test_a_default_that_is_written_down_is_accepted():
     """As training does, which saves every setting of its recipe."""
-    assert parse(Sweep, {**SWAPS, "strengths": [1.0], "heads": "each"}, "here").swaps == ["sum"]
+    assert parse(Sweep, {**SWAPS, "strengths": [1.0], "heads": "each"}, "here").swaps == [
+        "polarity"
+    ]
     adafactor = parse(Optimizer, {"name": "adafactor"}, "here")
     assert parse(Optimizer, adafactor.model_dump(), "here") == adafactor
 
