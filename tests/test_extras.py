@@ -14,7 +14,7 @@ from tprprobe.data.mathematics import generator
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.gold.pipelines import import_spacy
-from tprprobe.scoring import rouge
+from tprprobe.scoring import meteor, rouge
 from tprprobe.scoring.meteor import meteor_missing
 
 PACKAGES = (  # that only extras bring
@@ -81,7 +81,7 @@ def test_a_command_names_the_extra_that_it_needs(package, monkeypatch, capsys, t
 CALLS = {
     "h5py": (lambda folder: open_features(folder / "vectors.h5"), "hdf5"),
     "rouge_score": (lambda folder: rouge.rouge("a b", "a c"), "summarization"),
-    "nltk": (lambda folder: rouge.meteor("a b", "a c"), "summarization"),
+    "nltk": (lambda folder: meteor.stemmed_meteor(["a", "b"], ["a", "c"]), "summarization"),
     "spacy": (lambda folder: import_spacy(), "taggers"),
     "umap": (lambda folder: project(np.eye(30, dtype=np.float32), "umap"), "umap"),
 }
@@ -89,7 +89,7 @@ CALLS = {
 
 @pytest.mark.parametrize("package", CALLS)
 def test_a_function_names_the_extra_that_it_needs(package, monkeypatch, tmp_path):
-    for cached in (rouge._scorer, rouge._aligner):
+    for cached in (rouge._scorer, meteor._aligner):
         cached.cache_clear()
     (tmp_path / "vectors.h5").touch()
     call, extra = CALLS[package]
