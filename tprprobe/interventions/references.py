@@ -1,6 +1,5 @@
 """What edits are made of: vectors of other examples, their means and their clusters, head by head."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,9 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
+from tprprobe.analyses.clustering.kmeans import fit_means
 from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
 from tprprobe.extraction.passes import read_block
@@ -70,14 +68,6 @@ def find_centers(
     vectors = reference.double().numpy()
     scale = vectors.std(0)
     scale[scale == 0] = 1.0
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", ConvergenceWarning)
-            means: Any = KMeans(k, n_init=STARTS, random_state=seed)  # type: ignore[arg-type]
-            fitted: Any = means.fit(vectors / scale)
-    except (ConvergenceWarning, ValueError) as error:
-        raise InputError(
-            f"snap: fewer than {k} distinct vectors: give a smaller k or more reference examples"
-        ) from error
-    centers = np.asarray(fitted.cluster_centers_) * scale
+    found = fit_means(vectors / scale, k, seed, STARTS, "snap: the reference")
+    centers = np.asarray(found.cluster_centers_) * scale
     return torch.from_numpy(centers).float(), torch.from_numpy(scale).float()

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int32
+from jaxtyping import Float, Float32, Int32
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -98,18 +98,34 @@ def cluster_all(
     return [cluster(store, site, head, **settings) for site, head in progress(targets)]
 
 
+def fit_means(
+    vectors: Float[np.ndarray, "row width"],
+    k: int,
+    seed: int = 0,
+    starts: int = 1,
+    of: str = "the sample",
+) -> Any:
+    """scikit-learn's k-means: ``cluster_centers_``, ``labels_``, ``predict``; the best of ``starts``.
+
+    Raises:
+        InputError: the vectors, which are those ``of`` something, are fewer distinct ones than k.
+    """
+    few = InputError(f"{of} has fewer than {k} distinct vectors: give a smaller k")
+    if len(vectors) < k:
+        raise few
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        try:
+            return KMeans(k, n_init=starts, random_state=seed).fit(vectors)  # type: ignore[arg-type]
+        except ConvergenceWarning as warning:
+            raise few from warning
+
+
 def _fit(
     source: Source, vectors: Float32[np.ndarray, "row width"], k: int, seeds: range
 ) -> list[np.ndarray]:
     """The centers that k-means finds from each seed."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", ConvergenceWarning)
-            fitted = [KMeans(k, random_state=seed).fit(vectors) for seed in seeds]
-    except ConvergenceWarning as warning:
-        raise InputError(
-            f"{source} has fewer than {k} distinct vectors: give a smaller k"
-        ) from warning
+    fitted = [fit_means(vectors, k, seed, of=str(source)) for seed in seeds]
     return [np.asarray(run.cluster_centers_) for run in fitted]
 
 

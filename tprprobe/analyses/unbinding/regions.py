@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int, Shaped
-from sklearn.cluster import KMeans
 from sklearn.linear_model import RidgeClassifier
 
 from tprprobe.analyses.clustering.clusters import nearest
+from tprprobe.analyses.clustering.kmeans import fit_means
 from tprprobe.analyses.unbinding.contingency import Counts, Tables, compare, count
 from tprprobe.analyses.unbinding.generations import Words
 from tprprobe.statistics import Interval, divide
@@ -153,7 +153,7 @@ def cluster_rows(
 ) -> Int[np.ndarray, " row"]:
     """The clusters of vectors in memory, as many as they have distinct values if these are fewer."""
     k = min(k, len(np.unique(vectors, axis=0)))
-    return KMeans(k, random_state=seed).fit_predict(vectors).astype(int)
+    return fit_means(vectors, k, seed).labels_.astype(int)
 
 
 def _counted(
@@ -187,7 +187,7 @@ def _part(
     """The region of every word, and whether its tag is that of the region, both found on others."""
     if reading == "k-means":
         k = min(REGIONS, len(np.unique(known, axis=0)))
-        means: Any = KMeans(k, random_state=seed).fit(known)
+        means = fit_means(known, k, seed)
         own = pd.Series(known_tags).groupby(means.labels_).agg(lambda each: each.mode()[0])
         region = means.predict(vectors)
         return region.astype(int), own.reindex(range(k)).to_numpy()[region] == tags
