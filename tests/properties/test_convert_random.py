@@ -77,10 +77,15 @@ def batches(draw, vocab: int, pad: int, start: int) -> tuple[Tensor, Tensor]:
 
 
 def converted(checkpoint: dict[str, Any], config: dict[str, Any]) -> Any:
+    """The model in double precision: norms of what cancels would enlarge the rounding of single."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "checkpoint.pt"
         torch.save(checkpoint, path)
-        return load_model(convert(path, Path(folder) / "out", config=config))
+        return load_model(convert(path, Path(folder) / "out", config=config)).double()
+
+
+def doubled(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.double() for name, tensor in state.items()}
 
 
 def assert_close(found: Tensor, expected: Tensor, what: str) -> None:
@@ -120,7 +125,7 @@ def test_any_setting_of_jiang(config, seed, data):
     state = literaljiang.random_state(config, seed)
     model = converted({"state_dict": {f"model.{k}": v for k, v in state.items()}}, config)
     batch = data.draw(batches(config["vocab_size"], 0, 0))
-    expected, vectors = literaljiang.forward(state, config, *batch)
+    expected, vectors = literaljiang.forward(doubled(state), config, *batch)
     check(model, batch, expected, vectors)
     inside = config["use_tp_dec"] and not config["roles_after_residual"]
     reads_heads = config["role_weights_input"] in ("query", "v_bar_2")
@@ -151,5 +156,5 @@ def test_any_size_of_schlag(sizes, seed, parallel, data):
     checkpoint = {"model": {prefix + k: v for k, v in state.items()}, "global_step": 7}
     model = converted(checkpoint, {"n_heads": sizes.heads})
     batch = data.draw(batches(sizes.vocab, 1, 2))
-    expected, vectors = literalschlag.forward(state, sizes, *batch)
+    expected, vectors = literalschlag.forward(doubled(state), sizes, *batch)
     check(model, batch, expected, vectors)
