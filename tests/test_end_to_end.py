@@ -186,7 +186,7 @@ def test_bad_input_is_one_line_and_exit_code_2(run, words, said, tmp_path, monke
 
 
 def test_the_exit_code_is_that_of_the_process(tmp_path):
-    command = [sys.executable, "-m", "tprprobe", "figure", "schlag-fig9"]
+    command = [sys.executable, "-m", "tprprobe", "cluster", "nothing", "--site", "x", "--k", "3"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1, done.stderr

@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from planted.folders import write_evaluation, write_log
 from planted.questions import LAST, plant
-from test_catalogue import write_evaluation, write_log
 
 from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.analyses.naming.run import name_all
