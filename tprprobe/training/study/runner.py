@@ -14,6 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.errors import InputError
+from tprprobe.files.locks import held
 from tprprobe.files.writing import write_file
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model, require_vocabulary
@@ -22,7 +23,7 @@ from tprprobe.training.loop import MODEL, train
 from tprprobe.training.recipes import Recipe
 from tprprobe.training.study.plans import Plan
 from tprprobe.training.study.records import ANSWERS, PLAN, collect_study
-from tprprobe.training.study.shared_data import held, pools, tested
+from tprprobe.training.study.shared_data import pools, tested
 
 COUNTED = 64  # questions whose forward and backward pass is counted
 

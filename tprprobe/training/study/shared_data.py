@@ -1,8 +1,6 @@
 """What all runs of a study share: the training examples, encoded once, and the tested questions."""
 
-import fcntl
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 
@@ -17,27 +15,12 @@ from tprprobe.data.encoding import encode_sources
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.characters import Codec
 from tprprobe.errors import InputError
+from tprprobe.files.locks import held
 from tprprobe.files.writing import whole, write_file
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix
 from tprprobe.training.study.plans import Plan
 from tprprobe.training.study.records import TEST
-
-
-@contextmanager
-def held(path: Path, wait: bool = True) -> Iterator[bool]:
-    """Whether this process alone holds the lock of that name until the block ends.
-
-    It may ``wait`` until another one has let it go. A lock ends with the process that has it.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
 
 
 def pools(folder: Path, longest: int | None) -> Callable[[list[Mix], Codec, torch.device], Pool]:

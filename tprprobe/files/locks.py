@@ -1,0 +1,42 @@
+"""Locks by which processes that share a folder take turns; one ends with the process that has it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+
+@contextmanager
+def held(path: Path, wait: bool = True) -> Iterator[bool]:
+    """Whether this process alone holds the lock of that name until the block ends.
+
+    It may ``wait`` until another one has let it go.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        try:
+            _lock(file, wait)
+        except (BlockingIOError, PermissionError):  # of Unix and of Windows
+            yield False
+        else:
+            yield True
+
+
+def _lock(file: IO[str], wait: bool) -> None:
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        return None
+    import msvcrt  # let go when the file is closed
+
+    file.seek(0)
+    while True:
+        try:
+            return msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # pyright: ignore
+        except OSError:  # after ten seconds
+            if not wait:
+                raise
