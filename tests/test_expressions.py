@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -141,6 +142,30 @@ def test_worded_questions_are_left_unlabelled(question):
 def test_what_looks_like_an_expression_but_is_none_is_never_guessed(question):
     with pytest.raises(InputError, match="as an arithmetic expression"):
         arithmetic(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "words"),
+    [("Divide -12 by 34.", Fraction(-6, 17), "by"), ("12 divided by -4", -3, "divided by"),
+     ("What is 1.5 divided by 3?", Fraction(1, 2), "divided by"),
+     ("Calculate 8 divided by 2.", 4, "divided by")],
+)  # fmt: skip
+def test_a_division_in_words_is_a_division(question, value, words):
+    structure, at = arithmetic(question), question.index(words)
+    assert evaluate(question) == value
+    operator = structure[structure["kind"] == "op"]
+    assert "".join(operator["char"]) == words
+    digits = structure[structure["kind"] == "digit"]
+    below = digits.index > at
+    assert (digits["polarity"] == np.where(below, "denominator", "numerator")).all()
+    assert (digits["parent"] == "/").all()
+    assert (digits["parent_position"] == at).all()
+    assert (digits["surface_polarity"] == "numerator").all()
+
+
+@pytest.mark.parametrize("question", ["Divide 3+4", "Divide 3 + 4 by 5", "Divide by 3"])
+def test_other_divisions_in_words_are_left_alone(question):
+    assert (arithmetic(question)["kind"] == "worded").all()
 
 
 def test_many_questions_are_counted_and_divisions_by_zero_have_structure_but_no_value():

@@ -37,6 +37,13 @@ def test_values_and_polarities_give_the_answers_of_the_data_set(verify, module, 
     assert counts["wrong"] == counts["wrongly"] == 0
 
 
+@pytest.mark.parametrize("split", ["train-medium", "interpolate"])
+def test_divisions_in_words_give_the_answers(verify, split):
+    counts = verify(*generated("div", split, 150))
+    assert counts["parsed"] == 150
+    assert counts["wrong"] == counts["wrongly"] == 0
+
+
 @pytest.mark.parametrize("split", ["interpolate", "extrapolate"])
 @pytest.mark.parametrize("module", PARTLY)
 def test_worded_questions_are_counted_and_the_others_give_the_answers(verify, module, split):
@@ -46,7 +53,7 @@ def test_worded_questions_are_counted_and_the_others_give_the_answers(verify, mo
     assert counts["wrong"] == counts["wrongly"] == 0
 
 
-@pytest.mark.parametrize("module", ["div", "nearest_integer_root", "simplify_surd"])
+@pytest.mark.parametrize("module", ["nearest_integer_root", "simplify_surd"])
 def test_modules_without_expressions_are_left_unlabelled(verify, module):
     counts = verify(*generated(module, "interpolate", 20))
     assert counts["worded"] == 20

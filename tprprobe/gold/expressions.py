@@ -19,7 +19,7 @@ These three for numbers and, as the heads of arguments, for operators; digits an
     literal             is the second argument of a division, whatever stands above
     discordant          literal, but not a denominator, or the reverse
     surface_polarity    what the symbols before a number suggest: denominator iff they are `/`, `/(`
-                        or `/(-`
+                        or `/(-` (never where the division is in words, whose letters are its op)
     neg                 directly under a unary minus
     term, add_sign      its multiplicative term, counted from the root and from the left; the sign
                         with which that term enters its sum
@@ -44,7 +44,7 @@ KINDS = ("template", "digit", "point", "sign", "op", "lpar", "rpar", "space")
 KINDS += ("worded", "unparsed", "sos", "eos")  # the last two in stores only
 TEMPLATE, _, _, _, OP, LPAR, RPAR, _, WORDED, UNPARSED, *_ = range(len(KINDS))
 POLARITIES = ("numerator", "denominator")
-WORDS = ("What", "is", "the", "value", "of", "Evaluate", "Calculate", "Work", "out", ".", "?")
+WORDS = ("What", "is", "the", "value", "of", "Evaluate", "Calculate", "Work", "out", ".", "?", "Divide")
 COLUMNS = [
     *("char", "kind", "place", "polarity", "polarity_global", "flips", "slot", "parent"),
     *("parent_position", "literal", "discordant", "surface_polarity", "div_second", "neg"),
@@ -112,7 +112,7 @@ def _read(texts: Sequence[str]) -> tuple[np.ndarray, list[tuple], list[tuple]]:
         if expression is None:
             spans[question, 0] = WORDED
             continue
-        template, inside, start, _ = expression
+        template, inside, start, *_ = expression
         spans[question] = TEMPLATE, TEMPLATES.index(template), start, start + len(inside)
         for known, new in zip((numbers, operators), walk(expression), strict=True):
             known += [(question, number, *row) for number, row in enumerate(new)]

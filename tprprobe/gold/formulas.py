@@ -13,8 +13,11 @@ from typing import NamedTuple
 from tprprobe.errors import InputError
 
 # One final period or question mark belongs to the template, never to the last number.
-TEMPLATES = ("", "What is the value of ", "What is ", "Evaluate ", "Calculate ", "Work out ")
+TEMPLATES = ("", "What is the value of ", "What is ", "Evaluate ", "Calculate ", "Work out ", "Divide ")
 QUESTION = re.compile(rf"({'|'.join(TEMPLATES[1:])}|) *+([0-9+\-*/(). ]+?) *[.?]?")
+SPOKEN = re.compile(  # of arithmetic__div: a division in words, between two numbers
+    r"(?:(Divide )|What is |Calculate |)(-?[\d.]*\d) (?(1)(?P<by>by)|(?P<divided>divided by)) -?[\d.]*\d[.?]?"
+)
 FOREIGN = re.compile(  # Python's, but not of these questions: ** // ... () 2(3) and unary plus
     r"\*\*|//|\.\.\.|\( *\)|[\d.)] *\(|(?:^|[(+\-*/]) *\+"
 )
@@ -26,12 +29,14 @@ class Expression(NamedTuple):
     """The words before the expression of a question, the expression, where it starts, its tree.
 
     The tree has ast.Constant (of unknown value), ast.UnaryOp (minus) and ast.BinOp (+ - * /) only.
+    Binary operators have ``symbols`` characters: a spoken one stands in the text as a `/` and spaces.
     """
 
     template: str
     text: str
     start: int
     tree: ast.expr
+    symbols: int = 1
 
 
 def unreadable(question: str, why: object) -> InputError:
@@ -47,8 +52,10 @@ def parse(question: str) -> Expression | None:
 
     Raises: InputError where what looks like an expression is none (`3 + * 4`).
     """
-    match = QUESTION.fullmatch(question)
-    if match is None or not any(map(str.isdigit, match[2])):
+    spoken = SPOKEN.fullmatch(question)
+    words = (spoken["by"] or spoken["divided"]) if spoken else "/"
+    match = QUESTION.fullmatch(question.replace(words, "/".ljust(len(words))))
+    if match is None or (match[1] == "Divide " and not spoken) or not any(map(str.isdigit, match[2])):
         return None
     if foreign := FOREIGN.search(match[2]):
         raise unreadable(question, f"{foreign[0]!r} is none of its operations")
@@ -56,7 +63,7 @@ def parse(question: str) -> Expression | None:
         tree = ast.parse(match[2].translate(ALIKE), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise unreadable(question, error) from None
-    return Expression(match[1], match[2], match.start(2), tree)
+    return Expression(match[1], match[2], match.start(2), tree, len(words))
 
 
 def operator_position(text: str, node: ast.BinOp) -> int:

@@ -50,7 +50,7 @@ def walk(expression: Expression) -> tuple[list[tuple[int, ...]], list[tuple[int,
             code = CODES[type(node.op)]
             position = expression.start + operator_position(expression.text, node)
             above = above if code in SUMS else _in_term(above, signs)
-            operators.append((position, position + 1, 0, 0, 0, *above))
+            operators.append((position, position + expression.symbols, 0, 0, 0, *above))
             left, right = _sides(above, code, position)
             stack += [(node.right, False, right), (node.left, False, left)]
         else:
