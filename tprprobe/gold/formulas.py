@@ -13,7 +13,15 @@ from typing import NamedTuple
 from tprprobe.errors import InputError
 
 # One final period or question mark belongs to the template, never to the last number.
-TEMPLATES = ("", "What is the value of ", "What is ", "Evaluate ", "Calculate ", "Work out ", "Divide ")
+TEMPLATES = (
+    "",
+    "What is the value of ",
+    "What is ",
+    "Evaluate ",
+    "Calculate ",
+    "Work out ",
+    "Divide ",
+)
 QUESTION = re.compile(rf"({'|'.join(TEMPLATES[1:])}|) *+([0-9+\-*/(). ]+?) *[.?]?")
 SPOKEN = re.compile(  # of arithmetic__div: a division in words, between two numbers
     r"(?:(Divide )|What is |Calculate |)(-?[\d.]*\d) (?(1)(?P<by>by)|(?P<divided>divided by)) -?[\d.]*\d[.?]?"
@@ -55,7 +63,11 @@ def parse(question: str) -> Expression | None:
     spoken = SPOKEN.fullmatch(question)
     words = (spoken["by"] or spoken["divided"]) if spoken else "/"
     match = QUESTION.fullmatch(question.replace(words, "/".ljust(len(words))))
-    if match is None or (match[1] == "Divide " and not spoken) or not any(map(str.isdigit, match[2])):
+    if (
+        match is None
+        or (match[1] == "Divide " and not spoken)
+        or not any(map(str.isdigit, match[2]))
+    ):
         return None
     if foreign := FOREIGN.search(match[2]):
         raise unreadable(question, f"{foreign[0]!r} is none of its operations")
