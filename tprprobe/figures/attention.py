@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
 from tprprobe.figures.overlay import LETTERS, LOOKS, gold_tokens, mark_polarity
 from tprprobe.figures.strips import PLAIN, SIGNS, Frame, Strip, draw_strips
@@ -20,24 +21,30 @@ LEAST = 0.05  # attention that is printed
 FEWEST = 20  # tokens that an axis has room for
 LONGEST = 14  # characters of a token along an axis
 CAPTION = f"attention in percent, from {LEAST:.0%} on · # start, % end · framed: the query"
-BEHIND_SLASH = re.compile(r"/[\s(\-]*(\d+)")
 
 
 def attention_rows(
-    store: Store, site: str, sample: int, head: int, positions: Sequence[int] | None = None
+    store: Store,
+    site: str,
+    sample: int,
+    head: int,
+    positions: Sequence[int] | None = None,
+    relation: Relation = DIVISION,
 ) -> Drawing:
     """What the queries at ``positions`` attend to: a row of squares each, the query framed.
 
     Darker squares get more attention; under each the weight in percent, from 5 on. Default: the
-    digits of every number that stands to the right of a '/'. Source: schlag Fig 3.
+    digits of every number that stands to the right of the relation's operator. Source: schlag Fig 3.
 
     Raises:
         InputError: no such map, head or position, or no such digit and no positions given.
     """
     weights, queries, keys = _map(store, site, sample, head)
-    chosen = _digits_behind_slash(queries) if positions is None else list(positions)
+    chosen = _digits_behind(relation, queries) if positions is None else list(positions)
     if not chosen:
-        raise InputError(f"sample {sample} has no digit behind a '/': give positions")
+        raise InputError(
+            f"sample {sample} has no digit behind a {relation.operator!r}: give positions"
+        )
     if bad := [p for p in chosen if not 0 <= p < len(queries)]:
         raise InputError(f"no position {bad[0]}: sample {sample} has 0 to {len(queries) - 1}")
     is_self = list(queries) == list(keys)
@@ -52,7 +59,9 @@ def attention_rows(
     return draw_strips(strips, _title(store, site, sample, head), CAPTION)
 
 
-def attention_examples(store: Store, site: str, head: int, examples: pd.DataFrame) -> Drawing:
+def attention_examples(
+    store: Store, site: str, head: int, examples: pd.DataFrame, relation: Relation = DIVISION
+) -> Drawing:
     """What the numbers of example questions attend to, with the gold structure of division.
 
     ``examples`` has a kind and a sample each, as :func:`tprprobe.analyses.attention.pick_examples` returns.
@@ -71,8 +80,8 @@ def attention_examples(store: Store, site: str, head: int, examples: pd.DataFram
         question = gold[gold["sample"] == sample].reset_index(drop=True)
         weights, _, _ = _map(store, site, int(sample), head)
         letters = mark_polarity(question)[1]
-        for position in _queried(question):
-            told, frames = _relation(question, weights[position], position)
+        for position in _queried(relation, question):
+            told, frames = _relate(relation, question, weights[position], position)
             strips.append(
                 Strip(
                     **_row(question["token"].astype(str).tolist(), weights[position]),
@@ -81,33 +90,34 @@ def attention_examples(store: Store, site: str, head: int, examples: pd.DataFram
                     gold=letters,
                 )
             )
-    title = f"{_place(store, site)}, head {head}: from numbers to '/'"
-    return draw_strips(strips, title, f"{CAPTION}, dashed: its '/'\n{LETTERS}")
+    title = f"{_place(store, site)}, head {head}: from numbers to '{relation.operator}'"
+    return draw_strips(strips, title, f"{CAPTION}, dashed: its '{relation.operator}'\n{LETTERS}")
 
 
-def _queried(question: pd.DataFrame) -> list[int]:
-    """The last digit of every number in a multiplicative term that has a denominator."""
-    below = question.loc[question["polarity"] == "denominator", "term"].unique()
+def _queried(relation: Relation, question: pd.DataFrame) -> list[int]:
+    """The last digit of every number in a multiplicative term that has a related one."""
+    below = question.loc[relation.net.related(question), "term"].unique()
     last = question[question["term"].isin(below) & (question["place"] == 0)]
     return last.index.tolist()
 
 
-def _relation(
-    question: pd.DataFrame, weights: Float[np.ndarray, " key"], position: int
+def _relate(
+    relation: Relation, question: pd.DataFrame, weights: Float[np.ndarray, " key"], position: int
 ) -> tuple[str, list[Frame]]:
     """What a row's heading says, and its frames."""
     query: Any = question.loc[position]
     frames = [Frame(position, position + 1)]
-    about = f"‘{query['token']}’ at {position}, {query['polarity']}:"
-    if query["polarity"] == "denominator":
-        target = int(query["div_second"]) + 1  # <sos> stands before the first character
-        colour, style = LOOKS["denominator"]
-        return f"{about} {weights[target]:.0%} on its '/'", [
+    target = int(relation.net.targets(question)[position])
+    kind = relation.related if target >= 0 else relation.contrast
+    about = f"‘{query['token']}’ at {position}, {kind}:"
+    if target >= 0:
+        colour, style = LOOKS[kind]
+        return f"{about} {weights[target]:.0%} on its '{relation.operator}'", [
             *frames,
             Frame(target, target + 1, colour, style),
         ]
-    slashes = ((question["kind"] == "op") & (question["token"] == "/")).to_numpy()
-    return f"{about} {weights[slashes].sum():.0%} on any '/'", frames
+    on_any = weights[relation.operators(question)].sum()
+    return f"{about} {on_any:.0%} on any '{relation.operator}'", frames
 
 
 def _row(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> dict[str, Any]:
@@ -167,6 +177,7 @@ def _title(store: Store, site: str, sample: int, head: int) -> str:
     return f"{_place(store, site)}, head {head}, question {sample}"
 
 
-def _digits_behind_slash(tokens: Sequence[str]) -> list[int]:
+def _digits_behind(relation: Relation, tokens: Sequence[str]) -> list[int]:
+    behind = re.compile(rf"{re.escape(relation.operator)}[\s(\-]*(\d+)")
     text = "".join(token if len(token) == 1 else "\0" for token in tokens)
-    return [i for found in BEHIND_SLASH.finditer(text) for i in range(*found.span(1))]
+    return [i for found in behind.finditer(text) for i in range(*found.span(1))]

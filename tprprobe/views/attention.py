@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from jaxtyping import Bool, Float, Int
 from plotly.subplots import make_subplots
 
+from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
 from tprprobe.figures import attention_grid, attention_matrix, attention_rows
 from tprprobe.figures.overlay import gold_tokens
@@ -75,14 +76,14 @@ def count_samples(store: Store, site: str) -> int:
     return store.manifest["lengths"].get(f"{store.specs[site].rows}_sample", 0)
 
 
-def gold_pairs(store: Store, sample: int) -> list[tuple[int, int]]:
-    """Digits of denominators with the '/' that divides by them, as positions (query, key)."""
+def gold_pairs(store: Store, sample: int, relation: Relation = DIVISION) -> list[tuple[int, int]]:
+    """Related digits with their operator, as positions (query, key)."""
     gold = gold_tokens(store, [sample])
     if gold is None:
         return []
-    below = gold.index[(gold["polarity"] == "denominator") & gold["div_second"].notna()]
-    slashes = gold.loc[below, "div_second"].to_numpy(int) + 1
-    return list(zip(below.tolist(), slashes.tolist(), strict=True))
+    targets = relation.net.targets(gold)
+    related = np.flatnonzero(targets >= 0)
+    return list(zip(related.tolist(), targets[related].tolist(), strict=True))
 
 
 def show_matrix(
@@ -119,7 +120,7 @@ def show_matrix(
         scaleanchor="x" if maps.is_self else None, constrain="domain",
     )  # fmt: skip
     title = f"{maps.site}, head {head}, sample {maps.sample}"
-    note = "○ gold: a denominator's digit and its ‘/’" if pairs else ""
+    note = f"○ gold: a {DIVISION.related}'s digit and its ‘{DIVISION.operator}’" if pairs else ""
     note += f" · each cell is the largest of {step} × {step} weights" if step > 1 else ""
     draw = partial(attention_matrix, store, maps.site, maps.sample, head)
     return View(title, dress(chart, side, dark, "select"), draw, _table(maps, weights), note)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.gold_maps import GOLD, Flags, Marks
+from tprprobe.analyses.attention.gold_maps import GOLD, Marks
+from tprprobe.analyses.attention.relations import Flags
 
 Maps = Float[np.ndarray, "head query key"]
 Pairs = tuple[Float[np.ndarray, "query key"], int]  # weights of the pairs added up, over how many
@@ -47,9 +48,9 @@ def count_question(maps: Maps, marks: Marks) -> Counts:
 def _related(way: str, gold: str, score: str, marks: Marks) -> tuple[Pairs, Pairs]:
     """The pairs of a query and a key that a score adds up, and those that it subtracts."""
     nothing = np.zeros((len(marks), len(marks))), 0
-    above, below = marks.numerator[gold], marks.target[gold] >= 0
+    above, below = marks.contrast[gold], marks.target[gold] >= 0
     if score == "selectivity":
-        return _with_slash(way, below, marks), _with_slash(way, above, marks)
+        return _with_operator(way, below, marks), _with_operator(way, above, marks)
     if score in SKIPPING:
         around, between = (_each(way, flags, marks) for flags in (marks.around, marks.intervening))
         first = between if score == "intervening" else around
@@ -60,13 +61,13 @@ def _related(way: str, gold: str, score: str, marks: Marks) -> tuple[Pairs, Pair
     return (pairs, int(pairs.any(1).sum())), nothing
 
 
-def _with_slash(way: str, digits: Flags, marks: Marks) -> Pairs:
-    """The weight between digits and any '/', over the queries: digits in rows, '/' in columns."""
-    queries, keys = (digits, marks.slash) if way == "rows" else (marks.slash, digits)
+def _with_operator(way: str, digits: Flags, marks: Marks) -> Pairs:
+    """The weight between digits and any operator, over the queries: digits in rows, else operators."""
+    queries, keys = (digits, marks.operator) if way == "rows" else (marks.operator, digits)
     return np.outer(queries, keys).astype(float), int(queries.sum())
 
 
 def _each(way: str, digits: Flags, marks: Marks) -> Pairs:
     """The same over digits, so that few and many of them compare."""
-    pairs, _ = _with_slash(way, digits, marks)
+    pairs, _ = _with_operator(way, digits, marks)
     return pairs, int(digits.sum())

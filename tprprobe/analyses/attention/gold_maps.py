@@ -5,40 +5,39 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
+from tprprobe.analyses.attention.relations import DIVISION, Flags, Relation
 from tprprobe.errors import InputError
 from tprprobe.gold import join
 from tprprobe.store import Store
 
 GOLD = ("literal", "net")
-SHIFT = 1  # a character of a question is one token behind: <sos> stands first
-
-Flags = Bool[np.ndarray, " token"]
 
 
 @dataclass(frozen=True, eq=False)
 class Marks:
     """One question, token by token.
 
-    ``target`` has, for the digits that are a second argument of a division, the index of its '/',
-    else −1: literally (the immediate parent), and net (denominators after all flips). ``numerator``
-    are the digits that are none, by the same two. ``intervening`` are numerators between two
-    denominators of the same multiplicative term, ``around`` the denominators of such a term.
+    ``operator`` are the tokens that the relation is to. ``target`` has, for the related digits, the index
+    of theirs, else −1: literally (for '/' the immediate parent), and net (denominators after all flips).
+    ``contrast`` are the digits that are not related, by the same two. ``intervening`` are these between two
+    related ones of the same multiplicative term, ``around`` the related ones of such a term.
     """
 
     sample: int
     question: str
-    slash: Flags
+    relation: Relation
+    operator: Flags
     number: Int[np.ndarray, " token"]  # the number of a digit, −1 elsewhere
     term: Int[np.ndarray, " token"]  # its multiplicative term, −1 elsewhere
     target: dict[str, Int[np.ndarray, " token"]]
-    numerator: dict[str, Flags]
+    contrast: dict[str, Flags]
     around: Flags
     intervening: Flags
 
     def __len__(self) -> int:
-        return len(self.slash)
+        return len(self.operator)
 
 
 def kept_samples(store: Store, site: str) -> int:
@@ -65,51 +64,44 @@ def annotated_tokens(store: Store, samples: int) -> pd.DataFrame:
     return join(tokens.loc[source].reset_index(drop=True))
 
 
-def mark_questions(store: Store, samples: int) -> Iterator[Marks]:
-    """The marks of every question that has a division among the first samples.
+def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) -> Iterator[Marks]:
+    """The marks of every question that has the relation's operator among the first samples.
 
     Raises:
         InputError: these are no arithmetic questions read character by character.
     """
     for sample, tokens in annotated_tokens(store, samples).groupby("sample", sort=True):
-        marks = _mark(int(str(sample)), tokens)
-        if marks.slash.any():
+        marks = _mark(int(str(sample)), tokens, relation)
+        if marks.operator.any():
             yield marks
 
 
-def _mark(sample: int, tokens: pd.DataFrame) -> Marks:
+def _mark(sample: int, tokens: pd.DataFrame, relation: Relation) -> Marks:
     digit = (tokens["kind"] == "digit").to_numpy()
-    slash = ((tokens["kind"] == "op") & (tokens["token"].astype(str) == "/")).to_numpy()
-    denominator = {
-        "literal": tokens["literal"].fillna(False).to_numpy(bool) & digit,
-        "net": (tokens["polarity"] == "denominator").to_numpy() & digit,
-    }
-    place = {
-        "literal": _integers(tokens, "parent_position"),
-        "net": _integers(tokens, "div_second"),
-    }
+    related = {name: gold.related(tokens) for name, gold in relation.golds.items()}
     term = np.where(digit, _integers(tokens, "term"), -1)
-    around, intervening = _skipping(term, denominator["net"])
+    around, intervening = _skipping(term, related["net"])
     return Marks(
         sample=sample,
         question=str(tokens["question"].iloc[0]),
-        slash=slash,
+        relation=relation,
+        operator=relation.operators(tokens),
         number=np.where(digit, _integers(tokens, "number"), -1),
         term=term,
-        target={gold: np.where(denominator[gold], place[gold] + SHIFT, -1) for gold in GOLD},
-        numerator={gold: digit & ~denominator[gold] for gold in GOLD},
+        target={name: gold.targets(tokens) for name, gold in relation.golds.items()},
+        contrast={name: digit & ~each for name, each in related.items()},
         around=around,
         intervening=intervening,
     )
 
 
-def _skipping(term: Int[np.ndarray, " token"], denominator: Flags) -> tuple[Flags, Flags]:
-    """The digits of denominators around a numerator of the same term, and of such numerators."""
-    around, intervening = np.zeros_like(denominator), np.zeros_like(denominator)
+def _skipping(term: Int[np.ndarray, " token"], related: Flags) -> tuple[Flags, Flags]:
+    """The related digits around others of the same term, and these."""
+    around, intervening = np.zeros_like(related), np.zeros_like(related)
     for each in range(term.max(initial=-1) + 1):
-        below = np.flatnonzero((term == each) & denominator)
+        below = np.flatnonzero((term == each) & related)
         if len(below):
-            between = (term == each) & ~denominator
+            between = (term == each) & ~related
             between[: below[0]] = between[below[-1] :] = False
             intervening |= between
             around[below] |= between.any()

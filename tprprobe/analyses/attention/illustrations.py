@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.attention.gold_maps import Marks, find_maps, kept_samples, mark_questions
+from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.store import Store
 
 
-def pick_examples(store: Store, per_kind: int = 1) -> pd.DataFrame:
+def pick_examples(store: Store, per_kind: int = 1, relation: Relation = DIVISION) -> pd.DataFrame:
     """The shortest right answered questions of each kind that have maps: kind, sample, question.
 
     simple     one division, by one number
@@ -19,7 +20,8 @@ def pick_examples(store: Store, per_kind: int = 1) -> pd.DataFrame:
     first = store.tokens.loc[store.tokens["sample"] < samples].drop_duplicates("sample")
     correct = dict(zip(first["sample"], first["correct"], strict=True))
     marked = sorted(
-        mark_questions(store, samples), key=lambda each: (not correct[each.sample], len(each))
+        mark_questions(store, samples, relation),
+        key=lambda each: (not correct[each.sample], len(each)),
     )
     rows = [(kind, each.sample, each.question) for each in marked if (kind := _kind(each))]
     table = pd.DataFrame(rows, columns=["kind", "sample", "question"])
@@ -35,4 +37,4 @@ def _kind(marks: Marks) -> str | None:
     numbers = [len(np.unique(marks.number[below & (marks.term == t)])) for t in marks.term[below]]
     if max(numbers, default=0) > 1:
         return "several"
-    return "simple" if marks.slash.sum() == 1 and numbers else None
+    return "simple" if marks.operator.sum() == 1 and numbers else None

@@ -11,14 +11,17 @@ from jaxtyping import Float
 from tprprobe.analyses.attention.counts import DIFFERENCES, KEYS, Counts, count_question
 from tprprobe.analyses.attention.gold_maps import find_maps, kept_samples, mark_questions
 from tprprobe.analyses.attention.reference_maps import OFFSETS, make_baselines
+from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import REPLICATES, bounds, divide, replicate_totals
 from tprprobe.store import Store
 
 
-def score_relations(store: Store, seed: int = 0) -> pd.DataFrame:
+def score_relations(store: Store, seed: int = 0, relation: Relation = DIVISION) -> pd.DataFrame:
     """Scores of every encoder head as second-argument-of '/', one row a head, way, gold and score.
+
+    Of another relation read its operator for '/', and its digits for denominators.
 
     head         its number; missing for the baselines, whose ``source`` is uniform · offset (the
                  one fixed distance that scores best here, ``offset``) · nearest (the digit's
@@ -41,21 +44,21 @@ def score_relations(store: Store, seed: int = 0) -> pd.DataFrame:
         InputError: no attention maps, no arithmetic, or no division in what is kept.
     """
     parts = [
-        _score(each, seed).assign(untrained=untrained)
+        _score(each, seed, relation).assign(untrained=untrained)
         for untrained, each in ((False, store), (True, store.control))
         if each is not None
     ]
     return pd.concat(parts, ignore_index=True)
 
 
-def _score(store: Store, seed: int) -> pd.DataFrame:
+def _score(store: Store, seed: int, relation: Relation) -> pd.DataFrame:
     sites = find_maps(store)
     heads = [
         {"layer": layer_of(site), "head": head, "source": "head"}
         for site in sites
         for head in range(store.specs[site].shape[0])
     ]
-    counts = _count(store, sites)
+    counts = _count(store, sites, relation)
     rows = [
         dict(zip(("way", "gold", "score"), key, strict=True)) | row
         for index, key in enumerate(KEYS)
@@ -64,14 +67,16 @@ def _score(store: Store, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"layer": "Int64", "head": "Int64", "offset": "Int64"})
 
 
-def _count(store: Store, sites: list[str]) -> list[np.ndarray]:
+def _count(store: Store, sites: list[str], relation: Relation) -> list[np.ndarray]:
     """The fields of Counts, question by question: of all heads, then of the baselines."""
     found = []
-    for marks in mark_questions(store, kept_samples(store, sites[0])):
+    for marks in mark_questions(store, kept_samples(store, sites[0]), relation):
         heads = np.concatenate([store.attention(site, marks.sample) for site in sites])
         found.append(count_question(np.concatenate([heads, make_baselines(marks)]), marks))
     if not found:
-        raise InputError(f"no question with a division among those whose maps {store.path} keeps")
+        raise InputError(
+            f"no question with {relation.operator!r} among those whose maps {store.path} keeps"
+        )
     return [np.stack(each) for each in zip(*map(astuple, found), strict=True)]
 
 
