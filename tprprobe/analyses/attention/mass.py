@@ -75,7 +75,7 @@ def _count(store: Store, sites: list[str], relation: Relation) -> list[np.ndarra
         found.append(count_question(np.concatenate([heads, make_baselines(marks)]), marks))
     if not found:
         raise InputError(
-            f"no question with {relation.operator!r} among those whose maps {store.path} keeps"
+            f"no question with a {relation.name} among those whose maps {store.path} keeps"
         )
     return [np.stack(each) for each in zip(*map(astuple, found), strict=True)]
 

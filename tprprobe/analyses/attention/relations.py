@@ -47,6 +47,7 @@ class Relation:
     knows operators and numbers. ``related`` and ``contrast`` name how they are drawn, too.
     """
 
+    name: str
     operator: str
     related: str
     contrast: str
@@ -78,6 +79,7 @@ def nearest_left(operators: Flags, numbers: Numbers) -> Float[np.ndarray, "query
 
 
 DIVISION = Relation(
+    name="division",
     operator="/",
     related="denominator",
     contrast="numerator",
