@@ -33,7 +33,8 @@ from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites, intervene
 
-AGENT, PATIENT, KIND = "ARG0", "ARG1", "agent"
+AGENT, PATIENT = "ARG0", "ARG1"
+AGENTS = "agent"  # the kind of swap, which is not beside those of numbers
 BATCH = 64  # reports
 
 
@@ -49,7 +50,7 @@ def find_agent_swaps(reports: Sequence[Report], vocabulary: Codec, seed: int = 0
         ]
         if found:
             row = found[rng.integers(len(found))]
-            rows.append({"question": number, "kind": KIND, **row, "elsewhere": _shift(row, rng)})
+            rows.append({"question": number, "kind": AGENTS, **row, "elsewhere": _shift(row, rng)})
     return pd.DataFrame(rows)
 
 

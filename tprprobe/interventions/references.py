@@ -1,8 +1,11 @@
-"""What edits are made of: vectors of other examples, their means and their clusters, head by head."""
+"""The interventions of sweeps by name, and what they are made of: vectors of other examples, head by head.
 
-from collections.abc import Sequence
+An intervention is a row of EDITS.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -28,16 +31,34 @@ class Reference:
     _centers: dict[int, Any] = field(default_factory=dict)
 
     def edit(self, name: str, k: int = 0, **where: Any) -> PlacedEdit:
-        """The edit of that name, with what it needs of these vectors; ``k`` is of ``snap`` alone."""
-        if name == "mean":
-            return edits.mean(self.vectors, **where)
-        if name == "resample":
-            return edits.resample(self.vectors, self.seed, **where)
-        if name == "snap":
-            if k not in self._centers:
-                self._centers[k] = find_centers(self.vectors, k, self.seed)
-            return edits.snap(*self._centers[k], **where)
-        return {"zero": edits.zero, "one": edits.one, "one_hot": edits.one_hot}[name](**where)
+        """The edit of that name in EDITS, with what it needs of these vectors, made of ``k`` clusters."""
+        return EDITS[name].make(self, k, where)
+
+    def centers(self, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The centres of k clusters and their scale, found once."""
+        if k not in self._centers:
+            self._centers[k] = find_centers(self.vectors, k, self.seed)
+        return self._centers[k]
+
+
+class Intervention(NamedTuple):
+    """How an edit is made of reference vectors, for so many clusters, at a place.
+
+    ``clustered``: a recipe says for how many clusters; others know of none.
+    """
+
+    make: Callable[[Reference, int, Mapping[str, Any]], PlacedEdit]
+    clustered: bool = False
+
+
+EDITS = {
+    "zero": Intervention(lambda _, __, where: edits.zero(**where)),
+    "one": Intervention(lambda _, __, where: edits.one(**where)),
+    "mean": Intervention(lambda of, _, where: edits.mean(of.vectors, **where)),
+    "resample": Intervention(lambda of, _, where: edits.resample(of.vectors, of.seed, **where)),
+    "snap": Intervention(lambda of, k, where: edits.snap(*of.centers(k), **where), clustered=True),
+    "one_hot": Intervention(lambda _, __, where: edits.one_hot(**where)),
+}
 
 
 def read_references(

@@ -13,7 +13,7 @@ from tprprobe.interventions.donors import measure_donors, read_donors
 from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
 from tprprobe.interventions.folders import Folder, describe_run, keep_table
 from tprprobe.interventions.number_pairs import find_swaps
-from tprprobe.interventions.participants import KIND, find_agent_swaps
+from tprprobe.interventions.participants import AGENTS, find_agent_swaps
 from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.models.checkpoint import untrained_twin
@@ -57,7 +57,7 @@ def find_pairs(model: Model, data: Dataset, recipe: Recipe) -> pd.DataFrame:
         InputError: agents in data other than the generated English, or no pairs.
     """
     some = list(data[: recipe.n])
-    if recipe.swaps != [KIND]:
+    if recipe.swaps != [AGENTS]:
         found = find_swaps([each.source for each in some], recipe.swaps, recipe.seed)
     elif data.has_grammar:
         found = find_agent_swaps(some, require_vocabulary(model), recipe.seed)

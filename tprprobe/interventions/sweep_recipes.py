@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 from tprprobe.errors import unknown
 from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.interventions.number_pairs import KINDS
+from tprprobe.interventions.participants import AGENTS
+from tprprobe.interventions.references import EDITS
 
-AGENTS = "agent"  # of the generated English, not beside the kinds of numbers
-EDITS = ("zero", "one", "mean", "resample", "snap", "one_hot")
 OF_EDITS = ("heads", "together", "strengths", "clusters")
 Count = Annotated[int, Field(gt=0)]
 

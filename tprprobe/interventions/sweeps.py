@@ -17,7 +17,7 @@ from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
 from tprprobe.interventions.folders import Folder, describe_run, keep_table
-from tprprobe.interventions.references import Reference, read_references
+from tprprobe.interventions.references import EDITS, Reference, read_references
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.interventions.variants import Variant, score_variants
 from tprprobe.models.checkpoint import default_data
@@ -128,7 +128,7 @@ def list_points(
         range(min(shape[0] for shape in shapes)) if has_heads and recipe.heads == "each" else (ALL,)
     )
     for head, edit, strength in product(heads, recipe.edits, recipe.strengths):
-        for k in recipe.clusters if edit == "snap" else (0,):
+        for k in recipe.clusters if EDITS[edit].clustered else (0,):
             yield Point(sites, head, edit, k, strength)
 
 
