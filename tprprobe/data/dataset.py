@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Generic, Protocol, TypeVar, overload, runtime_checkable
+from typing import ClassVar, Generic, Protocol, TypeVar, overload, runtime_checkable
 
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import Labelled
@@ -53,6 +53,9 @@ class Dataset(ABC, Generic[E]):
     `rows` are the examples of it, as numbers of the whole that `name`, `split` and `seed` define.
     """
 
+    has_grammar: ClassVar[bool] = False  # which tells whether a source makes a target true
+    has_images: ClassVar[bool] = False  # as sources: examples have `features` and `captions`
+
     name: str
     split: str
     seed: int
@@ -66,16 +69,6 @@ class Dataset(ABC, Generic[E]):
     def tasks(self) -> tuple[str, ...]:
         """What the words of its examples are labelled for."""
         return ()
-
-    @property
-    def has_grammar(self) -> bool:
-        """Whether a grammar tells what a target says, and whether the source makes it true."""
-        return False
-
-    @property
-    def has_images(self) -> bool:
-        """Whether sources are images: examples have ``features`` and ``captions``."""
-        return False
 
     def __len__(self) -> int:
         return len(self.rows)

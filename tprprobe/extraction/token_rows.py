@@ -35,7 +35,7 @@ def token_table(
         "module": _category([example.module for example in examples]),
     }
     if examples[0].document_name is not None:
-        of_sample["document"] = _category([example.document_name for example in examples])
+        of_sample["document"] = _category([str(example.document_name) for example in examples])
     symbols = pd.Index(vocabulary.symbols)
     sides = {
         "source": (pairs.source.ids, pairs.source.offsets),

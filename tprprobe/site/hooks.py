@@ -182,7 +182,7 @@ class Attached(nn.Module):
         super().__init__()
         self.add_module(FOREIGN, module)
         self._call = forward
-        self.config = getattr(module, "config", None)
+        self.config: Any = getattr(module, "config", None)
         self.name: str = getattr(module, "name", type(module).__name__)
         self.vocabulary: Any = None
         self.source: str | None = None

@@ -19,7 +19,11 @@ class Drawn(Dataset[Report]):
 
     knobs: Mapping[str, object]
     workers: int
-    tasks, has_grammar = TASKS, True
+    has_grammar = True
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return TASKS
 
     def read(self, rows: range) -> Iterator[Report]:
         return make(partial(_draw, self.seed, self.split, self.knobs), rows, self.workers)

@@ -39,7 +39,11 @@ class Drawn(Dataset[Captioned]):
 
     knobs: Knobs
     workers: int
-    tasks, has_images = TASKS[:2], True
+    has_images = True
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return TASKS[:2]
 
     def read(self, rows: range) -> Iterator[Captioned]:
         return make(partial(_draw, self.seed, self.split, self.knobs), rows, self.workers)
