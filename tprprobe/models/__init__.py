@@ -1,6 +1,5 @@
 """Models: built from settings, loaded by name; modules with named sites."""
 
-from tprprobe.models.architectures import ARCHITECTURES, build, count_parameters, expand
-from tprprobe.models.loading import load_model
+import lazy_loader
 
-__all__ = ["ARCHITECTURES", "build", "count_parameters", "expand", "load_model"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

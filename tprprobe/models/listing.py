@@ -1,13 +1,18 @@
-"""What can be built and loaded, with exact parameter counts."""
+"""What can be built and loaded, with exact parameter counts; nothing is built for it."""
 
+import json
+import math
+import struct
 from pathlib import Path
 from typing import Any
 
+from tprprobe.errors import InputError
+from tprprobe.files import assets, hub
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files import (assets, hub)
-from tprprobe.models.architectures import count_parameters
-from tprprobe.models.checkpoint import read_config
-from tprprobe.models.presets import PRESETS
+from tprprobe.models.presets import PARAMETERS, PRESETS
+
+BUFFERS = ("mean", "positions")  # tensors of a checkpoint that are no parameters
+SIZE = struct.Struct("<Q")  # of a safetensors file's header, which comes first
 
 
 def list_models() -> dict[str, list[dict[str, Any]]]:
@@ -19,7 +24,7 @@ def list_models() -> dict[str, list[dict[str, Any]]]:
         {
             "name": name,
             "architecture": settings["architecture"],
-            "parameters": count_parameters(settings),
+            "parameters": PARAMETERS[name],
         }
         for name, settings in PRESETS.items()
     ]
@@ -30,11 +35,27 @@ def list_models() -> dict[str, list[dict[str, Any]]]:
 def _describe(name: str, folder: Path) -> dict[str, Any]:
     if not (folder / hub.CONFIG).is_file() or not (folder / hub.WEIGHTS).is_file():
         return {}
-    config = read_config(folder)
     expected = folder / hub.EXPECTED
     return {
         "name": name,
-        "architecture": config["architecture"],
-        "parameters": count_parameters(config),
+        "architecture": read_json(folder / hub.CONFIG).get("architecture", "unknown"),
+        "parameters": _count(folder / hub.WEIGHTS),
         "metrics": read_json(expected) if expected.is_file() else {},
     }
+
+
+def _count(weights: Path) -> int:
+    """How many numbers the parameters of a safetensors file have, by its header.
+
+    Raises:
+        InputError: it has none that can be read.
+    """
+    try:
+        with weights.open("rb") as file:
+            header = json.loads(file.read(*SIZE.unpack(file.read(SIZE.size))))
+        shapes = {name: tensor["shape"] for name, tensor in header.items() if "shape" in tensor}
+    except (ValueError, TypeError, MemoryError, OverflowError, struct.error) as error:
+        raise InputError(f"{weights} is damaged or no safetensors file: {error}") from error
+    return sum(
+        math.prod(shape) for name, shape in shapes.items() if name.split(".")[-1] not in BUFFERS
+    )

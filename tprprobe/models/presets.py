@@ -28,3 +28,17 @@ PRESETS: dict[str, dict[str, Any]] = {
     "tpgn": {"architecture": "tpgn"},
     "cnn-lstm": {"architecture": "cnn-lstm"},
 }
+PARAMETERS = {  # unique tensors; the tests build and count them
+    "transformer": 44_188_160,
+    "tp-transformer": 49_178_624,
+    "tp-transformer-b": 43_001_760,
+    "tp-transformer-c": 30_023_168,
+    "transformer-30m": 30_018_560,
+    "lstm": 17_541_193,
+    "lstm-thinking": 17_541_193,
+    "tpt-d": 64_258_080,
+    "tpt-c-t5": 65_234_688,
+    "t5": 60_506_880,
+    "tpgn": 8_715_016,
+    "cnn-lstm": 8_655_575,
+}
