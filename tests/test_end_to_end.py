@@ -199,9 +199,24 @@ def test_a_wrong_key_in_a_recipe_names_the_nearest(run, recipe_file, tmp_path):
     assert "batch_size" in done.stderr
 
 
-def test_help_needs_no_torch():
-    code = "import sys, tprprobe.cli; sys.exit('torch' in sys.modules or 'pandas' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+HEAVY = ("torch", "pandas", "numpy", "matplotlib", "zarr")
+
+
+@pytest.mark.parametrize("arguments", ["--help", "cluster --help", "figure", "models"])
+def test_a_list_or_help_loads_nothing_heavy(arguments):
+    code = f"""
+import sys
+from tprprobe import cli
+sys.argv = ["tprprobe", *{arguments.split()}]
+try:
+    cli.main()
+except SystemExit as done:
+    assert not done.code
+loaded = [name for name in {HEAVY} if name in sys.modules]
+sys.exit(f"loaded: {{loaded}}" if loaded else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_models_are_listed_as_json(run):

@@ -4,12 +4,15 @@ import math
 from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tprprobe.errors import InputError
+from tprprobe.files import assets
 from tprprobe.models import build, count_parameters
+from tprprobe.models.checkpoint import read_config
 from tprprobe.models.listing import list_models
 from tprprobe.models.presets import PRESETS
 from tprprobe.models.transformer import sinusoids
@@ -54,8 +57,31 @@ def test_saxtons_transformer_has_about_thirty_million():
 def test_every_preset_is_listed_with_its_count():
     rows = {row["name"]: row for row in list_models()["presets"]}
     assert set(rows) == set(PRESETS) >= set(PRINTED)
-    assert {name: rows[name]["parameters"] for name in PRINTED} == PRINTED
+    counted = {name: count_parameters({"preset": name}) for name in PRESETS}
+    assert {name: row["parameters"] for name, row in rows.items()} == counted
     assert all(set(row) == {"name", "architecture", "parameters"} for row in rows.values())
+
+
+def test_every_checkpoint_is_listed_with_the_count_of_its_configuration():
+    rows = {row["name"]: row["parameters"] for row in list_models()["checkpoints"]}
+    folders = assets.available("models")
+    assert rows == {name: count_parameters(read_config(folders[name])) for name in rows}
+    assert len(rows) > 1
+
+
+@pytest.mark.parametrize("buffer", ["mean", "encoder.positions"])
+def test_buffers_and_damaged_weights_are_not_counted(buffer, tmp_path, monkeypatch):
+    tensors = {"weight": torch.zeros(3, 4), buffer: torch.zeros(7)}
+    folder = tmp_path / "models" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text('{"architecture": "lstm"}')
+    safetensors.torch.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    monkeypatch.setenv("TPRPROBE_PATH", str(tmp_path))
+    listed = {row["name"]: row["parameters"] for row in list_models()["checkpoints"]}
+    assert listed["mine"] == 12
+    (folder / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(InputError, match="is damaged or no safetensors file"):
+        list_models()
 
 
 @pytest.mark.parametrize("architecture", ["tp-transformer", "transformer", "lstm", "tpt", "t5"])

@@ -20,7 +20,6 @@ from tprprobe.cli.options import (
     print_json,
     say,
 )
-from tprprobe.statistics import Interval, interval_text, read_interval
 
 
 def models(as_json: Json = False) -> None:
@@ -137,6 +136,8 @@ def features(
 
 
 def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
+    from tprprobe.statistics import Interval, interval_text, read_interval
+
     if "scores" in summary:
         for name, row in summary["scores"].items():
             if row["n"]:
