@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tprprobe.files.settings import parse
-from tprprobe.models.checkpoint import load_model
+from tprprobe.models import load_model
 from tprprobe.training import loop
 from tprprobe.training.logs import COLUMNS, read_log
 from tprprobe.training.loop import Run, train
