@@ -8,6 +8,7 @@ from typing import Any
 
 from tprprobe.errors import InputError
 from tprprobe.files import assets, hub
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.models.presets import PARAMETERS, PRESETS
 
 BUFFERS = ("mean", "positions")  # tensors of a checkpoint that are no parameters
@@ -37,9 +38,9 @@ def _describe(name: str, folder: Path) -> dict[str, Any]:
     expected = folder / hub.EXPECTED
     return {
         "name": name,
-        "architecture": hub.read_json(folder / hub.CONFIG).get("architecture", "unknown"),
+        "architecture": read_json(folder / hub.CONFIG).get("architecture", "unknown"),
         "parameters": _count(folder / hub.WEIGHTS),
-        "metrics": hub.read_json(expected) if expected.is_file() else {},
+        "metrics": read_json(expected) if expected.is_file() else {},
     }
 
 
