@@ -5,6 +5,7 @@ OUT/rounds/NNNN.npz        counts by document of every probe of a round, written
 OUT/probes/NAME/           the probes of real labels, each in the layout of checkpoints
 OUT/rows.parquet, .csv     one row a probe, with intervals; differences.* beside it
 OUT/documents.parquet      the counts by document behind them
+OUT/curves.parquet, .csv   the training curve of every probe: step, training and held-out loss
 """
 
 import io
@@ -26,7 +27,7 @@ from tprprobe.store import Store
 
 SETTINGS, ROUNDS, PROBES = "settings.json", "rounds", "probes"
 STORE = "store"  # the folder of the store, where it is extracted for the run
-TABLES = ("rows", "differences", "documents")
+TABLES = ("rows", "differences", "documents", "curves")
 DOCUMENTS = "documents.parquet"
 
 
@@ -64,7 +65,7 @@ def write_round(folder: Path, number: int, tested: Sequence[Tested]) -> None:
     """The file of a round, whose presence means that it is done."""
     stream = io.BytesIO()
     arrays: dict[str, Any] = {f"sums{i}": each.sums for i, each in enumerate(tested)}
-    arrays["validations"] = np.array([each.validations for each in tested])
+    arrays |= {f"curve{i}": each.curve for i, each in enumerate(tested)}
     np.savez_compressed(stream, **arrays)
     write_file(_round_file(folder, number), stream.getvalue())
 
@@ -82,7 +83,7 @@ def read_round(folder: Path, number: int, pieces: Sequence[Piece]) -> list[Teste
                 splits,
                 arrays[f"sums{i}"],
                 (ALL, *(splits.test.targets.subsets() if probe.portion is None else ())),
-                int(arrays["validations"][i]),
+                arrays[f"curve{i}"],
             )
             for i, (probe, splits) in enumerate(probes)
         ]

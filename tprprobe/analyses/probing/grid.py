@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
 from tprprobe.analyses.probing.batches import CHUNK
 from tprprobe.analyses.probing.controls import LABELS
 from tprprobe.analyses.probing.labelled_splits import MOST, Splits
-from tprprobe.analyses.probing.probes import HIDDEN, Shape
+from tprprobe.analyses.probing.probes import Shape
 from tprprobe.analyses.probing.settings import Loss, Settings
 from tprprobe.analyses.probing.sides import TRAIN, Corpus
 from tprprobe.analyses.probing.tasks import Task
@@ -25,7 +24,8 @@ from tprprobe.store import Store
 
 FLOAT = 4
 STATES = 7  # parameters, gradients, three moments of Adam, the best so far, and a temporary
-ACTIVATIONS = 12  # numbers of HIDDEN kept for every target
+ACTIVATIONS = 12  # times the hidden units kept for every target
+LOGITS = 5  # times the labels that a linear probe keeps for every target
 COPIES = 3  # of a chunk's vectors: as read, stacked, standardised
 
 
@@ -131,7 +131,7 @@ def _control_vectors(
 def _probes(
     task: Task, real: Sequence[Vector], others: Sequence[Vector], side: str, settings: Settings
 ) -> Iterator[Probe]:
-    names, loss = ["real"], cast(Loss, settings.loss)
+    names, loss = ["real"], settings.loss_of_probes
     names += [name for name in ("control", "shuffled") if settings.has(name)]
     if settings.has("prefix") and (side == "target" or settings.controls):
         names.append("prefix")
@@ -149,7 +149,7 @@ def _pieces(probes: Sequence[Probe], splits: Splits, settings: Settings) -> Iter
         by_width.setdefault(probe.vector.width, []).append(probe)
     task, labels = probes[0].task, len(splits.train.targets.inventory)
     for width, some in by_width.items():
-        shape = Shape(width, task.spans, labels, settings.kernel)
+        shape = Shape(width, task.spans, labels, settings.kernel, settings.hidden)
         size = max(1, settings.budget // 2 // _probe_bytes(shape, splits))
         order = {probe.vector: place for place, probe in enumerate(some)}
         some.sort(key=lambda probe: order[probe.vector])  # those of one vector together
@@ -158,11 +158,17 @@ def _pieces(probes: Sequence[Probe], splits: Splits, settings: Settings) -> Iter
 
 
 def _probe_bytes(shape: Shape, splits: Splits) -> int:
-    """Bytes of one probe in a batch: its weights, what it reads, and its activations."""
+    """Bytes of one probe in training: its weights, what it reads, and its activations.
+
+    A span convolution reads a batch, a linear probe all targets at once.
+    """
     targets = splits.train.targets
+    if not shape.hidden:
+        inputs = shape.spans * shape.kernel * shape.width
+        return FLOAT * (len(targets) * (2 * inputs + LOGITS * shape.labels) + shape.parameters)
     states = (targets.states[..., 1] - targets.states[..., 0]).sum(1).mean()
     largest = np.bincount(targets.sample).max()
-    per_state = shape.kernel * shape.width + ACTIVATIONS * HIDDEN
+    per_state = shape.kernel * shape.width + ACTIVATIONS * shape.hidden
     activations = int(states * max(MOST, largest) * per_state)
     return FLOAT * (activations + STATES * shape.parameters)
 

@@ -1,24 +1,28 @@
-"""The edge probe, many of one shape at once: parameters are stacked along the axis ``probe``.
+"""Probes, many of one shape at once: parameters are stacked along the axis ``probe``.
 
-Projection of every span's vectors by a span convolution, self-attentive pooling within the span,
-and a classifier Linear, tanh, LayerNorm, dropout, Linear. Source: Tenney et al. 2019; jiant,
-modules/edge_probing.py and modules/simple_modules.py.
+``EdgeProbes``: projection of every span's vectors by a span convolution, self-attentive pooling within
+the span, and a classifier Linear, tanh, LayerNorm, dropout, Linear. Source: Tenney et al. 2019; jiant,
+modules/edge_probing.py and modules/simple_modules.py. ``LinearProbes``: an affine map of the mean of
+every span's vectors, side by side.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-HIDDEN, DROPOUT = 256, 0.3
+from tprprobe.analyses.probing.settings import HIDDEN
+
+DROPOUT = 0.3
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What probes must share to be trained in one stack."""
+    """What probes must share to be trained in one stack; without ``hidden`` units they are linear."""
 
     width: int
     spans: int
@@ -34,6 +38,9 @@ class Shape:
     def sizes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of one probe's parameters."""
         h, found = self.hidden, {}
+        if not h:
+            inputs = self.spans * self.kernel * self.width
+            return {"output_weight": (inputs, self.labels), "output_bias": (self.labels,)}
         for span in range(self.spans):
             found[f"project{span}_weight"] = (self.kernel * self.width, h)
             found[f"project{span}_bias"] = (h,)
@@ -49,8 +56,8 @@ class Shape:
         }
 
 
-class EdgeProbes(nn.Module):
-    """Probes of one shape; ``mean`` and ``scale`` standardise what each of them reads."""
+class Probes(nn.Module):
+    """Probes of one shape: a parameter of each of its sizes, with the axis ``probe`` before."""
 
     def __init__(self, shape: Shape, parameters: dict[str, Tensor]):
         super().__init__()
@@ -58,17 +65,44 @@ class EdgeProbes(nn.Module):
         for name, tensor in parameters.items():
             self.register_parameter(name, nn.Parameter(tensor))
 
-    @classmethod
-    def create(cls, shape: Shape, seeds: Sequence[int]) -> "EdgeProbes":
-        """Probes with fresh weights; probes of one seed begin with the same."""
-        fresh = {seed: _initialise(shape, seed) for seed in {*seeds}}
-        return cls(
-            shape, {name: torch.stack([fresh[s][name] for s in seeds]) for name in shape.sizes()}
-        )
-
-    def take(self, chosen: Int[Tensor, " chosen"]) -> "EdgeProbes":
+    def take(self, chosen: Int[Tensor, " chosen"]) -> Self:
         """Some of the probes, with weights of their own."""
-        return EdgeProbes(self.shape, {k: p.detach()[chosen] for k, p in self.named_parameters()})
+        weights = {name: p.detach()[chosen] for name, p in self.named_parameters()}
+        return type(self)(self.shape, weights)
+
+
+class LinearProbes(Probes):
+    """Logits that are affine in the mean of the states of every span."""
+
+    def forward(
+        self,
+        windows: Sequence[Float[Tensor, "probe _state window"]],
+        owners: Sequence[Int[Tensor, " _state"] | None],
+        n_targets: int,
+    ) -> Float[Tensor, "probe target label"]:
+        """The logits of every label; arguments as those of :class:`EdgeProbes`."""
+        weights = dict(self.named_parameters())
+        x = mean_states(windows, owners, n_targets)
+        return torch.baddbmm(weights["output_bias"][:, None], x, weights["output_weight"])
+
+
+def mean_states(
+    windows: Sequence[Float[Tensor, "probe _state window"]],
+    owners: Sequence[Int[Tensor, " _state"] | None],
+    n_targets: int,
+) -> Float[Tensor, "probe target input"]:
+    """The mean of the states of every span of a target, its spans side by side."""
+    found = []
+    for x, owner in zip(windows, owners, strict=True):
+        if owner is not None:
+            n = torch.bincount(owner, minlength=n_targets)[:, None]
+            x = x.new_zeros(len(x), n_targets, x.shape[-1]).index_add(1, owner, x) / n
+        found.append(x)
+    return torch.cat(found, -1)
+
+
+class EdgeProbes(Probes):
+    """Tenney's probes."""
 
     def forward(
         self,
@@ -137,6 +171,18 @@ class EdgeProbes(nn.Module):
     def _of(self, layer: str, span: int) -> tuple[Tensor, Tensor]:
         name = f"{layer}{span}"
         return self.get_parameter(f"{name}_weight"), self.get_parameter(f"{name}_bias")
+
+
+def fresh_probes(shape: Shape, seeds: Sequence[int]) -> EdgeProbes | LinearProbes:
+    """Probes with fresh weights; probes of one seed begin with the same."""
+    fresh = {seed: _initialise(shape, seed) for seed in {*seeds}}
+    stacked = {name: torch.stack([fresh[s][name] for s in seeds]) for name in shape.sizes()}
+    return probes_of(shape, stacked)
+
+
+def probes_of(shape: Shape, weights: dict[str, Tensor]) -> EdgeProbes | LinearProbes:
+    """Probes of a shape with these weights."""
+    return (EdgeProbes if shape.hidden else LinearProbes)(shape, weights)
 
 
 def _initialise(shape: Shape, seed: int) -> dict[str, Tensor]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tprprobe.analyses.probing.folders import (
 from tprprobe.analyses.probing.grid import Piece, lay_out, training_samples
 from tprprobe.analyses.probing.labelled_splits import Splits, split_targets
 from tprprobe.analyses.probing.probed_sites import check_test, find_sites
-from tprprobe.analyses.probing.rounds import Fitted, run_round
+from tprprobe.analyses.probing.rounds import Fitted, Report, run_round
 from tprprobe.analyses.probing.rows import Results, Tested, gather
 from tprprobe.analyses.probing.saved_probes import save_probe
 from tprprobe.analyses.probing.scores import Score, describe
@@ -148,10 +148,7 @@ class Run:
                     note = f"round {number + 1} of {len(self.rounds)}"
                     before = len(tested)
 
-                    def report(
-                        stacks: Sequence[Stack], note: str = note, before: int = before
-                    ) -> None:
-                        done = sum(len(stack.probes) - len(stack.live) for stack in stacks)
+                    def report(done: int, note: str = note, before: int = before) -> None:
                         bars.update(bar, completed=before + done, note=note)
 
                     known = self._train(folder, number, pieces, device, report)
@@ -165,12 +162,12 @@ class Run:
         number: int,
         pieces: Sequence[Piece],
         device: torch.device,
-        report: Callable[[Sequence[Stack]], None],
+        report: Report,
     ) -> list[Tested]:
         schedule = find_schedule(self.settings.schedule)
         stacks = [Stack(piece, schedule, device) for piece in pieces]
         fitted = run_round(stacks, training_samples(pieces[0].corpus), device, report)
-        tested = [Tested(f.probe, f.stack.splits, f.sums, f.subsets, f.validations) for f in fitted]
+        tested = [Tested(f.probe, f.stack.splits, f.sums, f.subsets, f.curve) for f in fitted]
         if folder is not None:
             self._save_probes(folder, fitted)
             write_round(folder, number, tested)

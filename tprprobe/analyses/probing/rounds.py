@@ -9,13 +9,15 @@ import torch
 from jaxtyping import Float
 
 from tprprobe.analyses.probing.batches import chunks, read_batch, read_chunk
+from tprprobe.analyses.probing.descents import Descent
 from tprprobe.analyses.probing.grid import Probe
 from tprprobe.analyses.probing.labelled_splits import Order
-from tprprobe.analyses.probing.probes import EdgeProbes
+from tprprobe.analyses.probing.linear import fit_stack
+from tprprobe.analyses.probing.probes import Probes
 from tprprobe.analyses.probing.stacks import Stack
 from tprprobe.analyses.probing.tallies import Tally
 
-Report = Callable[[Sequence[Stack]], None]
+Report = Callable[[int], None]  # how many probes are done
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +31,12 @@ class Fitted:
     subsets: tuple[str, ...]
 
     @property
-    def validations(self) -> int:
-        return int(self.stack.validations[self.place])
+    def curve(self) -> Float[np.ndarray, "validation 3"]:
+        """Step, training loss and held-out loss at every validation."""
+        return np.array(self.stack.curves[self.place], float).reshape(-1, 3)
 
     @property
-    def weights(self) -> EdgeProbes:
+    def weights(self) -> Probes:
         """The probe alone."""
         return self.stack.best.take(torch.tensor([self.place]))
 
@@ -47,14 +50,21 @@ def run_round(
     probe is trained on when, does not depend on which other probes are in the round.
     """
     _standardise(stacks, samples, device)
+    done = 0
+    for stack in stacks:
+        if not stack.shape.hidden:
+            fit_stack(stack)
+            done += len(stack.probes)
+            report(done)
+    descents = [Descent(stack) for stack in stacks if stack.shape.hidden]
     for epoch in count():
-        live = [stack for stack in stacks if not stack.done]
+        live = [descent for descent in descents if not descent.done]
         if not live:
             break
         for part in chunks(samples, epoch):
-            _learn([stack for stack in live if not stack.done], part, device)
-        _validate([stack for stack in live if stack.schedule.every is None], device)
-        report(stacks)
+            _learn([descent for descent in live if not descent.done], part, device)
+        _validate([descent for descent in live if descent.schedule.every is None], device)
+        report(done + sum(len(each.stack.probes) - len(each.live) for each in descents))
     tallies = [  # of a codelength only the sum is needed
         Tally(
             stack, stack.best, np.arange(len(stack.probes)), stack.splits.test,
@@ -70,35 +80,35 @@ def run_round(
     ]
 
 
-def _learn(stacks: Sequence[Stack], samples: Order, device: torch.device) -> None:
+def _learn(descents: Sequence[Descent], samples: Order, device: torch.device) -> None:
     """Steps of every stack on its targets in some samples."""
-    if not stacks:
+    if not descents:
         return
-    chunk = read_chunk([stack.splits.train for stack in stacks], samples, device)
-    for stack in stacks:
-        train, schedule = stack.splits.train, stack.schedule
-        vectors = stack.read(chunk)
+    chunk = read_chunk([each.stack.splits.train for each in descents], samples, device)
+    for each in descents:
+        train, schedule = each.stack.splits.train, each.schedule
+        vectors = each.stack.read(chunk)
         for chosen in train.batches(samples, schedule.batch):
-            stack.learn(read_batch(train, chosen, chunk, vectors))
-            if schedule.every is not None and stack.steps % schedule.every == 0:
-                _validate([stack], device)
-            if stack.done:
+            each.learn(read_batch(train, chosen, chunk, vectors))
+            if schedule.every is not None and each.steps % schedule.every == 0:
+                _validate([each], device)
+            if each.done:
                 break
 
 
-def _validate(stacks: Sequence[Stack], device: torch.device) -> None:
+def _validate(descents: Sequence[Descent], device: torch.device) -> None:
     """Judge every probe that is still trained by what it does on the dev samples."""
+    live = [each for each in descents if not each.done]
     tallies = [
-        Tally(stack, stack.module, stack.live, stack.splits.dev, by_document=False)
-        for stack in stacks
-        if not stack.done
+        Tally(each.stack, each.module, each.live, each.stack.splits.dev, by_document=False)
+        for each in live
     ]
     _fill(tallies, device)
-    for tally in tallies:
+    for each, tally in zip(live, tallies, strict=True):
         hit, false, missed, _, _, nats = tally.sums[:, 0, 0].T
-        watched = {"f1": 2 * hit / np.maximum(1, 2 * hit + false + missed)}
-        watched["loss"] = -nats / len(tally.examples)
-        tally.stack.judge(watched[tally.stack.schedule.watch])
+        held_out = nats / len(tally.examples)
+        watched = {"f1": 2 * hit / np.maximum(1, 2 * hit + false + missed), "loss": -held_out}
+        each.judge(watched[each.schedule.watch], held_out)
 
 
 def _fill(tallies: Sequence[Tally], device: torch.device) -> None:

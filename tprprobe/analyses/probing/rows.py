@@ -17,6 +17,7 @@ from tprprobe.analyses.probing.tasks import Task
 
 NATS = TERMS.index("nats")
 PLACE = ("task", "side", "site", "layer", "head", "seed", "control")
+CURVE = ("step", "train_loss", "held_out_loss")
 KEY = ("task", "side", "site", "head", "seed", "control")
 
 
@@ -28,7 +29,7 @@ class Tested:
     splits: Splits
     sums: np.ndarray
     subsets: tuple[str, ...]
-    validations: int
+    curve: np.ndarray  # of every validation step, training and held-out loss
 
     @property
     def nats(self) -> float:
@@ -48,7 +49,7 @@ class Tested:
             self.probe.seed,
             self.probe.control,
         )
-        return dict(zip(PLACE, values, strict=True)) | _sizes(self.splits, self.validations)
+        return dict(zip(PLACE, values, strict=True)) | _sizes(self.splits, len(self.curve))
 
 
 def _sizes(splits: Splits, validations: int | None) -> dict[str, Any]:
@@ -63,11 +64,13 @@ def _sizes(splits: Splits, validations: int | None) -> dict[str, Any]:
 @dataclass(frozen=True, eq=False)
 class Results:
     """``rows`` of a run, one a site, head, seed and control of a task; ``differences`` between them;
-    and ``documents``, the counts by document that both are made of."""
+    ``documents``, the counts by document that both are made of; and ``curves``, the losses of every
+    probe in training (``portion``: the share of the training samples that it saw)."""
 
     rows: pd.DataFrame
     differences: pd.DataFrame
     documents: pd.DataFrame
+    curves: pd.DataFrame
 
 
 def gather(tested: Sequence[Tested], splits: Mapping[tuple[Task, str], Splits]) -> Results:
@@ -85,7 +88,8 @@ def gather(tested: Sequence[Tested], splits: Mapping[tuple[Task, str], Splits]) 
     if len(informed):
         rows = rows.merge(informed, "left", list(KEY))
     numbers = dict.fromkeys(("layer", "head", "seed", "validations"), "Int64")
-    return Results(rows.astype(numbers), differences(scores), _by_document(scores, splits))
+    documents = _by_document(scores, splits)
+    return Results(rows.astype(numbers), differences(scores), documents, _curves(tested))
 
 
 def _with_selectivity(rows: pd.DataFrame) -> pd.DataFrame:
@@ -170,3 +174,14 @@ def _by_document(
     table["document"] = np.concatenate(names)
     table[list(TERMS)] = np.concatenate(counts)
     return table
+
+
+def _curves(tested: Sequence[Tested]) -> pd.DataFrame:
+    """Step, training and held-out loss at every validation of every probe."""
+    places = [
+        {name: e.place[name] for name in PLACE} | {"portion": e.probe.portion} for e in tested
+    ]
+    table = pd.DataFrame(places).astype({"layer": "Int64", "head": "Int64", "portion": float})
+    table = table.loc[table.index.repeat([len(e.curve) for e in tested])].reset_index(drop=True)
+    table[list(CURVE)] = np.concatenate([e.curve for e in tested])
+    return table.astype({"step": int})

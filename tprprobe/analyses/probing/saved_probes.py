@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tprprobe.analyses.probing.batches import chunks, read_batch, read_chunk
 from tprprobe.analyses.probing.labelled_splits import Examples
-from tprprobe.analyses.probing.probes import EdgeProbes, Shape
+from tprprobe.analyses.probing.probes import EdgeProbes, LinearProbes, Shape, probes_of
 from tprprobe.analyses.probing.rounds import Fitted
 from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.analyses.probing.sides import Corpus, read_corpus
@@ -46,7 +46,7 @@ class SavedProbe:
     window: range
     loss: str
     metrics: dict[str, float]
-    module: EdgeProbes
+    module: EdgeProbes | LinearProbes
     mean: Tensor
     scale: Tensor
 
@@ -177,7 +177,7 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
         weights = load((folder / WEIGHTS).read_bytes())
         shape = Shape(**config["shape"])
         mean, scale = weights.pop("mean"), weights.pop("scale")
-        module = EdgeProbes(shape, weights).eval()
+        module = probes_of(shape, weights).eval()
         return SavedProbe(
             Task(**{name: config["task"][name] for name in Task.model_fields}),
             config["site"],

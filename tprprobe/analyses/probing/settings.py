@@ -7,6 +7,7 @@ from tprprobe.errors import InputError, unknown
 
 SpanMode = Literal["first_state", "all_states", "last_state"]
 Loss = Literal["sigmoid", "softmax"]
+Kind = Literal["span-conv", "linear"]
 
 CONTROLS = {
     "control": "labels drawn once for every word type (Hewitt and Liang)",
@@ -20,6 +21,7 @@ BASELINES = {
     "majority": "the commonest label of the training data",
     "identity": "the commonest label of the word's type (in a decoder, of the word to come)",
 }
+HIDDEN = 256
 SITES = ("*.role", "*.filler", "*.tpr", "*.hidden")
 
 
@@ -68,6 +70,9 @@ class Settings:
     """What can be chosen.
 
     Args:
+        probe: ``span-conv`` (Tenney et al.'s) or ``linear``: multinomial logistic regression on the
+            mean of a span's states, whose L2 penalty is chosen on held-out documents. It is optimal,
+            so that it has one seed, no schedule, and the loss ``softmax``.
         sites: shell globs; by default roles, fillers, tprs and hidden states.
         heads: one probe a head, instead of one for all heads side by side.
         seeds: how many probes with different initialisation and dropout; ``seed`` is the first.
@@ -78,11 +83,12 @@ class Settings:
         kernel: width of the span convolution.
         causal: whether a kernel looks back only (default in a decoder) or to both sides.
         schedule: ``short``, ``tenney`` or a Schedule.
-        loss: ``sigmoid`` (every label by itself) or ``softmax``.
+        loss: ``sigmoid`` (every label by itself, default of span-conv) or ``softmax``.
         information: also codelengths and usable information, from further probes with softmax.
         budget: bytes of memory for probes and vectors; what does not fit is trained in turns.
     """
 
+    probe: str = "span-conv"
     sites: tuple[str, ...] = SITES
     heads: bool = False
     seeds: int = 1
@@ -91,7 +97,7 @@ class Settings:
     kernel: int = 1
     causal: bool | None = None
     schedule: str | Schedule = "short"
-    loss: str = "sigmoid"
+    loss: str | None = None
     information: bool = True
     budget: int = 2 * 2**30
     seed: int = 0
@@ -102,13 +108,37 @@ class Settings:
                 raise unknown("control", control, CONTROLS)
         if self.span_mode not in (None, *get_args(SpanMode)):
             raise unknown("span mode", self.span_mode, get_args(SpanMode))
-        if self.loss not in get_args(Loss):
+        if self.loss not in (None, *get_args(Loss)):
             raise unknown("loss", self.loss, get_args(Loss))
+        if self.probe not in get_args(Kind):
+            raise unknown("probe", self.probe, get_args(Kind))
         if self.kernel < 1 or self.seeds < 1 or self.budget < 1:
             raise InputError("kernel, seeds and budget are at least 1")
         if self.kernel % 2 == 0 and self.causal is False:
             raise InputError(f"a kernel of {self.kernel} has no middle: give an odd one, or causal")
         find_schedule(self.schedule)
+        if self.probe == "linear":
+            self._check_linear()
+
+    def _check_linear(self) -> None:
+        others = {"seeds": self.seeds > 1, "loss": self.loss == "sigmoid"}
+        others["schedule"] = self.schedule != Settings.schedule
+        if given := [name for name, other in others.items() if other]:
+            raise InputError(
+                f"{', '.join(given)}: a linear probe is the one optimum of its softmax loss, without "
+                "seeds or schedule; leave it out, or train --probe span-conv"
+            )
+
+    @property
+    def loss_of_probes(self) -> Loss:
+        """The loss that is meant where none is given."""
+        default = "softmax" if self.probe == "linear" else "sigmoid"
+        return cast(Loss, self.loss or default)
+
+    @property
+    def hidden(self) -> int:
+        """Hidden units of a probe."""
+        return 0 if self.probe == "linear" else HIDDEN
 
     @classmethod
     def of(cls, **given: Any) -> "Settings":
@@ -137,4 +167,5 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         """The settings in JSON types."""
-        return asdict(self) | {"schedule": asdict(find_schedule(self.schedule))}
+        meant = {"schedule": asdict(find_schedule(self.schedule)), "loss": self.loss_of_probes}
+        return asdict(self) | meant

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tprprobe.analyses.probing.batches import Chunk, read_batch
 from tprprobe.analyses.probing.labelled_splits import Examples, Order
-from tprprobe.analyses.probing.probes import EdgeProbes
+from tprprobe.analyses.probing.probes import Probes
 from tprprobe.analyses.probing.settings import Loss
 from tprprobe.analyses.probing.stacks import Stack, losses
 
@@ -26,7 +26,7 @@ class Tally:
     """
 
     stack: Stack
-    module: EdgeProbes
+    module: Probes
     probes: Int[np.ndarray, " probe"]
     examples: Examples
     by_document: bool = True
