@@ -10,15 +10,16 @@ from planted.sentences import FILLER, STATE, plant
 from sklearn.metrics import f1_score
 from torch import nn
 
-from tprprobe.analyses.probing import compare_runs, probe, read_task
+from tprprobe.analyses.probing import Schedule, compare_runs, probe, read_task
 from tprprobe.analyses.probing.codelength import codelength, compression, constant_bits
 from tprprobe.analyses.probing.controls import draw_labels
+from tprprobe.analyses.probing.descents import Moments
 from tprprobe.analyses.probing.probed_sites import needed_sites
 from tprprobe.analyses.probing.probes import EdgeProbes, Shape, draw_dropout
 from tprprobe.analyses.probing.scores import Score, differences
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.analyses.probing.sides import read_corpus
-from tprprobe.analyses.probing.stacks import Moments, losses
+from tprprobe.analyses.probing.stacks import losses
 from tprprobe.analyses.probing.tallies import TERMS, count
 from tprprobe.analyses.probing.targets import read_targets
 from tprprobe.errors import InputError
@@ -92,7 +93,9 @@ def test_the_probe_is_jiants(spans, context):
 def test_training_ends_where_jiants_does(tmp_path):
     """The same features, targets and split; other code, initialisation, batches and dropout."""
     store = plant(tmp_path / "store", 80, seed=1, control=False)
+    schedule = Schedule(learning_rate=1e-3, batch=32, limit=20)  # as below
     chosen = {"sites": FILLER, "controls": (), "information": False, "seeds": 2}
+    chosen |= {"schedule": schedule}
     rows = probe(store, "dep", **chosen).query("control == 'real'")
     task = read_task("dep")
     corpus = read_corpus(store, store.tokens, "source", [task], 0)

@@ -64,6 +64,9 @@ def probe(
     data: Data = None,
     split: Split = None,
     n: Number = None,
+    kind: Annotated[
+        str, typer.Option("--probe", help="span-conv, or linear: logistic regression, the optimum.")
+    ] = "span-conv",
     sites: Annotated[
         list[str] | None, typer.Option(help="Site patterns; by default role, filler, tpr, hidden.")
     ] = None,
@@ -79,6 +82,18 @@ def probe(
         str | None, typer.Option(help="first_state, all_states or last_state.")
     ] = None,
     kernel: Annotated[int, typer.Option(help="Width of the span convolution.")] = 1,
+    causal: Annotated[
+        bool | None,
+        typer.Option(
+            "--causal/--no-causal",
+            help="Whether a kernel looks back only; by default in a decoder.",
+            show_default=False,
+        ),
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(help="sigmoid (default of span-conv) or softmax (always that of linear)."),
+    ] = None,
     schedule: Annotated[str, typer.Option(help="short or tenney.")] = "short",
     no_information: Annotated[
         bool, typer.Option("--no-information", help="No codelengths and usable information.")
@@ -124,7 +139,10 @@ def probe(
         seeds=seeds,
         controls=control,
         span_mode=span_mode,
+        probe=kind,
         kernel=kernel,
+        causal=causal,
+        loss=loss,
         schedule=schedule,
         information=not no_information,
         budget=int(budget * 2**30),

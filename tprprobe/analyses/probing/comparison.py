@@ -21,17 +21,23 @@ def compare_runs(
     first: str | os.PathLike[str],
     second: str | os.PathLike[str],
     kinds: tuple[str, str] | None = None,
+    controls: tuple[str, str] = ("real", "real"),
 ) -> pd.DataFrame:
     """F1 of the first run minus F1 of the second, site by site, on the documents that both tested.
 
     ``kinds`` compares different vectors of the same sub-layer, ``("tpr", "filler")`` a TPR model's
-    final representation with a Transformer's. Columns: task, side, site, head, difference with its
+    final representation with a Transformer's; ``controls`` the rows of these controls, ``("real",
+    "untrained")`` of one run the trained model with its untrained twin. The test is paired: documents
+    are drawn, and both runs are counted on each. Columns: task, side, site, head, difference with its
     95 % interval, p, documents, and p_holm, corrected over the table. Seeds are added up.
 
     Raises:
         InputError: a folder holds no probes, or the two share no site or document.
     """
-    tables = [_read(Path(folder)) for folder in (first, second)]
+    tables = [
+        _read(Path(folder), control)
+        for folder, control in zip((first, second), controls, strict=True)
+    ]
     if kinds is not None:
         tables = [
             t[t["kind"] == kind].assign(kind="") for t, kind in zip(tables, kinds, strict=True)
@@ -48,14 +54,14 @@ def compare_runs(
     return pd.DataFrame(rows).assign(p_holm=lambda table: adjust(table["p"].to_numpy(), "holm"))
 
 
-def _read(folder: Path) -> pd.DataFrame:
-    """The counts of real labels by document; sites in two parts."""
+def _read(folder: Path, control: str) -> pd.DataFrame:
+    """The counts of a control's rows by document; sites in two parts."""
     if not (folder / DOCUMENTS).is_file():
         raise InputError(
             f"{folder} holds no probes: make them with `tprprobe probe … --out {folder}`"
         )
     table: Any = pd.read_parquet(folder / DOCUMENTS)
-    table = table[table["control"] == "real"]
+    table = table[table["control"] == control]
     parts = table["site"].astype(str).str.rpartition(".")
     return table.assign(stem=parts[0], kind=parts[2], head=table["head"].fillna(NO_HEAD))
 

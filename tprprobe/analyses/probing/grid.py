@@ -9,7 +9,7 @@ from tprprobe.analyses.probing.batches import CHUNK
 from tprprobe.analyses.probing.controls import LABELS
 from tprprobe.analyses.probing.labelled_splits import MOST, Splits
 from tprprobe.analyses.probing.probes import Shape
-from tprprobe.analyses.probing.settings import Loss, Settings
+from tprprobe.analyses.probing.settings import Kind, Loss, Settings
 from tprprobe.analyses.probing.sides import TRAIN, Corpus
 from tprprobe.analyses.probing.tasks import Task
 from tprprobe.analyses.probing.vectors import (
@@ -42,6 +42,7 @@ class Probe:
     control: str = "real"
     loss: Loss = "sigmoid"
     portion: float | None = None
+    kind: Kind = "span-conv"
 
     @property
     def labels(self) -> str:
@@ -104,7 +105,7 @@ def lay_out(
         if settings.information and (whole.train.targets.labels.sum(1) == 1).all():
             for portion, part in whole.portions(settings.seed):
                 coding = [
-                    Probe(task, vector, settings.seed, "real", "softmax", portion)
+                    Probe(task, vector, settings.seed, "real", "softmax", portion, settings.kind)
                     for vector in [*real, *joined]
                 ]
                 pieces += _pieces(coding, part, settings)
@@ -131,15 +132,15 @@ def _control_vectors(
 def _probes(
     task: Task, real: Sequence[Vector], others: Sequence[Vector], side: str, settings: Settings
 ) -> Iterator[Probe]:
-    names, loss = ["real"], settings.loss_of_probes
+    names, loss, kind = ["real"], settings.loss_of_probes, settings.kind
     names += [name for name in ("control", "shuffled") if settings.has(name)]
     if settings.has("prefix") and (side == "target" or settings.controls):
         names.append("prefix")
     for seed in range(settings.seed, settings.seed + settings.seeds):
         for name in names:
-            yield from (Probe(task, vector, seed, name, loss) for vector in real)
+            yield from (Probe(task, vector, seed, name, loss, kind=kind) for vector in real)
         for vector in others:
-            yield Probe(task, vector, seed, vector.control, loss)
+            yield Probe(task, vector, seed, vector.control, loss, kind=kind)
 
 
 def _pieces(probes: Sequence[Probe], splits: Splits, settings: Settings) -> Iterator[Piece]:

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 MEMORY = 12  # steps that the quasi-Newton method remembers
-GAIN = 1e-6  # nats a target that a further step is still worth
+GAIN = 1e-5  # nats a target that a further step is still worth
 MOST = 500  # steps
 BACKTRACKS = 12
 

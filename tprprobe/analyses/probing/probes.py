@@ -8,7 +8,7 @@ every span's vectors, side by side.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from tprprobe.analyses.probing.settings import HIDDEN
 
 DROPOUT = 0.3
+AnyProbes = TypeVar("AnyProbes", bound="Probes")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Probes(nn.Module):
         for name, tensor in parameters.items():
             self.register_parameter(name, nn.Parameter(tensor))
 
-    def take(self, chosen: Int[Tensor, " chosen"]) -> Self:
+    def take(self: AnyProbes, chosen: Int[Tensor, " chosen"]) -> AnyProbes:
         """Some of the probes, with weights of their own."""
         weights = {name: p.detach()[chosen] for name, p in self.named_parameters()}
         return type(self)(self.shape, weights)

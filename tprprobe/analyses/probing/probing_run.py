@@ -154,6 +154,7 @@ class Run:
                     known = self._train(folder, number, pieces, device, report)
                 tested += known
                 bars.update(bar, completed=len(tested))
+        self._say_what_was_cut_off(tested)
         return gather(tested, self.splits)
 
     def _train(
@@ -182,6 +183,15 @@ class Run:
                 metrics = {name: float(row[name]) for name in KEPT}
                 mode = self.settings.mode(each.stack.splits.train.corpus.side)
                 save_probe(folder / PROBES / name_probe(each), each, mode, metrics)
+
+    def _say_what_was_cut_off(self, tested: Sequence[Tested]) -> None:
+        limit = find_schedule(self.settings.schedule).limit
+        cut = sum(len(each.curve) >= limit for each in tested)
+        if cut:
+            stderr.print(
+                f"{cut} of {len(tested)} probes were still learning at the limit of {limit} validations: "
+                "their scores are lower bounds"
+            )
 
     def _say_what_is_lost(self) -> None:
         for (task, side), part in self.splits.items():

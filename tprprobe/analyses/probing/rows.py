@@ -49,7 +49,8 @@ class Tested:
             self.probe.seed,
             self.probe.control,
         )
-        return dict(zip(PLACE, values, strict=True)) | _sizes(self.splits, len(self.curve))
+        named = dict(zip(PLACE, values, strict=True)) | {"probe": self.probe.kind}
+        return named | _sizes(self.splits, len(self.curve))
 
 
 def _sizes(splits: Splits, validations: int | None) -> dict[str, Any]:

@@ -26,10 +26,12 @@ from tprprobe.errors import InputError
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
+from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-probe", 1
 CPU = torch.device("cpu")
+UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
 COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
 
 
@@ -52,16 +54,19 @@ class SavedProbe:
 
     @torch.no_grad()
     def predict(self, store: Store, tokens: pd.DataFrame | None = None) -> pd.DataFrame:
-        """One row a target that the token table labels: sample, spans, label, prediction.
+        """One row a target: sample, spans, label, prediction.
+
+        Targets are those that the token table labels. Where it has no such column, a probe of one
+        span predicts for every word, or for every token of a text without words.
 
         Columns: sample, span1, span2 (texts, half open in words), label (of the table; empty where
         the probe does not know it), predicted (its likeliest label), probability (of that one).
 
         Raises:
-            InputError: the store lacks the site, or vectors of that width, or the labels.
+            InputError: the store lacks the site, or vectors of that width, or the spans to ask about.
         """
         vector = self._vector(store)
-        table = store.tokens if tokens is None else tokens
+        table = self._asked(store.tokens if tokens is None else tokens)
         corpus = read_corpus(store, table, self.side, [self.task], None)
         examples = self._examples(corpus)
         if not len(examples):
@@ -75,6 +80,19 @@ class SavedProbe:
                 batch = read_batch(examples, chosen, chunk, vectors)
                 logits[chosen] = self.module(batch.windows, batch.owners, batch.n)[0].numpy()
         return self._table(examples, torch.from_numpy(logits))
+
+    def _asked(self, tokens: pd.DataFrame) -> pd.DataFrame:
+        """The token table with targets of the task: its own, or else every word."""
+        if self.task.cells in tokens:
+            return tokens
+        if self.task.spans > 1:
+            raise InputError(
+                f"the token table has no column {self.task.cells!r}, which says what pairs of spans "
+                "this probe is asked about"
+            )
+        if WORD not in tokens:
+            tokens = tokens.assign(**{WORD: tokens["position"]})
+        return tokens.assign(**{self.task.cells: np.where(tokens[WORD] >= 0, UNKNOWN, "")})
 
     def _vector(self, store: Store) -> Vector:
         if self.site not in store.sites:

@@ -30,15 +30,16 @@ class Schedule:
     """Adam (AMSGrad) on batches of whole samples, validated after ``every`` batches (None: an epoch).
 
     The learning rate is halved when ``patience`` + 1 validations in a row are no better, and a probe
-    is done after ``stop`` such validations, or ``limit`` in all. It keeps its best weights.
+    is done after ``stop`` such validations. It keeps its best weights. ``limit`` validations are a
+    bound of time: a probe that it ends is not trained to its end, and a run says how many are not.
     """
 
-    learning_rate: float = 1e-3
-    batch: int = 32
+    learning_rate: float = 5e-3
+    batch: int = 16
     every: int | None = None
     patience: int = 0
     stop: int = 3
-    limit: int = 20
+    limit: int = 100
     watch: Literal["loss", "f1"] = "loss"
     clip: float = 5.0
     smallest_rate: float = 1e-6
@@ -134,6 +135,11 @@ class Settings:
         """The loss that is meant where none is given."""
         default = "softmax" if self.probe == "linear" else "sigmoid"
         return cast(Loss, self.loss or default)
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the probes."""
+        return cast(Kind, self.probe)
 
     @property
     def hidden(self) -> int:
