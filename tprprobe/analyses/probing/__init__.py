@@ -2,16 +2,18 @@
 
 The modules in the order in which data goes through them, each read once:
 
-    settings tasks             what is chosen, and what is probed for
-    probed_sites sides         a store: its sites, its words in documents that train or are held out
-    targets controls           spans with the states that are read for them; their labels, and others
-    labelled_splits            examples to train, validate and test on
-    vectors batches            what probes read, and how it streams
-    probes grid                the probe, and the list of all that are trained
-    stacks tallies rounds      training, counting, many at once
-    frequencies codelength scores rows      counts by document become a table
-    saved_probes folders comparison         what is kept, and what is done with it
-    probing_run                one run of all of it
+    settings tasks               choices of a run, and what is probed for
+    probed_sites sides           a store: its sites; its words, in documents that train or are held out
+    targets controls             spans with the states that are read for them; their labels, and others
+    labelled_splits              examples to train, validate and test on
+    vectors batches              what probes read, and how it streams from the store
+    probes grid                  the two kinds of probe, and the list of all that are to be trained
+    stacks                       probes of one shape, side by side
+    descents, logistic linear    their training: by steps of Adam, or to the convex optimum
+    tallies rounds               testing; many stacks in one pass over the store
+    frequencies codelength scores rows     counts by document become a table
+    folders saved_probes comparison        what is kept, and what is done with it
+    probing_run                  one run of all of it
 """
 
 from tprprobe.analyses.probing.comparison import compare_runs

@@ -17,7 +17,7 @@ CHUNK = 256  # samples that are read at once
 
 @dataclass
 class Chunk:
-    """Vectors of some rows, by vector; what is asked for again is not read again."""
+    """The vectors of some rows of a store, each kind read when it is first asked for and then held."""
 
     corpus: Corpus
     rows: Int[np.ndarray, " row"]
@@ -41,7 +41,7 @@ class Chunk:
         return torch.stack([self.held[vector] for vector in vectors])
 
     def places(self, rows: np.ndarray) -> Tensor:
-        """Where rows lie in the chunk; the row of zeros for −1."""
+        """The places of rows in the chunk; −1 gives the row of zeros at its end."""
         place = np.where(rows >= 0, np.searchsorted(self.rows, rows), len(self.rows))
         return torch.from_numpy(place).to(self.device)
 
@@ -75,7 +75,7 @@ def read_chunk(examples: Sequence[Examples], samples: Order, device: torch.devic
 
 
 def chunks(samples: Order, epoch: int | None = None) -> Iterator[Order]:
-    """The samples in chunks: as they lie, or in the random order of an epoch.
+    """The samples in chunks, in the store's order, or in the random order of an epoch.
 
     Chunks are stretches of the store in random order, and samples are in random order within
     them. The order depends on the samples and the epoch only: it is the same for all probes.

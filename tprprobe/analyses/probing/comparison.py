@@ -1,4 +1,4 @@
-"""Two runs of probes, of two models say, compared on the same documents."""
+"""Paired comparisons of two runs of probes, of two models say, on the documents of both."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def compare_runs(
     kinds: tuple[str, str] | None = None,
     controls: tuple[str, str] = ("real", "real"),
 ) -> pd.DataFrame:
-    """F1 of the first run minus F1 of the second, site by site, on the documents that both tested.
+    """The difference of F1, first run minus second, of every site on the documents that both tested.
 
     ``kinds`` compares different vectors of the same sub-layer, ``("tpr", "filler")`` a TPR model's
     final representation with a Transformer's; ``controls`` the rows of these controls, ``("real",

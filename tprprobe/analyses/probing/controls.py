@@ -1,4 +1,4 @@
-"""Other labels for the same targets: what a probe learns where there is nothing to find."""
+"""Control labels of targets: labels that vectors cannot know, to compare scores with."""
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int

@@ -66,7 +66,7 @@ class Descent:
     def judge(
         self, scores: Float[np.ndarray, " live"], held_out: Float[np.ndarray, " live"]
     ) -> None:
-        """After a validation: keep what is best, halve learning rates, end probes.
+        """Keeps the weights that are the best so far, halves learning rates and ends probes.
 
         ``scores`` are what is watched, ``held_out`` losses that go to the training curves.
         """
@@ -85,7 +85,7 @@ class Descent:
         self._leave(stays)
 
     def _draw(self, held_out: Float[np.ndarray, " live"]) -> None:
-        """A point of every curve: the mean training loss since the last one, and the held-out loss."""
+        """Adds to every training curve the mean training loss since its last point and the held-out loss."""
         learned = (self.learned[self.live] / (self.steps - self.judged)).tolist()
         for probe, *point in zip(self.live, learned, held_out.tolist(), strict=True):
             self.stack.curves[int(probe)].append((self.steps, *point))

@@ -1,4 +1,4 @@
-"""The folder of a run of probes: what it is of, the rounds that are done, tables.
+"""The folder of a run of probes: its settings, the rounds that are done, and its tables.
 
 OUT/settings.json          what the run is of: another one does not go on with it
 OUT/rounds/NNNN.npz        counts by document of every probe of a round, written when it is done
@@ -32,13 +32,13 @@ DOCUMENTS = "documents.parquet"
 
 
 def identify(store: Store) -> dict[str, Any]:
-    """Where a store is, and what it is of."""
+    """The path of a store, its model and its data: what a run of probes belongs to."""
     manifest = {key: store.manifest.get(key) for key in ("model", "data", "samples", "lengths")}
     return {"path": str(store.path.resolve()), **manifest}
 
 
 def begin(folder: Path, wanted: dict[str, Any], resume: bool) -> Path:
-    """The folder of a run, new or gone on with."""
+    """The folder of a run, made anew, or the one of the same run to be gone on with."""
     wanted = json.loads(json.dumps(wanted))
     if (folder / SETTINGS).is_file():
         if not resume:
@@ -62,7 +62,7 @@ def _round_file(folder: Path, number: int) -> Path:
 
 
 def write_round(folder: Path, number: int, tested: Sequence[Tested]) -> None:
-    """The file of a round, whose presence means that it is done."""
+    """Writes what a round found; the presence of this file means that the round is done."""
     stream = io.BytesIO()
     arrays: dict[str, Any] = {f"sums{i}": each.sums for i, each in enumerate(tested)}
     arrays |= {f"curve{i}": each.curve for i, each in enumerate(tested)}
@@ -90,7 +90,7 @@ def read_round(folder: Path, number: int, pieces: Sequence[Piece]) -> list[Teste
 
 
 def write_tables(folder: Path, results: Results) -> None:
-    """The tables of a run."""
+    """Writes the tables of a run."""
     for name in TABLES:
         table: pd.DataFrame = getattr(results, name)
         stream = io.BytesIO()

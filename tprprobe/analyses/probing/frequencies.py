@@ -1,4 +1,4 @@
-"""What is right without any vector: the commonest label, and the commonest label of the word."""
+"""Baselines that read no vector: the commonest label, and the commonest label of the word."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from tprprobe.analyses.probing.tasks import Task
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """A baseline's test sums [subset, document, term], as a probe's."""
+    """A baseline and its counts [subset, document, term] on the test targets, laid out as a probe's."""
 
     task: Task
     control: str

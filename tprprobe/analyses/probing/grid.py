@@ -31,7 +31,7 @@ COPIES = 3  # of a chunk's vectors: as read, stacked, standardised
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """One probe to be trained: on which vector, with which seed, to which labels.
+    """A probe to be trained: the vector that it reads, its seed, and the labels that it learns.
 
     ``portion`` is the share of the training samples that it sees, where it is for a codelength.
     """
@@ -46,13 +46,13 @@ class Probe:
 
     @property
     def labels(self) -> str:
-        """Whose labels it learns."""
+        """The name of the labels that it learns, ``real`` or a control."""
         return self.control if self.control in LABELS else "real"
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """The probes of one stack, before it is made."""
+    """Probes of one shape and task that are to be trained in one stack."""
 
     probes: tuple[Probe, ...]
     shape: Shape
@@ -175,7 +175,7 @@ def _probe_bytes(shape: Shape, splits: Splits) -> int:
 
 
 def _rounds(pieces: Sequence[Piece], settings: Settings) -> list[list[Piece]]:
-    """Pieces packed so that their weights and a chunk of their vectors take half of the budget."""
+    """Rounds of pieces whose weights and vectors of one chunk take at most half of the budget."""
     rounds: list[list[Piece]] = []
     held: set[Vector] = set()
     taken = 0
@@ -200,5 +200,5 @@ def chunk_bytes(corpus: Corpus, vector: Vector) -> int:
 
 
 def training_samples(corpus: Corpus) -> np.ndarray:
-    """All samples whose documents train."""
+    """The samples of the documents that are trained on."""
     return np.flatnonzero(corpus.split == TRAIN)

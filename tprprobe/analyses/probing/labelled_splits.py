@@ -1,4 +1,4 @@
-"""What probes of a task learn from, are validated and tested on: targets with every control's labels."""
+"""Labelled splits: the targets of a task to train, validate and test on, with every control's labels."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -31,17 +31,17 @@ class Examples:
     window: range  # of the span convolution: rows around each state
 
     def take(self, chosen: np.ndarray) -> "Examples":
-        """Some of them."""
+        """Some of the examples."""
         marks = {name: labels[chosen] for name, labels in self.marks.items()}
         return replace(self, targets=self.targets.take(chosen), marks=marks)
 
     def of(self, samples: Order) -> "Examples":
-        """Those of some samples."""
+        """The examples in some samples."""
         return self.take(self._places(np.sort(samples)))
 
     @property
     def samples(self) -> Order:
-        """The samples that have any."""
+        """The samples that have examples."""
         return np.unique(self.targets.sample)
 
     def __len__(self) -> int:
@@ -69,9 +69,9 @@ class Examples:
             yield np.concatenate(parts)
 
     def windows(self, chosen: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Rows [state, window] of the states of some targets' spans (−1: none), and whose they are.
+        """The rows [state, window] that are read for a span of some targets (−1: none), and their targets.
 
-        The latter is None where every target has one state.
+        The second is the target of every state, None where each has exactly one.
         """
         start, stop = self.targets.states[chosen, span].T
         lengths = stop - start

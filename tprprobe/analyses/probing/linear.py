@@ -33,7 +33,7 @@ def fit_stack(stack: Stack) -> None:
 def _fit(
     stack: Stack, places: np.ndarray, vectors: Sequence[Tensor], marks: Sequence[Tensor]
 ) -> None:
-    """Fits the probes of one vector, which differ in their labels."""
+    """Gives the probes (``places``) of one vector their weights and curves; they differ in their labels."""
     shares = marks[0] / marks[0].sum(-1, keepdim=True).clamp(min=1)
     device, n = stack.device, len(places)
     live, lowest = torch.arange(n, device=device), torch.full((n,), torch.inf, device=device)
@@ -65,7 +65,7 @@ def _logits(
 
 
 def _read(stack: Stack, examples: Examples, at: int) -> Float[Tensor, "target input"]:
-    """What linear probes of one of the stack's vectors read of all examples."""
+    """The mean states of all examples in the stack's vector number ``at``."""
     parts = []
     for samples in chunks(examples.samples):
         chunk = read_chunk([examples], samples, stack.device)

@@ -30,7 +30,7 @@ class Directions:
 
 
 def find_directions(x: Float[Tensor, "target width"]) -> Directions:
-    """The principal directions of vectors, in which a penalised problem is nearly separate."""
+    """The principal directions of vectors, along which the Hessian of a problem is nearly diagonal."""
     variance, axes = torch.linalg.eigh((x.T @ x).double() / len(x))
     return Directions(axes.to(x.dtype), variance.clamp(min=0).to(x.dtype))
 
@@ -123,7 +123,7 @@ def _precondition(slopes: Points, history: list[tuple[Points, Points]]) -> Point
 def _search(
     evaluate: Evaluate, live: Tensor, points: Points, values: Values, slopes: Points, steps: Points
 ) -> tuple[Points, Values, Points, Bool[Tensor, " problem"]]:
-    """Points a step further, the step halved until the value falls as it should; which of them moved."""
+    """The points after a step, halved until the value falls enough (Armijo); which of them moved."""
     gains = (steps * slopes).sum(1)
     size = torch.ones_like(gains)
     ended, value, slope = points.clone(), values.clone(), slopes.clone()

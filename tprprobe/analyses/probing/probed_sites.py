@@ -12,7 +12,7 @@ WEIGHTS = "*.role_weights"
 
 
 def find_sites(store: Store, patterns: Sequence[str]) -> list[str]:
-    """The sites of vectors that are meant; of the default ones those that the store has.
+    """The sites of a store that patterns name; default patterns that match nothing are left out.
 
     Raises:
         InputError: a pattern, or all default ones, match nothing.
@@ -22,7 +22,7 @@ def find_sites(store: Store, patterns: Sequence[str]) -> list[str]:
 
 
 def check_test(store: Store, test: Store, sites: Sequence[str], settings: Settings) -> None:
-    """Passes where probes of these sites of one store can be tested on another.
+    """Refuses a test store on which probes of these sites of ``store`` cannot be tested.
 
     Raises:
         InputError: a site that it lacks or that has another shape, or no untrained twin to test.
@@ -38,7 +38,7 @@ def check_test(store: Store, test: Store, sites: Sequence[str], settings: Settin
 
 
 def needed_sites(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-    """What a store needs for probes of these sites and their controls, of all names of a model.
+    """The sites, of all ``names`` of a model, that a store needs for probes and their controls.
 
     Raises:
         InputError: a pattern, or all default ones, match nothing.
@@ -48,7 +48,7 @@ def needed_sites(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def _there(patterns: Sequence[str], names: Sequence[str]) -> Sequence[str]:
-    """The patterns; of the default ones those that match."""
+    """The patterns, without those default ones that match no name."""
     if tuple(patterns) != SITES:
         return patterns
     return [p for p in SITES if fnmatch.filter(names, p)] or ["*"]

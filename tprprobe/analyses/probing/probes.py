@@ -33,7 +33,7 @@ class Shape:
 
     @property
     def parameters(self) -> int:
-        """Numbers of one probe."""
+        """How many parameters a probe has."""
         return sum(int(np.prod(size)) for size in self.sizes().values())
 
     def sizes(self) -> dict[str, tuple[int, ...]]:
@@ -103,7 +103,7 @@ def mean_states(
 
 
 class EdgeProbes(Probes):
-    """Tenney's probes."""
+    """Span-convolution probes with self-attentive pooling (Tenney et al. 2019)."""
 
     def forward(
         self,
@@ -203,7 +203,7 @@ def _initialise(shape: Shape, seed: int) -> dict[str, Tensor]:
 def draw_dropout(
     seed: int, step: int, n_targets: int, hidden: int, rate: float = DROPOUT
 ) -> Tensor:
-    """What is kept of the hidden units of a batch: a function of seed and step, whoever trains."""
+    """The dropout mask of a batch's hidden units, a function of seed and step alone."""
     state = int(np.random.SeedSequence([seed, step]).generate_state(1)[0])
     generator = torch.Generator().manual_seed(state)
     return (torch.rand(n_targets, hidden, generator=generator) >= rate).float() / (1 - rate)

@@ -77,7 +77,7 @@ def probe(
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Everything that is to be trained, in rounds."""
+    """A run: all probes that are to be trained, in rounds that fit in memory."""
 
     store: Store
     settings: Settings
@@ -175,7 +175,7 @@ class Run:
         return tested
 
     def _save_probes(self, folder: Path, fitted: Sequence[Fitted]) -> None:
-        """The folders of the probes of real labels."""
+        """Writes the folders of the probes of real labels."""
         for each in fitted:
             probe = each.probe
             if probe.control == "real" and probe.portion is None:
@@ -203,7 +203,7 @@ class Run:
 
 
 def name_probe(fitted: Fitted) -> str:
-    """The folder of a saved probe."""
+    """The name of the folder that a probe is saved in."""
     vector, probe = fitted.probe.vector, fitted.probe
     head = "" if vector.head is None else f".head{vector.head}"
     return f"{probe.task.name}.{vector.site}{head}.seed{probe.seed}"
@@ -219,7 +219,7 @@ def _check_labels(test: Store, tasks: Sequence[Task], side: str) -> None:
 
 
 def _digest(table: pd.DataFrame, tasks: Sequence[Task]) -> str:
-    """Of the words and labels that a token table has for some tasks."""
+    """A digest of the words, and of the labels of some tasks, in a token table."""
     columns = ["side", "sample", "token", WORD, *(task.cells for task in tasks)]
     columns = [name for name in columns if name in table]
     hashed = pd.util.hash_pandas_object(table[columns].astype(str), index=False)

@@ -37,14 +37,14 @@ class Fitted:
 
     @property
     def weights(self) -> Probes:
-        """The probe alone."""
+        """The weights of this probe alone."""
         return self.stack.best.take(torch.tensor([self.place]))
 
 
 def run_round(
     stacks: Sequence[Stack], samples: Order, device: torch.device, report: Report
 ) -> list[Fitted]:
-    """Every probe of the stacks trained to its end and tested.
+    """The probes of the stacks, each trained to its end and tested.
 
     ``samples`` are all training samples, those of no stack included: their order, and so what a
     probe is trained on when, does not depend on which other probes are in the round.
@@ -81,7 +81,7 @@ def run_round(
 
 
 def _learn(descents: Sequence[Descent], samples: Order, device: torch.device) -> None:
-    """Steps of every stack on its targets in some samples."""
+    """Trains every stack on its targets in some samples, one pass."""
     if not descents:
         return
     chunk = read_chunk([each.stack.splits.train for each in descents], samples, device)
@@ -97,7 +97,7 @@ def _learn(descents: Sequence[Descent], samples: Order, device: torch.device) ->
 
 
 def _validate(descents: Sequence[Descent], device: torch.device) -> None:
-    """Judge every probe that is still trained by what it does on the dev samples."""
+    """Validates every probe in training on the dev samples."""
     live = [each for each in descents if not each.done]
     tallies = [
         Tally(each.stack, each.module, each.live, each.stack.splits.dev, by_document=False)
@@ -112,7 +112,7 @@ def _validate(descents: Sequence[Descent], device: torch.device) -> None:
 
 
 def _fill(tallies: Sequence[Tally], device: torch.device) -> None:
-    """Count all examples of the tallies, every chunk of a store read once."""
+    """Fills the tallies with all their examples, every chunk of a store read once."""
     for corpus in dict.fromkeys(tally.examples.corpus for tally in tallies):
         some = [tally for tally in tallies if tally.examples.corpus is corpus]
         examples = [tally.examples for tally in some]
@@ -123,7 +123,7 @@ def _fill(tallies: Sequence[Tally], device: torch.device) -> None:
 
 
 def _standardise(stacks: Sequence[Stack], samples: Order, device: torch.device) -> None:
-    """Give the stacks mean and deviation of what their vectors are in the training samples."""
+    """Gives the stacks the mean and deviation of their vectors in the training samples."""
     wanted = [stack for stack in stacks if stack.schedule.standardise]
     if not wanted:
         return

@@ -94,8 +94,8 @@ def gather(tested: Sequence[Tested], splits: Mapping[tuple[Task, str], Splits]) 
 
 
 def _with_selectivity(rows: pd.DataFrame) -> pd.DataFrame:
-    """With selectivity (accuracy minus that of the control task; of the prefix control) and the F1
-    beyond that of the word's identity."""
+    """The rows with the columns selectivity, prefix_selectivity (accuracy minus that of the control) and
+    beyond_identity (F1 minus that of the word's commonest label)."""
     keys = ["task", "side", "site", "head", "seed"]
     for column, control in (("selectivity", "control"), ("prefix_selectivity", "prefix")):
         other = rows.loc[rows["control"] == control, [*keys, "accuracy"]]
@@ -144,7 +144,7 @@ def _portion(each: Tested) -> float:
 
 
 def _test_bits(whole: Tested) -> float:
-    """H_V(label | vector): bits a test target of the probe that was trained on everything."""
+    """The bits a test target H_V(label | vector), by the probe that was trained on all targets."""
     known = whole.splits.test.targets.labels.any(1).sum()
     return whole.nats / np.log(2) / max(1, known)
 
@@ -161,7 +161,7 @@ def _added(key: tuple[Any, ...], bits: Mapping[tuple[Any, ...], float]) -> float
 def _by_document(
     scores: Sequence[Score], splits: Mapping[tuple[Task, str], Splits]
 ) -> pd.DataFrame:
-    """The counts of every row and document: what two runs on the same documents are compared by."""
+    """The counts of every row by document, with which runs on the same documents are compared."""
     corpora = {(task.name, side): m.test.corpus for (task, side), m in splits.items()}
     names, counts = [], []
     for score in scores:
@@ -178,7 +178,7 @@ def _by_document(
 
 
 def _curves(tested: Sequence[Tested]) -> pd.DataFrame:
-    """Step, training and held-out loss at every validation of every probe."""
+    """The training curves: step, training loss and held-out loss at every validation of every probe."""
     places = [
         {name: e.place[name] for name in PLACE} | {"portion": e.probe.portion} for e in tested
     ]

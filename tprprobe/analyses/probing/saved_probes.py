@@ -37,7 +37,7 @@ COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
 
 @dataclass(frozen=True, eq=False)
 class SavedProbe:
-    """A trained probe: the task, the site that it reads, and how."""
+    """A trained probe, with its task and the site and states that it reads."""
 
     task: Task
     site: str
@@ -82,7 +82,7 @@ class SavedProbe:
         return self._table(examples, torch.from_numpy(logits))
 
     def _asked(self, tokens: pd.DataFrame) -> pd.DataFrame:
-        """The token table with targets of the task: its own, or else every word."""
+        """The token table with the targets to predict: those that it has, or else every word."""
         if self.task.cells in tokens:
             return tokens
         if self.task.spans > 1:
@@ -131,7 +131,7 @@ class SavedProbe:
 def save_probe(
     folder: Path, fitted: Fitted, span_mode: SpanMode, metrics: dict[str, float]
 ) -> Path:
-    """The folder of a trained probe, in place of one that is there."""
+    """Writes a trained probe to a folder, in place of what is there, and gives the folder."""
     stack, probe = fitted.stack, fitted.probe
     train = stack.splits.train
     at = stack.vectors.index(probe.vector)

@@ -1,4 +1,4 @@
-"""From counts by document to a table: scores with intervals, and paired differences."""
+"""Scores from counts by document: F1 and accuracy with intervals, and paired differences."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Sums = Float[np.ndarray, "document term"]
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Who scored (``place``: the columns that name a row), and its sums [subset, document, term]."""
+    """The counts [subset, document, term] of a row; ``place`` are the columns that name the row."""
 
     place: Mapping[str, Any]
     sums: Float[np.ndarray, "subset document term"]
@@ -102,7 +102,7 @@ def _p_value(difference: float, error: float, n: int) -> float:
 
 
 def label(place: Mapping[str, Any]) -> str:
-    """What a row is called in a comparison."""
+    """The name of a row in a comparison: site, head and control."""
     head = "" if place["head"] is None else f" head {place['head']}"
     control = "" if place["control"] == "real" else f" ({place['control']})"
     return f"{place['site']}{head}{control}".strip()

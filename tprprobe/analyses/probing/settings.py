@@ -1,4 +1,4 @@
-"""What can be chosen about a run of probes."""
+"""Settings of a run of probes, and the schedule of their training."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
@@ -68,7 +68,7 @@ def find_schedule(given: str | Schedule) -> Schedule:
 
 @dataclass(frozen=True)
 class Settings:
-    """What can be chosen.
+    """The settings of a run of probes.
 
     Args:
         probe: ``span-conv`` (Tenney et al.'s) or ``linear``: multinomial logistic regression on the

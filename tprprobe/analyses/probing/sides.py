@@ -22,7 +22,7 @@ SAME = {"validation": DEV, "valid": DEV}
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The words on one side of a store, in its order: where their tokens are and what they say.
+    """The words on one side of a store, in its order: their tokens, texts and label cells.
 
     ``rows`` are half open, among the tokens of that side.
     """
@@ -151,7 +151,7 @@ def _divide(document: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _previous(words: Words, side: str, n_rows: int) -> Int[np.ndarray, " row"]:
-    """Of every row the word before its word, −1 at the start; a decoder's row is about the next."""
+    """A hash of the word before each row's word (−1 at the start); a decoder's row is about the next word."""
     word = np.full(n_rows + 1, -1)
     for token in range(int((words.rows[:, 1] - words.rows[:, 0]).max(initial=0))):
         has = words.rows[:, 0] + token < words.rows[:, 1]

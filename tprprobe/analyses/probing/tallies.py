@@ -1,4 +1,4 @@
-"""What probes get right, counted by document: all that intervals and tests need."""
+"""Tallies: what probes get right and wrong by document, of which intervals and tests are made."""
 
 from dataclasses import dataclass, field
 
@@ -67,7 +67,7 @@ def count(
     scored: Bool[Tensor, " label"],
     loss: Loss,
 ) -> Float[Tensor, "probe target term"]:
-    """The TERMS of every target.
+    """The counts TERMS of every target.
 
     A label is given where its logit is at least 0, of a softmax the highest one is; ``right`` are
     targets whose highest label is one of theirs. Source: jiant, AllenNLP's F1Measure.

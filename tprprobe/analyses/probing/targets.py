@@ -59,7 +59,7 @@ class Targets:
         return replace(self, inventory=tuple(inventory), labels=labels, unseen=unseen)
 
     def subsets(self) -> dict[str, Bool[np.ndarray, " target"]]:
-        """Targets by where the second span lies, and those whose spans are single tokens."""
+        """Subsets of targets by name: second span to the ``left`` or ``right``, all spans ``single`` tokens."""
         single = (self.rows[:, :, 1] - self.rows[:, :, 0] == 1).all(1)
         if self.rows.shape[1] == 1:
             return {"single": single}

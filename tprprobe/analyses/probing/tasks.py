@@ -33,7 +33,7 @@ class Task(Settings):
         return self.column or self.name
 
     def is_scored(self, label: str) -> bool:
-        """Whether a label counts."""
+        """Whether a label is counted in the scores."""
         return not label.startswith(self.unscored) if self.unscored else True
 
 

@@ -47,7 +47,7 @@ class Vector:
 
 
 def read_rows(store: Store, site: str, rows: np.ndarray) -> np.ndarray:
-    """Some rows of a site, by one stretch where they are dense."""
+    """Some rows of a site; where they lie dense, one stretch of the store is read."""
     if not len(rows):
         return store.read(site, slice(0, 0))
     first, stop = int(rows[0]), int(rows[-1]) + 1
@@ -69,7 +69,7 @@ def _joined(*arrays: np.ndarray) -> np.ndarray:
 
 
 def site_vectors(store: Store, sites: Sequence[str], heads: bool) -> Iterator[Vector]:
-    """Every site, its heads concatenated, or each of its heads."""
+    """The vectors of every site, its heads concatenated, or of each head."""
     for site in sites:
         spec = store.specs[site]
         width = int(np.prod(spec.shape))
@@ -81,7 +81,7 @@ def site_vectors(store: Store, sites: Sequence[str], heads: bool) -> Iterator[Ve
 
 
 def joined_vectors(store: Store, sites: Sequence[str]) -> Iterator[Vector]:
-    """Role and filler of the same sub-layer side by side: what both know together."""
+    """Vectors of role and filler of the same sub-layer, side by side."""
     for role in (site for site in sites if site.endswith(".role")):
         filler = f"{role.removesuffix('role')}filler"
         if filler in sites:
@@ -90,7 +90,7 @@ def joined_vectors(store: Store, sites: Sequence[str]) -> Iterator[Vector]:
 
 
 def previous_words(width: int) -> Vector:
-    """A fixed random vector for the word before: what the word order alone gives away."""
+    """The control ``previous``: a fixed random vector for the word before."""
     return Vector("previous word", None, width, (), partial(_embedded, width=width), "previous")
 
 
@@ -104,7 +104,7 @@ def _embedded(words: Codes, width: int) -> np.ndarray:
 
 
 def dictionary_controls(store: Store, sites: Sequence[str], seed: int) -> Iterator[Vector]:
-    """What a dictionary of roles must beat, for every sub-layer whose role weights are given.
+    """The controls of a role dictionary, for every sub-layer whose role weights are given.
 
     ``random_roles``  the trained filler read by a random role head, softmax(F W + b) R
     ``quantised``     the trained filler by product quantisation, as many codes for as many heads
