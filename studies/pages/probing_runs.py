@@ -26,7 +26,7 @@ MODELS = (TRANSFORMER, CONTINUOUS, DISCRETE)
 DATA, SPLIT, SEED = "english:depth=1,sentences=4-6", "test", 1
 WRITTEN, READ = 240, 100  # reports whose summaries, and whose whole documents, are probed
 SEEDS = 3
-SCHEDULE = Schedule(learning_rate=3e-3, batch=8, limit=12)  # for so few reports
+SCHEDULE = Schedule(learning_rate=3e-3, batch=8, limit=100)  # for so few reports
 ROWS = "rows.parquet"
 VECTORS = ("{}.role", "{}.filler", "{}.tpr")
 DECODER = [*(name.format("decoder.*") for name in VECTORS), "decoder.*.hidden"]

@@ -30,7 +30,7 @@ from tprprobe.store import open_store
 
 MODELS = ("t5-arxiv-titles", "tpt-c-arxiv-titles", "tpt-d-arxiv-titles")
 N, SEED = 1000, 0  # sentences
-SCHEDULE = Schedule(learning_rate=3e-3, batch=16, limit=10)
+SCHEDULE = Schedule(learning_rate=3e-3, batch=16, limit=100)
 SOURCES: tuple[Source, ...] = ("same", "document", "empty")
 WRITTEN = ("decoder.*.role", "decoder.*.filler", "decoder.*.tpr", "decoder.*.hidden")
 READ = ("encoder.*.role", "encoder.*.filler", "encoder.*.tpr", "encoder.*.hidden")
