@@ -49,6 +49,13 @@ class TransformerConfig:
     sos: int = 2
     eos: int = 3
 
+    @property
+    def start(self) -> Literal["xavier", "torch"]:
+        """How the attentions' weights start."""
+        if self.initialization == "published":
+            return "xavier" if self.roles == "none" else "torch"
+        return self.initialization
+
     def __post_init__(self):
         if self.d_model % self.n_heads:
             raise InputError(f"d_model {self.d_model} cannot be divided among {self.n_heads} heads")
@@ -179,9 +186,7 @@ def attention(config: TransformerConfig) -> TPAttention:
     module = TPAttention(
         config.d_model, config.n_heads, config.roles, config.binding, config.dropout
     )
-    published = "xavier" if config.roles == "none" else "torch"
-    start = published if config.initialization == "published" else config.initialization
-    if start == "xavier":
+    if config.start == "xavier":
         for linear in (module.to_query, module.to_key, module.to_value, module.output):
             nn.init.xavier_uniform_(linear.weight)
         if config.roles == "continuous":
