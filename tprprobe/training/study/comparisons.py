@@ -47,16 +47,17 @@ class Answers:
         Satterthwaite's degrees of freedom. NaN where no variance between seeds can be estimated.
         """
         seeds = self.study.seeds(*weights)
-        d = sum(weight * self._right(variant, seeds) for variant, weight in weights.items())
+        parts = [weight * self._right(variant, seeds) for variant, weight in weights.items()]
+        d = np.sum(parts, axis=0)
         value = float(np.mean(d)) if len(seeds) else np.nan
         pooled, freedom = self.between_seeds(
             balanced=math.isclose(sum(weights.values()), 0, abs_tol=1e-9)
         )
         if not len(seeds) or freedom < 1:
             return Interval(value, np.nan, np.nan)
-        parts, degrees = _parts(d, pooled * sum(w**2 for w in weights.values()), freedom)
-        variance = parts[0] + max(parts[1] - parts[2], 0.0)
-        df = variance**2 / max(np.sum(parts**2 / degrees), np.finfo(float).tiny)
+        variances, degrees = _parts(d, pooled * sum(w**2 for w in weights.values()), freedom)
+        variance = variances[0] + max(variances[1] - variances[2], 0.0)
+        df = variance**2 / max(np.sum(variances**2 / degrees), np.finfo(float).tiny)
         half = float(stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance))
         return Interval(value, value - half, value + half, float(df))
 
