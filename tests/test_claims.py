@@ -1,6 +1,8 @@
 """Claims: quotations are the papers' words; verdicts follow from intervals, and only from these."""
 
+import hashlib
 import itertools
+import json
 import math
 import re
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tprprobe.claims import Claim, Evidence, exact, find_claim, judge, load_claims
+from tprprobe.claims import ROOM, Claim, Evidence, exact, find_claim, judge, load_claims
 from tprprobe.errors import InputError
 from tprprobe.statistics import Interval
 
@@ -28,6 +30,7 @@ def claim(**changes: object) -> Claim:
         "statistic": "a number",
         "direction": "greater",
         "unit": "question",
+        "written": "2026-01-01",
     }
     return Claim.model_validate(fields | changes)
 
@@ -107,8 +110,37 @@ def test_claims_on_numerators_ask_for_discordant_questions():
         assert each.gates.get("discordant_exact_match", 0) >= 0.5, each.id
 
 
+def digest(about: Claim) -> str:
+    """What a change of anything that decides a claim changes."""
+    fields = about.model_dump(exclude={"id", "where", "printed", "ours", "written", "amended"})
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def test_no_claim_is_changed_silently():
+    """Every version of a claim stands in the file of versions, and every change in the claim."""
+    versions = json.loads((Path(__file__).parent / "claims_versions.json").read_text("utf-8"))
+    known = load_claims()
+    assert versions.keys() == known.keys()
+    for name, each in known.items():
+        assert digest(each) == versions[name][-1], f"{name} was changed: say it under `amended`"
+        assert len(versions[name]) == 1 + len(each.amended), name
+    assert {name for name, each in known.items() if each.amended} >= {
+        "schlag-structural-clusters",
+        "schlag-hadamard-optimal",
+        "schlag-ones-digit-roles",
+    }
+
+
+def test_a_changed_claim_has_another_digest():
+    assert digest(claim()) == digest(claim(ours=True))
+    for changes in ({"threshold": 0.1}, {"statistic": "another"}, {"units": 2}):
+        assert digest(claim(**changes)) != digest(claim())
+
+
 def write(path: Path, **changes: object) -> Path:
-    rows = claim().model_dump(exclude_none=True, exclude={"gates", "conditions"}) | changes
+    rows = (
+        claim().model_dump(exclude_none=True, exclude={"gates", "conditions", "amended"}) | changes
+    )
     text = "\n".join(f"{key} = {_toml(value)}" for key, value in rows.items())
     path.write_text(f"[[claim]]\n{text}\n", "utf-8")
     return path
@@ -267,3 +299,20 @@ def test_several_cases_for_one_number_are_refused():
 def test_the_reason_has_the_numbers_and_what_they_are_held_against():
     found = judge(claim(threshold=0.5), Evidence({"": Interval(0.6, 0.55, 0.65)}, "question", 9))
     assert found.reason == "0.600 [0.550, 0.650] (must be above 0.5)"
+
+
+def test_a_baseline_at_ceiling_leaves_nothing_to_decide():
+    below = Interval(-0.9, -0.95, -0.85)
+    assert outcome(claim(), below) == "fails"
+    assert outcome(claim(), below, gates={ROOM: exact(0.002)}) == "not decidable here"
+    assert outcome(claim(), below, gates={ROOM: exact(0.4)}) == "fails"
+
+
+def test_what_was_measured_is_shown_though_it_decides_nothing():
+    few = judge(
+        claim(unit="model seed", units=3),
+        Evidence({"": Interval(-0.06, -0.09, -0.03)}, "document", 9),
+    )
+    assert few.outcome == "undecided"
+    assert few.reason.startswith("-0.060 [-0.090, -0.030]")
+    assert few.reason.endswith("an interval over documents; it must be over model seeds")

@@ -6,14 +6,18 @@
 2. A gate (what the model must be able to do first) whose measured lower bound is below what the
    claim asks, or that was not measured: undecided. So too with an interval over another unit than
    the claim's, over fewer units than it asks, or with no interval.
-3. One number, against the threshold t:
+3. Where what a claim must beat leaves less than LEAST_ROOM up to the highest possible score, nothing
+   could hold: not decidable here.
+4. One number, against the threshold t:
        greater   holds if low > t              fails if high ≤ t
        less      holds if high < t             fails if low ≥ t
        equal     holds if [low, high] lies within t ± margin, fails if it lies outside
    and is undecided otherwise.
-4. Of several cases ``every`` holds if all hold and fails if one fails; ``some`` holds if one holds
+5. Of several cases ``every`` holds if all hold and fails if one fails; ``some`` holds if one holds
    and fails if all fail. Where one of m cases decides, intervals are widened from 95 % to 1 − 5 %/m
    (Bonferroni; the bounds' distances from the estimate grow as the quantiles of their distribution).
+
+What was measured is shown whatever keeps it from deciding.
 
 So a wider interval never turns undecided into a decision, nor a decision into its opposite.
 """
@@ -35,9 +39,21 @@ from tprprobe.statistics import Interval, interval_text
 FILE = "claims.toml"
 PAPERS = ("schlag", "jiang", "huang")
 LEVEL = 0.95
+ROOM, LEAST_ROOM = "room_above_baseline", 0.01  # what the best baseline leaves to beat it by
 
 Text = Annotated[str, Field(min_length=1)]
-Outcome = Literal["holds", "fails", "undecided", "not comparable"]
+Outcome = Literal["holds", "fails", "undecided", "not comparable", "not decidable here"]
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+
+
+class Amendment(BaseModel):
+    """A change of a claim after it was written: when, by which commit, and why."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    date: Day
+    commit: Text
+    why: Text
 
 
 class Claim(Settings, strict=True):
@@ -57,6 +73,9 @@ class Claim(Settings, strict=True):
     gates: dict[str, float] = Field(default_factory=dict)
     conditions: list[Text] = Field(default_factory=list)
     printed: str = ""
+    ours: bool = False
+    written: Day
+    amended: list[Amendment] = []
 
     @model_validator(mode="after")
     def _consistent(self) -> "Claim":
@@ -134,7 +153,7 @@ def find_claim(name: str) -> Claim:
 
 
 def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
-    """holds, fails, undecided or not comparable, by the rules above.
+    """The outcome by the rules above, and why.
 
     Raises:
         InputError: evidence with no case, or with several for a claim about one number.
@@ -145,10 +164,14 @@ def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
         raise InputError(f"{claim.id} is over {claim.over} case, given {len(evidence.cases)}")
     if missing := [each for each in claim.conditions if each not in evidence.conditions]:
         return Verdict(claim, "not comparable", f"the claim is about: {', '.join(missing)}")
+    shown = _explain(claim, evidence)
     if unmet := _unmet(claim, evidence):
-        return Verdict(claim, "undecided", unmet)
-    outcome = _decide(claim, list(evidence.cases.values()))
-    return Verdict(claim, outcome, _explain(claim, evidence))
+        return Verdict(claim, "undecided", f"{shown}; {unmet}")
+    room = evidence.gates.get(ROOM)
+    if room is not None and room.value < LEAST_ROOM:
+        told = f"{shown}; the best baseline leaves {room.value:.3f} to beat it by"
+        return Verdict(claim, "not decidable here", told)
+    return Verdict(claim, _decide(claim, list(evidence.cases.values())), shown)
 
 
 def _unmet(claim: Claim, evidence: Evidence) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 from studies.pages.arithmetic_tables import Analyses
 from tprprobe.analyses.naming.fields import PLACES
 from tprprobe.analyses.naming.lattice import AND
-from tprprobe.claims import Evidence, exact
+from tprprobe.claims import ROOM, Evidence, exact
 from tprprobe.gold.expressions import POLARITIES
 from tprprobe.statistics import Interval, read_interval
 
@@ -29,8 +29,9 @@ def gather_evidence(found: Analyses) -> dict[str, Evidence]:
     halves = found.n // 2  # what is held out of the questions; of reconstruction, a quarter
     roles = {name: (cases, halves) for name, cases in _of_roles(found).items()}
     states = {name: (cases, halves // 2) for name, cases in _of_states(found).items()}
+    rooms = _rooms(found)
     evidence = {
-        name: Evidence(cases, "question", units, gates)
+        name: Evidence(cases, "question", units, gates | rooms.get(name, {}))
         for name, (cases, units) in (roles | _of_attention(found) | states).items()
         if cases
     }
@@ -133,10 +134,25 @@ def _scores(found: Analyses, way: str, score: str, beyond: bool = False) -> tupl
     heads = rows[(rows["source"] == "head") & (rows["layer"] == found.last)]
     cases = {f"head {row['head']}": row["estimate"] for row in heads.to_dict("records")}
     if beyond:
-        rivals = rows.loc[rows["source"].isin(RIVALS), "estimate"]
-        best = max(rivals, key=lambda each: each.value)
+        best = max(rows.loc[rows["source"].isin(RIVALS), "estimate"], key=lambda each: each.value)
         cases = {name: minus(each, best) for name, each in cases.items()}
     return cases, int(heads["n_questions"].max()) if cases else 0
+
+
+def _rooms(found: Analyses) -> dict[str, dict[str, Interval]]:
+    """What the best baseline leaves up to 1, of the claims that ask a head to beat it."""
+    known = found.relations.query("gold == 'net' and not untrained and source in @RIVALS")
+    best = known.groupby(["way", "score"])["value"].max()
+    asked = {
+        "schlag-second-argument-to": ("rows", "mass"),
+        "schlag-second-argument-of": ("columns", "mass"),
+        "schlag-skipped-beyond-offset": ("rows", "skip"),
+    }
+    return {
+        name: {ROOM: exact(1 - float(best[place]))}
+        for name, place in asked.items()
+        if place in best.index
+    }
 
 
 # ---- states -----------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What pages of results share: tables of verdicts, and numbers with their intervals."""
 
 from studies.templates import table
-from tprprobe.claims import Verdict
+from tprprobe.claims import Claim, Verdict
 
 
 def verdict_table(verdicts: list[Verdict]) -> str:
@@ -10,7 +10,7 @@ def verdict_table(verdicts: list[Verdict]) -> str:
         [
             {
                 "claim": f"{each.claim.where}: “{each.claim.quotation}”",
-                "what decides": each.claim.statistic,
+                "what decides": _decider(each.claim),
                 "printed": each.claim.printed or "–",
                 "here": each.reason,
                 "verdict": each.outcome,
@@ -18,3 +18,10 @@ def verdict_table(verdicts: list[Verdict]) -> str:
             for each in verdicts
         ]
     )
+
+
+def _decider(claim: Claim) -> str:
+    """What decides a claim, and whether the question is ours or was amended."""
+    marks = ["(ours, the paper does not claim it)"] if claim.ours else []
+    marks += [f"(amended {each.date}: {each.why})" for each in claim.amended]
+    return " ".join([claim.statistic, *marks])
