@@ -46,10 +46,8 @@ Outcome = Literal["holds", "fails", "undecided", "not comparable", "not decidabl
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 
 
-class Amendment(BaseModel):
+class Amendment(Settings, strict=True):
     """A change of a claim after it was written: when, by which commit, and why."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     date: Day
     commit: Text
@@ -75,7 +73,7 @@ class Claim(Settings, strict=True):
     printed: str = ""
     ours: bool = False
     written: Day
-    amended: list[Amendment] = []
+    amended: list[Amendment] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _consistent(self) -> "Claim":
