@@ -10,7 +10,7 @@ from jaxtyping import Int64, Integer
 
 from tprprobe.data.batching import Ragged
 from tprprobe.data.mathematics.questions import check_length
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 
 
 class Flat(NamedTuple):

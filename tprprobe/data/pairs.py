@@ -17,7 +17,7 @@ from tprprobe.data.captions.imagepairs import encode_captions, encode_first
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.dense import Vectors
 from tprprobe.data.encoding import Flat, Spool, encode_sources, encode_targets
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from tprprobe.data.dataset import Example
 from tprprobe.data.pairs import Pairs
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.extraction.passes import decoder_inputs
 from tprprobe.gold.labellers import Labeller, apply_labellers
 from tprprobe.gold.labels import WORD, Labelled, Span, token_columns

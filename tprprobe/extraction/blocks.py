@@ -18,7 +18,7 @@ from tprprobe.console import progress, stderr
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_examples
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import align_words
 from tprprobe.extraction.passes import ATTENTION, Block, read_block, sides_of

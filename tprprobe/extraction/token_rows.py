@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tprprobe.data.dataset import Example
 from tprprobe.data.pairs import Pairs
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.extraction.passes import decoder_inputs
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 
 from tprprobe.data.pairs import encode_texts
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.worlds.english import (
     Report,
     Sentence,

@@ -21,7 +21,8 @@ from tprprobe.errors import (InputError, unknown)
 from tprprobe.models.architectures import (build, expand)
 from tprprobe.models.protocol import (Config, Model, Readable)
 from tprprobe.data.vocabularies.subwords import load_subwords
-from tprprobe.data.vocabularies.characters import (Codec, Vocabulary)
+from tprprobe.data.vocabularies.characters import Vocabulary
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.words import Words
 
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin

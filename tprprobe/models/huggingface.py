@@ -21,6 +21,7 @@ from torch import nn
 from tprprobe.errors import InputError, check_extra
 from tprprobe.site.hooks import (Attached, attach)
 from tprprobe.models.checkpoint import (TRANSFORMERS, UNTRAINED)
+from tprprobe.data.vocabularies.codecs import Codec
 
 ENCODERS = ("bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "mpnet", "roberta",
             "xlm-roberta")  # fmt: skip
@@ -112,7 +113,7 @@ def _first(*ids: int | None) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Tokens:
+class Tokens(Codec):
     """A tokenizer of transformers as a vocabulary; texts are cut to what it allows."""
 
     tokenizer: Any
@@ -158,7 +159,7 @@ class Tokens:
         return longest, longest
 
     @cached_property
-    def symbols(self) -> tuple[str, ...]:
+    def symbols(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return tuple(self.tokenizer.convert_ids_to_tokens(range(len(self.tokenizer))))
 
     def __len__(self) -> int:
@@ -173,23 +174,16 @@ class Tokens:
     ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
         """The ids of all texts one after another, and where each begins (and the last ends)."""
         encoded = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-        ids = np.array([i for each in encoded for i in each], np.int32)
-        return ids, np.cumsum([0, *map(len, encoded)])
+        return self._joined(encoded)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Where each sub-word of `encode` stands in the text, in characters."""
         found = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         return [(int(start), int(end)) for start, end in found["offset_mapping"]]
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids up to the first end symbol, without start and padding."""
-        kept: list[int] = []
-        for i in map(int, ids):
-            if i == self.eos:
-                break
-            if i not in (self.sos, self.pad):
-                kept.append(i)
-        return self.tokenizer.decode(kept)
+    def spell(self, ids: list[int]) -> str:
+        """The text of these ids, every one of them."""
+        return self.tokenizer.decode(ids)
 
     def files(self) -> dict[str, str]:
         """Nothing: the tokenizer stays where the model is."""

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.site.hooks import Attached
 

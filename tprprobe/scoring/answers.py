@@ -20,7 +20,7 @@ from torch import Tensor
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_texts
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
 from tprprobe.models.decoding.generation import generate

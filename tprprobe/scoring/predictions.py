@@ -11,7 +11,7 @@ import torch
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_texts
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.files.writing import write_file
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model

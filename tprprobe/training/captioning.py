@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tprprobe.data.captions.glove import read_glove
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.models.protocol import CaptionModel, Model
 from tprprobe.training.recipes import Words as Settings

@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from tprprobe.console import progress, stderr
 from tprprobe.data.pairs import Pairs
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.writing import whole
 from tprprobe.models import build

@@ -12,7 +12,8 @@ from tprprobe.data import load_data
 from tprprobe.data.batching import buckets
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_mix, encode_pairs
-from tprprobe.data.vocabularies.characters import Codec, characters
+from tprprobe.data.vocabularies.characters import characters
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
 from tprprobe.data.vocabularies.words import count_words
 from tprprobe.errors import InputError

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 
 from tprprobe.data.lines import opened
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 
 

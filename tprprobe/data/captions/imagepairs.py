@@ -12,7 +12,7 @@ from tprprobe.data.captions.examples import Captioned
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.dense import Vectors
 from tprprobe.data.encoding import Flat, Spool, encode_targets
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 
 IMAGES_AT_ONCE = 1024

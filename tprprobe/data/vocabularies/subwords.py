@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int64, Integer
 
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.spiece import read_spiece
 from tprprobe.errors import InputError, check_extra
 from tprprobe.files.jsonfiles import read_json
@@ -29,7 +30,7 @@ SPACE = "▁"
 
 
 @dataclass(frozen=True)
-class Subwords:
+class Subwords(Codec):
     """A tokenizer with the ids of T5, and the most sub-words of a source and of a target.
 
     Longer texts are cut, their end symbol too, as in jiang's code.
@@ -41,9 +42,7 @@ class Subwords:
     pad = sos = 0
     eos = 1
     unk = 2
-    source_start = False  # whether a source begins with the start symbol
-    has_spare_rows = has_words = True
-    reads_images = False
+    has_spare_rows = True
 
     def __post_init__(self):
         found = [self.tokenizer.id_to_token(i) for i in range(len(SPECIALS))]
@@ -59,13 +58,9 @@ class Subwords:
         """The most ids of a source and of a target."""
         return self.max_source, self.max_target
 
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """All sub-words, their place being their id."""
-        return self._symbols
-
     @cached_property
-    def _symbols(self) -> tuple[str, ...]:
+    def symbols(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """All sub-words, their place being their id."""
         return tuple(self.tokenizer.id_to_token(i) or "" for i in range(len(self)))
 
     @property
@@ -82,9 +77,7 @@ class Subwords:
     ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
         """The ids of all texts one after another, and where each begins (and the last ends)."""
         encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        lengths = np.fromiter((len(e) for e in encoded), np.int64, len(encoded))
-        ids = np.fromiter((i for e in encoded for i in e.ids), self.dtype, lengths.sum())
-        return ids, np.concatenate([[0], lengths.cumsum()])
+        return self._joined([each.ids for each in encoded])
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Where each sub-word of `encode` stands in the text, in characters, without the space.
@@ -94,15 +87,9 @@ class Subwords:
         spans = self.tokenizer.encode(text, add_special_tokens=False).offsets
         return [(start + _spaces(text[start:end]), end) for start, end in spans]
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids up to the first end symbol, without padding."""
-        kept = []
-        for i in map(int, ids):
-            if i == self.eos:
-                break
-            if i != self.pad:
-                kept.append(i)
-        return self.tokenizer.decode(kept, skip_special_tokens=False)
+    def spell(self, ids: list[int]) -> str:
+        """The text of these ids, every one of them."""
+        return self.tokenizer.decode(ids, skip_special_tokens=False)
 
     def files(self) -> dict[str, str]:
         """The files a checkpoint folder keeps of it, as the hub names them."""

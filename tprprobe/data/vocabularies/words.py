@@ -5,18 +5,14 @@ in for it (docs/scenes.md has how often the two agree).
 Source: github.com/tylin/coco-caption, pycocoevalcap/tokenizer.
 """
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-
-import numpy as np
-from jaxtyping import Int64, Integer
 
 from tprprobe.data.vocabularies.characters import SPECIALS
+from tprprobe.data.vocabularies.codecs import Listed
 from tprprobe.errors import InputError
 
 FILE = "words.json"
@@ -58,7 +54,7 @@ def _found(caption: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(Listed):
     """A vocabulary of words, their place being their id: `<unk> <pad> <sos> <eos>`, then words.
 
     What is not in it is read as `<unk>`.
@@ -67,10 +63,8 @@ class Words:
 
     symbols: tuple[str, ...]
     unk, pad, sos, eos = range(len(SPECIALS))
-    most = None
-    source_start = False
-    has_spare_rows = False
-    has_words = reads_images = True
+    reads_images = True
+    file, indent = FILE, 0
 
     def __post_init__(self):
         if self.symbols[: len(SPECIALS)] != SPECIALS:
@@ -78,9 +72,6 @@ class Words:
         if len(self._ids) < len(self):
             twice, _ = Counter(self.symbols).most_common(1)[0]
             raise InputError(f"a vocabulary with {twice!r} twice; every word has one id")
-
-    def __len__(self) -> int:
-        return len(self.symbols)
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -90,48 +81,13 @@ class Words:
         """The ids of the words of a text; no start or end symbol is added."""
         return [self._ids.get(word, self.unk) for word in tokenize(text)]
 
-    def encode_all(
-        self, texts: Sequence[str]
-    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
-        """The ids of all texts one after another, and where each begins (and the last ends)."""
-        encoded = [self.encode(text) for text in texts]
-        ids = np.array([i for each in encoded for i in each], np.int32)
-        return ids, np.cumsum([0, *map(len, encoded)])
-
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Where each word of `encode` stands in the text, in characters."""
         return [span for _, span in _found(text)]
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """The words of ids up to the first end symbol, without start and padding."""
-        words = []
-        for i in map(int, ids):
-            if i == self.eos:
-                break
-            if i not in (self.sos, self.pad):
-                words.append(self.symbols[i])
-        return " ".join(words)
-
-    def files(self) -> dict[str, str]:
-        """The files a checkpoint folder keeps of it: `words.json`."""
-        return {FILE: json.dumps(list(self.symbols), ensure_ascii=False, indent=0) + "\n"}
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "Words":
-        """The vocabulary saved in a folder.
-
-        Raises: InputError if there is none, or it is damaged.
-        """
-        path = Path(folder) / FILE
-        try:
-            symbols = json.loads(path.read_text("utf-8"))
-        except FileNotFoundError:
-            raise InputError(f"no {FILE} in {folder}; give the folder of a checkpoint") from None
-        except ValueError as error:
-            raise InputError(f"{path} is not JSON ({error}); restore the file") from None
-        if not (isinstance(symbols, list) and all(isinstance(s, str) for s in symbols)):
-            raise InputError(f"{path} is not a list of strings; restore the file")
-        return cls(tuple(symbols))
+    def spell(self, ids: list[int]) -> str:
+        """The words of these ids, every one of them."""
+        return " ".join(self.symbols[i] for i in ids)
 
 
 def count_words(texts: Iterable[str], threshold: int = 5) -> Words:

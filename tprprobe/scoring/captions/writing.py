@@ -12,7 +12,7 @@ from tprprobe.console import track
 from tprprobe.data.captions import Captioned
 from tprprobe.data.captions.imagepairs import stack_features
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model

@@ -13,7 +13,7 @@ from tprprobe.data import load_data
 from tprprobe.data.batching import Ragged
 from tprprobe.data.encoding import encode_sources
 from tprprobe.data.pairs import Pairs
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.locks import held
 from tprprobe.files.writing import whole, write_file

@@ -1,0 +1,110 @@
+"""What turns texts into ids and back: the base of characters, words and sub-words."""
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+from jaxtyping import Int64, Integer
+
+from tprprobe.errors import InputError
+
+
+class Codec:
+    """Symbols, their place being their id.
+
+    Of these `pad` fills up, `sos` starts and `eos` ends a text.
+    """
+
+    pad: int
+    sos: int
+    eos: int
+    symbols: tuple[str, ...]
+    source_start: bool = False  # whether a source, too, begins with the start symbol
+    has_words: bool = True  # or parts of them, not the characters of questions
+    reads_images: bool = False  # whether sources are no texts but images
+    has_spare_rows: bool = False  # whether a model may have rows for more ids, as T5 has
+
+    @property
+    def most(self) -> tuple[int, int] | None:
+        """The most ids of a source and of a target, the rest is cut; None if nothing is cut."""
+        return None
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """An integer that torch, too, has and that holds every id."""
+        return np.dtype("i4")
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text; no start or end symbol is added, nothing is cut."""
+        raise NotImplementedError
+
+    def encode_all(
+        self, texts: Sequence[str]
+    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
+        """The ids of all texts one after another, and where each begins (and the last ends)."""
+        return self._joined([self.encode(text) for text in texts])
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Where each symbol of `encode` stands in the text, in characters."""
+        raise NotImplementedError
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids up to the first end symbol, without start and padding."""
+        written = takewhile(lambda i: i != self.eos, map(int, ids))
+        return self.spell([i for i in written if i not in (self.sos, self.pad)])
+
+    def spell(self, ids: list[int]) -> str:
+        """The text of these ids, every one of them."""
+        raise NotImplementedError
+
+    def files(self) -> dict[str, str]:
+        """The files a checkpoint folder keeps of it, by name."""
+        raise NotImplementedError
+
+    def _joined(
+        self, encoded: Sequence[Sequence[int]]
+    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
+        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+        ids = np.fromiter((i for each in encoded for i in each), self.dtype, lengths.sum())
+        return ids, np.concatenate([[0], lengths.cumsum()])
+
+
+class Listed(Codec):
+    """Symbols that a checkpoint folder keeps as a list in JSON; `unk` stands for any other."""
+
+    unk: int
+    file: ClassVar[str]
+    indent: ClassVar[int | None] = None
+
+    def __init__(self, symbols: tuple[str, ...]):
+        raise NotImplementedError
+
+    def files(self) -> dict[str, str]:
+        """The file a checkpoint folder keeps of it."""
+        content = json.dumps(list(self.symbols), ensure_ascii=False, indent=self.indent)
+        return {self.file: content + "\n"}
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """The vocabulary saved in a folder.
+
+        Raises: InputError if there is none, or it is damaged.
+        """
+        path = Path(folder) / cls.file
+        try:
+            symbols = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            raise InputError(
+                f"no {cls.file} in {folder}; give the folder of a checkpoint"
+            ) from None
+        except ValueError as error:
+            raise InputError(f"{path} is not JSON ({error}); restore the file") from None
+        if not (isinstance(symbols, list) and all(isinstance(s, str) for s in symbols)):
+            raise InputError(f"{path} is not a list of strings; restore the file")
+        return cls(tuple(symbols))
