@@ -4,12 +4,14 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Int64, Integer
 
 from tprprobe.errors import InputError
+
+L = TypeVar("L", bound="Listed")
 
 
 class Codec:
@@ -91,7 +93,7 @@ class Listed(Codec):
         return {self.file: content + "\n"}
 
     @classmethod
-    def load(cls, folder: str | Path) -> Self:
+    def load(cls: type[L], folder: str | Path) -> L:
         """The vocabulary saved in a folder.
 
         Raises: InputError if there is none, or it is damaged.
