@@ -20,7 +20,7 @@ from tprprobe.models.published.provenance import provenance_card
 from tprprobe.models.published.containers import (Published, read_bytes, read_checkpoint)
 from tprprobe.models.published.torchtext import read_vocabulary
 from tprprobe.data.vocabularies import subwords
-from tprprobe.data.vocabularies.characters import Codec
+from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import (load_subwords, read_subwords)
 
 TOKENIZERS = (".json", ".model")
