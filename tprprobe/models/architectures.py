@@ -5,16 +5,16 @@ from typing import Any, Literal, get_args, get_origin
 
 import torch
 
-from tprprobe.errors import (InputError, unknown)
-from tprprobe.models.captioner import (Captioner, CaptionerConfig)
+from tprprobe.errors import InputError, unknown
+from tprprobe.models.captioner import Captioner, CaptionerConfig
 from tprprobe.models.presets import PRESETS
-from tprprobe.models.protocol import (Config, Model)
-from tprprobe.models.recurrent import (LSTM, LSTMConfig)
+from tprprobe.models.protocol import Config, Model
+from tprprobe.models.recurrent import LSTM, LSTMConfig
 from tprprobe.models.tpgn import TPGN
 from tprprobe.models.tpgnconfig import TPGNConfig
 from tprprobe.models.tpt import TPT
 from tprprobe.models.tptconfig import TPTConfig
-from tprprobe.models.transformer import (Transformer, TransformerConfig)
+from tprprobe.models.transformer import Transformer, TransformerConfig
 
 # name → (configuration, module, the configuration's values that make the name)
 ARCHITECTURES: dict[str, tuple[type, type[Model], dict[str, Any]]] = {

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tprprobe.models.caches import KeyValues
-from tprprobe.site.site import (attention_map, per_head, per_position)
+from tprprobe.site.site import attention_map, per_head, per_position
 
 Roles = Literal["continuous", "one", "none"]
 Binding = Literal["hadamard", "outer"]

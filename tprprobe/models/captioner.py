@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tprprobe.site.site import per_position
 from tprprobe.models.protocol import CaptionModel
-from tprprobe.models.tpgnstate import (State, check_features)
+from tprprobe.models.tpgnstate import State, check_features
+from tprprobe.site.site import per_position
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,17 @@ import tomli_w
 import torch
 from huggingface_hub import ModelCard
 
-from tprprobe.files.writing import write_folder
-from tprprobe.files.jsonfiles import read_json
-from tprprobe.files import hub
-from tprprobe.data.vocabularies import (subwords, characters, words)
-from tprprobe.errors import (InputError, unknown)
-from tprprobe.models.architectures import (build, expand)
-from tprprobe.models.protocol import (Config, Model, Readable)
-from tprprobe.data.vocabularies.subwords import load_subwords
+from tprprobe.data.vocabularies import characters, subwords, words
 from tprprobe.data.vocabularies.characters import Vocabulary
 from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.vocabularies.subwords import load_subwords
 from tprprobe.data.vocabularies.words import Words
+from tprprobe.errors import InputError, unknown
+from tprprobe.files import hub
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.writing import write_folder
+from tprprobe.models.architectures import build, expand
+from tprprobe.models.protocol import Config, Model, Readable
 
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
 READERS: dict[str, Callable[[Path], Any]] = {  # by the file that a vocabulary is kept in

@@ -10,13 +10,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from tprprobe.models.protocol import Model, Readable
-from tprprobe.site.hooks import (FOREIGN, capture, find_sites, sites)
-from tprprobe.models.attention import (TPAttention, split_heads)
+from tprprobe.models.attention import TPAttention, split_heads
 from tprprobe.models.checkpoint import describe_config
-from tprprobe.models.roles import (Add, Concatenate, Drop, Gate, Project)
+from tprprobe.models.protocol import Model, Readable
+from tprprobe.models.roles import Add, Concatenate, Drop, Gate, Project
 from tprprobe.models.sublayers import SubLayer
 from tprprobe.models.transformer import Embedding
+from tprprobe.site.hooks import FOREIGN, capture, find_sites, sites
 
 Batch = tuple[Int[Tensor, "batch seq"], Int[Tensor, "batch target_seq"]]
 Read = Callable[[str], Tensor]  # the vectors captured at a site of the module

@@ -8,7 +8,7 @@ alone reads the source. transformers is an extra (`pip install 'tprprobe[hugging
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,10 +18,10 @@ import torch
 from jaxtyping import Int64, Integer
 from torch import nn
 
-from tprprobe.errors import InputError, check_extra
-from tprprobe.site.hooks import (Attached, attach)
-from tprprobe.models.checkpoint import (TRANSFORMERS, UNTRAINED)
 from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.errors import InputError, check_extra
+from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
+from tprprobe.site.hooks import Attached, attach
 
 ENCODERS = ("bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "mpnet", "roberta",
             "xlm-roberta")  # fmt: skip

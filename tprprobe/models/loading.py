@@ -5,8 +5,8 @@ import os
 import torch
 
 from tprprobe.errors import InputError
-from tprprobe.models.checkpoint import (TRANSFORMERS, UNTRAINED, read_checkpoint, untrained_twin)
-from tprprobe.models.protocol import (Model, Readable)
+from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED, read_checkpoint, untrained_twin
+from tprprobe.models.protocol import Model, Readable
 
 
 def load_model(

@@ -70,7 +70,9 @@ class Model(nn.Module, ABC, Generic[K, M, C]):
     vocabulary: Codec | None = None
     folder: Path | None = None
     n_heads: int = 0  # of an attention, where there is one
-    pads_look_ahead: bool = False  # whether a written pad reads what follows, which no cache can hold
+    pads_look_ahead: bool = (
+        False  # whether a written pad reads what follows, which no cache can hold
+    )
 
     @abstractmethod
     def encode(self, source: Shaped[Tensor, "batch ..."]) -> M:
@@ -103,7 +105,9 @@ class CaptionModel(Model[KC, M, C]):
         return None
 
 
-Readable = Model | Attached  # what vectors can be read of: a model of ours, or a module with sites attached
+Readable = (
+    Model | Attached
+)  # what vectors can be read of: a model of ours, or a module with sites attached
 
 
 def require_model(model: Readable, reason: str) -> Model:

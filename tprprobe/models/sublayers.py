@@ -5,12 +5,12 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tprprobe.models.attention import (attend, split_heads)
+from tprprobe.models.attention import attend, split_heads
 from tprprobe.models.caches import KeyValues
-from tprprobe.models.roles import (Add, Concatenate, Drop, Gate, Project, Reduction, RoleDictionary)
-from tprprobe.site.site import (Site, attention_map, per_head, per_position)
+from tprprobe.models.roles import Add, Concatenate, Drop, Gate, Project, Reduction, RoleDictionary
 from tprprobe.models.softmax import single_softmax
 from tprprobe.models.tptconfig import TPTConfig
+from tprprobe.site.site import Site, attention_map, per_head, per_position
 
 Vector = Float[Tensor, "batch seq ..."]
 

@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tprprobe.site.site import (Site, per_position)
 from tprprobe.models.protocol import CaptionModel
 from tprprobe.models.tpgnconfig import TPGNConfig
-from tprprobe.models.tpgnstate import (State, Weights, check_features)
+from tprprobe.models.tpgnstate import State, Weights, check_features
+from tprprobe.site.site import Site, per_position
 
 GATES = 4  # in the order of torch's LSTM: î, f̂, g, ô
 FORGET = 1

@@ -10,12 +10,12 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tprprobe.models.caches import (Cache, KeyValues, Memory)
+from tprprobe.models.caches import Cache, KeyValues, Memory
 from tprprobe.models.protocol import Model
-from tprprobe.models.relative import (RelativeBias, additive)
-from tprprobe.site.site import per_position
+from tprprobe.models.relative import RelativeBias, additive
 from tprprobe.models.sublayers import SubLayer
 from tprprobe.models.tptconfig import TPTConfig
+from tprprobe.site.site import per_position
 
 SELF_HIDDEN, CROSS_HIDDEN = -1e4, -1e9  # what the published masks add to a hidden key's score
 

@@ -68,7 +68,9 @@ class TPTConfig:
     @property
     def start(self) -> Literal["t5", "torch"]:
         """How the weights of the attentions of bound stacks start; of T5, those of all."""
-        return "t5" if self.starts_as_t5(self.roles != "none" and any(self.role_stacks)) else "torch"
+        return (
+            "t5" if self.starts_as_t5(self.roles != "none" and any(self.role_stacks)) else "torch"
+        )
 
     def starts_as_t5(self, bound: bool) -> bool:
         """Whether an attention starts at T5's scales, by whether its stack is ``bound`` to roles."""

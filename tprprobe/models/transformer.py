@@ -14,11 +14,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tprprobe.errors import InputError
-from tprprobe.models.attention import (Binding, Roles, TPAttention)
-from tprprobe.models.caches import (Cache, KeyValues, Memory)
+from tprprobe.models.attention import Binding, Roles, TPAttention
+from tprprobe.models.caches import Cache, KeyValues, Memory
 from tprprobe.models.protocol import Model
 from tprprobe.site.site import per_position
-
 
 Initialization = Literal["published", "xavier", "torch"]
 

@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Int, Shaped
 from torch import Tensor
 
-from tprprobe.models.protocol import Model
 from tprprobe.errors import InputError
 from tprprobe.models.decoding.beam import beam_search
-from tprprobe.models.decoding.hypotheses import (Rows, Rules)
+from tprprobe.models.decoding.hypotheses import Rows, Rules
+from tprprobe.models.protocol import Model
 
 
 @torch.no_grad()

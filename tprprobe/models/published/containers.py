@@ -20,9 +20,9 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from tprprobe.files.jsonfiles import read_json
-from tprprobe.files import hub
 from tprprobe.errors import InputError
+from tprprobe.files import hub
+from tprprobe.files.jsonfiles import read_json
 
 WEIGHT_FILES = (hub.WEIGHTS, "pytorch_model.bin")
 SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")

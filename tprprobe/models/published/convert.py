@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tprprobe.files.writing import refuse_existing
-from tprprobe.errors import (InputError, unknown)
-from tprprobe.models.architectures import ARCHITECTURES, build
-from tprprobe.models.published import (jiang, jiangconfig, schlag)
-from tprprobe.models.checkpoint import (check_vocabulary, save_pretrained)
-from tprprobe.models.published.keys import (Options, rename)
-from tprprobe.models.published.provenance import provenance_card
-from tprprobe.models.published.containers import (Published, read_bytes, read_checkpoint)
-from tprprobe.models.published.torchtext import read_vocabulary
 from tprprobe.data.vocabularies import subwords
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.data.vocabularies.subwords import (load_subwords, read_subwords)
+from tprprobe.data.vocabularies.subwords import load_subwords, read_subwords
+from tprprobe.errors import InputError, unknown
+from tprprobe.files.writing import refuse_existing
+from tprprobe.models.architectures import ARCHITECTURES, build
+from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
+from tprprobe.models.published import jiang, jiangconfig, schlag
+from tprprobe.models.published.containers import Published, read_bytes, read_checkpoint
+from tprprobe.models.published.keys import Options, rename
+from tprprobe.models.published.provenance import provenance_card
+from tprprobe.models.published.torchtext import read_vocabulary
 
 TOKENIZERS = (".json", ".model")
 UNTOLD = ("n_heads", "dropout", "norm_epsilon", "pad", "sos", "eos")  # no shape tells these

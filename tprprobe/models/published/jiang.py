@@ -10,7 +10,7 @@ from typing import Any
 from torch import Size, Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.models.published.keys import (Options, checked, count_layers, shape_of)
+from tprprobe.models.published.keys import Options, checked, count_layers, shape_of
 
 SHARED = "shared.weight"
 TIED = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")

@@ -6,7 +6,7 @@ Source: models/configuration_tpt.py of github.com/jiangycTarheel/TPT-Summ, trans
 from collections.abc import Mapping
 from typing import Any
 
-from tprprobe.errors import (InputError, unknown)
+from tprprobe.errors import InputError, unknown
 
 OPTIONS = {
     "vocab_size": "vocab_size",

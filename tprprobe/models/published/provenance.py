@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from tprprobe.models.protocol import Model
 from tprprobe.models.checkpoint import describe_config
+from tprprobe.models.protocol import Model
 from tprprobe.models.published.containers import Published
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.models.published.keys import (Options, count_layers, shape_of)
+from tprprobe.models.published.keys import Options, count_layers, shape_of
 from tprprobe.models.transformer import sinusoids
 
 POSITIONS = "embedding.pe"

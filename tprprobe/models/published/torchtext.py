@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from tprprobe.errors import InputError
 from tprprobe.data.vocabularies.characters import Vocabulary
+from tprprobe.errors import InputError
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C  # first object of a file that torch.save wrote before 1.6
 
