@@ -103,9 +103,8 @@ def test_lines_are_found_anywhere(tmp_path_factory, starts, step):
 
 
 BAD = {
-    "empty document": (b'{"document": " ", "summary": "s"}', "line 3: the document is empty"),
     "no summary": (b'{"document": "d", "title": "t"}', "line 3 has 'document', 'title', but no"),
-    "null": (b'{"document": null, "summary": "s"}', "line 3: the document is None, not a text"),
+    "number": (b'{"document": 7, "summary": "s"}', "line 3: the document is 7, not a text"),
     "no JSON": (b'{"document": "d",', "line 3 is not JSON"),
     "no object": (b"[1, 2]", "line 3 is no JSON object, but list"),
     "latin-1": (b'{"document": "na\xefve", "summary": "s"}', "line 3: byte 17 is not UTF-8"),
@@ -117,10 +116,9 @@ def test_bad_lines_are_named(case, tmp_path):
     line, message = BAD[case]
     path = save(tmp_path, ".jsonl", PAIRS[:2])
     path.write_bytes(path.read_bytes() + line + b"\n" + path.read_bytes())
-    data = load_data(str(path))
-    assert data[4].document == PAIRS[1][0]
+    assert pairs_of(load_data(str(path), n=2)) == PAIRS[:2]
     with pytest.raises(InputError, match=rf"train\.jsonl, {message}"):
-        list(data)
+        load_data(str(path))
 
 
 def test_a_line_of_ten_megabytes_is_refused_without_reading_on(tmp_path, monkeypatch):
@@ -143,10 +141,32 @@ def test_documents_and_summaries_that_do_not_match(tmp_path):
         load_data(str(path))
 
 
-def test_an_empty_summary_is_named(tmp_path):
-    path = save(tmp_path, ".source", [("a", "b"), ("c", " "), ("d", "e")])
-    with pytest.raises(InputError, match=r"train\.target, line 2: the summary is empty"):
-        list(load_data(str(path)))
+EMPTY = {1: ("", "s"), 70: ("d", " "), 71: ("\t", ""), N - 2: (" ", "s")}
+SAID = [pair for i, pair in enumerate(PAIRS) if i not in EMPTY]
+
+
+def without_text(folder: Path, kind: str) -> Path:
+    """A corpus of which some examples say nothing."""
+    return save(folder, kind, [EMPTY.get(i, pair) for i, pair in enumerate(PAIRS)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_examples_that_say_nothing_are_left_out_and_counted(kind, tmp_path, capsys):
+    path = str(without_text(tmp_path, kind))
+    data = load_data(path)
+    assert capsys.readouterr().err.endswith(
+        f"{kind}: 4 examples were left out, without a document or a summary\n"
+    )
+    assert len(data) == N - 4
+    assert pairs_of(data) == SAID
+    assert pairs_of(data[100:3:-9]) == SAID[100:3:-9]
+    assert not capsys.readouterr().err  # once
+    assert pairs_of(load_data(path, n=5)) == SAID[:5]
+    assert "1 example was left out" in capsys.readouterr().err
+    with pytest.raises(InputError, match=f"has {N - 4}"):
+        load_data(path, n=N)
+    parts = [pairs_of(load_data(path, split=split)) for split in ("train", "dev", "test")]
+    assert sorted(pair for part in parts for pair in part) == sorted(SAID)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -164,8 +184,11 @@ def test_columns_of_parquet(tmp_path):
     pq.write_table(pa.table(table), tmp_path / "cnn.parquet")
     data = load_data(str(tmp_path / "cnn.parquet"))
     assert pairs_of(data[:1]) == [("a", "b")]
-    with pytest.raises(InputError, match=r"row 2: the article is None"):
-        list(data)
+    assert pairs_of(load_data(str(tmp_path / "cnn.parquet"))) == [("a", "b")]  # null: no text
+    table = {"article": ["a", "d"], "highlights": [1, 2]}
+    pq.write_table(pa.table(table), tmp_path / "numbers.parquet")
+    with pytest.raises(InputError, match=r"row 1: the highlights is 1, not a text"):
+        load_data(str(tmp_path / "numbers.parquet"))
     pq.write_table(pa.table({"text": ["a"]}), tmp_path / "other.parquet")
     with pytest.raises(InputError, match="'text', but no 'document' with 'summary'"):
         load_data(str(tmp_path / "other.parquet"))
@@ -196,14 +219,16 @@ def test_hub_data_sets_of_a_local_copy(name, tmp_path, monkeypatch):
         load_data(spec, split="extrapolate")
 
 
-def test_wikihow_is_divided(tmp_path, monkeypatch):
+def test_wikihow_is_divided(tmp_path, monkeypatch, capsys):
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "wikihowAll.csv"
     rows = [f'"{summary}","How to {i}","{text}"' for i, (text, summary) in enumerate(PAIRS)]
+    rows.insert(7, '"a summary","How to say nothing",""')
     path.write_text("\n".join(["headline,title,text", *rows]))
     parts = [pairs_of(load_data(f"wikihow:{path}", split=s)) for s in ("train", "dev", "test")]
     assert sorted(pair for part in parts for pair in part) == sorted(PAIRS)
+    assert "1 example was left out" in capsys.readouterr().err
 
 
 def test_what_the_hub_does_not_give(tmp_path, monkeypatch):

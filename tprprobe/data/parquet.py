@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tprprobe.data.dataset import ALL, Dataset, E, Request
-from tprprobe.data.documents.articles import Article, check_text, find_columns
+from tprprobe.data.documents.articles import Article, as_text, find_columns
 from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError
 from tprprobe.files.writing import whole
@@ -67,11 +67,13 @@ class Stored(Dataset[E]):
             run, start = run[~inside], start + len(batch)
 
     def _checked(self, batch: pa.RecordBatch, rows: np.ndarray) -> list[list[str]]:
-        columns = [batch[name].to_pylist() for name in self.columns]
-        for name, texts in zip(self.columns, columns, strict=True):
-            for row, text in zip(rows, texts, strict=True):
-                check_text(text, name, f"{self.path}, row {row + 1}")
-        return columns
+        return [
+            [
+                as_text(text, name, f"{self.path}, row {row + 1}")
+                for row, text in zip(rows, batch[name].to_pylist(), strict=True)
+            ]
+            for name in self.columns
+        ]
 
 
 def write_parquet(dataset: Dataset[Question], path: str | Path) -> None:
@@ -86,7 +88,7 @@ def write_parquet(dataset: Dataset[Question], path: str | Path) -> None:
 
 
 def open_parquet(path: Path, request: Request) -> Dataset:
-    """The examples of a Parquet file, or the first n: articles, or what `write_parquet` wrote.
+    """The examples of a Parquet file: articles, or the first n questions that `write_parquet` wrote.
 
     Name, split and seed of the latter are theirs.
     Raises: InputError for a damaged file, one without these columns, another split, too large an n.
@@ -97,13 +99,13 @@ def open_parquet(path: Path, request: Request) -> Dataset:
         raise InputError(f"{path} is no readable Parquet file ({error}); write it again") from None
     sizes = [file.row_group(i).num_rows for i in range(file.num_row_groups)]
     starts = tuple(np.cumsum([0, *sizes[:-1]]).tolist())
-    rows = request.first_rows(file.num_rows)
     if KEY in (file.metadata or {}):
         about = json.loads(file.metadata[KEY])
         if request.split not in (None, about["split"]):
             raise InputError(f"split {request.split!r} of {path}, which holds {about['split']!r}")
+        rows = request.first_rows(file.num_rows)
         place = (about["name"], about["split"], about["seed"], rows, path, starts)
         return Stored(*place, COLUMNS, Question)
     columns = find_columns(file.schema.to_arrow_schema().names, str(path))
-    place = (request.spec, request.split or ALL, request.seed, rows, path, starts)
+    place = (request.spec, ALL, request.seed, range(file.num_rows), path, starts)
     return Stored(*place, columns, Article)

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tprprobe.data.documents.articles import check_text
+from tprprobe.data.documents.articles import as_text
 from tprprobe.data.documents.corpora import ALIASES, SHARES
 from tprprobe.data.lines import opened, scan_lines
 from tprprobe.errors import InputError
@@ -100,7 +100,8 @@ def _annotated(image: Any, split: str, captions: Any, where: str) -> Annotated:
     if not isinstance(captions, list) or not captions:
         raise InputError(f"{where}: captions are {captions!r}; give a list of texts")
     for caption in captions:
-        check_text(caption, "caption", where)
+        if not as_text(caption, "caption", where).strip():
+            raise InputError(f"{where}: the caption is empty; leave the example out")
     return Annotated(str(image), split, tuple(" ".join(caption.split()) for caption in captions))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tprprobe.data.dataset import ALL, Dataset, Request
-from tprprobe.data.documents.articles import Article, check_text, find_columns
+from tprprobe.data.documents.articles import Article, as_text, find_columns
 from tprprobe.data.lines import Lines, scan_lines
 from tprprobe.errors import InputError
 
@@ -30,9 +30,7 @@ def _parsed(line: str, where: str) -> Article:
     if not isinstance(row, dict):
         raise InputError(f"{where} is no JSON object, but {type(row).__name__}")
     names = find_columns(list(row), where)
-    for name in names:
-        check_text(row[name], name, where)
-    return Article(*(row[name] for name in names))
+    return Article(*(as_text(row[name], name, where) for name in names))
 
 
 @dataclass(frozen=True)
@@ -44,21 +42,18 @@ class TwoFiles(Dataset[Article]):
 
     def read(self, rows: range) -> Iterator[Article]:
         both = zip(self.documents.read(rows), self.summaries.read(rows), strict=True)
-        for (number, document), (_, summary) in both:
-            check_text(document, "document", f"{self.documents.path}, line {number}")
-            check_text(summary, "summary", f"{self.summaries.path}, line {number}")
+        for (_, document), (_, summary) in both:
             yield Article(document, summary)
 
 
 def open_jsonl(path: Path, request: Request) -> JsonLines:
-    """The articles of a `.jsonl` file, or the first n."""
+    """The articles of a `.jsonl` file."""
     lines = scan_lines(path)
-    rows = request.first_rows(len(lines))
-    return JsonLines(request.spec, request.split or ALL, request.seed, rows, lines)
+    return JsonLines(request.spec, ALL, request.seed, range(len(lines)), lines)
 
 
 def open_two(path: Path, request: Request) -> TwoFiles:
-    """The articles of a `.source` or `.target` file and the other of the two, or the first n.
+    """The articles of a `.source` or `.target` file and the other of the two.
 
     Raises: InputError if there is no other, or it has more or fewer lines.
     """
@@ -74,6 +69,5 @@ def open_two(path: Path, request: Request) -> TwoFiles:
             f"{source} has {len(documents)} lines, {target.name} {len(summaries)}: from line "
             f"{less + 1} on there is no pair; every document needs the summary on its line"
         )
-    rows = request.first_rows(len(documents))
-    place = (request.spec, request.split or ALL, request.seed, rows)
-    return TwoFiles(*place, documents, summaries)
+    rows = range(len(documents))
+    return TwoFiles(request.spec, ALL, request.seed, rows, documents, summaries)

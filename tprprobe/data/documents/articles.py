@@ -52,12 +52,11 @@ def find_columns(names: Collection[str], where: str) -> tuple[str, str]:
     raise InputError(f"{where} has {given}, but no {' with '.join(map(repr, COLUMNS[0]))}")
 
 
-def check_text(text: object, kind: str, where: str) -> None:
-    """Nothing, if this is a text that says something.
+def as_text(value: object, kind: str, where: str) -> str:
+    """The value as a text: an empty one where there is none.
 
-    Raises: InputError, beginning with where it is.
+    Raises: InputError for what is no text, beginning with where it is.
     """
-    if not isinstance(text, str):
-        raise InputError(f"{where}: the {kind} is {text!r}, not a text")
-    if not text.strip():
-        raise InputError(f"{where}: the {kind} is empty; leave the example out")
+    if not isinstance(value, str | None):
+        raise InputError(f"{where}: the {kind} is {value!r}, not a text")
+    return value or ""

@@ -1,7 +1,7 @@
 """Corpora of articles: files in several formats, and folders with such a file a split.
 
 Where a file is given by itself, the splits train, dev and test are parts of it: a seeded hash of the
-document decides, so no document is in two of them.
+document decides, so no document is in two of them. Examples that say nothing are left out.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tprprobe.console import stderr
 from tprprobe.data.dataset import ALL, Dataset, Request
 from tprprobe.data.documents.articlefiles import open_jsonl, open_two
 from tprprobe.data.documents.articles import Article
@@ -54,15 +55,13 @@ def open_corpus(request: Request) -> Dataset:
     Raises: InputError for a file, split or number that is not there, and for damaged files.
     """
     path = Path(request.spec)
-    if path.is_dir():
-        return _open(_of_split(path, request.split), request)
-    if not path.is_file():
+    file = _of_split(path, request.split) if path.is_dir() else path
+    if not file.is_file():
         raise InputError(f"no file {request.spec!r}; give one that is there")
-    if request.split in SPLITS:
-        whole = _open(path, replace(request, split=None, n=None))
-        if whole.split == ALL:
-            return divide(whole, request)
-    return _open(path, request)
+    whole = _open(file, replace(request, split=None, n=None))
+    if whole.split != ALL:  # questions, which say of what split they are
+        return _open(file, request)
+    return choose(replace(whole, split=request.split or ALL), request, divided=file == path)
 
 
 def _opener(path: Path) -> Opener | None:
@@ -89,14 +88,35 @@ def _of_split(folder: Path, split: str | None) -> Path:
     raise unknown(f"split of {folder}", wanted, sorted(files))
 
 
-def divide(whole: Dataset[Article], request: Request) -> Part:
-    """The examples of a split of what has none, and of them the first n."""
-    assert request.split is not None
-    share = SHARES[request.split]
-    bytes_ = (_byte(request.seed, text) for sources, _ in whole.blocks() for text in sources)
-    numbers = np.flatnonzero(np.isin(np.fromiter(bytes_, np.uint8), list(share)))
+def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[Article]:
+    """The first n examples of a whole, or of its split where it is to be divided.
+
+    Those without a document or a summary are left out, counted and told. No more is read than is
+    needed to find n examples.
+
+    Raises: InputError if there are not that many.
+    """
+    share = SHARES.get(request.split or "") if divided else None
+    numbers, empty = [], 0
+    for number, each in enumerate(whole):
+        if not each.source.strip() or not each.target.strip():
+            empty += 1
+        elif share is None or _byte(request.seed, each.source) in share:
+            numbers.append(number)
+            if len(numbers) == request.n:
+                break
+    if empty:
+        stderr.print(_told(request.spec, empty), markup=False, highlight=False, soft_wrap=True)
     rows = request.first_rows(len(numbers))
-    return Part(request.spec, request.split, request.seed, rows, whole, numbers)
+    if share is None and not empty:
+        return whole[: len(rows)]
+    split = whole.split if share is None else request.split or ""
+    return Part(request.spec, split, request.seed, rows, whole, np.array(numbers, int))
+
+
+def _told(spec: str, empty: int) -> str:
+    many = "1 example was" if empty == 1 else f"{empty:,} examples were"
+    return f"{spec}: {many} left out, without a document or a summary"
 
 
 def _byte(seed: int, document: str) -> int:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.data.dataset import ALL, Dataset, Request
-from tprprobe.data.documents.articles import Article, check_text, find_columns
-from tprprobe.data.documents.corpora import ALIASES, SPLITS, divide
+from tprprobe.data.documents.articles import Article, as_text, find_columns
+from tprprobe.data.documents.corpora import ALIASES, SPLITS, choose
 from tprprobe.errors import InputError, check_extra, unknown
 
 HUB = {  # repository, configuration
@@ -35,9 +35,10 @@ class HubTable(Dataset[Article]):
             some = rows[start : start + ROWS]
             texts = self.table[list(some)]
             for row, *pair in zip(some, *(texts[name] for name in self.columns), strict=True):
-                for name, text in zip(self.columns, pair, strict=True):
-                    check_text(text, name, f"{self.name} {self.split}, row {row + 1}")
-                yield Article(*pair)
+                where = f"{self.name} {self.split}, row {row + 1}"
+                yield Article(
+                    *(as_text(*each, where) for each in zip(pair, self.columns, strict=True))
+                )
 
 
 def is_hub_set(spec: str) -> bool:
@@ -56,9 +57,7 @@ def open_hub_set(request: Request) -> Dataset:
     table = tables[split]
     columns = find_columns(table.column_names, f"{request.spec} {split}")
     whole = HubTable(request.spec, split, request.seed, range(len(table)), table, columns)
-    if request.split in SPLITS and len(tables) == 1:
-        return divide(whole, request)
-    return whole[: len(request.first_rows(len(table)))]
+    return choose(whole, request, divided=len(tables) == 1)
 
 
 def _split(request: Request, there: list[str]) -> str:
