@@ -1,5 +1,7 @@
 """The parts of the prober against definitions, other libraries and an implementation of jiant's."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,6 +26,7 @@ from tprprobe.analyses.probing.tallies import TERMS, count
 from tprprobe.analyses.probing.targets import read_targets
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import make
+from tprprobe.figures.catalogue.paths import load_probes
 from tprprobe.figures.probes import table4
 from tprprobe.site.patterns import layer_of
 
@@ -334,6 +337,23 @@ def drawn_rows():
     ]
     table = pd.DataFrame(rows).astype({"layer": "Int64"})
     return table.assign(layer=table["layer"].fillna(table["site"].map(layer_of)))
+
+
+def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
+    for name, f1 in (("same", 0.846), ("document", 0.857)):
+        rows = drawn_rows().drop(columns="model")
+        rows.loc[rows["control"] == "real", "f1"] = f1
+        (tmp_path / name).mkdir()
+        rows.to_parquet(tmp_path / name / "rows.parquet")
+        settings = {"store": {"model": {"name": "tiny"}}}
+        (tmp_path / name / "settings.json").write_text(json.dumps(settings))
+    probes = load_probes([tmp_path / "same", tmp_path / "document"])
+    cells = table4(probes).cells
+    assert {*cells["model"]} == {"tiny (same)", "tiny (document)"}
+    shown = cells.set_index("model")["role"]
+    assert {*shown["tiny (same)"]} == {"84.6 [40.0, 60.0]"}
+    assert {*shown["tiny (document)"]} == {"85.7 [40.0, 60.0]"}
+    assert {*load_probes([tmp_path / "same"])["model"]} == {"tiny"}
 
 
 def test_table_4_is_drawn_and_written(tmp_path):

@@ -115,6 +115,8 @@ def load_bindings(sources: Iterable[Source]) -> pd.DataFrame:
 def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
     """The rows of ``tprprobe probe --out``, one folder after another, with the model of each.
 
+    Two folders of one model are two protocols, not more seeds: their models are named by folder too.
+
     Raises:
         InputError: a folder has none.
     """
@@ -123,13 +125,24 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
         raise InputError(
             f"{missing[0]} holds no {PROBES}: make one with `tprprobe probe all STORE --out`"
         )
-    return pd.concat([_probed(folder) for folder in folders], ignore_index=True)
+    names = [_probed_model(folder) for folder in folders]
+    told = [
+        name if names.count(name) == 1 else f"{name} ({folder.resolve().name})"
+        for name, folder in zip(names, folders, strict=True)
+    ]
+    return pd.concat(
+        [
+            pd.read_parquet(folder / PROBES).assign(model=name)
+            for name, folder in zip(told, folders, strict=True)
+        ],
+        ignore_index=True,
+    )
 
 
-def _probed(folder: Path) -> pd.DataFrame:
+def _probed_model(folder: Path) -> str:
     model = read_json(folder / PROBED)["store"]["model"]
     name = model.get("name") if isinstance(model, dict) else model
-    return pd.read_parquet(folder / PROBES).assign(model=name or folder.resolve().name)
+    return str(name or folder.resolve().name)
 
 
 def load_studies(sources: Iterable[Source]) -> Study:
