@@ -144,6 +144,7 @@ def test_tables_stand_beside_the_verdicts(page):
     assert len(lines_of(page, "| decoder.1.cross.role |")) == len(TASKS) + 2  # the treebank, titles
     assert lines_of(page, "1 sentences of the English Web Treebank")
     assert lines_of(page, "| tagger against gold | 90.0 | 90.0 |")
+    assert not lines_of(page, "the ceiling that its noise sets")  # probes label given spans
     assert lines_of(page, "commonest label of the word to come")
     assert len(lines_of(page, "encoder.0.hidden")) == len(MODELS)
     assert lines_of(page, "previous word (decoder)")
