@@ -16,11 +16,13 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction.blocks import fingerprint
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_file
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.models.protocol import Model
 
-MANIFEST, BEGUN, PARTS = "interventions.json", "begun.json", "parts"
+MANIFEST = KINDS["interventions"].file
+BEGUN, PARTS = "begun.json", "parts"
 
 
 @dataclass(frozen=True)

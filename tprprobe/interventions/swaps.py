@@ -8,6 +8,7 @@ import pandas as pd
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
+from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_file
 from tprprobe.interventions.donors import measure_donors, read_donors
 from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
@@ -19,7 +20,7 @@ from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, require_vocabulary
 
-MEASURED, TABLE = "swaps.parquet", "swaps.csv"
+MEASURED, TABLE = "swaps.parquet", KINDS["swaps"].file
 AT_ONCE = 200  # swaps of a part
 
 

@@ -15,6 +15,7 @@ from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
+from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_file
 from tprprobe.interventions.folders import Folder, describe_run, keep_table
 from tprprobe.interventions.references import EDITS, Reference, read_references
@@ -27,7 +28,7 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of, select
 from tprprobe.statistics import bootstrap_mean, wilson
 
-TABLE, SAMPLES = "sweep.csv", "samples.parquet"
+TABLE, SAMPLES = KINDS["sweeps"].file, "samples.parquet"
 BATCH, ALL = 128, -1  # examples; heads
 PLACE = ["site", "layer", "head", "edit", "k", "strength"]
 UNEDITED = "none"

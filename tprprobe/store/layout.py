@@ -13,7 +13,10 @@ from typing import Any
 
 import numpy as np
 
-MANIFEST, JOURNAL, ARRAYS = "manifest.json", "journal.json", "arrays.zarr"
+from tprprobe.files.kinds import KINDS
+
+MANIFEST, JOURNAL = KINDS["store"].files
+ARRAYS = "arrays.zarr"
 TOKENS, TOKENS_BEGUN, CONTROL = "tokens.parquet", "tokens.arrow", "untrained"
 SIDES = ("source", "target")
 CHUNK_BYTES = 2 * 2**20

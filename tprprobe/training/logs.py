@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import whole
 
 COLUMNS: tuple[str, ...] = (
@@ -17,7 +18,7 @@ COLUMNS: tuple[str, ...] = (
     "split",
     "value",
 )
-FILE = "log.csv"
+FILE = KINDS["runs"].file
 
 
 class Log:

@@ -13,6 +13,7 @@ from tprprobe.figures.catalogue.paths import load_probes
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.probes import table4
 from tprprobe.figures.reconstruction import reconstruction_curves, reconstruction_table
+from tprprobe.files.kinds import KINDS
 from tprprobe.store import Store
 from tprprobe.views.safe_text import plotted, visible
 from tprprobe.views.theme import colours, dress, look
@@ -20,7 +21,7 @@ from tprprobe.views.view import View
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
 DASHES = ("solid", "dash", "dot", "dashdot")
-KINDS = {
+PREDICTORS = {
     "heads": "one head (mean)",
     "random": "random projections",
     "pca": "PCA",
@@ -146,7 +147,7 @@ def read_reconstruction(store: Store, folders: dict[str, Path], seed: int = 0) -
         InputError: neither.
     """
     if folders:
-        found = [pd.read_csv(each / "reconstruction.csv") for each in folders.values()]
+        found = [KINDS["reconstruction"].load(each) for each in folders.values()]
         return pd.concat(found, ignore_index=True)
     return reconstruct(store, -1, seed=seed)
 
@@ -154,15 +155,15 @@ def read_reconstruction(store: Store, folders: dict[str, Path], seed: int = 0) -
 def show_reconstruction(results: pd.DataFrame, dark: bool = False) -> View:
     """How much of a state one head's value keeps (R², held out), beside what needs no head."""
     whole = results[(results["unit"] == "question") & (results["penalty"] == "none")]
-    whole = whole[(whole["split"] == "held_out") & whole["predictor"].isin(KINDS)]
+    whole = whole[(whole["split"] == "held_out") & whole["predictor"].isin(PREDICTORS)]
     whole = whole[whole["n"] == whole.groupby(["model", "untrained"])["n"].transform("max")]
     whole = whole.sort_values(
-        "predictor", key=lambda names: names.map([*KINDS].index), kind="stable"
+        "predictor", key=lambda names: names.map([*PREDICTORS].index), kind="stable"
     )
     twin = whole["untrained"].map({True: ", untrained", False: ""})
     rows = pd.DataFrame(
         {
-            "name": whole["predictor"].map(KINDS) + ", layer " + whole["layer"].astype(str),
+            "name": whole["predictor"].map(PREDICTORS) + ", layer " + whole["layer"].astype(str),
             "group": whole["model"].astype(str) + twin,
             "value": whole["r2"],
             "low": whole["r2_low"],

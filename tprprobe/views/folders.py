@@ -6,22 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files import hub
+from tprprobe.files.kinds import KINDS
 from tprprobe.store import Store, open_store
-from tprprobe.store.layout import ARRAYS, CONTROL, JOURNAL, MANIFEST, TOKENS
+from tprprobe.store.layout import ARRAYS, CONTROL, MANIFEST, TOKENS
 
 MOST, DEEPEST = 20_000, 8  # folders that are looked into, and how far down
-# The files by which a folder is known; a store that is not complete or damaged says so when opened.
-MARKS = {
-    "store": (MANIFEST, JOURNAL),
-    "clusters": ("clusters.json",),
-    "names": ("naming.json",),
-    "probes": ("rows.parquet",),
-    "reconstruction": ("reconstruction.csv",),
-    "interventions": ("interventions.json",),
-    "checkpoint": (hub.CONFIG,),
-    "report": ("report.html",),
-}
 FOREIGN = ("zarr.json", ".zgroup", ".zarray")
 
 
@@ -81,7 +70,7 @@ def find_runs(root: str | os.PathLike[str]) -> Runs:
     if not root.is_dir():
         raise InputError(f"no folder {root}: give a folder with runs, or make one: tprprobe demo")
     root = root.resolve()
-    found: dict[str, dict[str, Path]] = {kind: {} for kind in ("control", *MARKS)}
+    found: dict[str, dict[str, Path]] = {kind: {} for kind in ("control", *KINDS)}
     for folder, files in _walk(root):
         for kind in _kinds(files):
             name = folder.relative_to(root.parent).as_posix()
@@ -105,7 +94,7 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _kinds(files: list[str]) -> list[str]:
-    kinds = [kind for kind, marks in MARKS.items() if any(mark in files for mark in marks)]
+    kinds = [name for name, kind in KINDS.items() if not {*kind.files}.isdisjoint(files)]
     is_foreign = any(name in FOREIGN for name in files) and "store" not in kinds
     return [*kinds, "store"] if is_foreign else kinds
 

@@ -8,9 +8,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tprprobe.figures.ablation import ablation_map
-from tprprobe.figures.catalogue.interventions import SWAPS, SWEEP, load_swaps, load_sweeps
+from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
 from tprprobe.figures.snap import snap_curve
 from tprprobe.figures.swap import PARTS, TITLES, list_ways, swap_shares, tell_way
+from tprprobe.files.kinds import KINDS
 from tprprobe.views.findings import show_dots
 from tprprobe.views.safe_text import plotted
 from tprprobe.views.theme import colours, css, dress, inks, look, shade
@@ -27,7 +28,7 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
     Raises:
         InputError: the folder holds no finished run.
     """
-    if (folder / SWAPS).is_file() and not (folder / SWEEP).is_file():
+    if KINDS["swaps"].is_in(folder) and not KINDS["sweeps"].is_in(folder):
         rows = load_swaps([folder])
         return {str(kind): rows[rows["kind"] == kind] for kind in rows["kind"].unique()}
     rows = load_sweeps([folder])

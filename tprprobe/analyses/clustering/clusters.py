@@ -16,10 +16,12 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_folder
 
 FORMAT, VERSION = "tprprobe-clusters", 1
-RUNS, TABLE, LABELS = "clusters.json", "clusters.parquet", "labels.parquet"
+RUNS = KINDS["clusters"].file
+TABLE, LABELS = "clusters.parquet", "labels.parquet"
 SCALARS = ("site", "head", "k", "seed", "raw", "n_seeds", "inertia", "stability")
 
 

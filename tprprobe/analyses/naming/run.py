@@ -19,12 +19,14 @@ from tprprobe.analyses.naming.sources import BASELINE, TRAINED, UNTRAINED, find_
 from tprprobe.analyses.naming.steps import Plan
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import Part, encode
 from tprprobe.files.writing import write_file, write_folder
 from tprprobe.store import Store
 
 FORMAT = "tprprobe-names"
-MANIFEST, BEGUN, PARTS, LABELS = "naming.json", "begun.json", "parts", "labels.parquet"
+MANIFEST = KINDS["names"].file
+BEGUN, PARTS, LABELS = "begun.json", "parts", "labels.parquet"
 TABLES = ("names", "agreement", "decoding", "summary")
 
 Progress = Callable[[Sequence[Part]], Iterable[Part]]

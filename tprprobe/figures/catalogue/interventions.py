@@ -9,8 +9,7 @@ import pandas as pd
 from tprprobe.errors import InputError
 from tprprobe.figures import ablation, snap, swap
 from tprprobe.figures.style import Drawing
-
-SWEEP, SWAPS = "sweep.csv", "swaps.csv"
+from tprprobe.files.kinds import KINDS, Kind
 
 Source = str | os.PathLike[str]
 
@@ -21,7 +20,7 @@ def load_sweeps(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    return _load(sources, SWEEP)
+    return _load(sources, KINDS["sweeps"])
 
 
 def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
@@ -30,16 +29,11 @@ def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    return _load(sources, SWAPS)
+    return _load(sources, KINDS["swaps"])
 
 
-def _load(sources: Iterable[Source], file: str) -> pd.DataFrame:
-    folders = [Path(source) for source in sources]
-    if missing := [each for each in folders if not (each / file).is_file()]:
-        raise InputError(
-            f"{missing[0]} holds no {file}: make one with `tprprobe intervene RECIPE --out {missing[0]}`"
-        )
-    parts = [pd.read_csv(each / file).assign(name=each.resolve().name) for each in folders]
+def _load(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
+    parts = [kind.load(each).assign(name=Path(each).resolve().name) for each in sources]
     return pd.concat(parts, ignore_index=True)
 
 

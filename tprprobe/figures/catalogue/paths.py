@@ -11,7 +11,7 @@ import pandas as pd
 
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.captions import load_captioned, read_scores
-from tprprobe.figures.catalogue.interventions import SWAPS, SWEEP, load_swaps, load_sweeps
+from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
 from tprprobe.figures.catalogue.summaries import (
     find_scored,
     load_matches,
@@ -20,14 +20,12 @@ from tprprobe.figures.catalogue.summaries import (
 )
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import KINDS
 from tprprobe.store import Store, open_store
-from tprprobe.store.layout import MANIFEST
-from tprprobe.training.logs import FILE as LOG
 from tprprobe.training.logs import read_log
 from tprprobe.training.study.records import Study, load_study
 
-PROBE = "probe.csv"  # of `tprprobe binding --out`
-PROBES, PROBED = "rows.parquet", "settings.json"  # of `tprprobe probe --out`
+PROBED = "settings.json"  # of `tprprobe probe --out`
 
 Source = str | os.PathLike[str]
 
@@ -94,7 +92,7 @@ def load_runs(sources: Iterable[Source]) -> dict[str, pd.DataFrame]:
 def _log(folder: Path) -> pd.DataFrame:
     rows = read_log(folder) if folder.is_dir() else []
     if not rows:
-        raise InputError(f"{folder} holds no {LOG} of a training run")
+        raise InputError(f"{folder} holds no {KINDS['runs'].file} of a training run")
     return pd.DataFrame(rows).astype({"step": int, "value": float})
 
 
@@ -104,12 +102,7 @@ def load_bindings(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    paths = [Path(source) / PROBE for source in sources]
-    if missing := [path for path in paths if not path.is_file()]:
-        raise InputError(
-            f"{missing[0].parent} holds no {PROBE}: make one with `tprprobe binding --ckpt CKPT --out`"
-        )
-    return pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+    return pd.concat([KINDS["bindings"].load(each) for each in sources], ignore_index=True)
 
 
 def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
@@ -121,20 +114,14 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
         InputError: a folder has none.
     """
     folders = [Path(source) for source in sources]
-    if missing := [each for each in folders if not (each / PROBES).is_file()]:
-        raise InputError(
-            f"{missing[0]} holds no {PROBES}: make one with `tprprobe probe all STORE --out`"
-        )
+    tables = [KINDS["probes"].load(folder) for folder in folders]
     names = [_probed_model(folder) for folder in folders]
     told = [
         name if names.count(name) == 1 else f"{name} ({folder.resolve().name})"
         for name, folder in zip(names, folders, strict=True)
     ]
     return pd.concat(
-        [
-            pd.read_parquet(folder / PROBES).assign(model=name)
-            for name, folder in zip(told, folders, strict=True)
-        ],
+        [rows.assign(model=name) for name, rows in zip(told, tables, strict=True)],
         ignore_index=True,
     )
 
@@ -166,17 +153,15 @@ def find_inputs(folder: Source) -> dict[str, Any]:
     """What a folder and the folders in it hold, by the names in INPUTS; one store at most."""
     folder = Path(folder)
     folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
-    stores = [each for each in folders if (each / MANIFEST).is_file()]
-    evaluations = [each for each in folders if any(map(_summary, each.glob("*.json")))]
-    runs = [each for each in folders if (each / LOG).is_file()]
-    bindings = [each for each in folders if (each / PROBE).is_file()]
-    found = {"store": stores and stores[0], "evaluations": evaluations, "runs": runs}
-    found |= {"bindings": bindings, **find_scored(folders)}
+    found: dict[str, Any] = {
+        name: [each for each in folders if kind.is_finished_in(each)]
+        for name, kind in KINDS.items()
+        if name in INPUTS
+    }
+    found["store"] = found["store"] and found["store"][0]
+    found["evaluations"] = [each for each in folders if any(map(_summary, each.glob("*.json")))]
     found["captioned"] = [each for each in folders if any(map(read_scores, each.glob("*.json")))]
-    found["sweeps"] = [each for each in folders if (each / SWEEP).is_file()]
-    found["swaps"] = [each for each in folders if (each / SWAPS).is_file()]
-    found["probes"] = [each for each in folders if (each / PROBES).is_file()]
-    return {key: paths for key, paths in found.items() if paths}
+    return {key: paths for key, paths in (found | find_scored(folders)).items() if paths}
 
 
 DEFAULTS = {"study": ["matched-arithmetic"]}  # what ships

@@ -15,11 +15,11 @@ from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.figures import binding, hadamard, reconstruction
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import attention_examples, attention_rows
-from tprprobe.figures.catalogue.paths import PROBE
 from tprprobe.figures.clusters import role_clusters
 from tprprobe.figures.study import matched_study
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
+from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_folder
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
@@ -109,7 +109,7 @@ def save_reconstruction(results: pd.DataFrame, out: str | os.PathLike[str]) -> P
     Raises:
         InputError: the folder exists already.
     """
-    files = {"reconstruction.csv": results.to_csv(index=False)}
+    files = {KINDS["reconstruction"].file: results.to_csv(index=False)}
     files["reconstruction.md"] = reconstruction.reconstruction_table(results).markdown()
     return write_folder(out, files | _drawn(reconstruction.reconstruction_curves(results)))
 
@@ -127,7 +127,7 @@ def save_binding(
     }
     files["demonstration.md"] = binding.demonstration_table(**exact).markdown()
     if probed is not None:
-        files |= {PROBE: probed.to_csv(index=False)}
+        files |= {KINDS["bindings"].file: probed.to_csv(index=False)}
         files |= {"binding.md": binding.binding_table(probed).markdown()}
         files |= _drawn(binding.binding_accuracy(probed))
     return write_folder(out, files)

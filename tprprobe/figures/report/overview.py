@@ -1,20 +1,18 @@
 """What a checkpoint, a store or a corpus holds, in words and as data."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from tprprobe.data import SOURCES, load_data
-from tprprobe.files import hub
+from tprprobe.files.kinds import KINDS
 from tprprobe.models import load_model
 from tprprobe.models.equations import binding_contract, describe, random_batch
 from tprprobe.models.protocol import Model
 from tprprobe.scoring.extractiveness import describe_corpus
 from tprprobe.store import open_store
 
-STORE_FILES = ("manifest.json", "journal.json")
 MEASURED = 2000  # first examples of a corpus
 
 
@@ -43,10 +41,11 @@ class Overview:
 
 def inspect(what: str) -> Overview:
     """An overview of a store, of a corpus, or of a checkpoint with its equations checked on a batch."""
-    if any((Path(what) / name).is_file() for name in STORE_FILES):
+    if KINDS["store"].is_in(what):
         return inspect_store(what)
-    is_checkpoint = (Path(what) / hub.CONFIG).is_file()
-    if not is_checkpoint and any(matches(what) for matches, _ in SOURCES.values()):
+    if not KINDS["checkpoint"].is_in(what) and any(
+        matches(what) for matches, _ in SOURCES.values()
+    ):
         return inspect_data(what)
     return inspect_model(what)
 

@@ -16,18 +16,15 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from tprprobe.analyses.clustering import load_clusters
-from tprprobe.analyses.clustering.clusters import RUNS as CLUSTERS
-from tprprobe.analyses.naming.run import MANIFEST as NAMES
-from tprprobe.analyses.naming.run import load_names
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.report.sections import Section, tell_clusters, tell_names
 from tprprobe.figures.tables import Table
+from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store, open_store
 
-FILE, TEMPLATE = "report.html", "page.html"
+FILE, TEMPLATE = KINDS["report"].file, "page.html"
 METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 SIZE = re.compile(r'width="([\d.]+)pt" height="[\d.]+pt"')
 REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
@@ -103,8 +100,8 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
     run = Path(run)
     found = catalogue.find_inputs(run)
     sections = [_about(open_store(found["store"]))] if "store" in found else []
-    sections += [tell_clusters(load_clusters(each), {}) for each in _folders(run, CLUSTERS)]
-    sections += [tell_names(load_names(each)) for each in _folders(run, NAMES)]
+    sections += [tell_clusters(each, {}) for each in _load(run, "clusters")]
+    sections += [tell_names(each) for each in _load(run, "names")]
     if not found and not sections:
         raise InputError(f"{run} holds no store, no evaluation and no log of a training run")
     for entry in catalogue.list_figures():
@@ -113,9 +110,10 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
     return write_report(out or run, run.resolve().name, f"What {run} holds.", sections)
 
 
-def _folders(run: Path, file: str) -> list[Path]:
-    """The folder and those in it that have the file."""
-    return [each for each in (run, *sorted(run.glob("*/"))) if (each / file).is_file()]
+def _load(run: Path, name: str) -> list[Any]:
+    """What the folder and those in it hold of a kind."""
+    kind = KINDS[name]
+    return [kind.load(each) for each in (run, *sorted(run.glob("*/"))) if kind.is_in(each)]
 
 
 def _about(store: Store) -> Section:

@@ -1,0 +1,77 @@
+"""What a folder holds, known by a file in it: the one table of kinds, their files and what reads them."""
+
+import os
+import pkgutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.errors import InputError
+from tprprobe.files import hub
+
+Source = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A folder that ``tprprobe COMMAND`` makes: the first of ``files`` is there when it is finished.
+
+    ``loader`` is the function (of `tprprobe`) that reads the folder, named and not imported; without
+    one the first file is a table.
+    """
+
+    files: tuple[str, ...]
+    command: str
+    loader: str = ""
+
+    @property
+    def file(self) -> str:
+        """The file that a finished folder has."""
+        return self.files[0]
+
+    def is_in(self, folder: Source) -> bool:
+        """Whether the folder is of this kind, finished or begun."""
+        return any((Path(folder) / name).is_file() for name in self.files)
+
+    def is_finished_in(self, folder: Source) -> bool:
+        """Whether the folder is of this kind and finished."""
+        return (Path(folder) / self.file).is_file()
+
+    def load(self, folder: Source) -> Any:
+        """What lies in the folder.
+
+        Raises:
+            InputError: nothing of this kind, or it is damaged.
+        """
+        if self.loader:
+            return pkgutil.resolve_name(f"tprprobe.{self.loader}")(folder)
+        path = Path(folder) / self.file
+        if not path.is_file():
+            raise InputError(
+                f"{folder} holds no {self.file}: make one with `tprprobe {self.command}`"
+            )
+        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+
+
+KINDS = {
+    "store": Kind(
+        ("manifest.json", "journal.json"), "extract --ckpt CKPT --out", "store:open_store"
+    ),
+    "clusters": Kind(
+        ("clusters.json",),
+        "cluster STORE --site SITE --k K --out",
+        "analyses.clustering:load_clusters",
+    ),
+    "names": Kind(("naming.json",), "name STORE --out", "analyses.naming:load_names"),
+    "probes": Kind(("rows.parquet",), "probe all STORE --out"),
+    "reconstruction": Kind(("reconstruction.csv",), "reconstruct STORE --out"),
+    "bindings": Kind(("probe.csv",), "binding --ckpt CKPT --out"),
+    "interventions": Kind(("interventions.json",), "intervene RECIPE --ckpt CKPT --out"),
+    "sweeps": Kind(("sweep.csv",), "intervene RECIPE --ckpt CKPT --out"),
+    "swaps": Kind(("swaps.csv",), "intervene RECIPE --ckpt CKPT --out"),
+    "runs": Kind(("log.csv",), "train RECIPE --out", "training.logs:read_log"),
+    "checkpoint": Kind((hub.CONFIG,), "train RECIPE --out", "models:load_model"),
+    "report": Kind(("report.html",), "report RUN"),
+}
