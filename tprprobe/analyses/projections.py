@@ -22,7 +22,7 @@ Blocks = Callable[[Sequence[slice]], Iterable[slice]]
 
 
 class Plane(NamedTuple):
-    """Where the vectors that the axes were found on lie, and how others are placed."""
+    """A plane: the projected fit set, and the function that places other vectors."""
 
     points: Float[np.ndarray, "row 2"]
     place: Callable[[np.ndarray], np.ndarray]

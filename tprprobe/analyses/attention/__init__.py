@@ -1,4 +1,4 @@
-"""What attention relates: heads that look from a digit to the '/' it divides by, with controls."""
+"""Attention relations: which heads look from a digit to the '/' it divides by, beside controls."""
 
 from tprprobe.analyses.attention.coupling import couple_roles
 from tprprobe.analyses.attention.illustrations import pick_examples

@@ -24,7 +24,9 @@ DIFFERENCES = ("selectivity", "skip")
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Of every score in KEYS and every map: it is Σ ``plus`` / Σ ``n`` − Σ ``minus`` / Σ ``m``."""
+    """The sums that a score in KEYS is made of, by map: Σ ``plus`` / Σ ``n`` − Σ ``minus`` / Σ
+    ``m``.
+    """
 
     plus: Float[np.ndarray, "*question score head"]
     n: Float[np.ndarray, "*question score"]
@@ -62,12 +64,12 @@ def _related(way: str, gold: str, score: str, marks: Marks) -> tuple[Pairs, Pair
 
 
 def _with_operator(way: str, digits: Flags, marks: Marks) -> Pairs:
-    """The weight between digits and any operator, over the queries: digits in rows, else operators."""
+    """The pairs of a digit and any operator, for weight summed over the queries."""
     queries, keys = (digits, marks.operator) if way == "rows" else (marks.operator, digits)
     return np.outer(queries, keys).astype(float), int(queries.sum())
 
 
 def _each(way: str, digits: Flags, marks: Marks) -> Pairs:
-    """The same over digits, so that few and many of them compare."""
+    """The pairs of a digit and any operator, for weight averaged over digits."""
     pairs, _ = _with_operator(way, digits, marks)
     return pairs, int(digits.sum())

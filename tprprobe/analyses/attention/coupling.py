@@ -34,7 +34,7 @@ class Labelled(Protocol):
 
 
 def couple_roles(store: Store, clusters: Iterable[Labelled], seed: int = 0) -> pd.DataFrame:
-    """What the cluster of a head's role at a position tells of what that head attends to there.
+    """How much the cluster of a head's role tells of the token that the head attends to there.
 
     One row a head and kind of ``attended``: the symbol at the key with the largest weight, or its
     gold structure (digits by polarity, operators by symbol, other characters by kind). With I(c, a)
@@ -86,7 +86,7 @@ def _by_layer(store: Store, clusters: Iterable[Labelled]) -> dict[str, dict[int,
 
 
 def _attended(store: Store, site: str, tokens: pd.DataFrame) -> Int[np.ndarray, "head token"]:
-    """The row of the key with the largest weight, of every head and query."""
+    """The row of the key that each head attends to most, for every query."""
     starts = tokens.groupby("sample").head(1).index
     maps = [store.attention(site, int(sample)) for sample in tokens["sample"].unique()]
     best = [each.argmax(-1) + start for each, start in zip(maps, starts, strict=True)]
@@ -105,7 +105,7 @@ def _kinds(tokens: pd.DataFrame) -> dict[str, Codes]:
 def _couple(
     labels: dict[int, Codes], attended: Int[np.ndarray, "head token"], questions: Codes, seed: int
 ) -> dict[int, dict[str, float]]:
-    """The numbers of every head's row."""
+    """The information, chance, others and advantage of every head."""
     rng = np.random.default_rng(seed)
     folds = np.argsort(np.argsort(rng.random(questions.max() + 1)))[questions] % FOLDS
     known = {

@@ -96,7 +96,7 @@ def _mark(sample: int, tokens: pd.DataFrame, relation: Relation) -> Marks:
 
 
 def _skipping(term: Int[np.ndarray, " token"], related: Flags) -> tuple[Flags, Flags]:
-    """The related digits around others of the same term, and these."""
+    """The related digits that have others of their term between them, and those others."""
     around, intervening = np.zeros_like(related), np.zeros_like(related)
     for each in range(term.max(initial=-1) + 1):
         below = np.flatnonzero((term == each) & related)

@@ -10,7 +10,7 @@ OFFSETS = [offset for offset in range(-LONGEST, LONGEST + 1) if offset]
 
 
 def make_baselines(marks: Marks) -> Maps:
-    """Of one question the maps uniform, nearest, and one an offset in OFFSETS.
+    """The maps of one question without a model: uniform, nearest, and one an offset in OFFSETS.
 
     nearest is the relation's guess (of '/': to the nearest one on the left). A query whose key does not exist attends uniformly.
     """

@@ -34,14 +34,15 @@ class Gold:
         return (tokens[self.column] == self.value).fillna(False).to_numpy(bool) & digits
 
     def targets(self, tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
-        """Of every related digit the token of its operator, −1 elsewhere."""
+        """The token of each related digit's operator; −1 for every other token."""
         known = self.related(tokens) & tokens[self.place].notna().to_numpy()
         return np.where(known, tokens[self.place].fillna(-1).to_numpy(int) + SHIFT, -1)
 
 
 @dataclass(frozen=True)
 class Relation:
-    """Digits that look at their operator, by what is literally there and by what it comes to (``net``).
+    """An attention relation: digits that look at their operator, read literally and by what it
+    comes to (``net``).
 
     ``contrast`` are the digits that do not; ``guess`` is what needs no head: where a query looks that only
     knows operators and numbers. ``related`` and ``contrast`` name how they are drawn, too.
@@ -66,7 +67,7 @@ class Relation:
 
 
 def nearest_left(operators: Flags, numbers: Numbers) -> Float[np.ndarray, "query key"]:
-    """To the nearest operator on the left; from an operator to the digits of the next number."""
+    """The nearest operator to the left of a digit; for an operator, the digits of the next number."""
     index, places = np.arange(len(operators)), np.flatnonzero(operators)
     digits = np.flatnonzero(numbers >= 0)
     weights = np.zeros((len(operators), len(operators)))

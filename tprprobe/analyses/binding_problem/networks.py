@@ -93,7 +93,7 @@ def draw_network(rng: np.random.Generator, width: int = WIDTH) -> Network:
 
 
 def _cases(tp: Network) -> Iterator[tuple[str, str, Network]]:
-    """The attention, the case, and the network with which it is shown."""
+    """Every kind of attention and case, with the network that shows it."""
     (head,), ones = tp.upper, np.ones_like(tp.cells["a"])
     wide = np.concatenate([tp.value, tp.output, head.value, head.output])
     standard = replace(tp, roles=dict.fromkeys("ace", ones))

@@ -1,4 +1,4 @@
-"""What clustering finds: labels, centers and a summary, in memory and in a folder."""
+"""Clusters: labels, centers and a summary, in memory and in a folder."""
 
 import io
 import json
@@ -89,7 +89,7 @@ def _commonest(tokens: pd.Series, n: int = 5) -> str:
 
 
 def save_clusters(results: Sequence[Clusters], folder: str | os.PathLike[str]) -> Path:
-    """The new folder that holds them: clusters.json, and clusters and labels as Parquet tables.
+    """The new folder with the clusters: clusters.json, and clusters and labels as Parquet tables.
 
     Raises:
         InputError: the folder exists already.
@@ -107,7 +107,7 @@ def save_clusters(results: Sequence[Clusters], folder: str | os.PathLike[str]) -
 
 
 def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, Any]]) -> bytes:
-    """The tables as one, in Parquet, every row with the number, site and head of its run."""
+    """One Parquet table of all runs; every row begins with its run's number, site and head."""
     stream = io.BytesIO()
     numbered = [
         table.assign(run=i, site=run["site"], head=pd.array([run["head"]] * len(table), "Int64"))

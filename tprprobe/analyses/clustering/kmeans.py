@@ -48,7 +48,7 @@ def cluster(
 def cluster_source(
     source: Source, k: int = 20, seed: int = 0, raw: bool = False, n_seeds: int = 10
 ) -> Clusters:
-    """The same of vectors that were found before, or of a projection of them."""
+    """The clusters of a source: vectors found before, or a projection of them; as :func:`cluster`."""
     if not 1 <= k <= source.rows:
         raise InputError(f"k is {k}, but {source} has {source.rows} vectors: give 1 to that many")
     if n_seeds < 2:
@@ -130,7 +130,7 @@ def _fit(
 
 
 def _measure(blocks: Blocks, fits: Sequence[np.ndarray]) -> list[tuple[Labels, float]]:
-    """Of every run the nearest center of each vector, and the sum of their squared distances.
+    """The nearest center of each vector and the inertia, for every run.
 
     |v − c|² = |v|² − 2 v·c + |c|² for the centers of all runs at once, so that vectors are read
     once; from the centers' mean on, so that nothing is lost where vectors lie far from the origin.

@@ -30,7 +30,7 @@ def _heads(store: Store, site: str) -> Sequence[int | None]:
 
 @dataclass(frozen=True)
 class Source:
-    """Where vectors come from: a site of a store, one head of it where it has heads, or an image."""
+    """The vectors to cluster: those of a site, of one head of it, or a linear image of them."""
 
     store: Store
     site: str
@@ -41,7 +41,7 @@ class Source:
 
     @classmethod
     def find(cls, store: Store, site: str, head: int | None) -> "Source":
-        """The source that is meant; layer -1 and head -1 are the last.
+        """The source of a site and head; layer -1 and head -1 are the last.
 
         Raises:
             InputError: no such site or head, several sites, attention maps, or a site with heads

@@ -1,4 +1,4 @@
-"""Names of the roles of a dictionary: what the words have in common for which a head takes a role."""
+"""Names of a dictionary's roles: what the words that a head gives one role have in common."""
 
 from collections.abc import Mapping
 
@@ -67,7 +67,7 @@ def read_fields(tokens: pd.DataFrame, ahead: bool) -> tuple[np.ndarray, pd.DataF
 
 
 def _words(table: pd.DataFrame) -> pd.DataFrame:
-    """What is known of every word, by sample and number."""
+    """One row a word: sample, number, tag, dependency, place, entity and the tag before."""
     first = table[table[WORD] >= 0].drop_duplicates(["sample", WORD])
     found = pd.DataFrame(
         {

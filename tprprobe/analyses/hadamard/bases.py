@@ -18,7 +18,7 @@ STEPS, TOLERANCE, NOTHING = 30, 1e-7, 1e-9
 
 
 def diagonal(width: int) -> Basis:
-    """The model's own: e_c ⊗ e_c."""
+    """The model's own directions: e_c ⊗ e_c."""
     return pairs(np.eye(width), np.eye(width))
 
 
@@ -70,7 +70,7 @@ def _nearest(matrix: Matrix) -> Matrix:
 
 
 def repeated_pairs(second: Second, count: int, seed: int = 0) -> Basis:
-    """Pairs m ⊗ n found one by one, each the best in what the others leave; vectors may repeat.
+    """Pairs m ⊗ n found one by one, each the best of what the others leave; vectors may repeat.
 
     Only the tensors are made orthonormal, M and N need not be. For independent v and r this finds
     the principal components, which are pairs then.

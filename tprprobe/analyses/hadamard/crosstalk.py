@@ -108,7 +108,7 @@ def _root(n: int, power: Tensor, square: Tensor) -> Float[Tensor, "role role"]:
 
 
 def _recover(fillers: Rows, roles: Rows, drawn: np.ndarray, method: tuple[str, str]) -> np.ndarray:
-    """Of one sum: |f̂ − f|², |f|² and whether f is the nearest candidate, one row a constituent."""
+    """One row a constituent of a sum: |f̂ − f|², |f|² and whether f is the nearest candidate."""
     bound, (kind, unbinding) = roles[drawn], method
     total = bind(fillers[drawn], bound, kind).sum(0)
     learned = unbinding == "learned"

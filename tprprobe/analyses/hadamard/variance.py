@@ -47,7 +47,7 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Captured:
-    """What bases keep of one head's v ⊗ r on held-out positions, summed by question."""
+    """The share of one head's v ⊗ r that bases keep on held-out positions, summed by question."""
 
     kept: Float64[np.ndarray, "question basis"]
     total: Float64[np.ndarray, " question"]
@@ -92,7 +92,9 @@ def capture_variance(
 def read_heads(
     store: Store, pattern: str, positions: int, seed: int
 ) -> Iterator[tuple[dict[str, Any], Bound]]:
-    """Every head of the role sites that match, of the store and of its control: where, and what."""
+    """Every head of the role sites that match, in the store and in its control, with its fillers
+    and roles.
+    """
     for untrained, each in ((False, store), (True, store.control)):
         if each is not None:
             for site in each.select(pattern):
@@ -141,7 +143,7 @@ def _capture(bound: Bound, seed: int) -> Captured:
 
 
 def _describe(heads: Sequence[Captured], seed: int) -> Iterator[dict[str, Any]]:
-    """A row a basis: what it captures, the mean over heads that were read at the same positions."""
+    """One row a basis: the share it captures, as a mean over heads read at the same positions."""
     sums = np.concatenate([np.column_stack([head.kept, head.total]) for head in heads], axis=1)
     values = _shares(sums.sum(0, keepdims=True), len(heads))[:, 0]
     replicates = _shares(replicate_totals(sums, seed=seed), len(heads))
@@ -162,7 +164,7 @@ def _describe(heads: Sequence[Captured], seed: int) -> Iterator[dict[str, Any]]:
 def _shares(
     totals: Float64[np.ndarray, "replicate term"], n_heads: int
 ) -> Float64[np.ndarray, "2 replicate basis"]:
-    """Captured, and captured as a share of the best, both the mean over heads."""
+    """The captured share, and that share relative to the best basis, both means over heads."""
     by_head = totals.reshape(len(totals), n_heads, -1)
     kept, total = by_head[..., :-1], by_head[..., -1:]
     best = kept[..., [BASES.index("principal")]]

@@ -1,4 +1,4 @@
-"""What clusters stand for: names from gold structure, agreement with it, and controls beside both."""
+"""Cluster naming: names from gold structure, agreement with it, and controls beside both."""
 
 from tprprobe.analyses.naming.heads import name_roles
 from tprprobe.analyses.naming.prose import as_dict, tell

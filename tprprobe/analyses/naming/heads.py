@@ -17,7 +17,7 @@ from tprprobe.store import Store
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """The gold structure of a store's source tokens: as it is, in words, and as predicates."""
+    """The gold structure of a store's source tokens: as columns, in words, and as predicates."""
 
     tokens: pd.DataFrame
     described: pd.DataFrame
@@ -47,7 +47,8 @@ def read_gold(store: Store) -> Gold:
 
 
 def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
-    """What every cluster of a head's vectors stands for: one row a cluster, scored on held-out questions.
+    """The name of every cluster of a head's vectors: one row a cluster, scored on held-out
+    questions.
 
     cluster, name   the shortest conjunction of gold predicates that explains it (`digit ∧ ones ∧
                     denominator`), `unnamed` where none holds

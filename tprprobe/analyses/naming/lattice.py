@@ -31,7 +31,7 @@ class Lattice:
 
 @dataclass(frozen=True, eq=False)
 class _Atoms:
-    """What single fields say: the field and the word of an atom, and the kinds it holds for."""
+    """The values of single fields: an atom's field and word, and the kinds that it holds for."""
 
     fields: Int[np.ndarray, " atom"]
     words: list[str]
@@ -98,6 +98,6 @@ def _conjoin(
 
 
 def _head(codes: Int[np.ndarray, " kind"], heads: list[str], first_field: int) -> list[str]:
-    """The value that all kinds share in the first field, unless an atom says it."""
+    """The first field's value if all kinds share it and no atom says it already."""
     shared = codes[0] >= 0 and (codes == codes[0]).all()
     return [heads[codes[0]]] if shared and first_field > 0 else []

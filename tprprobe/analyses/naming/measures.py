@@ -63,7 +63,7 @@ def _entropy(counts: Float[np.ndarray, "*table cell"]) -> Float[np.ndarray, "*ta
 
 
 def _share(part: Values, whole: float) -> Values:
-    """part / whole; 1 where there is nothing to be shared."""
+    """part / whole, or 1 where the whole is 0."""
     return part / whole if abs(whole) > 1e-12 else np.ones_like(part)
 
 

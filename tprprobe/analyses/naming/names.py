@@ -31,7 +31,7 @@ UNNAMED = "unnamed"
 
 
 class Sums(NamedTuple):
-    """Tokens of every question, or in total: in the cluster and so described, each, and all."""
+    """Token counts by question or in total: cluster and predicate together, each alone, and all."""
 
     both: Float[np.ndarray, "*question cluster"]
     clustered: Float[np.ndarray, "*question cluster"]
@@ -78,7 +78,7 @@ def score_candidates(
 
 
 def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
-    """With names and q-values, corrected for all pairs of a cluster and a predicate in the table."""
+    """The candidates with names and q-values, corrected for all pairs of a cluster and a predicate."""
     p = scored["p_value"].to_numpy()
     q = np.minimum(1, adjust(p) * scored["predicates"].sum() / len(p))
     holds = (q <= rate) & (scored["precision"] >= PRECISION) & (scored["lift"] > 1)
@@ -137,7 +137,9 @@ def _count(
 
 
 def _measures(sums: Sums) -> dict[str, Float[np.ndarray, "row column"]]:
-    """What the head of this file defines, of totals."""
+    """Precision, recall, F0.5, lift and NPMI of summed counts, as the head of this file defines
+    them.
+    """
     both, clustered, described, tokens = np.broadcast_arrays(*sums)
     precision, recall = divide(both, clustered), divide(both, described)
     lift = divide(precision, divide(described, tokens))

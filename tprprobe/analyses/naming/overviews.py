@@ -25,7 +25,7 @@ RULES = ("majority", "surface")
 
 
 def summarise(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
-    """One row a clustering of some vectors.
+    """One row a clustering: how much of it is named, and what it tells of polarity.
 
     clusters, named, with_polarity   how many there are, have a name, and one that tells numerators
                                      from denominators; coverage: the share of tokens with a name

@@ -50,7 +50,8 @@ def conditional_agreement(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """The same rows of the AMI of a field given others: Σ_s n_s (I_s − E I_s) / Σ_s n_s (H̄_s − E I_s).
+    """Rows as :func:`agreement`, for the AMI given other fields: Σ_s n_s (I_s − E I_s) / Σ_s n_s
+    (H̄_s − E I_s).
 
     s are the combinations of values of the given fields; all nulls permute within these. What only
     follows from them, e.g. that digits of one place are denominators more often, counts for nothing.
@@ -75,7 +76,7 @@ def conditional_agreement(
 
 
 def _gains(tables: Tables) -> tuple[Float[np.ndarray, " table"], float]:
-    """n (I − E I) of every table, and n (H̄ − E I)."""
+    """The gain n (I − E I) and its room n (H̄ − E I) of every table."""
     n = tables[0].sum()
     information, chance, h_clusters, h_classes = informations(tables)
     return n * (information - chance), n * ((h_clusters + h_classes) / 2 - chance)

@@ -1,4 +1,4 @@
-"""What the clusters alone tell of the polarity of digits, on questions they were not read on.
+"""Polarity decoded from clusters alone, on questions that the clusters were not read on.
 
 Most denominators stand behind a `/`: rules that look no further than that are predictors too, and
 digits whose polarity is not what their own division says (discordant) are scored on their own.
@@ -56,7 +56,7 @@ def decode_polarity(
 
 
 def _commonest(labels: Codes, truth: Codes, learned_on: Mask) -> Codes:
-    """The commonest class of every token's cluster; where a cluster has none, that of all."""
+    """The commonest class in every token's cluster, or the commonest of all for an unseen cluster."""
     shape = labels.max(initial=0) + 1, len(POLARITIES)
     cells = labels[learned_on] * shape[1] + truth[learned_on]
     counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
@@ -67,7 +67,7 @@ def _commonest(labels: Codes, truth: Codes, learned_on: Mask) -> Codes:
 def _score(
     right: Bool[np.ndarray, "token predictor"], questions: Shaped[np.ndarray, " token"], seed: int
 ) -> list[dict[str, float]]:
-    """The numbers of a subset's rows, one a predictor."""
+    """Accuracy and gain of every predictor on a subset of digits, with intervals."""
     if not len(right):
         return [dict.fromkeys(COLUMNS, np.nan) | {"n": 0}] * right.shape[1]
     sums = group_sums(np.column_stack([right, np.ones(len(right))]), questions)
@@ -82,6 +82,6 @@ def _score(
 
 
 def _compare(totals: Float[np.ndarray, "replicate term"]) -> tuple[np.ndarray, np.ndarray]:
-    """The accuracy of every predictor, and by how much that of the first is larger."""
+    """The accuracy of every predictor, and how much higher the first one's is."""
     accuracy = divide(totals[:, :-1], np.broadcast_to(totals[:, -1:], totals[:, :-1].shape))
     return accuracy, accuracy[:, :1] - accuracy

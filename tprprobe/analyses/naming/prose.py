@@ -60,7 +60,7 @@ def _facts(facts: dict[str, Any], row: pd.Series) -> str:
 
 
 def _heads(rows: pd.DataFrame) -> str:
-    """One line a clustering of the vectors that are meant."""
+    """One line a clustering of the clustered site's own vectors."""
     cells = rows.loc[:, ["site", "head", "k"]].copy()
     for name, heading in HEADINGS.items():
         cells[heading] = _short(rows[name])
@@ -70,7 +70,7 @@ def _heads(rows: pd.DataFrame) -> str:
 
 
 def _controls(summary: pd.DataFrame) -> str:
-    """One line a kind of vectors and layer: means over its heads, and the most of a head."""
+    """One line a kind of vectors and layer: the mean and the maximum over its heads."""
     groups: Any = summary.groupby(["model", "vectors", "layer", "k"], sort=False)
     cells = groups.agg(heads=("site", "size"))
     for name, heading in HEADINGS.items():
@@ -90,6 +90,6 @@ def _names(names: pd.DataFrame) -> str:
 
 
 def _short(values: Any) -> pd.Series:
-    """Counts as they are, shares with three digits."""
+    """Counts as integers, shares with three digits."""
     whole = pd.api.types.is_integer_dtype(values.dtype)
     return values.map(lambda each: "–" if pd.isna(each) else f"{each}" if whole else f"{each:.3f}")

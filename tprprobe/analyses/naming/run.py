@@ -34,7 +34,7 @@ Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
 @dataclass(frozen=True, eq=False)
 class Naming:
-    """What the clusters of all heads stand for, beside their controls.
+    """The result of a run of naming: names of all heads' clusters, beside their controls.
 
     In every table: model (trained, untrained: the twin, baseline: another store), vectors (what
     was clustered: role, query, key, filler, hidden, random projections of LN(z), shuffled labels of
@@ -92,7 +92,7 @@ def name_all(
 
 
 def load_names(folder: str | os.PathLike[str]) -> Naming:
-    """What a finished run left in its folder.
+    """The result of a finished run, read from its folder.
 
     Raises:
         InputError: the folder holds no finished run.
@@ -107,12 +107,12 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
 
 
 def _identify(store: Store) -> str:
-    """What tells a store from others, wherever it lies."""
+    """The digest of a store's manifest, which is the same wherever the store lies."""
     return hashlib.sha256(json.dumps(store.manifest, sort_keys=True).encode()).hexdigest()
 
 
 def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> bool:
-    """Whether there is anything left to do in the folder, which is made if there is none."""
+    """True if work is left in the folder, which is made if there is none."""
     if not folder.exists():
         write_folder(folder, {BEGUN: _json(settings)})
         return True

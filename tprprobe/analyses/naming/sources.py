@@ -1,4 +1,4 @@
-"""What is named: the vectors that are meant, and beside them those that should not match them.
+"""The clusterings of a run of naming: the vectors of interest, and the controls beside them.
 
 A head's role is an affine map of LN(z), as its query and key are: what any projection of LN(z)
 shows is not the role's, what an untrained model shows is not learnt. Queries and keys, and v̄ where no
@@ -24,7 +24,7 @@ TRAINED, UNTRAINED, BASELINE = "trained", "untrained", "baseline"
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Vectors to cluster: of which model, what they are, of which head, and where they come from."""
+    """Vectors to cluster: their model, kind, head and source."""
 
     model: str
     vectors: str
@@ -33,7 +33,7 @@ class Target:
 
     @property
     def place(self) -> dict[str, object]:
-        """The columns that say so in every table."""
+        """The columns that identify these vectors in every table."""
         site = self.source.site
         keys = {"model": self.model, "vectors": self.vectors, "site": site}
         return {**keys, "layer": layer_of(site), "head": self.head}
@@ -64,7 +64,7 @@ def find_targets(
 
 
 def _beside(site: str, kind: str) -> str:
-    """`encoder.1.self.key` for `encoder.1.self.role`; a layer has one `hidden`."""
+    """The site of another kind in the same layer: `encoder.1.self.key` for `encoder.1.self.role`."""
     stem = site.rpartition(".")[0]
     return f"{stem.removesuffix('.self') if kind == 'hidden' else stem}.{kind}"
 
@@ -80,7 +80,7 @@ def _find(store: Store, sites: list[str], model: str) -> list[Target]:
 
 
 def _gauged(source: Source) -> Source:
-    """Vectors whose clusters do not depend on what the model leaves open."""
+    """The vectors, scaled so that their clusters do not depend on what the model leaves open."""
     kind = source.site.rpartition(".")[2]
     is_free = kind in FREE or (
         kind == "filler" and _beside(source.site, "role") not in source.store.sites

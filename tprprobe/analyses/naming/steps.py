@@ -1,4 +1,4 @@
-"""What a run of naming consists of: one part a clustering, and one a field to compare all with."""
+"""The steps of a run of naming: one a clustering, and one a field that all are compared with."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,8 @@ Clustering = tuple[Target, int]  # and into how many
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which vectors are clustered, into how many clusters, and where the parts are kept.
+    """The plan of a run of naming: vectors to cluster, numbers of clusters, and the folder of the
+    parts.
 
     ``golds`` has the gold structure of every model's store; labels of the vectors that are meant
     are also named and decoded after they are shuffled within questions.
@@ -67,7 +68,7 @@ class Plan:
         return found
 
     def labels(self) -> pd.DataFrame:
-        """The clusters of every token, one column a clustering of the vectors that are meant."""
+        """The cluster of every token, one column a clustering of the site's own vectors."""
         return pd.DataFrame(
             {
                 f"{target.source.site} {target.head} {k}": self._labels[target, k]
@@ -90,12 +91,12 @@ class Plan:
 
     @cached_property
     def _labels(self) -> dict[Clustering, Int[np.ndarray, " token"]]:
-        """The labels of all clusterings, once they are found."""
+        """The labels of all clusterings, once these are found."""
         parts = {each: self._clustered(each) for each in self.clusterings}
         return {each: part.read("labels")["label"].to_numpy() for each, part in parts.items()}
 
     def _cluster(self, target: Target, k: int) -> Frames:
-        """The labels of one clustering, and what can be said of it alone."""
+        """The labels of one clustering, with its stability and other measures of it alone."""
         found = cluster_source(target.source, k, self.seed, self.raw, SEEDS)
         place = {**target.place, "k": k}
         tables = self._read(found.labels.astype(int), place | {"stability": found.stability})
@@ -107,14 +108,16 @@ class Plan:
         return {**tables, "labels": pd.DataFrame({"label": found.labels})}
 
     def _read(self, labels: Int[np.ndarray, " token"], place: Mapping[str, object]) -> Frames:
-        """The candidates of clusters, and what they tell of polarity."""
+        """The candidate names of clusters, and the polarity that the clusters tell."""
         gold = self.golds[str(place["model"])]
         scored = score_candidates(labels, gold.lattice, gold.questions, self.seed)
         decoded = decode_polarity(labels, gold.tokens, gold.questions, self.seed)
         return {"names": _placed(scored, place), "decoding": _placed(decoded, place)}
 
     def _compare(self, model: str, field: str) -> Frames:
-        """The agreement of all clusterings of a model with one field, or with polarity given some."""
+        """The agreement of all clusterings of a model with one field, or with polarity given other
+        fields.
+        """
         gold, settings = self.golds[model], {"seed": self.seed}
         clusterings = [each for each in self.clusterings if each[0].model == model]
         labels = np.stack([self._labels[each] for each in clusterings], 1)
@@ -135,6 +138,6 @@ class Plan:
 
 
 def _placed(table: pd.DataFrame, place: Mapping[str, object]) -> pd.DataFrame:
-    """The table after the columns that say of which vectors it is."""
+    """The table, with the columns in front that identify the vectors."""
     columns = pd.DataFrame([place] * len(table)).astype({"head": "Int64"}, errors="ignore")
     return pd.concat([columns, table], axis=1)

@@ -48,7 +48,7 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What probes read and should answer: a tensor [vector, state, window × width] a span."""
+    """A batch of targets: for each span a tensor [vector, state, window × width], and the labels."""
 
     windows: list[Tensor]
     owners: list[Tensor | None]

@@ -34,7 +34,7 @@ class Descent:
 
     @property
     def done(self) -> bool:
-        """Whether no probe is trained any more."""
+        """True once no probe is trained any more."""
         return not len(self.live)
 
     def learn(self, batch: Batch) -> None:

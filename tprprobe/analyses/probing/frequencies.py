@@ -24,7 +24,7 @@ class Baseline:
 
 
 def baselines(task: Task, splits: Splits) -> Iterator[Baseline]:
-    """The majority label, and the majority label of what the spans' last words say."""
+    """The majority label, and the majority label of the spans' last words."""
     train, test = splits.train, splits.test
     commonest = _commonest(train.targets.labels)
     yield _score(task, "majority", np.full(len(test), commonest), splits)

@@ -77,7 +77,7 @@ def fit_logistic(
 
 
 def minimize(evaluate: Evaluate, start: Points) -> Points:
-    """The minima of convex functions, by L-BFGS with backtracking, each until it has converged."""
+    """The minima of convex functions, by L-BFGS with backtracking until each has converged."""
     points, live = start.clone(), torch.arange(len(start))
     values, slopes = evaluate(points, live)
     history: list[tuple[Points, Points]] = []

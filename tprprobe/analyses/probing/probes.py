@@ -23,7 +23,7 @@ AnyProbes = TypeVar("AnyProbes", bound="Probes")
 
 @dataclass(frozen=True)
 class Shape:
-    """What probes must share to be trained in one stack; without ``hidden`` units they are linear."""
+    """The shape that the probes of a stack share; probes without ``hidden`` units are linear."""
 
     width: int
     spans: int

@@ -48,7 +48,7 @@ def probe(
     device: str = "cpu",
     **settings: Any,
 ) -> pd.DataFrame:
-    """What the vectors of a store know about the labels of its words: a row a probe.
+    """One row a probe: how well a store's vectors predict labels of its words, beside controls.
 
     Rows have task, side, site, layer, head, seed, control (``real`` for none); f1 and accuracy with
     95 % intervals over held-out documents; precision, recall, f1 of subsets (``left`` and ``right``:
@@ -126,7 +126,7 @@ class Run:
         return cls(store, settings, tasks, splits, rounds, test, " ".join(labels))
 
     def describe(self) -> dict[str, Any]:
-        """What two runs must share for one to go on with the other."""
+        """The settings that two runs must share for one to resume the other."""
         return {
             "store": identify(self.store),
             "test": None if self.test is None else identify(self.test),

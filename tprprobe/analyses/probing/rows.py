@@ -1,4 +1,4 @@
-"""What a run of probes found: rows with intervals, differences, counts by document."""
+"""Results of a run of probes: rows with intervals, differences, counts by document."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -132,7 +132,7 @@ class Settings:
 
     @property
     def loss_of_probes(self) -> Loss:
-        """The loss that is meant where none is given."""
+        """The loss that is used; the default one where none is given."""
         default = "softmax" if self.probe == "linear" else "sigmoid"
         return cast(Loss, self.loss or default)
 
@@ -148,7 +148,7 @@ class Settings:
 
     @classmethod
     def of(cls, **given: Any) -> "Settings":
-        """The settings; lists and single globs are taken as tuples."""
+        """The settings of keyword arguments; lists and single globs become tuples."""
         for key in ("sites", "controls"):
             if given.get(key) is None:
                 given.pop(key, None)
@@ -168,7 +168,7 @@ class Settings:
         return range(behind + 1 - self.kernel, behind + 1)
 
     def has(self, control: str) -> bool:
-        """Whether a control is wanted."""
+        """True if a control is asked for."""
         return self.controls is None or control in self.controls
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Stacks of probes: what they read in a batch, what they should answer, and their weights."""
+"""Stacks of probes: their inputs and labels in a batch, and their weights."""
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ class Stack:
         self.mean, self.scale = torch.zeros_like(ones), ones
 
     def windows(self, batch: Batch, probes: np.ndarray) -> list[Tensor]:
-        """What some of the probes read in a batch."""
+        """The input windows of some of the probes in a batch."""
         at = [self.vectors.index(self.probes[int(probe)].vector) for probe in probes]
         if at == list(range(len(self.vectors))):
             return batch.windows

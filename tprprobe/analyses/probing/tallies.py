@@ -1,4 +1,4 @@
-"""Tallies: what probes get right and wrong by document, of which intervals and tests are made."""
+"""Tallies: right and wrong labels of probes by document, from which intervals and tests are made."""
 
 from dataclasses import dataclass, field
 

@@ -48,7 +48,9 @@ class Targets:
         return replace(self, **{name: getattr(self, name)[chosen] for name in parts})
 
     def with_inventory(self, inventory: Sequence[str]) -> "Targets":
-        """The same targets with columns for other labels; what is not among them marks nothing."""
+        """These targets with the columns of other labels; a label that is not among them marks
+        nothing.
+        """
         labels = np.zeros((len(self), len(inventory)), bool)
         columns = {label: column for column, label in enumerate(inventory)}
         known = np.array([label in columns for label in self.inventory], bool)

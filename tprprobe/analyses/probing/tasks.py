@@ -13,7 +13,7 @@ FILE, ALL = "task.toml", "all"
 
 
 class Task(Settings):
-    """What is probed for: ``spans`` of a target, and its ``labels``.
+    """A probing task: the ``spans`` of a target, and its ``labels``.
 
     ``column`` of the token table holds the labels (the task's name if not given); labels that begin
     with one of ``unscored`` are trained on and not counted.
@@ -33,7 +33,7 @@ class Task(Settings):
         return self.column or self.name
 
     def is_scored(self, label: str) -> bool:
-        """Whether a label is counted in the scores."""
+        """True if a label counts in the scores."""
         return not label.startswith(self.unscored) if self.unscored else True
 
 
@@ -53,7 +53,7 @@ def read_task(name: str | os.PathLike[str]) -> Task:
 def find_tasks(
     names: str | os.PathLike[str] | Iterable[str | Path], columns: Iterable[str]
 ) -> list[Task]:
-    """The tasks that are meant; ``all`` are those that ship and have a column in the token table.
+    """The tasks of those names; ``all`` are those that ship and have a column in the token table.
 
     Raises:
         InputError: an unknown task, or one whose labels are not among the columns.

@@ -1,4 +1,4 @@
-"""What probes read: vectors of sites, of heads, of several sites together, and their controls.
+"""Inputs of probes: vectors of sites, of heads, of several sites together, and their controls.
 
 A vector is a function of what a store holds in one row of some sites, so that all of them stream.
 """

@@ -1,4 +1,4 @@
-"""How well z is an affine image of one head's v: held out, in-sample, and beside what needs no head."""
+"""Affine reconstruction of z from one head's v: held out, in-sample, and beside controls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ def reconstruct(
 
 
 def _name(store: Store) -> str:
-    """The model that the store is of; where it does not say, its folder."""
+    """The name of the store's model; the folder's name if the store does not say."""
     of = store.manifest.get("model", store.path.name)
     return str(of["name"] if isinstance(of, Mapping) else of)
 
@@ -98,7 +98,7 @@ def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFr
 
 
 def _rivals(lines: Sequence[Line]) -> list[int]:
-    """For every line, that of the random projections which were fitted and scored as it was."""
+    """For every line, the line of random projections that was fitted and scored in the same way."""
     keys = [(id(line.training), line.predictor.penalty, line.split) for line in lines]
     names = [line.predictor.name for line in lines]
     random = {
@@ -121,7 +121,7 @@ def _train(layer: Layer, split: Split) -> tuple[list[Training], Moments]:
 
 
 def _describe(line: Line, layer: Layer) -> dict[str, Any]:
-    """What a line is, and its mean squared error and R²."""
+    """The columns of a line: predictor, head, training set, mean squared error and R²."""
     predictor, training, moments = line.predictor, line.training, line.moments
     total = float(np.mean([each.total(moments) for each in predictor.maps]))
     return {

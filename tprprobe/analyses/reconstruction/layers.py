@@ -18,7 +18,7 @@ SITES = {"input": "encoder.{}.self.input", "hidden": "encoder.{}.hidden"}
 
 @dataclass(frozen=True)
 class Layer:
-    """Where v and z of a layer are, and how the columns of what is read are arranged."""
+    """One layer's v and z in a store, and the order of the columns read from it."""
 
     store: Store
     number: int
@@ -64,7 +64,7 @@ class Layer:
 
     @cached_property
     def projections(self) -> Float64[np.ndarray, "d_model projected"]:
-        """Gaussian maps of what v is an affine map of, LN(z)."""
+        """Gaussian maps of LN(z), which v is an affine map of."""
         d_model = self.store.specs[self.input_site].shape[0]
         projected = self.random[-1].stop - self.together.stop
         rng = np.random.default_rng(self.seed)
@@ -80,7 +80,7 @@ class Layer:
 
 
 def find_layers(store: Store, layer: int | None, target: str, seed: int) -> list[Layer]:
-    """The layer that is meant, or all whose values and z are in the store; −1 is the last.
+    """The layer of that number, or all layers whose values and z the store has; −1 is the last.
 
     Raises:
         InputError: no such layer or target, or the store lacks its sites.

@@ -1,4 +1,4 @@
-"""What reconstructs z: the maps fitted to one training set, one line of the table each."""
+"""Predictors of z: the maps fitted to one training set, one line of the table each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from tprprobe.analyses.reconstruction.moments import Moments
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What maps are fitted to: n questions or positions, with their moments and their rows."""
+    """A training set: n questions or positions, with their moments and rows."""
 
     unit: str
     n: int
@@ -29,7 +29,7 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """Maps whose errors are averaged, and that of the mean, which they are compared with."""
+    """Maps whose errors are averaged, and the constant map to the mean that they are compared with."""
 
     name: str
     head: int | None

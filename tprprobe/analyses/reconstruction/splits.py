@@ -1,4 +1,4 @@
-"""Which rows of a store a map is fitted to and which it has not seen: whole questions apart."""
+"""The rows of a store that a map is fitted to, and those held out: questions are never divided."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the vectors mean that a TPGN unbinds its words with: clusters, categories, regions (huang §5.3)."""
+"""Unbinding vectors of a TPGN and what they mean: clusters, categories, regions (huang §5.3)."""
 
 from tprprobe.analyses.unbinding.conformity import measure_conformity
 from tprprobe.analyses.unbinding.generations import Words, read_words

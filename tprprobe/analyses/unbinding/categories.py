@@ -1,4 +1,4 @@
-"""What a word is, from its tag: the categories of huang's Table 2 and the kinds of its Table 3."""
+"""The categories of words by tag: those of huang's Table 2 and the kinds of its Table 3."""
 
 import pandas as pd
 from jaxtyping import Shaped
@@ -77,7 +77,7 @@ SPATIAL = frozenset(
 
 
 def categorise(words: Shaped[ndarray, " word"], tags: Shaped[ndarray, " word"]) -> pd.DataFrame:
-    """category, side, kind and spatial of tagged words; an empty text where a word has none.
+    """category, side, kind and spatial of tagged words; an empty text for a word that has none.
 
     category  of Table 2: an article is one by its form. Numerals, existential `there`, relative
               `that`, particles and other determiners are in no category

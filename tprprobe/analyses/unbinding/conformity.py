@@ -41,7 +41,7 @@ def measure_conformity(
 
 
 def _conforms(words: Words, labels: Int[np.ndarray, " word"]) -> np.ndarray:
-    """Whether every word of a side is generated from that side's cluster."""
+    """True for every word of a side that is generated from that side's cluster."""
     table = words.table
     learned = (table["learned"] & (table["position"] > 1)).to_numpy()
     nominal, verbal = (learned & (table["side"] == side).to_numpy() for side in (NOMINAL, VERBAL))

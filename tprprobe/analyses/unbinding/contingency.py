@@ -1,4 +1,4 @@
-"""Counts of words by cluster and class, image by image: what every measure here is a function of.
+"""Counts of words by cluster and class, image by image: every measure here is a function of them.
 
 Intervals draw images: the words of one caption are no independent observations.
 """
@@ -60,12 +60,12 @@ def count(
 
 
 def shares(tables: Tables) -> Tables:
-    """Of every cluster the share of each class; NaN of an empty cluster."""
+    """The share of each class in every cluster; NaN for an empty cluster."""
     return divide(tables, np.broadcast_to(tables.sum(2, keepdims=True), tables.shape))
 
 
 def compare(first: Counts, second: Counts, of: Measure, seed: int = 0) -> Interval:
-    """of(first) − of(second) of the same images, drawn together; their tables may differ in shape."""
+    """of(first) − of(second) on the same images, drawn together; their tables may differ in shape."""
     shapes = [each.sums.shape for each in (first, second)]
     flat = [each.sums.reshape(len(each.sums), -1) for each in (first, second)]
     cut = flat[0].shape[1]

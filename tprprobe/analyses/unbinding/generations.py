@@ -1,4 +1,4 @@
-"""The words that a network wrote, each with the row whose vector unbound it, and what it is."""
+"""The words that a network wrote, with the row of the vector that unbound each, and their tags."""
 
 from dataclasses import dataclass
 
@@ -97,7 +97,7 @@ def _tags(
     tagger: Pipeline | None,
     store: Store,
 ) -> tuple[Shaped[np.ndarray, " word"], str]:
-    """The tag of every written word, and whose it is."""
+    """The tag of every written word, and the name of its tagger."""
     if tagger is not None:
         measured = tagger.describe()["pos"]["agreement"]
         share = "accuracy unknown" if measured is None else f"{measured:.1%} right on gold text"
@@ -113,7 +113,9 @@ def _tags(
 
 
 def _whose(store: Store) -> str:
-    """Who tagged a store's words: the data themselves, or what labelled them at extraction."""
+    """The name of the tagger of a store's words: the data themselves, or the labeller at
+    extraction.
+    """
     made = (store.manifest.get("labels") or {}).get("pos")
     if made is None:
         return GOLD

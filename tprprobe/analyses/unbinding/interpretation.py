@@ -1,4 +1,4 @@
-"""What ten clusters of unbinding vectors stand for: huang's Table 3, made by the naming engine."""
+"""Names of ten clusters of unbinding vectors: huang's Table 3, made by the naming engine."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ DOMINANT = 0.95  # share of one position from which on the position alone is tol
 
 
 def interpret(words: Words, labels: Int[np.ndarray, " word"], seed: int = 0) -> pd.DataFrame:
-    """One row a cluster: what ``name_clusters`` finds, and what its words are on the held-out half.
+    """One row a cluster: its name by ``name_clusters``, and its words on the held-out half.
 
     ``told`` is the interpretation in the paper's form: the position where nearly all words stand at
     one, else kinds of words with their shares, prepositions as spatial and other ones.

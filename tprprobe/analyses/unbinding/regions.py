@@ -1,4 +1,4 @@
-"""Into how pure regions of one part of speech the space is parted: huang's 76.3 %, every reading.
+"""Purity of regions of unbinding space by part of speech: huang's 76.3 %, in every reading.
 
 The paper does not say how it parts the space, whether 76.3 % is a mean over regions or words, and of
 which words. So: three kinds of regions, both means, on the words that they were found on and on
@@ -42,7 +42,7 @@ Found = tuple[str, str, str]  # reading, vectors, split
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """Counts of words by region and by whether the tag is the region's, for every way to part them."""
+    """Counts of words by region and by whether they have the region's tag, for every partition."""
 
     counts: Mapping[Found, Counts]
     words: int
@@ -51,15 +51,19 @@ class Regions:
     seed: int
 
     def table(self) -> pd.DataFrame:
-        """One row a way: reading, vectors, split, regions; macro and micro with _low and _high."""
+        """One row a partition: reading, vectors, split, regions; macro and micro with _low and
+        _high.
+        """
         return pd.DataFrame([self._row(found) for found in self.counts])
 
     def difference(self, first: Found, second: Found, of: str) -> Interval:
-        """How much purer (``macro`` or ``micro``) one way is than another, with images drawn."""
+        """How much purer (``macro`` or ``micro``) one partition is than another, over drawn images."""
         return compare(self.counts[first], self.counts[second], MEASURES[of], self.seed)
 
     def best_control(self, reading: str, split: str, of: str) -> Found:
-        """Of what knows nothing that was learnt, the purest."""
+        """The purest partition by vectors without learned content: place, word before, both, or
+        shuffled.
+        """
         ways = [(reading, each, split) for each in (PLACE, BEFORE, BOTH, SHUFFLED)]
         return max(ways, key=lambda way: MEASURES[of](self.counts[way].table[None])[0])
 
@@ -75,7 +79,7 @@ class Regions:
 
 
 def _macro(tables: Tables) -> Float[np.ndarray, " replicate"]:
-    """The mean over regions that have words."""
+    """The mean purity over regions that have words."""
     return np.nanmean(divide(tables[..., 0], tables.sum(2)), axis=1)
 
 
@@ -87,7 +91,7 @@ MEASURES = {"macro": _macro, "micro": _micro}
 
 
 def part_space(words: Words, most: int = MOST, seed: int = 0) -> Regions:
-    """All ways to part the words of the first images, ``most`` at most, by part of speech."""
+    """All partitions of the words of the first images (``most`` words) by part of speech."""
     table = _first(words, most)
     tags, groups = table["pos"].to_numpy(), table["group"]
     vectors = read_vectors(words, table)
@@ -112,7 +116,7 @@ def part_space(words: Words, most: int = MOST, seed: int = 0) -> Regions:
 
 
 def _first(words: Words, most: int) -> pd.DataFrame:
-    """The words of the first samples, of those that the untrained twin has too."""
+    """The words of the first samples, of those only that the untrained twin has too."""
     table = words.table
     if words.store.control is not None:
         table = table.loc[table["sample"] < words.store.control.samples]
@@ -123,7 +127,7 @@ def _first(words: Words, most: int) -> pd.DataFrame:
 
 
 def read_vectors(words: Words, table: pd.DataFrame) -> dict[str, Float[np.ndarray, "word width"]]:
-    """The vectors of some words, and what stands for their place and the word before."""
+    """The vectors of some words, and codes of their place and of the word before."""
     rows = table["row"].to_numpy()
 
     def read(store: Any) -> np.ndarray:
@@ -184,7 +188,7 @@ def _part(
     tags: Shaped[np.ndarray, " word"],
     seed: int,
 ) -> tuple[Int[np.ndarray, " word"], np.ndarray]:
-    """The region of every word, and whether its tag is that of the region, both found on others."""
+    """The region of every word, and whether its tag is the region's, both found on other words."""
     if reading == "k-means":
         k = min(REGIONS, len(np.unique(known, axis=0)))
         means = fit_means(known, k, seed)

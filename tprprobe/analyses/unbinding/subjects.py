@@ -1,4 +1,4 @@
-"""Whether unbinding vectors tell subjects from objects, beyond what place and previous tag tell.
+"""Subjects told from objects by unbinding vectors, beyond what place and previous tag tell.
 
 Subjects come early and objects late, and position is what clusters of u_t tell best: without matched
 pairs the claim of huang §5.3.1 is satisfied trivially. Procedure: ours (the paper gives none).
@@ -87,7 +87,7 @@ def _nouns(words: Words) -> pd.DataFrame:
 def _score(
     vectors: Float[np.ndarray, "noun width"], subject: Mask, folds: Int[np.ndarray, " noun"]
 ) -> Float[np.ndarray, " noun"]:
-    """How much every noun is like a subject, to a regression of other images."""
+    """The score of every noun as a subject, by a regression on other images."""
     scores = np.zeros(len(subject))
     for fold in range(FOLDS):
         own = folds == fold

@@ -1,4 +1,4 @@
-"""What the paper says of ten clusters, as numbers with intervals over images."""
+"""The paper's statements on ten clusters, as numbers with intervals over images."""
 
 from dataclasses import replace
 from typing import Any
@@ -50,7 +50,7 @@ def _lower(tables: Tables, cluster: Any) -> np.ndarray:
 
 
 def find_spatial(words: Words, labels: Labels, seed: int = 0) -> dict[str, Interval]:
-    """Of every cluster of 1 % of the words or more the share of spatial prepositions."""
+    """The share of spatial prepositions in every cluster of at least 1 % of the words."""
     held = words.held_out
     own = held["spatial"].where(held["spatial"] == "spatial", "none")
     counted = count(labels[held.index], own, held["group"], ("spatial", "none"))
@@ -89,7 +89,9 @@ def dominant_kind(words: Words, labels: Labels, seed: int = 0) -> dict[str, Inte
 
 
 def _dominance(tables: Tables) -> Float[np.ndarray, " replicate"]:
-    """Clusters that hold under 1 % of the words are left out."""
+    """The share of the commonest kind in a cluster, a mean that leaves out clusters under 1 % of
+    the words.
+    """
     of_each = np.nan_to_num(shares(tables).max(2))
     sizes = tables.sum(2)
     large = sizes >= LEAST * sizes.sum(1, keepdims=True)
