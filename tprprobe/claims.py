@@ -47,7 +47,7 @@ Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 
 
 class Amendment(Settings, strict=True):
-    """A change of a claim after it was written: when, by which commit, and why."""
+    """A change of a claim after it was written: date, commit and reason."""
 
     date: Day
     commit: Text
@@ -90,7 +90,9 @@ class _File(Settings):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured: one estimate a case, what the intervals are over, and of what model."""
+    """The measurement behind a verdict: one estimate per case, the unit of its intervals, and the
+    model.
+    """
 
     cases: Mapping[str, Interval]
     unit: str
@@ -101,7 +103,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a claim's evidence says of it, and why."""
+    """The outcome of judging a claim by its evidence, and the reason."""
 
     claim: Claim
     outcome: Outcome
@@ -173,7 +175,7 @@ def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
 
 
 def _unmet(claim: Claim, evidence: Evidence) -> str:
-    """What keeps the numbers from deciding, if anything does."""
+    """The condition of a claim that the evidence does not meet; an empty text if it meets all."""
     for name, least in claim.gates.items():
         gate, words = evidence.gates.get(name), name.replace("_", " ")
         if gate is None:
@@ -219,7 +221,7 @@ def _widen(estimate: Interval, cases: int) -> Interval:
 
 
 def _explain(claim: Claim, evidence: Evidence) -> str:
-    """The numbers: all of up to three cases, else the lowest and the highest."""
+    """The numbers as text: all of up to three cases, else the lowest and the highest."""
     target = {"greater": "above", "less": "below", "equal": "equal to"}[claim.direction]
     cases = sorted(evidence.cases.items(), key=lambda case: case[1].value)
     shown = cases if len(cases) <= 3 else [cases[0], cases[-1]]

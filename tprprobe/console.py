@@ -1,4 +1,4 @@
-"""Where progress and messages are written: the terminal's error stream, never stdout."""
+"""Progress and messages on the terminal's error stream, never on stdout."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -24,7 +24,7 @@ def progress(shown: bool = True) -> Progress:
 
 
 def track(items: Iterable[T], title: str, total: int) -> Iterator[T]:
-    """The items, with a progress bar while they are worked on."""
+    """The items, with a progress bar while they are processed."""
     with progress() as bars:
         task = bars.add_task(title, total=total, note="")
         for item in items:

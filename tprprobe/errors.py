@@ -1,4 +1,4 @@
-"""The one kind of error a user can cause, and the words in which it is told."""
+"""The one kind of error that a user can cause, and its wording."""
 
 import difflib
 import os
@@ -20,7 +20,7 @@ def unknown(kind: str, given: object, accepted: Iterable[str]) -> InputError:
 
 
 def check_extra(package: str, extra: str, purpose: str | os.PathLike[str]) -> None:
-    """Refuse a purpose whose package, which an extra of tprprobe brings, is not installed.
+    """Checks that the package of an extra is installed, for a purpose that the error names.
 
     Raises:
         InputError: the package is missing; the line has the `pip install` to type.

@@ -1,4 +1,4 @@
-"""Intervals and tests for data in groups: questions, documents or images, which are what repeats.
+"""Intervals and tests for grouped data: questions, documents or images are drawn, not their parts.
 
 Tokens of one question are no independent observations. So whatever a table holds is a function of
 totals over groups, and the bootstrap draws groups: a replicate costs one product with their sums.
@@ -46,7 +46,7 @@ class Interval:
 
     @property
     def p_value(self) -> float:
-        """Two-sided, that the true value is 0: 2 min(P(value* ≤ 0), P(value* ≥ 0))."""
+        """Two-sided p that the true value is 0: 2 min(P(value* ≤ 0), P(value* ≥ 0))."""
         below, above = np.sum(self.replicates <= 0), np.sum(self.replicates >= 0)
         return float(min(1.0, 2 * (1 + min(below, above)) / (1 + len(self.replicates))))
 
@@ -85,7 +85,7 @@ def group_sums(values: Float[np.ndarray, "item term"], groups: Shaped[np.ndarray
 def replicate_totals(
     sums: Sums, replicates: int = REPLICATES, seed: int = 0
 ) -> Float[np.ndarray, "replicate term"]:
-    """Totals over groups that are drawn with replacement, as many as there are."""
+    """Totals over groups that are drawn with replacement, as many as there are groups."""
     rng, n = np.random.default_rng(seed), len(sums)
     totals = np.empty((replicates, sums.shape[1]))
     for start in range(0, replicates, step := max(1, WEIGHTS_AT_ONCE // n)):
@@ -139,7 +139,7 @@ def bootstrap_ratio(
 def bootstrap_mean(
     values: Float[np.ndarray, " item"], groups: Shaped[np.ndarray, " item"], **options: Any
 ) -> Interval:
-    """The mean over all items; a group weighs as many as it has."""
+    """The mean over all items; a group counts as often as it has items."""
     sums = group_sums(np.stack([values, np.ones(len(values))], 1), groups)
     return bootstrap(sums, _quotient, **options)
 
@@ -183,7 +183,7 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """p, two-sided, of as many wins and losses if both are as likely; ties are left out.
+    """Two-sided p of so many wins and losses if both are equally likely; ties are left out.
 
     With the two discordant counts of paired decisions it is McNemar's exact test.
     """
@@ -191,7 +191,7 @@ def sign_test(wins: int, losses: int) -> float:
 
 
 def fisher_test(first: int, n_first: int, second: int, n_second: int) -> float:
-    """p, two-sided, that two shares of independent trials differ (Fisher's exact test).
+    """Two-sided p that two shares of independent trials differ (Fisher's exact test).
 
     >>> round(fisher_test(21, 71, 17, 71), 3)  # Source: jiang §4, unfaithful references
     0.57
@@ -204,14 +204,14 @@ def fisher_test(first: int, n_first: int, second: int, n_second: int) -> float:
 def permute_within(
     strata: Shaped[np.ndarray, " item"], rng: np.random.Generator
 ) -> Int[np.ndarray, " item"]:
-    """A random order of the items (values[order]) that leaves every item's stratum what it is."""
+    """A random order of the items (values[order]) that keeps every item's stratum."""
     return next(permutations_within(strata, 1, rng))
 
 
 def permutations_within(
     strata: Shaped[np.ndarray, " item"], n: int, rng: np.random.Generator
 ) -> Iterator[Int[np.ndarray, " item"]]:
-    """n such orders: strata are sorted only once."""
+    """n random orders as of :func:`permute_within`; strata are sorted only once."""
     index = np.unique(strata, return_inverse=True)[1]
     grouped = np.argsort(index, kind="stable")
     order = np.empty(len(index), int)
@@ -228,7 +228,9 @@ def exceedance(
 
 
 def adjust(p_values: Float[np.ndarray, " test"], method: str = "bh") -> Float[np.ndarray, " test"]:
-    """p-values for many tests at once: bh or by (false discoveries' rate), holm (any at all)."""
+    """p-values corrected for many tests: bh or by (false discovery rate), holm (any false
+    positive).
+    """
     if method in ("bh", "by"):
         return stats.false_discovery_control(p_values, method=method)
     if method != "holm":

@@ -39,7 +39,7 @@ class Finished(FinishedRun):
         return load_data(self.data, split=split, n=n)
 
     def scores(self, split: str) -> pd.DataFrame:
-        """Every score of the summaries it writes greedily, a row a document; no texts."""
+        """Every score of the summaries it writes greedily, a row per document; no texts."""
         if split not in self.rows:
             self.rows[split] = evaluate(self.model, self.held_out(split, TESTED[split]))
         return self.rows[split].drop(columns=TEXTS)
@@ -130,7 +130,7 @@ def _roles(run: Finished) -> dict[str, pd.DataFrame]:
 
 
 def _discreteness(model: Any, data: Dataset) -> pd.DataFrame:
-    """One row a kind of sub-layer and one for all: peaks and entropy of teacher-forced passes.
+    """One row per kind of sub-layer and one for all: peaks and entropy of teacher-forced passes.
 
     Columns: sublayer, n_distributions, above_98, above_90, entropy (bits), used_roles and
     n_roles (means over layers and heads).

@@ -50,7 +50,7 @@ def tell_snapping(folder: Path, plans: Mapping[str, Recipe]) -> str:
 
 
 def _measure(name: str, recipe: Recipe) -> Iterator[dict[str, Any]]:
-    """A row an edit, the unedited model first."""
+    """A row per edit, the unedited model first."""
     model: Any = load_model(name)
     data = find_data(model, recipe)
     scored, others = data[: recipe.n], encode_pairs(data[recipe.n :], model.vocabulary)

@@ -1,4 +1,4 @@
-"""Words of the tokens of a block: sub-words aligned with words, and the words' labels.
+"""The word of every token of a block: sub-words aligned with words, and the words' labels.
 
 The columns are those of :mod:`tprprobe.gold.labels`: ``word``, and one for every task.
 """
@@ -26,7 +26,7 @@ NOWHERE: Span = (0, 0)  # the place of start and end symbols
 
 
 def label_words(example: Example, written: str | None) -> tuple[Labelled, Labelled]:
-    """The words of a source and of its target, or of what was written instead, with their labels.
+    """The labelled words of a source, and of its target or of the text written instead.
 
     Of texts that are not labelled not even the words are known.
     """
@@ -36,25 +36,27 @@ def label_words(example: Example, written: str | None) -> tuple[Labelled, Labell
 
 
 def _with_words(sentence: Labelled) -> Labelled:
-    """The sentence; if its words are not known, runs of letters and digits, and single marks."""
+    """The sentence; one without known words is divided into runs of letters and digits, and single
+    marks.
+    """
     if sentence.words:
         return sentence
     return replace(sentence, words=tuple(PLAIN.findall(sentence.text)))
 
 
 def place_source(vocabulary: Codec, text: str, n: int) -> list[Span]:
-    """Where the n tokens of an encoded source stand in its text."""
+    """The places in the text of the n tokens of an encoded source."""
     start = [NOWHERE] if vocabulary.source_start else []
     return [*start, *vocabulary.offsets(text), NOWHERE][:n]
 
 
 def place_target(vocabulary: Codec, text: str, n: int) -> list[Span]:
-    """Where the n tokens that a decoder reads of a target stand in its text."""
+    """The places in the text of the n target tokens that a decoder reads."""
     return [NOWHERE, *vocabulary.offsets(text)][:n]
 
 
 def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
-    """Where the n tokens that a decoder reads of its own text stand in it.
+    """The places in a decoder's own text of the n tokens that it reads of it.
 
     A model may write a text in other sub-words than the text is encoded in.
     """
@@ -101,14 +103,14 @@ def align_words(
 
 
 def _columns(labelled: Labelled, places: Sequence[Span], tasks: Sequence[str]) -> Columns:
-    """The columns of a text's tokens; of tasks that it is not labelled for, empty ones."""
+    """The columns of a text's tokens; a task without labels has an empty column."""
     known = {task: targets for task, targets in labelled.targets.items() if task in tasks}
     columns = token_columns(replace(labelled, targets=known), places)
     return {task: [""] * len(places) for task in tasks} | columns
 
 
 def _unaligned(columns: Columns, places: Sequence[Span]) -> int:
-    """How many tokens that stand somewhere in a text belong to no word."""
+    """The number of tokens that have a place in a text but belong to no word."""
     return sum(
         word < 0 and end > start for word, (start, end) in zip(columns[WORD], places, strict=True)
     )

@@ -1,4 +1,4 @@
-"""The run of an extraction: block by block, the model's store and its untrained twin's together."""
+"""An extraction: the model's store and its untrained twin's, written together, block by block."""
 
 import hashlib
 import os
@@ -91,7 +91,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Extraction:
-    """What is extracted; ``model`` is who answers the questions."""
+    """The settings of an extraction, and its passes; ``model`` answers the questions."""
 
     model: Readable
     vocabulary: Codec
@@ -103,12 +103,12 @@ class Extraction:
     tally: Counter[str] = field(default_factory=Counter)  # of sub-words, and those of no word
 
     def open(self, model: Readable, out: Path, samples: int, resume: bool) -> Pass:
-        """A store for a model's vectors, begun or (``resume``) as far as it is."""
+        """The pass of a model to a store, which is new or (``resume``) partly written."""
         settings = self._settings(model, samples)
         return Pass(model, StoreWriter.create(out, self.specs, settings, resume), samples)
 
     def write(self, passes: Sequence[Pass]) -> None:
-        """Extract what the stores do not have yet and finish them, the last one last.
+        """Extracts what the stores lack and finishes them, the last one last.
 
         The last pass is of all samples; what those before it lack, it lacks too.
         """
@@ -149,7 +149,7 @@ class Extraction:
     def _words(
         self, some: Sequence[Example], pairs: Pairs, written: Sequence[Sequence[int]]
     ) -> dict[str, pd.DataFrame]:
-        """The columns of words by side, where tokens are words or sub-words."""
+        """The word columns of both sides, if tokens are words or sub-words."""
         if not self.vocabulary.has_words:
             return {}
         own = written if self.target == "generated" else None
@@ -160,7 +160,7 @@ class Extraction:
         return tables
 
     def split(self, done: int, ends: Iterable[int]) -> Iterator[tuple[int, list[Example]]]:
-        """From sample ``done`` on, the number of a block's first sample and its examples.
+        """The blocks from sample ``done`` on, each with the number of its first sample.
 
         A block ends before its vectors exceed BLOCK_BYTES, and where maps or a pass end, whatever
         was done before: a resumed run makes the same batches.
@@ -178,7 +178,7 @@ class Extraction:
             yield first, held
 
     def _bytes(self, example: Example, maps: bool) -> int:
-        """About how much the vectors of an example take."""
+        """A rough size in bytes of an example's vectors."""
         source, target = len(example.source) + 2, len(example.target) + 1
         size = source * self._row_bytes["source"] + target * self._row_bytes["target"]
         if maps:

@@ -22,7 +22,7 @@ ATTENTION = ".attention"
 
 @dataclass
 class Block:
-    """What a forward pass over some samples gave.
+    """The result of a forward pass over some samples: vectors, maps and right answers.
 
     ``rows`` go by sample, as a store keeps them; ``maps`` are [head, query, key], one a sample;
     ``correct`` says which targets the model predicted whole.
@@ -35,7 +35,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Lengths:
-    """Where the tokens of every sample lie on a side, as lists: indexing those is cheap."""
+    """The first and last token of every sample on a side, as lists, which are cheap to index."""
 
     starts: list[int]
     ends: list[int]
@@ -55,7 +55,7 @@ def decoder_inputs(pairs: Pairs) -> Tensor:
 
 
 def sides_of(site: str) -> tuple[str, str]:
-    """Which tokens an attention map's queries and keys are."""
+    """The sides whose tokens an attention map's queries and keys are."""
     query = side_of(site)
     return query, "source" if ".cross." in site else query
 
@@ -87,7 +87,9 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
 
 
 def _correct(logits: Any, target: Tensor, pad: int) -> Bool[np.ndarray, " batch"] | bool:
-    """Which rows' targets are the argmax throughout; of a module without logits, none."""
+    """True for each sample whose target is the argmax throughout; all false for a module without
+    logits.
+    """
     if not isinstance(logits, Tensor) or logits.shape[:2] != target[:, 1:].shape:
         return False
     right = (logits.argmax(-1) == target[:, 1:]) | (target[:, 1:] == pad)
@@ -110,7 +112,7 @@ def _keep(
 def _keep_rows(
     rows: dict[str, np.ndarray], site: str, values: np.ndarray, samples: list[int], places: Lengths
 ) -> None:
-    """Put the real positions of a batch where their samples lie in the block."""
+    """Copies the real positions of a batch to their samples' rows of the block."""
     expected = (len(samples), max(places[sample] for sample in samples))
     if values.shape[:2] != expected:
         raise InputError(

@@ -1,4 +1,4 @@
-"""The token table of a block of samples: one row a token of either side."""
+"""The token table of a block of samples: one row per token of either side."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -10,7 +10,7 @@ from tprprobe.figures.style import MUTED, Drawing, drawing, text_colour, tidy
 
 
 def ablation_map(table: pd.DataFrame) -> Drawing:
-    """A panel an edit, a row a site, a column a head: the change of exact match, in points.
+    """A panel per edit, a row per site, a column per head: the change of exact match, in points.
 
     ``table`` has the rows of ``sweep``. In brackets: intervals that include 0.
     """

@@ -34,7 +34,7 @@ def printed_table1() -> pd.DataFrame:
 def summarise_modules(evaluations: pd.DataFrame) -> pd.DataFrame:
     """The rows of Table 1 for our models, in percent; margins are half of a 95 % interval.
 
-    ``evaluations`` has a row a model, split and module: model, parameters, split, module, n,
+    ``evaluations`` has a row per model, split and module: model, parameters, split, module, n,
     exact_match, low, high. A split is averaged over its modules, which are taken as independent.
     """
     rows = []
@@ -104,7 +104,7 @@ def _solved(rows: pd.DataFrame, split: str) -> list[str]:
 
 
 def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
-    """Exact match of every module of a split, a bar a model, with 95 % intervals.
+    """Exact match of every module of a split, a bar per model, with 95 % intervals.
 
     Source: schlag Figs 4 (interpolate) and 5 (extrapolate).
 

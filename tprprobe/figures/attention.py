@@ -31,7 +31,7 @@ def attention_rows(
     positions: Sequence[int] | None = None,
     relation: Relation = DIVISION,
 ) -> Drawing:
-    """What the queries at ``positions`` attend to: a row of squares each, the query framed.
+    """The attention of the queries at ``positions``: one row of squares per query, which is framed.
 
     Darker squares get more attention; under each the weight in percent, from 5 on. Default: the
     digits of every number that stands to the right of the relation's operator. Source: schlag Fig 3.
@@ -62,7 +62,7 @@ def attention_rows(
 def attention_examples(
     store: Store, site: str, head: int, examples: pd.DataFrame, relation: Relation = DIVISION
 ) -> Drawing:
-    """What the numbers of example questions attend to, with the gold structure of division.
+    """The attention of the numbers in example questions, with the gold structure of division.
 
     ``examples`` has a kind and a sample each, as :func:`tprprobe.analyses.attention.pick_examples` returns.
     A row is the last digit of a number in a term that divides (framed): from digits of
@@ -104,7 +104,7 @@ def _queried(relation: Relation, question: pd.DataFrame) -> list[int]:
 def _relate(
     relation: Relation, question: pd.DataFrame, weights: Float[np.ndarray, " key"], position: int
 ) -> tuple[str, list[Frame]]:
-    """What a row's heading says, and its frames."""
+    """A row's heading and its frames."""
     query: Any = question.loc[position]
     frames = [Frame(position, position + 1)]
     target = int(relation.net.targets(question)[position])

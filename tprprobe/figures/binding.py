@@ -1,4 +1,6 @@
-"""The binding problem: the exact demonstration as a table, and what trained models' states tell."""
+"""The binding problem: the exact demonstration as a table, and the paired accuracy of trained
+models.
+"""
 
 from typing import Any
 
@@ -66,7 +68,7 @@ def binding_table(probed: pd.DataFrame, bar: str = "middle") -> Table:
 
 
 def binding_accuracy(probed: pd.DataFrame) -> Drawing:
-    """Paired accuracy against depth, a panel a fraction bar, a line a model (its twin dashed)."""
+    """Paired accuracy against depth, a panel per fraction bar, a line per model (its twin dashed)."""
     figure = drawing(7, 2.9)
     panels = figure.subplots(1, len(BARS), sharey=True)
     models = list(probed["model"].unique())

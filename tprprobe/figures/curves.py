@@ -13,9 +13,9 @@ DASHES = ("-", "--", ":", "-.")
 
 
 def learning_curve(runs: Mapping[str, pd.DataFrame]) -> Drawing:
-    """Loss (left) and exact match of each evaluated set (right) against steps, a colour a run.
+    """Loss (left) and exact match of each evaluated set (right) against steps, a colour per run.
 
-    ``runs`` are logs by name: a row a figure, with step, metric, data, split and value.
+    ``runs`` are logs by name: a row per figure, with step, metric, data, split and value.
 
     Raises:
         InputError: a log without figures.

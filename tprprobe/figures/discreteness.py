@@ -19,7 +19,7 @@ PEAK, PRINTED = 0.98, 0.9  # of a distribution, and the share of those above tha
 def role_peaks(
     heads: pd.DataFrame, peaks: Mapping[str, np.ndarray], cost: pd.DataFrame | None = None
 ) -> Drawing:
-    """Left the distribution of the highest role weight, right the share above .98 of every head.
+    """The distribution of the highest role weight (left), and each head's share above .98 (right).
 
     ``heads`` are the rows of :func:`tprprobe.analyses.dictionary.discreteness.measure_roles`, ``peaks`` the highest
     weights by sub-layer; ``cost`` (score, as_trained, one_hot, low, high of the difference) goes
@@ -90,7 +90,9 @@ def _tell(row: Mapping[Any, Any]) -> str:
 
 
 def dictionary_table(names: pd.DataFrame, title: str) -> Table:
-    """What the roles of every head stand for, as :func:`tprprobe.analyses.naming.name_dictionary` found it."""
+    """The names of every head's roles, as :func:`tprprobe.analyses.naming.name_dictionary` found
+    them.
+    """
     cells = [
         {
             "head": str(row["head"]),

@@ -1,4 +1,4 @@
-"""Values with their intervals, a row each, and a table of counts as squares."""
+"""Dots with intervals, one row per value; and a table of counts as squares."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ def interval_dots(rows: pd.DataFrame, title: str, label: str = "", note: str = "
 def count_squares(
     counts: Int[np.ndarray, "row column"], title: str, labels: Sequence[str]
 ) -> Drawing:
-    """A table of counts, each row as shares of its sum: darker is more; percent are written."""
+    """A table of counts as squares, darker for a larger share of the row; percentages are written."""
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     figure = drawing(0.3 * counts.shape[1] + 1.4, 0.3 * counts.shape[0] + 1.1)
     panel = figure.add_subplot()

@@ -32,7 +32,7 @@ CAPTION = (
 
 
 def capture_table(captured: pd.DataFrame) -> Table:
-    """What each basis keeps, mean over heads and their range, trained and untrained."""
+    """The share that each basis keeps: mean and range over heads, trained and untrained."""
     rows, ruled = [], []
     groups: Any = captured.groupby(["stack", "untrained"], sort=False)
     for (stack, untrained), found in groups:
@@ -54,12 +54,14 @@ def capture_table(captured: pd.DataFrame) -> Table:
 
 
 def _mean(rows: pd.DataFrame) -> pd.Series:
-    """The row of the mean over heads; of a single head, its own."""
+    """The row of the mean over heads; for a single head, its own row."""
     return rows[rows["head"].isna()].iloc[0] if len(rows) > 1 else rows.iloc[0]
 
 
 def hadamard_against_tensor(captured: pd.DataFrame, unbound: pd.DataFrame) -> Drawing:
-    """What directions keep of v ⊗ r, a mark a head (left); unbinding against constituents (right)."""
+    """The share of v ⊗ r that directions keep, a mark per head (left); unbinding against
+    constituents (right).
+    """
     figure = drawing(7, 3.1)
     left, right = figure.subplots(1, 2, width_ratios=(5, 4))
     _draw_bases(left, captured)

@@ -26,7 +26,7 @@ def scatter_planes(
     note: str = "",
     rest: str = "other",
 ) -> Drawing:
-    """The same vectors in one or more planes, a panel each: colour and mark by class.
+    """One set of vectors in one or more planes, a panel per plane: color and mark by class.
 
     Only vectors that the axes were not found on are drawn where a plane has such. ``rest`` is
     drawn grey and below all others.

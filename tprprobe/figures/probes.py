@@ -1,4 +1,4 @@
-"""What roles, fillers and TPRs know about words, layer by layer: jiang's Table 4."""
+"""F1 of edge probes of roles, fillers and TPRs, layer by layer: jiang's Table 4."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ CAPTION = (
 
 @dataclass(frozen=True, eq=False)
 class ProbeTable(Table):
-    """The table of probes, whose figure has layers on x, a line a vector and a panel a task."""
+    """The table of probes, whose figure has layers on x, a line per vector and a panel per task."""
 
     rows: pd.DataFrame | None = None
 
@@ -67,7 +67,7 @@ def table4(probes: pd.DataFrame) -> ProbeTable:
 
 
 def _average(probes: pd.DataFrame) -> pd.DataFrame:
-    """One row a task, place (stack and sub-layer), layer, model and kind of vector."""
+    """One row per task, place (stack and sub-layer), layer, model and kind of vector."""
     real: Any = probes[(probes["control"] == "real") & probes["head"].isna()]
     parts = real["site"].astype(str).str.extract(SITE.pattern + "$").astype(object)
     sub_layer = parts[1].fillna("")

@@ -1,4 +1,4 @@
-"""How well z is reconstructed from one head's value vector: schlag's Sec. 6.1, with controls."""
+"""Affine reconstruction of z from one head's value vector: schlag's Sec. 6.1, with controls."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -39,7 +39,9 @@ CAPTION = (
 
 
 def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
-    """What reconstructs z in one layer of every model of ``tprprobe reconstruct``, and the print."""
+    """The reconstruction of z in one layer of every model of ``tprprobe reconstruct``, beside the
+    paper's number.
+    """
     rows, ruled = [], []
     groups: Any = results.groupby(["model", "untrained"], sort=False)
     for (model, untrained), found in groups:
@@ -86,7 +88,7 @@ def _whole(found: Any, split: str) -> Any:
 
 
 def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
-    """Error against the number of positions fitted (left) and by layer (right), a row a model.
+    """Error against the number of positions fitted (left) and by layer (right), a row per model.
 
     Raises:
         InputError: there is no trained model in the results.
@@ -138,7 +140,7 @@ def _draw_sweep(axes: Axes, found: Any) -> None:
 
 
 def _draw_layers(axes: Axes, of_model: Any) -> None:
-    """R² by layer with 95 % intervals; of the untrained twin, its heads only."""
+    """R² by layer with 95 % intervals; of the untrained twin, only the heads."""
     for untrained, predictors in ((False, ("heads", "random", "pca")), (True, ("heads",))):
         found = of_model[of_model["untrained"] == untrained]
         for predictor in predictors if len(found) else ():

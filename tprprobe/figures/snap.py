@@ -10,7 +10,7 @@ MARKERS = ("o", "s", "^", "D", "v")
 
 
 def snap_curve(sweeps: pd.DataFrame) -> Drawing:
-    """A line a sweep: exact match against the number of centres, k = 1 being the mean.
+    """A line per sweep: exact match against the number of centres, k = 1 being the mean.
 
     ``sweeps`` has the rows of ``sweep`` with a column name: what was snapped.
     """
@@ -46,6 +46,6 @@ def snap_curve(sweeps: pd.DataFrame) -> Drawing:
 
 
 def _words(points: pd.DataFrame) -> str:
-    """What was snapped: the last word of the sites, in the plural."""
+    """The last word of the snapped sites, in the plural."""
     sites = points["site"].iloc[0].split(" + ")
     return " and ".join(sorted({f"{site.rsplit('.', 1)[-1]}s" for site in sites}))

@@ -1,4 +1,4 @@
-"""Texts as rows of coloured squares, one a character, broken over lines that fit a page."""
+"""Texts as rows of colored squares, one per character, broken into lines that fit a page."""
 
 import math
 from collections.abc import Iterator, Sequence

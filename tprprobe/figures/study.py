@@ -67,7 +67,7 @@ def _gains(
     looks: Mapping[str, tuple[Sequence[float], str]],
     reference: str,
 ) -> None:
-    """Differences from the reference with their intervals; a row a set, a mark a variant."""
+    """Differences from the reference with their intervals; a row per set, a mark per variant."""
     others = [variant for variant in looks if variant != reference]
     sets = [name for name in SETS if name in set(scores["set"])]
     for row, name in enumerate(sets):

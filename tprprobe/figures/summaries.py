@@ -46,7 +46,7 @@ CAPTION4 = (
 def table2(summaries: pd.DataFrame) -> Table:
     """Means of every model on every data set, then differences of every two, as jiang's Table 2.
 
-    ``summaries`` has a row a model and document: model, data, document, and the scores.
+    ``summaries`` has a row per model and document: model, data, document, and the scores.
     """
     rows: list[dict[str, str]] = []
     ruled = []
@@ -66,7 +66,7 @@ def _means(scores: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
 
 
 def _differences(scores: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
-    """Every two models, the baselines left out."""
+    """The differences of every two models, without the baselines."""
     pairs = combinations([model for model in scores if model not in BASELINES], 2)
     return [
         {"model": f"{a} − {b}"} | _cells(compare_scores(scores[a], scores[b]), "+")
@@ -137,7 +137,7 @@ def printed_matches() -> dict[str, str]:
 
 
 def count_matches(summaries: pd.DataFrame) -> list[dict[str, Any]]:
-    """What `unsupported_table` shows, of every two models on the same data."""
+    """The rows of `unsupported_table`: every two models on the same data."""
     rows = []
     for data, of_data in summaries.groupby("data", sort=False):
         found = {

@@ -1,4 +1,4 @@
-"""What a model answers after the vectors of two numbers were exchanged: shares by what was exchanged."""
+"""Answers after the vectors of two numbers were exchanged, as shares by exchange."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ CONTROLS = ("same polarity", "sum")  # exchanges after which the answer stays
 
 
 def swap_shares(table: pd.DataFrame, kinds: Sequence[str] | None = None) -> Drawing:
-    """A panel a kind of swap, a bar a way: the shares of the predicted, another and the old answer.
+    """A panel per kind of swap, a bar per way: the shares of the predicted, another and the old answer.
 
     ``table`` has the rows of ``summarise_swaps``; drawn are swaps whose two questions the model
     answers (how many, by model, is in brackets), whole layers, all heads. The mark is the 95 %
@@ -58,7 +58,7 @@ def swap_shares(table: pd.DataFrame, kinds: Sequence[str] | None = None) -> Draw
 
 
 def list_ways(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
-    """The ways, by model: none and the question first, then all layers, then one by one."""
+    """The exchanges by model: none and the question first, then all layers, then one by one."""
     order = ["none", "question", "role", "embedding role", "filler", "key", "binding", "hidden"]
     keys = rows[["model", "vectors", "layer", "at"]].drop_duplicates()
     keys = keys[(keys["at"] == "pair") | keys["vectors"].isin(["role", "filler"])]

@@ -60,7 +60,8 @@ def _scored(found: Mapping[str, Any]) -> dict[str, str]:
 def conformity_table(
     found: pd.DataFrame, whole: float, note: str, verdicts: Sequence[Verdict]
 ) -> Table:
-    """What ``measure_conformity`` found beside Table 2, whose shares are computed from its counts.
+    """The result of ``measure_conformity`` beside huang's Table 2, whose shares are computed from
+    its counts.
 
     ``whole`` is the share of captions all of whose words are in one of the clusters.
     """
@@ -97,7 +98,7 @@ def conformity_table(
 
 
 def interpretation_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
-    """What ``interpret`` found, and below it Table 3."""
+    """The result of ``interpret``, with huang's Table 3 below it."""
     rows = [
         {
             "from": "here",
@@ -152,7 +153,9 @@ def regions_table(found: regions.Regions, note: str, verdicts: Sequence[Verdict]
 
 
 def stability_table(found: pd.DataFrame, note: str) -> Table:
-    """How clusters agree between seeds, and with what words are, for several numbers of clusters."""
+    """The agreement of clusters between seeds, and with words' tags and kinds, by number of
+    clusters.
+    """
     names = {"position": "position", "pos": "tag", "kind": "kind", "side": "nominal/verbal"}
     rows = [
         {
@@ -170,7 +173,7 @@ def stability_table(found: pd.DataFrame, note: str) -> Table:
 
 
 def subjects_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
-    """How well subjects are told from objects, of all pairs and of matched ones."""
+    """The AUC of subjects against objects, over all pairs and over matched ones."""
     rows = [
         {
             "told by": row["vectors"],
@@ -195,11 +198,11 @@ def _judged(
     verdicts: Sequence[Verdict],
     ruled: tuple[int, ...] = (),
 ) -> Table:
-    """The table with a line a verdict under its caption."""
+    """The table with a line per verdict under its caption."""
     cells = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows)).fillna("–")
     return Table(cells, title, "\n".join([caption, *map(tell_verdict, verdicts)]), ruled)
 
 
 def tell_verdict(verdict: Verdict) -> str:
-    """The verdict in a line: what it is of, the outcome, the numbers."""
+    """The verdict in a line: the claim, the outcome, the numbers."""
     return f"{verdict.claim.id}: {verdict.outcome}. {verdict.reason}"

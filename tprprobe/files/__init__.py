@@ -1,1 +1,1 @@
-"""Files: where assets lie, what a folder holds, writing that leaves nothing half done."""
+"""Files: finding assets, kinds of folders, settings, and writing that leaves nothing half done."""

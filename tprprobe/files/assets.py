@@ -17,7 +17,7 @@ def roots(kind: str) -> list[Path]:
 
 
 def available(kind: str) -> dict[str, Path]:
-    """Every named folder of ``kind``, the first root that has a name wins."""
+    """Every named folder of ``kind``; of equal names the first root's."""
     found: dict[str, Path] = {}
     for path in (path for root in roots(kind) for path in _folders(root)):
         found.setdefault(path.name, path)
@@ -25,7 +25,7 @@ def available(kind: str) -> dict[str, Path]:
 
 
 def find(kind: str, name: str | os.PathLike[str]) -> Path:
-    """The folder of ``name``: a path that exists, else the one of that name that ships.
+    """The folder of ``name``: an existing path, else the asset of that name that ships.
 
     Raises:
         InputError: there is neither (the nearest name is suggested).

@@ -39,5 +39,7 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
 
 
 def is_id(text: str) -> bool:
-    """Whether a name is that of a hub repository, ``owner/name``: a folder of that name goes first."""
+    """True if a name is a hub repository's, ``owner/name``; an existing folder of that name goes
+    first.
+    """
     return text.count("/") == 1 and not text.startswith((".", "/", "~")) and not Path(text).is_dir()

@@ -1,4 +1,4 @@
-"""JSON objects in files; whatever is wrong with one is told in one line."""
+"""JSON objects in files; every mistake in one is told in one line."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Locks by which processes that share a folder take turns; one ends with the process that has it."""
+"""Locks by which processes that share a folder take turns; a lock ends with its process."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ except ImportError:  # Windows
 
 @contextmanager
 def held(path: Path, wait: bool = True) -> Iterator[bool]:
-    """Whether this process alone holds the lock of that name until the block ends.
+    """A block that yields True while this process alone holds the lock.
 
     It may ``wait`` until another one has let it go.
     """

@@ -1,4 +1,4 @@
-"""Work in parts that are kept on disk: a run that was cut off goes on with those that are missing."""
+"""Work in parts that are kept on disk: a run that was cut off makes only the missing parts."""
 
 import io
 from collections.abc import Callable, Mapping
@@ -14,19 +14,19 @@ Frames = Mapping[str, pd.DataFrame]
 
 @dataclass(frozen=True)
 class Part:
-    """Tables that are made once and kept in a folder."""
+    """A part of a run: tables that are made once and kept in a folder."""
 
     folder: Path
     make: Callable[[], Frames]
 
     def finish(self) -> None:
-        """Makes the tables, unless a run before did."""
+        """Makes the tables, unless an earlier run did."""
         if not self.folder.is_dir():
             frames = self.make().items()
             write_folder(self.folder, {f"{name}.parquet": encode(each) for name, each in frames})
 
     def read(self, name: str) -> pd.DataFrame:
-        """One of the tables; an empty one where the part makes none of that name."""
+        """One of the tables; an empty one if the part makes no table of that name."""
         file = self.folder / f"{name}.parquet"
         return pd.read_parquet(file) if file.is_file() else pd.DataFrame()
 

@@ -1,4 +1,4 @@
-"""Settings from TOML, checked key by key; whatever is wrong is told in one line."""
+"""Settings from TOML, checked key by key; every mistake is told in one line."""
 
 import os
 import tomllib
@@ -13,12 +13,12 @@ from tprprobe.errors import InputError, unknown
 
 
 class Settings(BaseModel):
-    """Settings that do not change, with the keys of their fields and no others."""
+    """Immutable settings that accept the keys of their fields and no others."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def refuse(self, names: Sequence[str], reason: str) -> None:
-        """Passes where these settings are as they are by default.
+        """Checks that these settings have their defaults.
 
         Raises:
             ValueError: one is not, which would change nothing, for that reason.
@@ -33,7 +33,7 @@ Known = TypeVar("Known", bound=Settings)
 
 
 def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """What a TOML file says, with ``key.sub=value`` overrides (values are TOML), unchecked.
+    """The unchecked content of a TOML file, with ``key.sub=value`` overrides (values are TOML).
 
     Raises:
         InputError: no such file, no TOML, an override of what has no parts.
@@ -50,7 +50,7 @@ def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> di
 
 
 def parse(kind: type[Known], settings: Mapping[str, Any], where: object) -> Known:
-    """The settings of that kind, checked; ``where`` they stand is told of a mistake.
+    """The checked settings of that kind; an error names the place ``where`` they stand.
 
     Raises:
         InputError: an unknown key (the nearest is suggested), a wrong value.
@@ -88,7 +88,7 @@ def _set(settings: dict[str, Any], override: str) -> None:
 
 
 def _keys(kind: Any, location: Sequence[int | str]) -> list[str]:
-    """The keys that are accepted at a place in settings."""
+    """The keys accepted at a place in settings."""
     for part in location:
         if isinstance(part, str):
             kind = _settings_in(kind.model_fields[part].annotation)
@@ -97,7 +97,7 @@ def _keys(kind: Any, location: Sequence[int | str]) -> list[str]:
 
 
 def _settings_in(annotation: Any) -> Any:
-    """The kind of settings that a list, or what may be left out, is of."""
+    """The settings class inside a list or optional type."""
     if get_origin(annotation) in (list, Annotated, Union, UnionType):
         return _settings_in(get_args(annotation)[0])
     return annotation

@@ -13,7 +13,7 @@ PARTIAL = ".partial."  # before the name, so that the ending still says the form
 
 @contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Where to write a file or a folder, which takes the path's place at the end of the block.
+    """A block's temporary path, which takes the final path's place when the block ends.
 
     What a killed process left there is removed first. One process writes a path at a time.
 
@@ -34,12 +34,12 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def partial_of(path: Path) -> Path:
-    """What a file or folder is called while it is written."""
+    """The name of a file or folder while it is being written."""
     return path.with_name(f"{PARTIAL}{path.name}")
 
 
 def write_file(path: str | os.PathLike[str], content: bytes | str) -> Path:
-    """The file with this content (texts in UTF-8): the new one or the old one.
+    """The file with this content (text in UTF-8), written whole or not at all.
 
     Raises:
         InputError: it cannot be written.
@@ -64,7 +64,7 @@ def write_folder(folder: str | os.PathLike[str], files: Mapping[str, bytes | str
 
 
 def refuse_existing(path: str | os.PathLike[str]) -> None:
-    """Passes where nothing is.
+    """Checks that nothing is at the path.
 
     Raises:
         InputError: something is there.

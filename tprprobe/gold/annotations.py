@@ -1,4 +1,4 @@
-"""Annotated files of any format that is known, and label files that join another's sentences."""
+"""Annotated files of every known format, and label files that are joined to another's sentences."""
 
 import os
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ FORMATS = {
 
 
 def is_annotated(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is annotated, by the ending of its name (plain or ``.gz``)."""
+    """True for an annotated file, by the ending of its name (plain or ``.gz``)."""
     return _format(Path(path)) in FORMATS
 
 
@@ -81,7 +81,7 @@ def add_labels(
 def _places(
     path: str | os.PathLike[str], others: Sequence[Labelled], places: Sequence[int]
 ) -> Sequence[int]:
-    """Which sentences those of a file are that all have the same words."""
+    """The sentences of a file that have the same words, by their numbers."""
     told = f"sentence {others[0].name!r} ({' '.join(others[0].words)[:60]}…)"
     if not places:
         raise InputError(f"{path}: {told} is not in the file that it labels")

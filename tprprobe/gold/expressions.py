@@ -1,4 +1,4 @@
-"""Gold structural roles of arithmetic questions, one row a character.
+"""Gold structural roles of arithmetic questions, one row per character.
 
 Columns, missing where they do not apply; positions count the characters of the question:
     char, kind          template · digit · point · sign (unary minus) · op (binary) · lpar · rpar ·
@@ -75,7 +75,7 @@ for _row, _template in zip(WORD_AT, TEMPLATES, strict=True):
 
 
 def arithmetic(question: str) -> pd.DataFrame:
-    """The gold structure of a question, one row a character; all `worded` if it is in words.
+    """The gold structure of a question, one row per character; all `worded` if it is in words.
 
     Raises: InputError where what looks like an expression is none.
     """

@@ -79,7 +79,7 @@ def parse(question: str) -> Expression | None:
 
 
 def operator_position(text: str, node: ast.BinOp) -> int:
-    """Where the binary operator of a node stands in the text: after its left side's brackets."""
+    """The position of a node's binary operator in the text: after the brackets of its left side."""
     position = node.left.end_col_offset or 0
     while text[position] in " )":
         position += 1

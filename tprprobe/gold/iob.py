@@ -48,7 +48,7 @@ def _read(fields: list[str], place: int) -> tuple[str, str]:
 
 
 def check_tag(tag: str, before: str) -> None:
-    """Passes where the tag may stand behind the one before.
+    """Checks that the tag may follow the one before it.
 
     Raises:
         InputError: it is no tag, or goes on with an entity that did not begin.

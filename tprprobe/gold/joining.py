@@ -29,7 +29,7 @@ def join(tokens: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check(gold: pd.DataFrame, characters: pd.DataFrame) -> None:
-    """Passes where the characters of the store are those of its questions, one after another."""
+    """Checks that the characters of the store are those of its questions, in order."""
     given = characters["token"].astype(str).to_numpy(), characters["position"].to_numpy() - 1
     wanted = gold["char"].to_numpy(), gold["position"].to_numpy()
     if len(gold) != len(characters) or not all(map(np.array_equal, given, wanted)):

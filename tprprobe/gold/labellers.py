@@ -1,4 +1,4 @@
-"""Who labels texts that nobody annotated: a spaCy pipeline, and rules on top of its parse."""
+"""Labellers of texts that nobody annotated: a spaCy pipeline, and rules on top of its parse."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -19,12 +19,12 @@ class Labeller(Protocol):
     def tasks(self) -> tuple[str, ...]: ...
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]: ...
     def describe(self) -> dict[str, dict[str, Any]]:
-        """By task its ``source``, and its ``agreement`` with gold labels where it was measured."""
+        """For each task its ``source``, and its ``agreement`` with gold labels if it was measured."""
         ...
 
 
 def is_labeller(source: str) -> bool:
-    """Whether a source of labels is one that labels any text, and no file."""
+    """True if a source of labels is a labeller of any text, not a file."""
     return source.startswith(SPACY) or source == NAME
 
 

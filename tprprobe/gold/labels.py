@@ -39,7 +39,7 @@ class Labelled:
 
     @property
     def offsets(self) -> list[Span]:
-        """Where each word begins and ends in the text, in characters.
+        """The start and end of each word in the text, in characters.
 
         Raises:
             InputError: the text does not consist of the words.
@@ -48,7 +48,7 @@ class Labelled:
 
 
 def place_words(text: str, words: Sequence[str]) -> list[Span]:
-    """Where each word begins and ends in the text, with nothing but blanks between them.
+    """The start and end of each word in the text; between words only blanks are allowed.
 
     Raises:
         InputError: the text does not consist of the words.
@@ -64,12 +64,12 @@ def place_words(text: str, words: Sequence[str]) -> list[Span]:
 
 
 def is_made_of(text: str, words: Sequence[str]) -> bool:
-    """Whether a text consists of the words."""
+    """True if a text consists of these words."""
     return "".join(text.split()) == "".join("".join(words).split())
 
 
 def check_target(target: Target, n_words: int) -> None:
-    """Passes where the spans lie within the sentence and the label can stand in a cell.
+    """Checks that the spans lie within the sentence and that the label fits in a cell.
 
     Raises:
         InputError: they do not.
@@ -114,7 +114,9 @@ def _span(text: str) -> Span:
 
 
 def words_of_tokens(words: Sequence[Span], tokens: Sequence[Span]) -> list[int]:
-    """For every token the first word that it shares a character with, −1 if none; in offsets."""
+    """For every token the number of the first word that shares a character with it, −1 if none
+    does.
+    """
     numbers, word = [], 0
     for start, end in tokens:
         while word < len(words) and words[word][1] <= start:
@@ -125,7 +127,7 @@ def words_of_tokens(words: Sequence[Span], tokens: Sequence[Span]) -> list[int]:
 
 
 def token_columns(sentence: Labelled, tokens: Sequence[Span]) -> dict[str, list[Any]]:
-    """The columns ``word`` and of every task, for tokens at these places of the sentence's text."""
+    """The columns ``word`` and one per task, for tokens at these places of the sentence's text."""
     numbers = words_of_tokens(sentence.offsets, tokens)
     columns: dict[str, list[Any]] = {WORD: numbers}
     for task, targets in sentence.targets.items():

@@ -33,7 +33,7 @@ class Pipeline:
     nlp: Any
 
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]:
-        """The same sentences with labels of ``tasks``; a text without words gets the tokenizer's."""
+        """The sentences with labels of ``tasks``; a text without words is divided by the tokenizer."""
         docs = self.nlp.pipe([self._doc(each) for each in sentences], batch_size=BATCH)
         return [self._read(each, doc) for each, doc in zip(sentences, docs, strict=True)]
 
@@ -42,7 +42,7 @@ class Pipeline:
         return self.label([Labelled(str(i), str(i), (), text) for i, text in enumerate(texts, 1)])
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        """By task who labels it, and its agreement with gold labels when it was trained.
+        """For each task its labeller, and its agreement with gold labels when it was trained.
 
         That is the accuracy of tags, of relations with their heads, and the F1 of entities.
         """
@@ -141,7 +141,7 @@ def make_doc(vocab: Any, sentence: Labelled) -> Any:
 
 
 def _spaces(places: Sequence[Span]) -> list[bool]:
-    """Whether each word is followed by a blank."""
+    """One flag per word: whether a blank follows it."""
     following = [start for start, _ in places[1:]]
     return [*(end < start for (_, end), start in zip(places, following, strict=False)), False][
         : len(places)

@@ -126,16 +126,16 @@ class Tree:
         return sorted(found)
 
     def span(self, word: int) -> Span:
-        """What a subtree covers, without punctuation at its ends."""
+        """The span of a subtree, without punctuation at its ends."""
         return self.trim(self.words_under(word))
 
     def span_before(self, word: int, clause: int) -> Span:
-        """What a subtree covers on the left of a clause in it."""
+        """The span of the part of a subtree that lies left of a clause in it."""
         stop = self.words_under(clause)[0]
         return self.trim([each for each in self.words_under(word) if each < stop] or [word])
 
     def trim(self, words: Sequence[int]) -> Span:
-        """From the first to the last of some words, without punctuation at the ends."""
+        """The span from the first to the last of some words, without punctuation at the ends."""
         kept = [each for each in words if self.relations[each] != "punct"] or list(words)
         return kept[0], kept[-1] + 1
 
@@ -147,7 +147,7 @@ class RoleRules:
     tasks: tuple[str, ...] = ("srl",)
 
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]:
-        """The same sentences with the arguments that the rules find.
+        """The sentences with the arguments that the rules find.
 
         Raises:
             InputError: a sentence with words has no dependencies.
@@ -243,7 +243,7 @@ def _is_time(tree: Tree, word: int) -> bool:
 
 
 def _shared(tree: Tree, verb: int) -> Iterator[tuple[Span, str]]:
-    """The subject of a verb that has none of its own, and what a clause says something of."""
+    """The subject that a verb without its own shares, and the noun that a clause modifies."""
     relation, head = tree.relations[verb], tree.heads[verb]
     subject = tree.find(verb, *SUBJECTS)
     if relation == "acl:relcl" and tree.tags[head][:1] in ("N", "P", "D", "C"):
@@ -267,7 +267,7 @@ def _has_relative(tree: Tree, verb: int) -> bool:
 
 
 def _of_copula(tree: Tree, copula: int) -> Iterator[tuple[Span, str]]:
-    """Of X in "S is X": S, X without clauses of its own, and the modifiers on its left."""
+    """The arguments of "S is X": S, X without clauses of its own, and the modifiers on its left."""
     head = tree.heads[copula]
     for child in tree.children[head]:
         relation = tree.relations[child]

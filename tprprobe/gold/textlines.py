@@ -55,7 +55,7 @@ def read_blocks(path: Path) -> Iterator[list[Numbered]]:
 
 @contextlib.contextmanager
 def located(path: Path, number: int) -> Iterator[None]:
-    """A block in which what is wrong with a line is told with its file and number."""
+    """A block whose errors are told with this file and line number."""
     try:
         yield
     except InputError as error:

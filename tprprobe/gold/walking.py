@@ -12,7 +12,7 @@ SUMS, SUB, DIV = (0, 1), 1, 3
 
 
 class Above(NamedTuple):
-    """What stands above a node of the tree."""
+    """The context of a node of the tree: its parent and the divisions, term and sign above it."""
 
     slot: int = MISSING  # which argument of its parent, 1 or 2
     parent: int = MISSING  # index into OPERATORS
@@ -68,7 +68,7 @@ def _span(node: ast.expr, expression: Expression) -> tuple[int, int, int, bool]:
 
 
 def _in_term(above: Above, signs: list[int]) -> Above:
-    """The same within a term, a new one if none has started yet."""
+    """The context within a multiplicative term, which begins here if none has begun yet."""
     if above.term != MISSING:
         return above
     signs.append(above.sign)
@@ -76,7 +76,9 @@ def _in_term(above: Above, signs: list[int]) -> Above:
 
 
 def _negated(above: Above, signs: list[int]) -> Above:
-    """The same under a unary minus, which belongs to its term or to the term that will start."""
+    """The context under a unary minus, which changes the sign of its term or of the next one to
+    begin.
+    """
     if above.term != MISSING:
         signs[above.term] *= -1
         return above
@@ -84,7 +86,7 @@ def _negated(above: Above, signs: list[int]) -> Above:
 
 
 def _sides(above: Above, code: int, position: int) -> tuple[Above, Above]:
-    """What stands above the two arguments of an operator."""
+    """The contexts of an operator's two arguments."""
     left = above._replace(
         slot=1, parent=code, parent_position=position, tree_depth=above.tree_depth + 1
     )

@@ -40,13 +40,13 @@ Cell = tuple[str, int, int, str]  # digit, place, digits of the number, polarity
 
 @dataclass(frozen=True, eq=False)
 class Donors:
-    """The roles of the digits of other questions, by what is said of the digit."""
+    """The roles of digits of other questions, grouped by the gold structure of the digit."""
 
     roles: dict[str, Tensor]  # of a site: [token, head, d_head]
     cells: dict[Cell, Int[np.ndarray, " token"]]
 
     def draw(self, cell: Cell, rng: np.random.Generator) -> int | None:
-        """A token of that cell; None if there is none."""
+        """A random token of a group; None if the group is empty."""
         tokens = self.cells.get(cell)
         return None if tokens is None else int(rng.choice(tokens))
 
@@ -81,7 +81,8 @@ def _digits(questions: Sequence[str]) -> pd.DataFrame:
 def choose_donors(
     swaps: pd.DataFrame, donors: Donors, seed: int = 0
 ) -> dict[str, list[dict[int, int]]]:
-    """Of every kind of donor and swap: for each position of the pair the token whose roles go there.
+    """For every kind of donor and every swap, the token whose roles go to each position of the
+    pair.
 
     A swap for which some kind has no donor is left out of all of them (empty).
     """
@@ -123,7 +124,7 @@ def _choose(
 def measure_donors(
     model: Model, swaps: pd.DataFrame, donors: Donors, seed: int = 0
 ) -> pd.DataFrame:
-    """One row a swap of polarity and kind of donor: what the model makes of the two answers.
+    """One row per swap of polarity and kind of donor: what the model makes of the two answers.
 
     Columns are those of :func:`tprprobe.interventions.exchanges.measure_swaps`; ``at`` is the kind of
     donor, vectors are ``role``, of all layers and heads at once.

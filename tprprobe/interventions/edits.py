@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Edit(PlacedEdit):
-    """What ``make`` makes of a tensor, where heads and positions say so; elsewhere the tensor."""
+    """An edit: ``make``'s tensor at the chosen heads and positions, the given tensor elsewhere."""
 
     make: Make
     heads: Sequence[int] | None = None
@@ -78,7 +78,7 @@ class Chain(PlacedEdit):
 
 @dataclass(frozen=True, eq=False)
 class ByVariant(PlacedEdit):
-    """Row i of every sample is edited by edit i, or not at all."""
+    """An edit per row of every sample: edit i for row i, or none."""
 
     edits: tuple[PlacedEdit | None, ...]
 
@@ -91,17 +91,17 @@ class ByVariant(PlacedEdit):
 
 
 def set_to(values: Tensor, **where: Any) -> Edit:
-    """Every vector is this one: [d], or [head, d]."""
+    """An edit to one vector: [d], or [head, d]."""
     return Edit(lambda x, _: values.to(x).expand_as(x), **where)
 
 
 def zero(**where: Any) -> Edit:
-    """0: no role, and so no binding."""
+    """An edit to 0: no role, and so no binding."""
     return Edit(lambda x, _: torch.zeros_like(x), **where)
 
 
 def one(**where: Any) -> Edit:
-    """1: a role that leaves its filler as it is.
+    """An edit to 1: a role that leaves its filler as it is.
 
     What it does depends on the scale of each dimension of v and r, which the model leaves open.
     """
@@ -109,12 +109,12 @@ def one(**where: Any) -> Edit:
 
 
 def mean(reference: Float[Tensor, "token *shape"], **where: Any) -> Edit:
-    """The mean of reference vectors."""
+    """An edit to the mean of reference vectors."""
     return set_to(reference.mean(0), **where)
 
 
 def resample(reference: Float[Tensor, "token *shape"], seed: int = 0, **where: Any) -> Edit:
-    """A reference vector drawn for every sample and position; all heads are of the same token."""
+    """An edit to a random reference vector per sample and position; all heads are of one token."""
 
     def draw(x: Tensor, place: Place) -> Tensor:
         generator = torch.Generator().manual_seed(seed)
@@ -128,7 +128,9 @@ def resample(reference: Float[Tensor, "token *shape"], seed: int = 0, **where: A
 def snap(
     centers: Float[Tensor, "*head cluster d"], scale: Tensor | None = None, **where: Any
 ) -> Edit:
-    """The nearest centre, by Euclidean distance after division by ``scale`` ([d] or [head, d])."""
+    """An edit to the nearest center, by Euclidean distance after division by ``scale`` ([d] or
+    [head, d]).
+    """
 
     def nearest(x: Tensor, _: Place) -> Tensor:
         among = centers.to(x)
@@ -144,12 +146,12 @@ def snap(
 
 
 def one_hot(**where: Any) -> Edit:
-    """1 for the strongest entry, 0 for the others: a dictionary's distribution made discrete."""
+    """An edit to one-hot: 1 for the strongest entry of a distribution, 0 for the others."""
     return Edit(lambda x, _: F.one_hot(x.argmax(-1), x.shape[-1]).to(x.dtype), **where)
 
 
 def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
-    """The tensor of another run, captured at the same site."""
+    """An edit to the tensor that was captured at the same site in another run."""
 
     def copy(x: Tensor, place: Place) -> Tensor:
         known, n = values.shape[place.seq], x.shape[place.seq]
@@ -163,7 +165,7 @@ def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
 
 
 def swap(order: Int[Tensor, "sample position"], **where: Any) -> Edit:
-    """At every position the vector of position ``order``; those behind its end stay."""
+    """An edit to the vector at position ``order``; vectors behind the end of ``order`` stay."""
 
     def move(x: Tensor, place: Place) -> Tensor:
         length = x.shape[place.seq]
@@ -183,7 +185,7 @@ def swap(order: Int[Tensor, "sample position"], **where: Any) -> Edit:
 def exchange(
     first: Sequence[Sequence[int]], second: Sequence[Sequence[int]], length: int
 ) -> Int[Tensor, "sample position"]:
-    """The order in which, in every sample, first[i] and second[i] have changed places."""
+    """The order in which first[i] and second[i] of every sample have changed places."""
     order = torch.arange(length).repeat(len(first), 1)
     for row, one, other in zip(order, first, second, strict=True):
         row[[*one, *other]] = torch.tensor([*other, *one])

@@ -29,7 +29,9 @@ BATCH = 128  # questions
 
 @dataclass(frozen=True)
 class Way:
-    """What is exchanged: vectors of one encoder layer (or all), one head (or all), and where."""
+    """One exchange: vectors of an encoder layer (or all layers), a head (or all heads), and the
+    positions.
+    """
 
     vectors: str
     layer: int = ALL
@@ -43,7 +45,7 @@ class Way:
 
 
 def vectors_of(name: str) -> str | None:
-    """Which vectors of the encoder a site has, by a word; None for those that nothing is learnt from."""
+    """The kind of encoder vectors at a site, as a word; None for sites that are not exchanged."""
     first, *_, last = name.split(".")
     if first == "encoder":
         return last if last in VECTORS else None
@@ -51,8 +53,9 @@ def vectors_of(name: str) -> str | None:
 
 
 def list_ways(model: Model, by_head: Sequence[str] = ("role",)) -> list[Way]:
-    """All ways that a model's encoder has: vectors by layer and together, at the pair and elsewhere;
-    of those in ``by_head`` also one head alone."""
+    """All exchanges in a model's encoder: each kind of vectors by layer and in all layers, at the
+    pair and elsewhere; those in ``by_head`` also head by head.
+    """
     names = list(find_sites(model))
     found: dict[str, set[int]] = {}
     for name in names:
@@ -76,7 +79,7 @@ def list_ways(model: Model, by_head: Sequence[str] = ("role",)) -> list[Way]:
 
 
 def measure_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.DataFrame:
-    """One row a swap (of ``find_swaps``) and way: what the model makes of the two answers.
+    """One row per swap (of ``find_swaps``) and way: what the model makes of the two answers.
 
     Columns: question, kind, vectors, layer, head (-1: all), at; p_original, p_counterfactual (the
     probabilities of the two whole answers), original, counterfactual (whether it is written greedily).
@@ -142,7 +145,7 @@ def tabulate(
     head: int = ALL,
     at: str = PAIR,
 ) -> pd.DataFrame:
-    """One row a swap: what one variant makes of its two answers, the original and the counterfactual."""
+    """One row per swap: what one variant makes of its two answers, the original and the counterfactual."""
     p, wrote = scored.log_probability[variant].exp().numpy(), scored.written[variant].numpy()
     return pd.DataFrame(
         {
@@ -163,7 +166,7 @@ def tabulate(
 def positions(
     part: pd.DataFrame, length: int, at: str, offset: int
 ) -> Int[Tensor, "sample position"]:
-    """The order that exchanges the pair of every row, or the positions elsewhere."""
+    """The order that exchanges every row's pair of positions, or positions elsewhere."""
     moved = part["elsewhere"].tolist() if at == ELSEWHERE else [0] * len(part)
     first, second = (
         [

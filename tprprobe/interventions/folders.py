@@ -1,4 +1,6 @@
-"""The folder of a run that can be cut off: its settings, its parts, and what is left when it is done."""
+"""The folder of a resumable run: its settings, its parts, and the results that stay when it is
+done.
+"""
 
 import json
 import os
@@ -27,14 +29,14 @@ BEGUN, PARTS = "begun.json", "parts"
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of that run and no other: the settings say which."""
+    """The folder of one run, which its settings identify."""
 
     path: Path
     settings: Mapping[str, Any]
 
     @classmethod
     def open(cls, path: Path, settings: Mapping[str, Any], resume: bool) -> "Folder":
-        """The folder, begun where it is new.
+        """The folder of a run, created if it is new.
 
         Raises:
             InputError: it holds something else, or this run and ``resume`` was not given.
@@ -53,7 +55,7 @@ class Folder:
 
     @property
     def is_done(self) -> bool:
-        """Whether the run was finished."""
+        """True once the run is finished."""
         return (self.path / MANIFEST).is_file()
 
     def part(self, number: int) -> Path:
@@ -65,7 +67,7 @@ class Folder:
         return pd.concat([pd.read_parquet(self.part(n)) for n in range(parts)], ignore_index=True)
 
     def finish(self, files: Mapping[str, bytes]) -> None:
-        """Write what is left of the run; its settings last."""
+        """Writes the results; the settings last."""
         for name, content in files.items():
             write_file(self.path / name, content)
         self._write(MANIFEST)
@@ -86,7 +88,7 @@ class Folder:
 
 
 def describe_run(model: Model, data: Dataset, recipe: Recipe) -> dict[str, Any]:
-    """What a run is of: a model with these weights, these data, this recipe."""
+    """The settings that identify a run: model with weights, data, recipe."""
     about = {"model": model.name, "weights": fingerprint(model)}
     about |= {"data": [data.name, data.split, data.seed]}
     return about | {"recipe": recipe.model_dump()}
@@ -100,7 +102,7 @@ def keep_table(
     measure: Callable[[Folder], pd.DataFrame],
     summarise: Callable[[pd.DataFrame], pd.DataFrame],
 ) -> pd.DataFrame:
-    """The summary of what is measured, read from the folder ``out`` if it was finished there.
+    """The summary of the measured rows, read from the folder ``out`` if it was finished there.
 
     ``names`` are the files of the measurements (Parquet) and of their summary (CSV). Without ``out``
     nothing is kept.

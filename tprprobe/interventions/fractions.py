@@ -1,4 +1,5 @@
-"""The binding problem put to a trained model: do its fraction bars know which digit divides which?
+"""The binding problem in a trained model: do states at its fraction bars tell which digit divides
+which?
 
 (a/b)/(c/d) and (a/d)/(c/b) hold the same symbols, each b and d as often as the other. A probe that
 reads which digit divides a, and is then asked to choose between b and d, is right on both questions
@@ -70,7 +71,7 @@ def ask_pairs(n_pairs: int = 600, seed: int = 0) -> pd.DataFrame:
 def binding_probe(
     model: Readable, n_pairs: int = 600, seed: int = 0, control: bool = True
 ) -> pd.DataFrame:
-    """One row a model (itself, its untrained twin), site and fraction bar.
+    """One row per model (itself, its untrained twin), site and fraction bar.
 
     Columns: model, untrained, site, depth (0 before any attention), bar, then accuracy,
     paired_accuracy and exact_match (the model's own, on these questions) with 95 % intervals (_low,
@@ -112,7 +113,7 @@ def _probe(model: Model, table: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def choose(states: Float[np.ndarray, "question d_model"], table: pd.DataFrame, seed: int) -> Right:
-    """Whether a probe, trained without the question's {b, d}, ranks the divisor above the other."""
+    """True where a probe, trained without the question's {b, d}, ranks the divisor above the other."""
     divisor, other = (table[name].to_numpy() for name in ("divisor", "other"))
     right = np.empty(len(table))
     folds = GroupKFold(FOLDS, shuffle=True, random_state=seed)
@@ -155,7 +156,9 @@ def _read(model: Model, pairs: Pairs) -> dict[str, States]:
 
 
 def _depth(site: str) -> int | None:
-    """0 for what the first layer reads, l + 1 for what encoder layer l returns, else None."""
+    """The depth of a site: 0 for the first layer's input, l + 1 for the output of encoder layer l,
+    else None.
+    """
     if site == "encoder.0.self.input":
         return 0
     layer = layer_of(site)

@@ -35,7 +35,7 @@ Number = dict[str, Any]  # of a question: the positions of its digits, and its g
 def find_swaps(
     questions: Sequence[str], kinds: Sequence[str] = KINDS, seed: int = 0
 ) -> pd.DataFrame:
-    """One row a question and kind, of the pairs of that kind one that is drawn.
+    """One row per question and kind of pair: a pair of that kind, drawn at random.
 
     Columns: question (its number), kind, text, answer, first and second (positions of characters),
     counterfactual (the text with these exchanged), predicted (its answer), elsewhere (how far first
@@ -111,7 +111,9 @@ def exchanged(text: str, first: Sequence[int], second: Sequence[int]) -> str:
 def _is_new(
     kind: str, text: str, answer: Fraction, first: tuple[int, ...], second: tuple[int, ...]
 ) -> bool:
-    """Whether the exchange makes another question, with the same answer or another by its kind."""
+    """True if the exchange makes another question, with the same answer or another one, as its kind
+    asks.
+    """
     other = exchanged(text, first, second)
     if other == text or (kind == "place" and other[second[0]] == "0"):
         return False
@@ -140,7 +142,7 @@ def _describe(
 def _shift(
     text: str, first: tuple[int, ...], second: tuple[int, ...], rng: np.random.Generator
 ) -> int:
-    """A drawn distance by which both are moved within the expression, off both of them; 0: none."""
+    """A random shift of both positions within the expression, off both of them; 0 if there is none."""
     expression = parse(text)
     start, end = (0, len(text)) if expression is None else _span(expression)
     low, high = min(first + second), max(first + second)

@@ -39,7 +39,7 @@ BATCH = 64  # reports
 
 
 def find_agent_swaps(reports: Sequence[Report], vocabulary: Codec, seed: int = 0) -> pd.DataFrame:
-    """One row a report that has such a pair of names, as many sub-words each; else as `find_swaps`.
+    """One row per report that has such a pair of names, as many sub-words each; else as `find_swaps`.
 
     Positions count the sub-words of the encoded report; text and answer are its source and summary.
     """
@@ -110,7 +110,7 @@ def _exchanged(forms: tuple[str, ...], first: Span, second: Span) -> tuple[str, 
 
 
 def _summary(document: Sequence[tuple[str, ...]]) -> str | None:
-    """The summary of these sentences; None where they are none, or tell of nothing to be summed up."""
+    """The summary of these sentences; None if they are no sentences or have no summary."""
     if not all(is_grammatical(detokenize(words)) for words in document):
         return None
     try:
@@ -120,7 +120,7 @@ def _summary(document: Sequence[tuple[str, ...]]) -> str | None:
 
 
 def _shift(row: dict[str, Any], rng: np.random.Generator) -> int:
-    """A drawn distance by which both are moved, so that they do not fall on each other; 0: none."""
+    """A random shift of both positions, so that they do not fall on each other; 0 if there is none."""
     places = {*row["first"], *row["second"]}
     shifts = range(-min(places), row["length"] - max(places))
     free = [s for s in shifts if s and places.isdisjoint(place + s for place in places)]
@@ -129,7 +129,7 @@ def _shift(row: dict[str, Any], rng: np.random.Generator) -> int:
 
 @torch.no_grad()
 def judge_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.DataFrame:
-    """One row a swap and way: of the summary that is written, what the grammar says.
+    """One row per swap and exchange: what the grammar says of the summary that is written.
 
     Columns: question, vectors, layer, head, at, written; grammatical, true (of the report),
     true_exchanged (of the report with the names exchanged). The way `none` is no exchange.

@@ -1,4 +1,4 @@
-"""The interventions of sweeps by name, and what they are made of: vectors of other examples, head by head.
+"""The interventions of sweeps by name, and the reference vectors they are made of, head by head.
 
 An intervention is a row of EDITS.
 """
@@ -31,18 +31,20 @@ class Reference:
     _centers: dict[int, Any] = field(default_factory=dict)
 
     def edit(self, name: str, k: int = 0, **where: Any) -> PlacedEdit:
-        """The edit of that name in EDITS, with what it needs of these vectors, made of ``k`` clusters."""
+        """The edit of a name in EDITS, made of these vectors, with ``k`` clusters where it needs
+        them.
+        """
         return EDITS[name].make(self, k, where)
 
     def centers(self, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The centres of k clusters and their scale, found once."""
+        """The centers of k clusters and their scale, computed once."""
         if k not in self._centers:
             self._centers[k] = find_centers(self.vectors, k, self.seed)
         return self._centers[k]
 
 
 class Intervention(NamedTuple):
-    """How an edit is made of reference vectors, for so many clusters, at a place.
+    """A kind of edit: how it is made of reference vectors, for k clusters, at a place.
 
     ``clustered``: a recipe says for how many clusters; others know of none.
     """
@@ -78,7 +80,7 @@ def read_references(
 def find_centers(
     reference: Float[torch.Tensor, "token *shape"], k: int, seed: int = 0
 ) -> tuple[Float[torch.Tensor, "*head cluster d"], Float[torch.Tensor, "*head d"]]:
-    """The centres of k-means on standardised dimensions, and the scale they were divided by.
+    """The centers of k-means on standardized dimensions, and the scale they were divided by.
 
     Raises:
         InputError: fewer distinct vectors than k.

@@ -1,4 +1,4 @@
-"""What exchanged vectors did to the answers, over questions: shares and probabilities with intervals."""
+"""Effects of exchanged vectors on answers, over questions: shares and probabilities with intervals."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ KEYS = ["question", "kind"]
 
 
 def find_answered(measured: pd.DataFrame) -> Bool[np.ndarray, " row"]:
-    """Which rows are of swaps whose two questions are both answered right without an exchange."""
+    """The rows of swaps whose two questions are both answered right without an exchange."""
     alone = measured[measured["vectors"] == "none"].set_index(["model", *KEYS])["original"]
     asked = measured[measured["vectors"] == "question"].set_index(["model", *KEYS])[
         "counterfactual"
@@ -26,7 +26,7 @@ def find_answered(measured: pd.DataFrame) -> Bool[np.ndarray, " row"]:
 
 
 def summarise_swaps(measured: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """One row a model, kind, way and subset (all swaps; answered: both questions right before).
+    """One row per model, kind, way and subset (all swaps; answered: both questions right before).
 
     Columns: n, then with 95 % intervals over questions (_low, _high) p_original, p_counterfactual,
     p_other, and the shares of answers written: original, counterfactual (interchange-intervention
@@ -57,7 +57,7 @@ def _measures(group: pd.DataFrame, seed: int) -> dict[str, float]:
 def _intervals(
     columns: dict[str, Float[np.ndarray, " row"]], questions: Int[np.ndarray, " row"], seed: int
 ) -> dict[str, float]:
-    """The mean of every column, with its interval by drawing questions: the same for all columns."""
+    """The mean of every column with its interval; all columns share the drawn questions."""
     values = np.stack([*columns.values(), np.ones(len(questions))], 1)
     sums = group_sums(values, questions)
     totals = replicate_totals(sums, seed=seed)
@@ -77,7 +77,7 @@ def compare_places(
     value: str = "p_counterfactual",
     seed: int = 0,
 ) -> pd.DataFrame:
-    """One row a model, kind and way: a value ``at`` one place minus at another, swap by swap.
+    """One row per model, kind and way: a value ``at`` one place minus at another, swap by swap.
 
     Places are the pair, elsewhere, or kinds of donors. Columns: difference with its 95 % interval over
     questions, n (the answered swaps that have both).
@@ -102,7 +102,7 @@ def compare_places(
 def best_heads(
     measured: pd.DataFrame, value: str = "p_counterfactual", seed: int = 0
 ) -> pd.DataFrame:
-    """One row a model, kind and way of choosing one head: best, or any (the mean of all heads).
+    """One row per model, kind and way of choosing one head: best, or any (the mean of all heads).
 
     The best head (of any layer) is chosen on half of the answered questions and measured on the
     other half. Columns: choice, layer and head (of the best), value with its interval, n.

@@ -1,4 +1,4 @@
-"""What it costs to make the roles of a dictionary discrete: every role distribution one-hot."""
+"""The cost of discrete roles: loss and accuracy when every role distribution is one-hot."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,13 +20,13 @@ Texts = Sequence[tuple[str, str]]
 
 
 def find_weights(model: Model) -> list[str]:
-    """The sites of role distributions: none where a model has no dictionary of roles."""
+    """The sites of role distributions; empty for a model without a dictionary of roles."""
     return [name for name in find_sites(model) if name.endswith(WEIGHTS[1:])]
 
 
 @contextmanager
 def snapped(model: Model) -> Iterator[Model]:
-    """The model, all of whose role distributions are one-hot while this is open."""
+    """A block in which all role distributions of the model are one-hot."""
     with intervene(model, {WEIGHTS: one_hot()}):
         yield model
 
@@ -52,7 +52,7 @@ def measure_snapping(model: Model, texts: Texts) -> pd.DataFrame:
 
 @torch.no_grad()
 def _measure(model: Model, texts: Texts) -> Float[np.ndarray, "text 3"]:
-    """Of every text nats, sub-words that are the likeliest, and sub-words."""
+    """For every text: nats, sub-words predicted right, and sub-words."""
     pad = model.config.pad
     rows = []
     for start in range(0, len(texts), BATCH):

@@ -1,4 +1,4 @@
-"""Swaps by a recipe: all ways that a model's encoder has, and its untrained twin; resumable."""
+"""Swaps by a recipe: all exchanges in a model's encoder and in its untrained twin's; resumable."""
 
 import os
 from functools import partial

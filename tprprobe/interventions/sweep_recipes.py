@@ -1,4 +1,4 @@
-"""What a sweep of interventions does, in a TOML file checked key by key."""
+"""Recipes of sweeps: what is edited in which data, in a TOML file checked key by key."""
 
 import os
 from pathlib import Path
@@ -64,7 +64,7 @@ class Recipe(Settings, strict=True):
 
     @property
     def has_reference(self) -> bool:
-        """Whether examples of reference are read."""
+        """True if examples of reference are read."""
         return self.donors or not self.swaps
 
 

@@ -36,7 +36,7 @@ UNEDITED = "none"
 
 @dataclass(frozen=True)
 class Point:
-    """One variant of a sweep: which sites and head, and what is done to them (k: of ``snap``)."""
+    """One variant of a sweep: its sites, head and edit (k is for ``snap``)."""
 
     sites: tuple[str, ...]
     head: int
@@ -64,7 +64,7 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> pd.DataFrame:
-    """One row a point of the recipe, and one unedited: exact match and log-probability of the answers.
+    """One row per point of the recipe, and one unedited: exact match and log-probability of the answers.
 
     ``data`` has n + reference examples, as :func:`find_data` loads them. Columns: site (the joined
     names where several are edited at once), layer, head (-1: all), edit, k, strength; n; exact_match
@@ -92,7 +92,7 @@ def sweep(
 
 
 def find_data(model: Model, recipe: Recipe) -> Dataset:
-    """The examples of a recipe: those that are scored, then those of reference.
+    """The examples of a recipe: those that are scored, and those of reference.
 
     Raises:
         InputError: no such data, or no data named by recipe or card.
@@ -103,7 +103,7 @@ def find_data(model: Model, recipe: Recipe) -> Dataset:
 
 
 def _run(model: Model, data: Dataset, recipe: Recipe, folder: Folder) -> pd.DataFrame:
-    """Every part, made where it is not there yet: that of no edit, and that of a group of sites."""
+    """Every part, made if it is missing: one without edits, and one per group of sites."""
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     missing = [n for n in range(len(groups)) if not folder.part(n).is_file()]
@@ -122,7 +122,7 @@ def _run(model: Model, data: Dataset, recipe: Recipe, folder: Folder) -> pd.Data
 def list_points(
     recipe: Recipe, sites: tuple[str, ...], reference: dict[str, Reference]
 ) -> Iterator[Point]:
-    """The points of a group of sites; a site without heads has none to choose."""
+    """The points of a group of sites; a site without heads has no choice of head."""
     shapes = {reference[site].vectors.shape[1:] for site in sites}
     has_heads = all(len(shape) == 2 for shape in shapes)
     heads = (
@@ -144,7 +144,7 @@ def _variant(point: Point, reference: dict[str, Reference]) -> Variant:
 def _score(
     model: Model, pairs: Pairs, points: Sequence[Point], variants: Sequence[Variant]
 ) -> pd.DataFrame:
-    """One row a point and example: whether its answer is written, and its log-probability."""
+    """One row per point and example: whether its answer is written, and its log-probability."""
     pad, device = model.config.pad, next(model.parameters()).device
     written = np.zeros((len(points), len(pairs)), bool)
     nats = np.zeros(written.shape, np.float32)
@@ -161,7 +161,7 @@ def _score(
 
 
 def summarise_sweep(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """One row a point of the samples: the columns of :func:`sweep`."""
+    """One row per point of the samples: the columns of :func:`sweep`."""
     alone = samples[samples["edit"] == UNEDITED].sort_values("example")
     before = {name: alone[name].to_numpy(float) for name in ("correct", "nats")}
     rows = []

@@ -1,4 +1,4 @@
-"""The unbinding swap: which word does S_t give when it is unbound with the vector of another position?
+"""The unbinding swap: the word that S_t gives when it is unbound with another position's vector.
 
 The word at t is argmax W_x S_t u_t. If u_t' asks a plan for what u_t' stands for, S_t u_t' gives the word
 of t'; if the plan holds only what is next, it gives the word of t.
@@ -34,7 +34,7 @@ def swap_unbindings(
     target: Int[Tensor, "sample target_seq"],
     seed: int = 0,
 ) -> pd.DataFrame:
-    """One row a caption, position of its drawn pair and exchange: what is written there.
+    """One row per caption, position of its drawn pair and exchange: the word written there.
 
     ``target`` are captions, start symbol first, padded. Two positions with different words are drawn of
     every caption (those without are left out); its words are read by teacher forcing, as an exchange
@@ -62,7 +62,7 @@ def swap_unbindings(
 
 
 def _draw(words: Tensor, ends: set[int], seed: int) -> list[tuple[int, int, int]]:
-    """A caption and two positions of it that have different words, of every caption that has some."""
+    """Two random positions with different words of every caption that has some."""
     rng, pairs = np.random.default_rng(seed), []
     for caption, row in enumerate(words.tolist()):
         real = [at for at, word in enumerate(row) if word not in ends]
@@ -75,7 +75,7 @@ def _draw(words: Tensor, ends: set[int], seed: int) -> list[tuple[int, int, int]
 
 
 def summarise_unbindings(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """One row an exchange: shares of own, other and neither word, with 95 % intervals over captions."""
+    """One row per exchange: shares of own, other and neither word, with 95 % intervals over captions."""
     parts = []
     rows = rows.assign(neither=~(rows["own"] | rows["other"]))
     for name, group in rows.groupby("exchanged", sort=False):

@@ -1,4 +1,4 @@
-"""Many variants of one batch at once: what a model makes of given targets under each of them.
+"""Many variants of one batch at once: scores of given targets under each of them.
 
 Variants are rows, those of a sample together. What lies below the first edited layer of the encoder is
 computed once, and targets are scored by teacher forcing: nothing is decoded.
@@ -27,7 +27,7 @@ NOTHING_EDITED = 10**6  # the first edited layer of what edits no encoder's
 
 @dataclass(frozen=True)
 class Scores:
-    """Of every target under every variant: its log-probability, and whether it is written greedily."""
+    """The log-probability of every target under every variant, and whether it is written greedily."""
 
     log_probability: Float[Tensor, "variant target sample"]
     written: Bool[Tensor, "variant target sample"]
@@ -64,19 +64,21 @@ def score_variants(
 
 
 def first_layer(plan: Mapping[str, Any]) -> int:
-    """The first layer of the encoder that is edited; -1 for what is below, a million for none."""
+    """The first edited encoder layer; -1 for sites below the layers, a million if nothing is edited
+    there.
+    """
     encoder = [name for name in plan if side_of(name) == "source" and not is_memory(name)]
     layers = [-1 if (layer := layer_of(name)) is None else layer for name in encoder]
     return min(layers, default=NOTHING_EDITED)
 
 
 def is_memory(name: str) -> bool:
-    """Whether a site has what a decoder makes of the encoder's output."""
+    """True for a site of what a decoder computes from the encoder's output."""
     return name.startswith("decoder.") and side_of(name) == "source"
 
 
 class _Below:
-    """What an unedited encoder computes of a batch: all layers' outputs, and the memory."""
+    """The unedited encoder's work on a batch: all layers' outputs, and the memory."""
 
     def __init__(self, model: Model, source: Tensor):
         self.source = source
@@ -86,7 +88,7 @@ class _Below:
         self.hidden = {name.removesuffix(".hidden"): each for name, each in acts.items()}
 
     def outputs(self, depth: int, rows: Tensor) -> dict[str, Tensor]:
-        """The outputs of the layers below the one of that number, for these rows."""
+        """The outputs of the layers below that layer, for these rows."""
         below = [name for name in self.hidden if (layer_of(name) or 0) < depth]
         return dict.fromkeys(below, self.hidden[below[-1]][rows]) if below else {}
 
@@ -112,7 +114,9 @@ def _score(
 
 
 def _read(model: Model, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]:
-    """log p of every row's target, and whether every symbol of it is the most probable one."""
+    """The log-probability of every row's target, and whether each of its symbols is the most
+    probable.
+    """
     logits, _ = model.decode(target[:, :-1], memory)
     wanted, real = target[:, 1:], target[:, 1:] != model.config.pad
     best = (logits.argmax(-1) == wanted) | ~real

@@ -1,4 +1,4 @@
-"""Models: built from settings, loaded by name; modules with named sites."""
+"""Models: built from settings or loaded by name; modules with named sites."""
 
 import lazy_loader
 

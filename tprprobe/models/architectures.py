@@ -71,7 +71,7 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _typed(field: dataclasses.Field, value: Any) -> Any:
-    """The value of an option, as its type; one number of layers is that of both stacks."""
+    """The value of an option in its type; a single number of layers counts for both stacks."""
     options, sized = get_args(field.type), field.name.startswith(("d_", "n_", "vocab", "max_"))
     if get_origin(field.type) is Literal:
         if value not in options:
@@ -94,7 +94,7 @@ def _typed(field: dataclasses.Field, value: Any) -> Any:
 
 
 def check(config: Config) -> None:
-    """Refuse values that no architecture can have."""
+    """Checks that an architecture can have these values."""
     if not 0 <= config.dropout < 1:
         raise InputError(f"dropout = {config.dropout}: give 0 or more and less than 1")
     for name, symbol in (("pad", config.pad), ("sos", config.sos), ("eos", config.eos)):

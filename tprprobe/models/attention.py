@@ -20,7 +20,9 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def project(x: Tensor, linears: list[nn.Linear], n_heads: int) -> tuple[Tensor, ...]:
-    """Each linear map of x, as heads: in one product, which is faster for all but single tokens."""
+    """Each linear map of x, divided into heads; one product computes all, which is faster for
+    several tokens.
+    """
     if x.shape[1] == 1:
         return tuple(split_heads(linear(x), n_heads) for linear in linears)
     weight = torch.cat([linear.weight for linear in linears])
@@ -37,7 +39,7 @@ def attend(
     dropout: float,
     site: nn.Module,
 ) -> Float[Tensor, "batch query head d_head"]:
-    """v̄ = softmax(scale · q kᵀ + mask) v; the map itself only where ``site`` is read.
+    """v̄ = softmax(scale · q kᵀ + mask) v; the map is computed only if ``site`` is read.
 
     A Boolean mask keeps where it is True; a float mask is added to the scores. Where there are
     n times as many rows of queries as of keys (the hypotheses of a beam), n rows read one of keys.
@@ -61,7 +63,7 @@ def attend(
 
 
 def tile(mask: Tensor, rows: int) -> Tensor:
-    """The mask of ``rows`` rows of queries that stand behind each other."""
+    """The mask repeated for ``rows`` rows of queries that follow each other."""
     return mask if mask.shape[2] == 1 else mask.repeat(1, 1, rows, 1)
 
 

@@ -1,4 +1,4 @@
-"""What a decoder computes once and reads at every step: the memory, and its layers' keys and values."""
+"""Caches of a decoder: the memory, and its layers' keys and values, computed once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Order = Int[Tensor, " row"]
 
 @dataclass
 class Memory:
-    """What the decoder reads of the source: the encoder's output and which keys are real."""
+    """The decoder's view of the source: the encoder's output, and which keys are real."""
 
     states: Float[Tensor, "batch seq d_model"]
     mask: Bool[Tensor, "batch 1 1 seq"]
@@ -25,7 +25,7 @@ class Memory:
 
     @staticmethod
     def join(parts: Sequence["Memory"]) -> "Memory":
-        """All rows, with hidden zeros behind those of the narrower parts."""
+        """The rows of all parts; narrower parts are padded with hidden zeros."""
         rooms = [max(p.states.shape[1] for p in parts) - p.states.shape[1] for p in parts]
         states = [F.pad(p.states, (0, 0, 0, n)) for p, n in zip(parts, rooms, strict=True)]
         masks = [F.pad(p.mask, (0, n)) for p, n in zip(parts, rooms, strict=True)]
@@ -48,7 +48,7 @@ class KeyValues:
         return tuple(buffer[:, : self.length] for buffer in self._buffers)
 
     def extend(self, *new: Tensor) -> tuple[Tensor, ...]:
-        """All keys and all values, the new ones last; the first ones are kept as they are."""
+        """All keys and values with the new ones at the end."""
         start, self.length = self.length, self.length + new[0].shape[1]
         if not start:
             self._buffers = new
@@ -64,7 +64,7 @@ class KeyValues:
 
 
 def grown(buffer: Tensor, length: int, room: int) -> Tensor:
-    """The first ``length`` positions with room for more."""
+    """The first ``length`` positions, with room for more."""
     larger = buffer.new_empty(buffer.shape[0], room, *buffer.shape[2:])
     larger[:, :length] = buffer[:, :length]
     return larger
@@ -85,11 +85,11 @@ class Cache:
 
     @property
     def length(self) -> int:
-        """How many positions have been decoded."""
+        """The number of positions decoded so far."""
         return self.own[0].length
 
     def __getitem__(self, rows: Order) -> "Cache":
-        """These rows; where hypotheses share a memory, all those of a sample stay together."""
+        """The cache of these rows; hypotheses that share a memory stay together."""
         (own, *_), (memory, *_) = self.own[0].pair, self.memory[0].pair
         shared = len(own) // len(memory)
         samples = rows[::shared] // shared

@@ -70,7 +70,8 @@ def describe_config(model: Model) -> dict[str, Any]:
 def read_checkpoint(
     name: str | os.PathLike[str], local_files_only: bool = False, seed: int | None = None
 ) -> Model:
-    """The model of a shipped name, folder or hub id, to be evaluated; randomly initialised by a seed.
+    """The model of a shipped name, folder or hub id, in evaluation mode; with a seed, randomly
+    initialised.
 
     Raises:
         InputError: nothing of that name, or a folder whose files do not make a model.
@@ -99,7 +100,7 @@ def default_data(model: Readable, split: str | None = None) -> tuple[str, str | 
 
 
 def _named_data(card: Path) -> dict[str, Any]:
-    """What a card says under ``tprprobe``; nothing where it has no front matter that can be read."""
+    """The card's section ``tprprobe``; empty if its front matter cannot be read."""
     if not card.is_file():
         return {}
     try:
@@ -111,7 +112,7 @@ def _named_data(card: Path) -> dict[str, Any]:
 
 
 def untrained_twin(model: Model, seed: int = 0) -> Model:
-    """A freshly initialised model of the same configuration and vocabulary: the control."""
+    """The control: a freshly initialised model of the same configuration and vocabulary."""
     twin = build(describe_config(model), seed=seed)
     for name, buffer in model.named_buffers():  # found in the data, not learned
         twin.get_buffer(name).copy_(buffer)
@@ -138,7 +139,7 @@ def _vocabulary(folder: Path, config: Config) -> Codec | None:
 
 
 def check_vocabulary(known: Codec, config: Config, where: str) -> None:
-    """Passes where a model's ids are those of the vocabulary.
+    """Checks that a model's ids are those of the vocabulary.
 
     Raises:
         InputError: naming what differs.
@@ -176,7 +177,7 @@ def _load_weights(model: Model, path: Path) -> None:
 
 
 def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = False) -> str:
-    """The address of the hub repository that now holds the checkpoint folder."""
+    """The address of the hub repository to which the checkpoint folder was uploaded."""
     from huggingface_hub import HfApi
 
     read_config(Path(folder))

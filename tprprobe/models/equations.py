@@ -1,4 +1,4 @@
-"""What a model is, and whether the vectors read at its sites obey the equations of its paper."""
+"""A model's description, and a check that vectors at its sites obey the equations of its paper."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ JOINED = {
 
 @dataclass(frozen=True)
 class Description:
-    """What can be said of a model without running it; ``vocabulary`` is None where unknown."""
+    """The facts of a model that need no forward pass; ``vocabulary`` is None where unknown."""
 
     architecture: str
     settings: dict[str, Any]
@@ -89,7 +89,7 @@ def binding_contract(model: Model, batch: Batch) -> pd.DataFrame:
 
 @singledispatch
 def equations(_module: nn.Module, _read: Read) -> Iterator[Equation]:
-    """What the vectors read at a module's sites must equal; most modules say nothing."""
+    """The equations that hold between a module's sites; most modules have none."""
     return iter(())
 
 

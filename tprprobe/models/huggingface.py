@@ -86,7 +86,7 @@ def _check_type(path: str, model_type: str) -> None:
 
 
 def find_submodules(module: nn.Module) -> dict[str, str]:
-    """The sites that a model's submodules have, and where."""
+    """The sites of a model of transformers, with the submodule of each."""
     found: dict[str, str] = {}
     for path, _ in module.named_modules():
         for pattern, site in SITES:
@@ -108,7 +108,7 @@ def _call_encoder(module: Any, batch: tuple) -> Any:
 
 
 def _first(*ids: int | None) -> int | None:
-    """The first id that there is."""
+    """The first id that is not None."""
     return next((each for each in ids if each is not None), None)
 
 
@@ -177,7 +177,7 @@ class Tokens(Codec):
         return self._joined(encoded)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Where each sub-word of `encode` stands in the text, in characters."""
+        """The start and end of each sub-word of `encode` in the text, in characters."""
         found = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         return [(int(start), int(end)) for start, end in found["offset_mapping"]]
 
@@ -186,5 +186,5 @@ class Tokens(Codec):
         return self.tokenizer.decode(ids)
 
     def files(self) -> dict[str, str]:
-        """Nothing: the tokenizer stays where the model is."""
+        """No files: the tokenizer stays in the model's folder."""
         return {}

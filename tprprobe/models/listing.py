@@ -1,4 +1,4 @@
-"""What can be built and loaded, with exact parameter counts; nothing is built for it."""
+"""The list of presets and checkpoints, with exact parameter counts; no model is built for it."""
 
 import json
 import math
@@ -16,7 +16,7 @@ SIZE = struct.Struct("<Q")  # of a safetensors file's header, which comes first
 
 
 def list_models() -> dict[str, list[dict[str, Any]]]:
-    """``presets`` and ``checkpoints``, a dictionary of name, architecture and parameters each.
+    """``presets`` and ``checkpoints``, each a list of name, architecture and parameters.
 
     A checkpoint's ``metrics`` are what its card claims and the tests recompute.
     """
@@ -45,7 +45,7 @@ def _describe(name: str, folder: Path) -> dict[str, Any]:
 
 
 def _count(weights: Path) -> int:
-    """How many numbers the parameters of a safetensors file have, by its header.
+    """The number of parameters in a safetensors file, read from its header.
 
     Raises:
         InputError: it has none that can be read.

@@ -1,4 +1,4 @@
-"""Models by name, wherever they come from, and their untrained twins."""
+"""Models by name, from every source, and their untrained twins."""
 
 import os
 
@@ -28,7 +28,7 @@ def load_model(
 
 
 def find_twin(model: Readable) -> Readable | None:
-    """The model's untrained twin; None where nobody knows how to make one."""
+    """The model's untrained twin; None for a model that cannot be built anew."""
     if isinstance(model, Model):
         return untrained_twin(model)
     return None if model.source is None else _read(TRANSFORMERS + model.source, False, 0)
@@ -43,7 +43,7 @@ def _read(name: str, local_files_only: bool, seed: int | None) -> Readable:
 
 
 def find_device(name: str) -> torch.device:
-    """The device of this name, if this machine has it.
+    """The torch device of this name, if this machine has it.
 
     Raises:
         InputError: it has not.

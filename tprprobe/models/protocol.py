@@ -1,4 +1,4 @@
-"""What a model must have: the contract between architectures and all that runs them.
+"""Protocols of models: what an architecture must have to be trained, run and read.
 
 A model is a torch module, and Python has no type for "a module that also has these": so architectures derive
 from :class:`Model`. What is only read or passed on (a configuration, what an encoder leaves for the decoder)
@@ -37,7 +37,7 @@ class Config(Protocol):
 
 @runtime_checkable
 class CaptionConfig(Config, Protocol):
-    """What a model of captions has besides: the widths of its words and of images' features."""
+    """A configuration of a captioning model, with the widths of its words and of images' features."""
 
     @property
     def d_embedding(self) -> int: ...
@@ -47,7 +47,7 @@ class CaptionConfig(Config, Protocol):
 
 @runtime_checkable
 class Carried(Protocol):
-    """What a model keeps of samples: rows are picked as of a tensor."""
+    """The state that a model keeps of samples; its rows are picked as a tensor's."""
 
     def __getitem__(self, rows: Int[Tensor, " row"], /) -> Any: ...
 
@@ -58,7 +58,7 @@ C = TypeVar("C", bound=Carried)  # what decoding carries from one symbol to the 
 
 
 class Model(nn.Module, ABC, Generic[K, M, C]):
-    """A model of ours: the logits of target symbols, given a source.
+    """The protocol of our models: the logits of target symbols, given a source.
 
     ``name`` is that of its checkpoint or else of its ``architecture``; ``vocabulary`` and ``folder`` are None
     where they are not known.
@@ -76,13 +76,15 @@ class Model(nn.Module, ABC, Generic[K, M, C]):
 
     @abstractmethod
     def encode(self, source: Shaped[Tensor, "batch ..."]) -> M:
-        """What the decoder reads of the sources."""
+        """The memory of the sources, which the decoder reads."""
 
     @abstractmethod
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: M, cache: C | None = None
     ) -> tuple[Float[Tensor, "batch seq vocab"], C]:
-        """Logits, and what they were computed from; with a cache, ``target`` continues what it holds."""
+        """Logits and the vectors they were computed from; with a cache, ``target`` continues what
+        it holds.
+        """
 
     def forward(
         self, source: Shaped[Tensor, "batch ..."], target: Int[Tensor, "batch target_seq"]
@@ -101,7 +103,7 @@ class CaptionModel(Model[KC, M, C]):
 
     @property
     def center(self) -> Tensor | None:
-        """The buffer of what it subtracts from every vector, if anything."""
+        """The buffer that is subtracted from every feature vector; None if there is none."""
         return None
 
 
@@ -111,7 +113,7 @@ Readable = (
 
 
 def require_model(model: Readable, reason: str) -> Model:
-    """The model, if it is one of ours.
+    """The model, checked to be one of ours.
 
     Raises:
         InputError: it is an attached module, which cannot be used here for this reason.
@@ -122,7 +124,7 @@ def require_model(model: Readable, reason: str) -> Model:
 
 
 def require_vocabulary(model: Readable) -> Codec:
-    """The vocabulary of a model.
+    """The model's vocabulary.
 
     Raises:
         InputError: it is not known.

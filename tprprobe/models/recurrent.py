@@ -34,7 +34,7 @@ class LSTMConfig:
 
 @dataclass
 class State:
-    """The recurrent state after what was read: h and c, each [batch, d_model]."""
+    """The recurrent state after some input: h and c, each [batch, d_model]."""
 
     h: Tensor
     c: Tensor
@@ -44,7 +44,7 @@ class State:
 
     @staticmethod
     def join(parts: Sequence["State"]) -> "State":
-        """All rows."""
+        """The rows of all states."""
         return State(torch.cat([p.h for p in parts]), torch.cat([p.c for p in parts]))
 
 

@@ -10,7 +10,7 @@ MAX_DISTANCE = 128  # distances from here on share the last bucket
 
 
 class RelativeBias(nn.Module):
-    """What is added to the attention's scores: table[bucket(key − query), head]."""
+    """The term added to attention scores: table[bucket(key − query), head]."""
 
     def __init__(self, n_buckets: int, n_heads: int, bidirectional: bool):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The parts of a jiang sub-layer: where its roles come from, and how a binding joins its filler.
+"""The parts of jiang's sub-layers: the source of roles, and the joining of binding and filler.
 
 Source: jiang Eqs. 4–6 and the options of the authors' code (github.com/jiangycTarheel/TPT-Summ).
 """
@@ -48,7 +48,7 @@ class RoleDictionary(nn.Module):
         return scores.diagonal(dim1=2, dim2=4).transpose(-1, -2).softmax(-1)
 
     def mix(self, weights: Weights) -> PerHead:
-        """The role vectors: entries weighted."""
+        """The role vectors: the entries, weighted and summed."""
         entries = self.role_embedding / self.role_embedding.norm(dim=1, keepdim=True)
         if self.shared:
             return weights @ entries

@@ -63,7 +63,7 @@ class SubLayer(nn.Module):
 
     @property
     def reads_heads(self) -> bool:
-        """Whether the role is read from one vector a head."""
+        """True if the role is read from one vector per head."""
         return self.role_input in ("query", "v_bar_2")
 
     def _scale_as_t5(self, config: TPTConfig) -> None:
@@ -144,19 +144,19 @@ def t5_attention(
 
 
 def repeat_rows(x: Tensor, rows: int) -> Tensor:
-    """As many rows, each one several times in a row (a single one fits any number of rows)."""
+    """The tensor with ``rows`` rows, each repeated in place; a single row is left to broadcast."""
     return x if len(x) in (1, rows) else x.repeat_interleave(rows // len(x), 0)
 
 
 def role_shape(config: TPTConfig) -> tuple[int, int]:
-    """How many role vectors a position has, and how wide each is."""
+    """The number of role vectors at a position, and their width."""
     if config.after_residual and not (config.multi_head and config.heads_fill_model):
         return 1, config.d_model
     return config.n_heads, config.d_head
 
 
 def joining(config: TPTConfig, cross: bool) -> nn.Module:
-    """How a sub-layer joins filler and binding, with what the published code passes over.
+    """The module that joins filler and binding, and the published tensors that it passes over.
 
     Inside the attention only the gate counts. After the residual, single-head roles and the
     cross-attention of continuous ones have no gate, and ``proj&add`` adds nothing.

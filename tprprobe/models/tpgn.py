@@ -37,7 +37,7 @@ class Gates(nn.Module):
 
 
 class Sentence(nn.Module):
-    """S: its gates read p_{t−1}, x_{t−1} and all of Ŝ_{t−1} (Eqs. 3-8)."""
+    """The sentence LSTM S, whose gates read p_{t−1}, x_{t−1} and all of Ŝ_{t−1} (Eqs. 3-8)."""
 
     def __init__(self, config: TPGNConfig):
         super().__init__()
@@ -47,12 +47,14 @@ class Sentence(nn.Module):
         self.tpr = Site("batch seq d_filler d_role", d)
 
     def recurrent(self) -> Float[Tensor, "gate unit state"]:
-        """[U_1  W_1]: what multiplies [vec Ŝ; p]."""
+        """The matrix [U_1  W_1] that multiplies [vec Ŝ; p]."""
         return torch.cat([self.gates.from_sentence, self.gates.from_word], 2)
 
 
 class Word(nn.Module):
-    """U: its gates read a linear map of Ŝ_{t−1}'s rows (Eqs. 10-15); u_t = tanh(W_u p_t)."""
+    """The word LSTM U, whose gates read a linear map of Ŝ_{t−1}'s rows (Eqs. 10-15); u_t = tanh(W_u
+    p_t).
+    """
 
     def __init__(self, config: TPGNConfig):
         super().__init__()
@@ -62,14 +64,14 @@ class Word(nn.Module):
         self.hidden, self.unbinding, self.filler = map(per_position, (d, d * d, d * d))
 
     def recurrent(self) -> Float[Tensor, "gate unit state"]:
-        """[I ⊗ w_2ᵀ  U_2], as Ŝ w_2 = (I ⊗ w_2ᵀ) vec Ŝ."""
+        """The matrix [I ⊗ w_2ᵀ  U_2], as Ŝ w_2 = (I ⊗ w_2ᵀ) vec Ŝ."""
         w = self.gates.from_sentence
         rows = torch.einsum("ik,gj->gikj", torch.eye(w.shape[1]).to(w), w).flatten(2)
         return torch.cat([rows, self.gates.from_word], 2)
 
 
 class TPGN(CaptionModel[TPGNConfig, State, State]):
-    """Words of an image's features; sites ``sentence.tpr`` and ``word.hidden/unbinding/filler``.
+    """Captions from image features; sites ``sentence.tpr`` and ``word.hidden/unbinding/filler``.
 
     The sites are on the way from the recurrence to the words: an edit changes what is read from
     Ŝ_t and p_t, not how they go on.
@@ -103,7 +105,7 @@ class TPGN(CaptionModel[TPGNConfig, State, State]):
 
     @property
     def center(self) -> Tensor:
-        """v̄: the mean of the features."""
+        """v̄, the mean of the features."""
         return self.mean
 
     def encode(self, source: Float[Tensor, "batch d_features"]) -> State:
@@ -160,7 +162,7 @@ def aligned_linear(
 
 
 def _matrices(rows: int, columns: int) -> Float[Tensor, "gate {rows} {columns}"]:
-    """A matrix a gate, initialised each for itself."""
+    """One matrix per gate, each initialised separately."""
     weights = torch.empty(GATES, rows, columns)
     for gate in weights:
         nn.init.xavier_uniform_(gate)
@@ -168,7 +170,7 @@ def _matrices(rows: int, columns: int) -> Float[Tensor, "gate {rows} {columns}"]
 
 
 def _bias(units: int) -> nn.Parameter:
-    """Zeros, but one for what is kept."""
+    """A bias of zeros, and of ones for the forget gate."""
     bias = torch.zeros(GATES, units)
     bias[FORGET] = 1
     return nn.Parameter(bias)

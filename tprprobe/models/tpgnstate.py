@@ -1,4 +1,4 @@
-"""What captioning models carry from word to word."""
+"""The state that captioning models carry from word to word."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ Weights = tuple[Tensor, ...]  # of torch's LSTM: input, recurrent, and the bias 
 
 @dataclass(frozen=True)
 class State:
-    """Hidden and cell states after what was read, and the weights of the recurrence, made once."""
+    """Hidden and cell states after some input, and the recurrence's weights, computed once."""
 
     h: Float[Tensor, "batch d_state"]
     c: Float[Tensor, "batch d_state"]
@@ -22,7 +22,7 @@ class State:
         return State(self.h[rows], self.c[rows], self.weights)
 
     def repeated(self, n: int) -> "State":
-        """A state for each of n rows; those that share one (a beam's) stand behind each other."""
+        """The state with n rows; rows that share one state (a beam's) follow each other."""
         times = n // len(self.h)
         if times == 1:
             return self
@@ -31,7 +31,7 @@ class State:
 
 
 def check_features(source: Tensor, width: int) -> None:
-    """Nothing, if these are feature vectors of that width.
+    """Checks that these are feature vectors of that width.
 
     Raises: InputError.
     """

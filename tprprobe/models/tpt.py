@@ -74,7 +74,7 @@ class DecoderLayer(nn.Module):
 
 
 class TPT(Model[TPTConfig, Memory, Cache]):
-    """Sequence to sequence on sub-word ids: TPT-d, TPT-c in T5, or T5 (``roles="none"``)."""
+    """A sequence-to-sequence model on sub-word ids: TPT-d, TPT-c in T5, or T5 (``roles="none"``)."""
 
     def __init__(self, config: TPTConfig):
         super().__init__()
@@ -105,7 +105,7 @@ class TPT(Model[TPTConfig, Memory, Cache]):
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Cache | None = None
     ) -> tuple[Float[Tensor, "batch seq vocab"], Cache]:
-        """Logits and the cache, extended in place; with one given, ``target`` continues what it holds.
+        """Logits and the cache, extended in place; a given cache is continued by ``target``.
 
         Self-attention is causal and nothing else: the start symbol is the pad id.
         """

@@ -62,18 +62,22 @@ class TPTConfig:
 
     @property
     def heads_fill_model(self) -> bool:
-        """Whether the heads' widths add up to the model's."""
+        """True if the heads' widths add up to the model's."""
         return self.n_heads * self.d_head == self.d_model
 
     @property
     def start(self) -> Literal["t5", "torch"]:
-        """How the weights of the attentions of bound stacks start; of T5, those of all."""
+        """The rule by which the attentions' weights are initialised: of bound stacks; for T5, of
+        all.
+        """
         return (
             "t5" if self.starts_as_t5(self.roles != "none" and any(self.role_stacks)) else "torch"
         )
 
     def starts_as_t5(self, bound: bool) -> bool:
-        """Whether an attention starts at T5's scales, by whether its stack is ``bound`` to roles."""
+        """True if an attention starts at T5's scales, given whether its stack is ``bound`` to
+        roles.
+        """
         if self.initialization == "published":
             return not (bound and self.after_residual)
         return self.initialization == "t5"

@@ -50,7 +50,7 @@ class TransformerConfig:
 
     @property
     def start(self) -> Literal["xavier", "torch"]:
-        """How the attentions' weights start."""
+        """The rule by which the attentions' weights are initialised."""
         if self.initialization == "published":
             return "xavier" if self.roles == "none" else "torch"
         return self.initialization
@@ -194,7 +194,9 @@ def attention(config: TransformerConfig) -> TPAttention:
 
 
 class Transformer(Model[TransformerConfig, Memory, Cache]):
-    """Sequence to sequence on character ids: ``roles="none"`` the Transformer, else the TP-Transformer."""
+    """A sequence-to-sequence model on character ids: with roles the TP-Transformer, with
+    ``roles="none"`` the Transformer.
+    """
 
     pads_look_ahead = True  # a written pad reads later positions, which no cache can hold
 
@@ -217,7 +219,7 @@ class Transformer(Model[TransformerConfig, Memory, Cache]):
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Cache | None = None
     ) -> tuple[Float[Tensor, "batch seq vocab"], Cache]:
-        """Logits and the cache, extended in place; with one given, ``target`` continues what it holds.
+        """Logits and the cache, extended in place; a given cache is continued by ``target``.
 
         Self-attention is causal; a padded query attends to all positions equally, as published.
         """

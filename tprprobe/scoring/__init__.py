@@ -1,4 +1,4 @@
-"""Scores of summaries: by documents, with intervals; between models, paired; by people, blind."""
+"""Scores of answers, summaries and captions: with intervals, paired between models, and by people."""
 
 from tprprobe.scoring.baselines import BASELINES, baseline_rows
 from tprprobe.scoring.faithfulness import compare_matches, match_unsupported, read_facts

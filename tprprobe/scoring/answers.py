@@ -42,7 +42,8 @@ def by_length(pairs: Pairs, batch_size: int) -> Iterator[Tensor]:
 def exact_matches(
     model: Readable, pairs: Pairs, batch_size: int = 256
 ) -> tuple[Bool[np.ndarray, "sample"], Int[np.ndarray, "sample out"]]:
-    """Which targets are predicted whole, and the predicted symbols, by teacher forcing.
+    """The targets that are predicted whole, as flags, and the predicted symbols, by teacher
+    forcing.
 
     An argmax that is right up to the end symbol is what greedy decoding writes (induction on the
     prefix), so this equals exact match under greedy decoding; behind the first wrong symbol the
@@ -64,7 +65,7 @@ def exact_matches(
 def write_answers(
     model: Readable, pairs: Pairs, correct: Bool[np.ndarray, "sample"]
 ) -> list[list[int]]:
-    """What the model writes greedily for every source.
+    """The answers that the model writes greedily, one per source.
 
     Ids between the start symbol and the end symbol (where it was written), both included. Right
     answers are known from teacher forcing; only the others are decoded. A module that is not one of
@@ -88,7 +89,7 @@ def write_answers(
 def evaluate(
     model: Readable, data: Dataset, vocabulary: Codec | None = None, **options: Any
 ) -> pd.DataFrame:
-    """One row an example. Of questions: module, question, answer, prediction, correct; of documents:
+    """One row per example. Of questions: module, question, answer, prediction, correct; of documents:
     source, target, prediction and every score, the summaries written with options of `generate`; of
     images image, references and prediction.
 
@@ -165,12 +166,12 @@ def save_evaluation(
 
 
 def is_scored(rows: pd.DataFrame) -> bool:
-    """Whether an evaluation is one of summaries or captions, not of answers to questions."""
+    """True for an evaluation of summaries or captions, false for one of answers to questions."""
     return "module" not in rows
 
 
 def summarize(rows: pd.DataFrame) -> dict[str, Any]:
-    """Exact match over all questions, and of each module; of documents and images every score."""
+    """Exact match over all questions and of each module; for documents and images every score."""
     if REFERENCES in rows:
         return summarize_captions(rows)
     if is_scored(rows):

@@ -1,5 +1,5 @@
-"""Texts that cost nothing, and every model should be better: a sentence of the document as its
-summary, a caption of a training image as that of another.
+"""Baselines that cost nothing and that every model should beat: a sentence of the document as its
+summary, a caption of a training image for another image.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""How much of its summaries a corpus copies: coverage, density, compression and novel n-grams.
+"""Extractiveness of a corpus's summaries: coverage, density, compression and novel n-grams.
 
 Source: Grusky et al. 2018 (Newsroom) §4, Figure 3; novel n-grams: Narayan et al. 2018 §2.
 """
@@ -35,7 +35,7 @@ def find_fragments(document: Sequence[str], summary: Sequence[str]) -> list[int]
 
 
 def _run(document: Sequence[str], place: int, summary: Sequence[str], at: int) -> int:
-    """How many words are the same from these places on."""
+    """The length of the common run of words from these places on."""
     most = min(len(document) - place, len(summary) - at)
     return next((i for i in range(most) if document[place + i] != summary[at + i]), most)
 
@@ -56,7 +56,7 @@ def measure_pair(source: str, target: str) -> dict[str, float]:
 
 
 def describe_corpus(data: Dataset) -> pd.DataFrame:
-    """One row a measure of :func:`measure_pair` over all examples: mean, low, high (5 % and 95 % of
+    """One row per measure of :func:`measure_pair` over all examples: mean, low, high (5 % and 95 % of
     the examples are outside), n."""
     pairs = chain.from_iterable(zip(*block, strict=True) for block in data.blocks())
     rows = pd.DataFrame([measure_pair(source, target) for source, target in pairs])

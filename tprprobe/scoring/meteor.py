@@ -1,4 +1,4 @@
-"""METEOR by two programs, whose numbers are no numbers of one score.
+"""METEOR by two programs, whose numbers do not compare.
 
 ``stemmed_meteor`` is NLTK's (Lavie and Agarwal 2007: α .9, β 3, γ .5) with exact and stemmed matches,
 but without WordNet's synonyms, which would be a download. ``java_meteor`` is METEOR 1.5 through the
@@ -37,7 +37,7 @@ def stemmed_meteor(reference: Words, prediction: Words) -> float:
 
 
 def meteor_missing() -> str | None:
-    """Why the Java METEOR cannot be computed here; None where it can."""
+    """The reason why the Java METEOR cannot be computed here; None if it can."""
     try:
         check_extra(PACKAGE, "meteor", "METEOR")
     except InputError as error:
@@ -48,7 +48,7 @@ def meteor_missing() -> str | None:
 def java_meteor(
     captions: Sequence[Words], references: Sequence[Sequence[Words]]
 ) -> tuple[float, Float[np.ndarray, " image"]]:
-    """METEOR of the corpus, which is no mean, and of every caption.
+    """METEOR of the corpus, which is not a mean, and of every caption.
 
     Raises: InputError where the package or Java is missing.
     """

@@ -1,4 +1,4 @@
-"""n words in a row: counted, repeated in a text, and not in its source."""
+"""n-grams: counted, repeated in a text, and new with respect to its source."""
 
 import math
 import re
@@ -13,28 +13,29 @@ Ngram = tuple[str, ...]
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in small letters, without punctuation."""
+    """The words of a text in lower case, without punctuation."""
     return WORD.findall(text.lower())
 
 
 def ngrams(words: Words, n: int) -> list[Ngram]:
-    """All n words in a row, in their order."""
+    """All n-grams of a text, in order."""
     return list(zip(*(words[i:] for i in range(n)), strict=False))
 
 
 def count_ngrams(words: Words, longest: int) -> Counter[Ngram]:
-    """How often each n-gram occurs, of one word, two words … ``longest`` words."""
+    """The count of each n-gram, of one word up to ``longest`` words."""
     return Counter(chain.from_iterable(ngrams(words, n) for n in range(1, longest + 1)))
 
 
 def repetition(text: str, n: int = 3) -> float:
-    """The share of n-grams that stood in the text before; NaN for a text of fewer than n words."""
+    """The share of n-grams that the text had before; NaN for a text of fewer than n words."""
     found = ngrams(words(text), n)
     return 1 - len(set(found)) / len(found) if found else math.nan
 
 
 def novelty(source: str, text: str, n: int) -> float:
-    """The share of different n-grams that are not in the source; NaN as above.
+    """The share of different n-grams that are not in the source; NaN for a text of fewer than n
+    words.
 
     Source: Narayan et al. 2018 §2, novel n-grams.
     """

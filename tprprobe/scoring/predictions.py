@@ -25,7 +25,7 @@ TEXTS = ("source", "target", "prediction")
 def write_summaries(
     model: Model, sources: list[str], targets: list[str], vocabulary: Codec, **options: Any
 ) -> list[str]:
-    """What the model writes for every source; options are those of `generate`.
+    """The summary that the model writes for every source; options are those of `generate`.
 
     Without `max_length` it is as long as the longest target that the vocabulary allows.
     """
@@ -44,7 +44,7 @@ def write_summaries(
 def evaluate_summaries(
     model: Model, data: Dataset, vocabulary: Codec, **options: Any
 ) -> pd.DataFrame:
-    """One row a document: source, target, prediction, and the scores of `score_summaries`."""
+    """One row per document: source, target, prediction, and the scores of `score_summaries`."""
     parts = []
     blocks = -(-len(data) // READ_AT_ONCE)
     for texts in track(data.blocks(READ_AT_ONCE), f"summarizing {data.name}", blocks):
@@ -70,12 +70,14 @@ def summarize_scores(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def save_predictions(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path, stem: str) -> Path:
-    """The summary (JSON); beside it a line of JSON a document: its texts and their scores."""
+    """Writes the summary (JSON) and beside it one JSON line per document: its texts and their
+    scores.
+    """
     return save_lines(rows, {**about, **summarize_scores(rows)}, folder, stem)
 
 
 def save_lines(rows: pd.DataFrame, summary: Mapping[str, Any], folder: Path, stem: str) -> Path:
-    """A summary (JSON), and beside it a line of JSON a row."""
+    """Writes a summary (JSON) and beside it one JSON line per row."""
     lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))
     write_file(folder / f"{stem}.jsonl", lines)
     text = json.dumps(summary, indent=1) + "\n"

@@ -1,4 +1,4 @@
-"""ROUGE by two definitions: that of summaries (with stems) and the COCO toolkit's ROUGE-L (of words).
+"""ROUGE by two definitions: the summaries' (with stems), and the COCO toolkit's ROUGE-L (of words).
 
 Of summaries it is that of `rouge-score` with Porter stems, which follows ROUGE-1.5.5 as
 `files2rouge` runs it (jiang's scores): only letters a-z and digits count, and precision weighs as
@@ -26,7 +26,7 @@ def _scorer() -> Any:
 
 
 def split_sentences(text: str) -> str:
-    """The text with a sentence a line as `files2rouge` finds them: they end in a full stop that
+    """The text with a sentence per line as `files2rouge` finds them: they end in a full stop that
     has a space before it (or in a line break). Text that is not tokenized stays one sentence."""
     return text.replace(" .", " .\n")
 

@@ -1,4 +1,4 @@
-"""Blind sheets for people: two models' summaries side by side, and which is whose in a key apart.
+"""Blind sheets for people: two models' summaries side by side, and a separate key to them.
 
 A sheet is a CSV file that any spreadsheet opens; `key_of(sheet)` is the JSON file beside it that
 tells the seed, the two models, and where each stands in every row. Nothing in a sheet tells it.
@@ -40,7 +40,7 @@ def draw_sheet(
     n: int = 120,
     seed: int = 0,
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """n documents by chance with both summaries in random order, empty cells to fill, and the key.
+    """n random documents with both summaries in random order, empty cells to fill, and the key.
 
     A sheet of votes leaves out documents of which both models wrote the same: there is nothing to
     choose. A sheet of facts shows the reference, too.
@@ -101,7 +101,7 @@ def read_sheet(path: str | Path) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 
 def holds_votes(path: str | Path) -> bool:
-    """Whether a sheet is one of votes."""
+    """True for a sheet of votes."""
     sheet, _ = read_sheet(path)
     return set(QUESTIONS["votes"]) <= set(sheet)
 

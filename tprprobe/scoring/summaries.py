@@ -1,4 +1,4 @@
-"""Scores of summaries: one row a document, their means with intervals, and two models compared."""
+"""Scores of summaries: one row per document, their means with intervals, and two models compared."""
 
 from collections.abc import Iterable
 
@@ -30,7 +30,9 @@ def score_summary(source: str, reference: str, prediction: str) -> dict[str, flo
 
 
 def judge_summary(source: str, prediction: str) -> dict[str, bool]:
-    """Of a summary in the generated English: whether it is grammatical, and true of its document."""
+    """Two judgments of a summary in the generated English: whether it is grammatical, and whether
+    it is true of its document.
+    """
     return {
         "grammatical": is_grammatical(prediction),
         "faithful": is_faithful(source, prediction),
@@ -48,7 +50,7 @@ def score_summaries(rows: pd.DataFrame, english: bool = False) -> pd.DataFrame:
 
 
 def mean_scores(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mean, 95 % interval and n of every score: one row a score: value, low, high, n.
+    """Mean, 95 % interval and n of every score: one row per score: value, low, high, n.
 
     Intervals draw documents (bootstrap); those of shares of documents are Wilson's.
     """
@@ -64,7 +66,7 @@ def _mean(values: Shaped[np.ndarray, " document"]) -> dict[str, float]:
 
 
 def _is_share(values: Shaped[np.ndarray, " document"]) -> bool:
-    """Whether a score is true or false of a document; other corpora may lack it (NaN)."""
+    """True for a score that is true or false of a document; other corpora may lack it (NaN)."""
     return infer_dtype(values, skipna=True) == "boolean"
 
 
@@ -75,7 +77,7 @@ def _interval(values: np.ndarray) -> Interval:
 
 
 def compare_scores(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """first − second of every score, paired by document: one row a score: value, low, high, p, n.
+    """first − second of every score, paired by document: one row per score: value, low, high, p, n.
 
     Intervals draw documents, which are those that have the score in both. p is the bootstrap's; of
     shares of documents it is McNemar's exact test.

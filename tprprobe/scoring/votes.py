@@ -1,4 +1,4 @@
-"""Which of two models people prefer: votes on blind sheets, counted, with sign tests."""
+"""Votes on blind sheets: which of two models people prefer, counted, with sign tests."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ VOTES = {"a": 1.0, "b": -1.0, "tie": 0.0, "=": 0.0}
 
 
 def count_votes(paths: Sequence[str | Path]) -> pd.DataFrame:
-    """Votes for the first and the second model of the sheets, one row a criterion.
+    """Votes for the first and the second model of the sheets, one row per criterion.
 
     Columns: criterion, first, second (the models), n (documents judged), wins, losses, ties (of the
     first), share, low, high (of documents that are no tie, with Wilson's interval), p (sign test).

@@ -22,14 +22,14 @@ PER_HEAD = ("query", "key", "value", "role", "filler", "binding")
 
 
 class PlacedEdit(ABC):
-    """An edit that knows where it is: at a site of these axes, and from which position on.
+    """An edit that is told its place: the axes of the site, and the first position.
 
     ``start`` is 0 in a whole pass; a decoder with a cache passes on one position at a time.
     """
 
     @abstractmethod
     def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
-        """The tensor that is passed on instead."""
+        """The tensor that takes the given one's place."""
 
 
 def find_sites(model: nn.Module) -> dict[str, Site]:
@@ -47,7 +47,7 @@ def find_sites(model: nn.Module) -> dict[str, Site]:
 
 
 def sites(model: nn.Module) -> pd.DataFrame:
-    """What can be read: a table of site, axes and width (of the last axis, where it is fixed)."""
+    """The sites of a model: a table of site, axes and width (of the last axis, where it is fixed)."""
     rows = [(name, " × ".join(site.axes), site.width) for name, site in find_sites(model).items()]
     table = pd.DataFrame(rows, columns=["site", "axes", "width"])
     return table.astype({"width": "Int64"})
@@ -78,7 +78,8 @@ def _keep(
 
 @contextlib.contextmanager
 def intervene(model: nn.Module, edits: Mapping[str, Edit | PlacedEdit]) -> Iterator[None]:
-    """While open, each site matching a pattern passes on ``edit(tensor)`` instead of its tensor.
+    """A block in which each site that matches a pattern passes on ``edit(tensor)`` instead of its
+    tensor.
 
     Several edits of one site are made in the order of ``edits``. Captures opened after it see the
     edited values, those opened before it the original ones.
@@ -120,20 +121,20 @@ def _replace(
 
 
 class Steps:
-    """Where the positions stand that a decoder is given."""
+    """The range of positions that a decoder is at."""
 
     def __init__(self):
         self.start = self.end = 0
 
     def begin(self, n: int, cache: Any) -> None:
-        """The next n positions, behind those in the cache (which may not know how many these are)."""
+        """Moves to the next n positions, after those in the cache (if it knows how many these are)."""
         self.start = 0 if cache is None else getattr(cache, "length", self.end)
         self.end = self.start + n
 
 
 @contextlib.contextmanager
 def _count_steps(model: Any) -> Iterator[Steps]:
-    """What tells where a decoder is while this is open."""
+    """A block that yields the positions the model's decoder is at."""
     steps, decode = Steps(), getattr(model, "decode", None)
     before = model.__dict__.get("decode")
 
@@ -156,7 +157,7 @@ def _decode(
 
 @contextlib.contextmanager
 def hold(model: nn.Module, outputs: Mapping[str, Tensor]) -> Iterator[None]:
-    """While open, the submodules of these names return these tensors, and compute nothing.
+    """A block in which these submodules return these tensors and compute nothing.
 
     What lies below an intervention is so computed only once: ``hold(model, {"encoder.0": hidden})``.
     """
@@ -171,7 +172,8 @@ def hold(model: nn.Module, outputs: Mapping[str, Tensor]) -> Iterator[None]:
 
 
 class Attached(nn.Module):
-    """A foreign module with sites: called as ``attached(source, target)``, read as one of ours.
+    """A foreign module with sites, called as ``attached(source, target)`` and read as one of our
+    models.
 
     ``vocabulary`` and ``source`` (where it was loaded from) are None until somebody sets them.
     """
@@ -196,7 +198,7 @@ class Attached(nn.Module):
 
 @contextlib.contextmanager
 def _padded(module: nn.Module) -> Iterator[None]:
-    """While open, torch's encoders pass [batch, seq, …] on, not nested tensors without the pads."""
+    """A block in which torch's encoders pass on [batch, seq, …], not nested tensors without pads."""
     stacks = [each for each in module.modules() if isinstance(each, nn.TransformerEncoder)]
     before = [stack.use_nested_tensor for stack in stacks]
     try:
@@ -256,7 +258,7 @@ def _place(root: nn.Module, name: str, site: Site) -> None:
 
 
 def _passer(site: Site, where: str, heads: int | None) -> Callable[[Any], Any]:
-    """What passes a submodule's value (the first of several) through its site."""
+    """The function that passes a submodule's value (the first of several) through its site."""
 
     def through(tensor: Tensor) -> Tensor:
         if "query" in site.axes and tensor.ndim != len(site.axes):
@@ -283,7 +285,7 @@ def _passer(site: Site, where: str, heads: int | None) -> Callable[[Any], Any]:
 
 
 def _route(submodule: nn.Module, site: Site, passed: Callable[[Any], Any], end: str) -> None:
-    """Hook the submodule; while its site is not read, nothing is touched."""
+    """Hooks the submodule; nothing is touched while its site is not read."""
     if end == "input":
         submodule.register_forward_pre_hook(
             lambda _m, inputs: passed(inputs) if site.is_read else None

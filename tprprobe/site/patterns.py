@@ -43,7 +43,7 @@ def layer_of(name: str) -> int | None:
 
 
 def side_of(name: str) -> str:
-    """Whose tokens a site has a vector of: the ``target``'s (the decoder's), or the ``source``'s."""
+    """The side whose tokens a site's vectors belong to: ``target`` (the decoder's) or ``source``."""
     if name.endswith((".cross.key", ".cross.value")):
         return "source"
     return "target" if name.startswith(_TARGET) else "source"

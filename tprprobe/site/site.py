@@ -4,7 +4,7 @@ from torch import nn
 
 
 class Site(nn.Identity):
-    """Returns its input; its dotted module name is its public name and ``axes`` are its shape.
+    """A site: it returns its input; its dotted module name is its public name, ``axes`` its shape.
 
     A hook on it that returns None captures, one that returns a tensor intervenes
     (:mod:`tprprobe.site.hooks`). A site has no parameters, and costs nothing while nobody reads it.
@@ -17,7 +17,7 @@ class Site(nn.Identity):
 
     @property
     def is_read(self) -> bool:
-        """Whether a hook is registered: what is costly to compute is computed only then."""
+        """True if a hook is registered; costly vectors are computed only then."""
         return bool(self._forward_hooks)
 
     def extra_repr(self) -> str:
@@ -25,12 +25,12 @@ class Site(nn.Identity):
 
 
 def per_head(d_head: int) -> Site:
-    """A site of one vector a head."""
+    """A site with one vector per head."""
     return Site("batch seq head d_head", d_head)
 
 
 def per_position(d_model: int) -> Site:
-    """A site of one vector a position."""
+    """A site with one vector per position."""
     return Site("batch seq d_model", d_model)
 
 

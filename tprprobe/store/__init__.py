@@ -1,4 +1,4 @@
-"""The store: what a model's sites held on a data set, on disk, read without the model."""
+"""The store: the vectors of a model's sites on a data set, on disk, read without the model."""
 
 from tprprobe.store.layout import SiteSpec
 from tprprobe.store.parts import concatenate

@@ -70,7 +70,9 @@ def _documents(arrays: Mapping[str, tuple[SiteSpec, int]]) -> dict[str, bytes]:
 
 
 def _dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]]:
-    """Axis names of which each has one size in the store, as xarray demands: others bear theirs."""
+    """Axis names that each have one size in the store, as xarray demands; other sizes get names of
+    their own.
+    """
     sizes: dict[str, int] = {}
 
     def named(axis: str, size: int) -> str:

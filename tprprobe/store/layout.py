@@ -1,8 +1,8 @@
-"""What a store's files are called and how arrays lie in them.
+"""The files of a store, and the layout of its arrays.
 
 STORE/manifest.json       written last: its presence means complete
 STORE/arrays.zarr/SITE/   one Zarr v3 array a site, chunks of whole rows, uncompressed
-STORE/tokens.parquet      one row a token
+STORE/tokens.parquet      one row per token
 STORE/untrained/          the control, a store of its own
 STORE/journal.json, tokens.arrow   only while the store is written
 """
@@ -24,7 +24,7 @@ CHUNK_BYTES = 2 * 2**20
 
 @dataclass(frozen=True)
 class SiteSpec:
-    """What an array holds: its axes, the shape of one row, the type of a number.
+    """The layout of an array: its axes, the shape of one row, the type of a number.
 
     The first axis counts rows: ``source`` or ``target`` tokens; for attention maps it is
     ``<queries>_<keys>``, e.g. ``target_source``, and a row is one pair of a query and a key.

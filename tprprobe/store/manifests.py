@@ -1,4 +1,4 @@
-"""The manifest of a store, which is its journal while it is written, and whether all it names is there."""
+"""The manifest of a store: its journal while it is written, and the check of its files."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ def read_manifest(path: Path) -> Manifest | None:
 
 
 def is_finished(path: Path) -> bool:
-    """Whether the store is complete down to its last file operation."""
+    """True once the store is complete, down to its last file operation."""
     return (path / MANIFEST).exists()
 
 
@@ -56,12 +56,12 @@ def _read(file: Path) -> Manifest:
 
 
 def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
-    """Replaces the file at one stroke: it never exists half written."""
+    """Replaces the manifest atomically: it never exists half written."""
     write_file(file, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
 
 
 def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Passes where two manifests are of the same model, data and sites.
+    """Checks that two manifests are of the same model, data and sites.
 
     Raises:
         InputError: naming the first setting that differs.
@@ -87,7 +87,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def check_files(path: Path, manifest: Manifest) -> None:
-    """Passes where every file is there at its full length: Zarr reads a missing chunk as NaN.
+    """Checks that every file is there at its full length: Zarr reads a missing chunk as NaN.
 
     Raises:
         InputError: naming a file that is missing or cut short.
@@ -122,7 +122,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 @contextlib.contextmanager
 def undamaged(path: Path) -> Iterator[None]:
-    """A block in which whatever cannot be read is told as one line: the store is damaged."""
+    """A block that tells every error of reading in one line: the store is damaged."""
     try:
         yield
     except InputError:

@@ -1,4 +1,4 @@
-"""One store of several: what processes wrote side by side, each its range of samples."""
+"""A store joined from parts, which processes wrote side by side, each its range of samples."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ SAMPLES_PER_BLOCK = 64
 
 
 def concatenate(parts: Sequence[str | Path], out: str | Path, resume: bool = False) -> None:
-    """Writes the samples of all parts, in turn, as one store: the one that one writer had written.
+    """Writes the samples of all parts, in order, as the store that one writer would have written.
 
     Raises:
         InputError: the parts differ in their settings, or do not follow one another.

@@ -22,7 +22,7 @@ Rows = slice | Integer[np.ndarray, "row"] | Bool[np.ndarray, "token"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Store:
-    """A complete store: what a model's sites held on a data set, one row a token."""
+    """A complete store: the vectors of a model's sites on a data set, one row per token."""
 
     path: Path
     manifest: Manifest
@@ -42,7 +42,7 @@ class Store:
 
     @functools.cached_property
     def tokens(self) -> pd.DataFrame:
-        """One row a token, by sample, its source tokens before its target tokens."""
+        """One row per token, by sample, its source tokens before its target tokens."""
         with manifests.undamaged(self.path):
             return tokens.read_parquet(self.path / layout.TOKENS)
 
@@ -54,13 +54,13 @@ class Store:
 
     @functools.cached_property
     def control(self) -> "Store | None":
-        """The untrained twin's vectors of (a sample of) the same inputs, where they are kept."""
+        """The store of the untrained twin on (a sample of) the same inputs; None if there is none."""
         path = self.path / layout.CONTROL
         return open_store(path) if path.exists() else None
 
     @property
     def summary(self) -> pd.DataFrame:
-        """One row a site: its axes, shape and type, and how large it is."""
+        """One row per site: its axes, shape and type, and how large it is."""
         rows = [
             (name, " × ".join(spec.axes), (count, *spec.shape), spec.dtype, count * spec.row_bytes)
             for name, (spec, count) in layout.arrays_of(self.manifest).items()
@@ -73,7 +73,7 @@ class Store:
         return select(patterns, self.sites)
 
     def side(self, site: str) -> str:
-        """``source`` or ``target``: whose tokens the rows of a site (of a map: its queries) are."""
+        """The side whose tokens a site's rows (a map's queries) are: ``source`` or ``target``."""
         return self._spec(site)[1].rows.partition("_")[0]
 
     def tokens_of(self, site: str) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Writing a store block by block, so that a run killed at any moment goes on where it was.
+"""Writing a store block by block; a run killed at any moment is resumed where it was.
 
 Every file grows by writes at known places, and a write cuts off what a killed run left behind it;
 the journal says how much of each counts and is replaced at one stroke after every block. At the end
@@ -70,7 +70,7 @@ class StoreWriter:
 
     @property
     def samples_done(self) -> int:
-        """How many samples are committed: those that a resumed run does not compute again."""
+        """The number of committed samples, which a resumed run does not compute again."""
         return self._journal.get("samples", 0)
 
     def append(
@@ -107,7 +107,7 @@ class StoreWriter:
             )
 
     def finish(self) -> None:
-        """Makes the store complete; what is already done of that is not done again.
+        """Completes the store; steps that are done already are not repeated.
 
         Raises:
             InputError: the disk is full; what was committed before is kept.
@@ -133,7 +133,7 @@ class StoreWriter:
     def _pairs(
         self, attention: Mapping[str, Sequence[Map]], lengths: Mapping[str, int]
     ) -> dict[str, np.ndarray]:
-        """Maps as rows [pair, head], and of each sample where its pairs begin and their shape."""
+        """Maps as rows [pair, head], with each sample's first pair and shape."""
         rows: dict[str, np.ndarray] = {}
         for name, maps in attention.items():
             spec = self._sites[name]

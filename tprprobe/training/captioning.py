@@ -1,4 +1,4 @@
-"""What captioning models are given before their first step: word vectors, and the mean of features."""
+"""Preparing captioning models for their first step: word vectors, and the mean of features."""
 
 from pathlib import Path
 
@@ -17,7 +17,8 @@ SUMMED_AT_ONCE = 4096  # vectors
 
 @torch.no_grad()
 def prepare_captioner(model: Model, words: Codec, settings: Settings | None) -> None:
-    """Check that a model of captions meets words, and set its W_e where they have vectors.
+    """Checks that a captioning model is trained on words, and sets W_e to their vectors if they
+    have any.
 
     Raises: InputError where it is no such model, or there are no words.
     """
@@ -34,7 +35,7 @@ def prepare_captioner(model: Model, words: Codec, settings: Settings | None) -> 
 
 @torch.no_grad()
 def center(model: CaptionModel, features: Float[Tensor, "image d_features"]) -> None:
-    """Set v̄, where the model has one: the mean of the features over images (huang Eq. 9)."""
+    """Sets v̄, if the model has one, to the mean of the features over images (huang Eq. 9)."""
     if model.center is not None:
         sums = [some.double().sum(0) for some in features.split(SUMMED_AT_ONCE)]
         model.center.copy_(sum(sums[1:], sums[0]) / len(features))

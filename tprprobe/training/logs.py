@@ -1,4 +1,4 @@
-"""The learning curve on disk: one CSV row a figure; where it is installed, for TensorBoard too."""
+"""The learning curve on disk: one CSV row per figure, and TensorBoard where it is installed."""
 
 import csv
 from importlib.util import find_spec
@@ -22,7 +22,7 @@ FILE = KINDS["runs"].file
 
 
 class Log:
-    """Rows of ``log.csv`` in a run's folder, from ``step`` on anew."""
+    """Rows of ``log.csv`` in a run's folder; rows from ``step`` on are written anew."""
 
     def __init__(self, folder: Path, step: int = 0):
         self.path = folder / FILE
@@ -36,7 +36,7 @@ class Log:
     def add(
         self, metric: str, value: float, at: dict[str, float], data: str = "", split: str = ""
     ) -> None:
-        """Append one figure; ``at`` is step, seconds, and examples and tokens seen."""
+        """Appends one figure; ``at`` is step, seconds, and examples and tokens seen."""
         row = {**at, "metric": metric, "data": data, "split": split, "value": value}
         self.rows.append(row)
         with self.path.open("a", newline="") as file:
@@ -51,7 +51,7 @@ class Log:
 
 
 def _open_board(folder: Path, step: int) -> Any:
-    """What writes for TensorBoard, from a step on anew."""
+    """The TensorBoard writer, which drops what was logged from ``step`` on."""
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(folder / "tensorboard", purge_step=step)

@@ -83,12 +83,12 @@ def make_optimizers(
 
 
 def fold(*numbers: int) -> int:
-    """One seed of several numbers."""
+    """One seed made of several numbers."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])
 
 
 class Run:
-    """One training run: the model, its optimizer, and how far it is."""
+    """One training run: the model, its optimizer, and its progress."""
 
     def __init__(self, recipe: Recipe, worker: Worker, load_pool: LoadPool = Pool.load):
         self.recipe, self.worker, self.step, self.seconds = recipe, worker, 0, 0.0
@@ -160,7 +160,7 @@ class Run:
 
     @property
     def at(self) -> dict[str, float]:
-        """Where in the run a figure was taken."""
+        """The step, seconds, examples and tokens at which a figure was taken."""
         return {
             "step": self.step,
             "seconds": round(self.seconds, 1),
@@ -169,7 +169,7 @@ class Run:
         }
 
     def save(self, path: Path) -> None:
-        """Write everything a resumed run needs."""
+        """Writes everything that a resumed run needs."""
         state = {
             "recipe": self.recipe.model_dump_json(),
             "model": self.model.state_dict(),
@@ -183,7 +183,7 @@ class Run:
             torch.save(state, partial)
 
     def load(self, path: Path) -> None:
-        """Continue where :meth:`save` was.
+        """Continues from the state that :meth:`save` wrote.
 
         Raises:
             InputError: another recipe was trained there, or the file is damaged.
@@ -245,7 +245,7 @@ def train(
 
 
 def cut_note(pairs: Pairs, vocabulary: Codec) -> str:
-    """How many sources and targets are longer than the vocabulary allows."""
+    """A note on how many sources and targets are longer than the vocabulary allows."""
     assert vocabulary.most is not None
     parts = [
         f"{count:,} {kind} cut to {most} sub-words"
@@ -257,7 +257,7 @@ def cut_note(pairs: Pairs, vocabulary: Codec) -> str:
 
 
 def _steps(run: Run) -> Iterator[tuple[float, float]]:
-    """Train to the end; the learning rate and the mean loss of every REPORT_EVERY steps."""
+    """Trains to the end; yields the learning rate and mean loss of every REPORT_EVERY steps."""
     recipe, began = run.recipe, time.perf_counter() - run.seconds
     number, pool, batches, rate = -1, None, iter(()), 0.0
     while run.step < recipe.steps:
@@ -288,7 +288,7 @@ def held_out_loss(model: Model, pairs: Pairs, batch_size: int = 256) -> float:
 
 
 def _after(run: Run, log: Log, out: Path) -> None:
-    """Evaluate and save where the recipe says so."""
+    """Evaluates and saves after the steps that the recipe names."""
     recipe, last = run.recipe, run.step == run.recipe.steps
     if last or run.step % recipe.evaluate_every < REPORT_EVERY:
         run.model.eval()

@@ -1,4 +1,4 @@
-"""The losses of training: cross-entropy, or jiang's with smoothed labels."""
+"""The losses of training: cross-entropy, or jiang's with label smoothing."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Muon: momentum whose matrices are orthogonalised, for the weights between hidden layers.
+"""Muon: momentum with orthogonalized matrices, for the weights between hidden layers.
 
 torch's own Muon iterates in bfloat16, which a CPU without bf16 units runs fifty times slower, and
 one matrix at a time; this one keeps the weights' precision and batches matrices of one shape.
@@ -15,7 +15,7 @@ QUINTIC = (3.4445, -4.7750, 2.0315)
 
 
 class Muon(torch.optim.Optimizer):
-    """W ← W - lr · 0.2 √max(n, m) · orthogonalised Nesterov momentum of the gradient."""
+    """W ← W - lr · 0.2 √max(n, m) · orthogonalized Nesterov momentum of the gradient."""
 
     def __init__(self, params: Iterable[Tensor], lr: float = 1e-3, momentum: float = 0.95):
         super().__init__(params, {"lr": lr, "momentum": momentum})

@@ -22,7 +22,7 @@ from tprprobe.training.recipes import Mix, Recipe
 
 @dataclass
 class Pool:
-    """The examples of a stage on the device, each as often as its mix repeats it."""
+    """The examples of a stage on the device, each repeated as often as its mix says."""
 
     pairs: Pairs
     indices: Tensor
@@ -51,7 +51,9 @@ class Pool:
 
 
 def make_codec(recipe: Recipe) -> Codec:
-    """The words or sub-words of a recipe, from a file or its first mix; else characters."""
+    """The vocabulary of a recipe: words or sub-words, from a file or its first mix; else
+    characters.
+    """
     settings = recipe.subwords
     if recipe.words is not None:
         return count_words(

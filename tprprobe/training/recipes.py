@@ -1,4 +1,4 @@
-"""Recipes: what is trained on what, for how long, in a TOML file checked key by key."""
+"""Recipes: model, data and schedule of a training run, in a TOML file checked key by key."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Mix(Settings):
-    """Some examples of one corpus; ``repeat`` times as often as the others of the mix."""
+    """Some examples of one corpus, used ``repeat`` times as often as the others of the mix."""
 
     data: str
     split: str | None = None
@@ -58,7 +58,8 @@ class Subwords(Settings):
 
 
 class Words(Settings):
-    """The words of a run's captions: all that occur so often in the first stage's.
+    """The words of a run's captions: all that occur at least ``threshold`` times in the first
+    stage's.
 
     ``glove``: a file of word vectors, the first (or, fixed, the only) values of W_e.
     """

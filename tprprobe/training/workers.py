@@ -1,4 +1,4 @@
-"""The processes that train together: one alone, or those that torchrun started."""
+"""The processes that train together: a single one, or those that torchrun started."""
 
 import atexit
 import os
@@ -21,7 +21,7 @@ class Worker:
 
     @classmethod
     def join(cls, device: str) -> "Worker":
-        """Join the group that torchrun set up, if it did; runs after the first are of the same group.
+        """This process's place in the group that torchrun set up; later runs join the same group.
 
         Raises:
             InputError: there is no such device.

@@ -36,7 +36,7 @@ def read_probes(folders: dict[str, Path]) -> pd.DataFrame:
 
 
 def show_probes(rows: pd.DataFrame, task: str, dark: bool = False) -> View:
-    """F1 of a task by layer: a line a model and vector with its interval, controls dashed.
+    """F1 of a task by layer: a line per model and vector with its interval, controls dashed.
 
     Raises:
         InputError: no such task.
@@ -114,7 +114,7 @@ def show_decoding(folder: Path, subset: str = "all", dark: bool = False) -> View
 
 
 def show_dots(rows: pd.DataFrame, title: str, label: str, dark: bool = False) -> View:
-    """Values with intervals: a line a name, a colour and symbol a group."""
+    """Values with intervals: a line per name, a color and symbol per group."""
     chart = go.Figure()
     groups = rows["group"].unique().tolist()
     for number, (group, colour) in enumerate(zip(groups, colours(len(groups)), strict=True)):

@@ -51,7 +51,7 @@ def show_interventions(rows: pd.DataFrame, name: str, dark: bool = False) -> Vie
 
 
 def _show_heads(rows: pd.DataFrame, edit: str, dark: bool) -> View:
-    """A row a site, a column a head: the change of exact match, in points."""
+    """A row per site, a column per head: the change of exact match, in points."""
     sites, heads = list(rows["site"].unique()), sorted(rows["head"].unique().tolist())
     wide = {
         name: 100
@@ -146,7 +146,7 @@ def _show_edits(rows: pd.DataFrame, dark: bool) -> View:
 
 
 def _show_swaps(rows: pd.DataFrame, kind: str, dark: bool) -> View:
-    """A bar a way of exchanging: the shares of the predicted, another and the old answer."""
+    """A bar per way of exchanging: the shares of the predicted, another and the old answer."""
     chosen = rows[(rows["subset"] == "answered") & (rows["head"] == -1)]
     ways = list_ways(chosen)
     found = chosen.set_index(["model", "vectors", "layer", "at"])

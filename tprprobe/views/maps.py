@@ -24,7 +24,7 @@ def show_map(
     marked: Bool[np.ndarray, " token"] | None = None,
     dark: bool = False,
 ) -> View:
-    """The map of a scene: a point a token, a colour and a text label a value of the field.
+    """The map of a scene: a point per token, a color and a text label per value of the field.
 
     Marked tokens are ringed, the others pale.
     """

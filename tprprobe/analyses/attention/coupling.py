@@ -36,7 +36,7 @@ class Labelled(Protocol):
 def couple_roles(store: Store, clusters: Iterable[Labelled], seed: int = 0) -> pd.DataFrame:
     """How much the cluster of a head's role tells of the token that the head attends to there.
 
-    One row a head and kind of ``attended``: the symbol at the key with the largest weight, or its
+    One row per head and kind of ``attended``: the symbol at the key with the largest weight, or its
     gold structure (digits by polarity, operators by symbol, other characters by kind). With I(c, a)
     the information of head c's clusters about what head a attends to:
     information   I(h, h) in bits, held out: by how much the cluster makes what is attended to less

@@ -19,7 +19,7 @@ from tprprobe.store import Store
 
 
 def score_relations(store: Store, seed: int = 0, relation: Relation = DIVISION) -> pd.DataFrame:
-    """Scores of every encoder head as second-argument-of '/', one row a head, way, gold and score.
+    """Scores of every encoder head as second-argument-of '/', one row per head, way, gold and score.
 
     Of another relation read its operator for '/', and its digits for denominators.
 

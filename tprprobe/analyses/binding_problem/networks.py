@@ -116,7 +116,7 @@ def _cases(tp: Network) -> Iterator[tuple[str, str, Network]]:
 
 
 def demonstrate(draws: int = 100, seed: int = 0) -> pd.DataFrame:
-    """One row a kind of attention and a case, over random integer networks.
+    """One row per kind of attention and a case, over random integer networks.
 
     Columns: attention, case, draws, equal (share of draws whose two states are the same bit for
     bit), formula (share whose difference is the closed form, bit for bit; missing where there is

@@ -32,7 +32,7 @@ class Clusters:
     ``labels`` are the clusters of all tokens on the site's side. ``centers`` lie in the clustered
     space, (vector - ``mean``) / ``scale``, and ``inertia`` is the sum of squared distances there.
     ``stability`` is the mean adjusted Rand index between the ``n_seeds`` runs of which this is the
-    best. ``summary`` has a row a cluster: cluster, size, share, top (its commonest tokens),
+    best. ``summary`` has a row per cluster: cluster, size, share, top (its commonest tokens),
     mean_position, entropy (of its tokens, bits).
     """
 
@@ -68,7 +68,7 @@ def nearest(
 
 
 def summarise(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) -> pd.DataFrame:
-    """One row a cluster: size, share, commonest tokens, mean position, entropy of tokens (bits)."""
+    """One row per cluster: size, share, commonest tokens, mean position, entropy of tokens (bits)."""
     columns = {"token": tokens["token"].astype(str), "position": tokens["position"]}
     groups = pd.DataFrame(columns).groupby(labels)
     found = {

@@ -24,7 +24,7 @@ SUFFIX = ".role_weights"
 
 
 def measure_roles(weights: Weights) -> pd.DataFrame:
-    """One row a sub-layer and head: how peaked its distributions are and which roles they use.
+    """One row per sub-layer and head: how peaked its distributions are and which roles they use.
 
     Columns: site, layer, sublayer (``encoder.self`` …), head, n_tokens, above_98, above_90 (shares
     of distributions whose maximum is higher), entropy (mean, bits), n_roles, used_roles (that are
@@ -71,7 +71,7 @@ def pool_roles(table: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
 
 
 def share_between_heads(weights: Weights) -> pd.DataFrame:
-    """One row a sub-layer and pair of heads: what one head's strongest role tells of the other's.
+    """One row per sub-layer and pair of heads: what one head's strongest role tells of the other's.
 
     Columns: site, layer, sublayer, head, other_head, mutual_information (bits; biased upwards in
     small samples), adjusted (0 at chance, 1 for heads that determine each other).
@@ -88,7 +88,7 @@ def share_between_heads(weights: Weights) -> pd.DataFrame:
 def tell_labels(
     weights: Weights, labels: Mapping[str, Shaped[np.ndarray, " token"]]
 ) -> pd.DataFrame:
-    """One row a sub-layer, head and label: what the strongest role tells of a token's label.
+    """One row per sub-layer, head and label: what the strongest role tells of a token's label.
 
     ``labels`` are columns of the token table of the same side: id, position, part of speech, ….
     """

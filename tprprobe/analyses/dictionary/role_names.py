@@ -23,7 +23,7 @@ FIELDS = {  # the first one is what every name begins with
 
 
 def name_dictionary(store: Store, site: str, seed: int = 0) -> pd.DataFrame:
-    """One row a head and used role of ``….role_weights``: the columns of ``name_roles``, and head, role.
+    """One row per head and used role of ``….role_weights``: the columns of ``name_roles``, and head, role.
 
     Predicates are conjunctions of tag, relation, entity, place in the text (words from 1) and the tag
     before, of the word that a token belongs to; in a decoder of the word that the state predicts.
@@ -67,7 +67,7 @@ def read_fields(tokens: pd.DataFrame, ahead: bool) -> tuple[np.ndarray, pd.DataF
 
 
 def _words(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a word: sample, number, tag, dependency, place, entity and the tag before."""
+    """One row per word: sample, number, tag, dependency, place, entity and the tag before."""
     first = table[table[WORD] >= 0].drop_duplicates(["sample", WORD])
     found = pd.DataFrame(
         {

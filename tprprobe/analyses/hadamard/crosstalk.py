@@ -57,7 +57,7 @@ def unbind_sums(
 ) -> pd.DataFrame:
     """How well each filler f_i is recovered from the sum of n bindings of randomly drawn positions.
 
-    One row a binding, unbinding and n. Duals are the pseudo-inverse of the n roles (outer) or 1/r
+    One row per binding, unbinding and n. Duals are the pseudo-inverse of the n roles (outer) or 1/r
     (hadamard); learned are the vectors u of least E|f̂ − f|² for fillers drawn independently of the
     roles with the first and second moments of the candidates (:func:`learn_unbinding`).
     error        E|f̂ − f|² / E|f|²: outer 0 up to n = d independent roles; for white fillers then
@@ -108,7 +108,7 @@ def _root(n: int, power: Tensor, square: Tensor) -> Float[Tensor, "role role"]:
 
 
 def _recover(fillers: Rows, roles: Rows, drawn: np.ndarray, method: tuple[str, str]) -> np.ndarray:
-    """One row a constituent of a sum: |f̂ − f|², |f|² and whether f is the nearest candidate."""
+    """One row per constituent of a sum: |f̂ − f|², |f|² and whether f is the nearest candidate."""
     bound, (kind, unbinding) = roles[drawn], method
     total = bind(fillers[drawn], bound, kind).sum(0)
     learned = unbinding == "learned"

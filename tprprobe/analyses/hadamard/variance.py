@@ -58,7 +58,7 @@ class Captured:
 def capture_variance(
     store: Store, pattern: str = "encoder.*.self.role", seed: int = 0
 ) -> pd.DataFrame:
-    """The share of E|v ⊗ r|² that d directions capture, v and r of width d: a row a head and basis.
+    """The share of E|v ⊗ r|² that d directions capture, v and r of width d: a row per head and basis.
 
     basis        own (the model's diagonal, what the Hadamard product keeps) · principal (no d
                  directions capture more) · repeated pairs (the best pairs m ⊗ n, vectors may
@@ -143,7 +143,7 @@ def _capture(bound: Bound, seed: int) -> Captured:
 
 
 def _describe(heads: Sequence[Captured], seed: int) -> Iterator[dict[str, Any]]:
-    """One row a basis: the share it captures, as a mean over heads read at the same positions."""
+    """One row per basis: the share it captures, as a mean over heads read at the same positions."""
     sums = np.concatenate([np.column_stack([head.kept, head.total]) for head in heads], axis=1)
     values = _shares(sums.sum(0, keepdims=True), len(heads))[:, 0]
     replicates = _shares(replicate_totals(sums, seed=seed), len(heads))

@@ -62,5 +62,5 @@ ARITHMETIC = {
 
 
 def describe(gold: pd.DataFrame, fields: Mapping[str, Field]) -> pd.DataFrame:
-    """The fields of a gold table in words, one column a field, one row a row."""
+    """The fields of a gold table in words, one column per field, one row per row."""
     return pd.DataFrame({name: field.describe(gold) for name, field in fields.items()})

@@ -47,7 +47,7 @@ def read_gold(store: Store) -> Gold:
 
 
 def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
-    """The name of every cluster of a head's vectors: one row a cluster, scored on held-out
+    """The name of every cluster of a head's vectors: one row per cluster, scored on held-out
     questions.
 
     cluster, name   the shortest conjunction of gold predicates that explains it (`digit ∧ ones ∧

@@ -45,7 +45,7 @@ def name_clusters(
     questions: Shaped[np.ndarray, " token"],
     seed: int = 0,
 ) -> pd.DataFrame:
-    """One row a cluster: cluster, name, the measures with _low and _high, p_value, q_value, …
+    """One row per cluster: cluster, name, the measures with _low and _high, p_value, q_value, …
 
     `candidate` is the predicate chosen on the first half, `name` is it if it holds on the second
     (q at most 1 %, precision still at least 0.7, lift above 1), else `unnamed`.

@@ -1,4 +1,4 @@
-"""One row a clustering: how much of it is named, and what it tells of polarity, beside chance."""
+"""One row per clustering: how much of it is named, and what it tells of polarity, beside chance."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ RULES = ("majority", "surface")
 
 
 def summarise(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
-    """One row a clustering: how much of it is named, and what it tells of polarity.
+    """One row per clustering: how much of it is named, and what it tells of polarity.
 
     clusters, named, with_polarity   how many there are, have a name, and one that tells numerators
                                      from denominators; coverage: the share of tokens with a name

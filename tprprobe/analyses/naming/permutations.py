@@ -23,7 +23,7 @@ def agreement(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """One row a (clustering, field, measure, null): value, null_mean, p_value.
+    """One row per (clustering, field, measure, null): value, null_mean, p_value.
 
     Only tokens count of which a field says something. A null, e.g. `question`, permutes the field's
     values among the tokens of the same stratum; p is one-sided, of no more agreement than that.

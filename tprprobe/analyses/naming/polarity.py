@@ -24,7 +24,7 @@ Codes = Int[np.ndarray, " token"]
 def decode_polarity(
     labels: Codes, gold: pd.DataFrame, questions: Shaped[np.ndarray, " token"], seed: int = 0
 ) -> pd.DataFrame:
-    """One row a (subset, predictor) of digits: n, accuracy, and the clusters' gain over it, paired.
+    """One row per (subset, predictor) of digits: n, accuracy, and the clusters' gain over it, paired.
 
     predictor  clusters: the commonest polarity of a token's cluster; majority: of all digits, both
                counted on one half of the questions (all are scored on the other); surface: what the

@@ -60,7 +60,7 @@ def _facts(facts: dict[str, Any], row: pd.Series) -> str:
 
 
 def _heads(rows: pd.DataFrame) -> str:
-    """One line a clustering of the clustered site's own vectors."""
+    """One line per clustering of the clustered site's own vectors."""
     cells = rows.loc[:, ["site", "head", "k"]].copy()
     for name, heading in HEADINGS.items():
         cells[heading] = _short(rows[name])
@@ -70,7 +70,7 @@ def _heads(rows: pd.DataFrame) -> str:
 
 
 def _controls(summary: pd.DataFrame) -> str:
-    """One line a kind of vectors and layer: the mean and the maximum over its heads."""
+    """One line per kind of vectors and layer: the mean and the maximum over its heads."""
     groups: Any = summary.groupby(["model", "vectors", "layer", "k"], sort=False)
     cells = groups.agg(heads=("site", "size"))
     for name, heading in HEADINGS.items():

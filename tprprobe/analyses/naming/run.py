@@ -39,10 +39,10 @@ class Naming:
     In every table: model (trained, untrained: the twin, baseline: another store), vectors (what
     was clustered: role, query, key, filler, hidden, random projections of LN(z), shuffled labels of
     the first), site, layer, head, k.
-    names      one row a cluster: the columns of ``name_roles``
-    agreement  one row a (clustering, field, measure, null): ``permuted.agreement``
-    decoding   one row a (clustering, subset, predictor): ``decode_polarity``
-    summary    one row a clustering: ``summarise``
+    names      one row per cluster: the columns of ``name_roles``
+    agreement  one row per (clustering, field, measure, null): ``permuted.agreement``
+    decoding   one row per (clustering, subset, predictor): ``decode_polarity``
+    summary    one row per clustering: ``summarise``
     facts      of the questions, and ``missing``: the controls that the store does not have
     """
 

@@ -68,7 +68,7 @@ class Plan:
         return found
 
     def labels(self) -> pd.DataFrame:
-        """The cluster of every token, one column a clustering of the site's own vectors."""
+        """The cluster of every token, one column per clustering of the site's own vectors."""
         return pd.DataFrame(
             {
                 f"{target.source.site} {target.head} {k}": self._labels[target, k]

@@ -3,7 +3,7 @@
 OUT/settings.json          what the run is of: another one does not go on with it
 OUT/rounds/NNNN.npz        counts by document of every probe of a round, written when it is done
 OUT/probes/NAME/           the probes of real labels, each in the layout of checkpoints
-OUT/rows.parquet, .csv     one row a probe, with intervals; differences.* beside it
+OUT/rows.parquet, .csv     one row per probe, with intervals; differences.* beside it
 OUT/documents.parquet      the counts by document behind them
 OUT/curves.parquet, .csv   the training curve of every probe: step, training and held-out loss
 """

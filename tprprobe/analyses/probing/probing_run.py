@@ -48,7 +48,7 @@ def probe(
     device: str = "cpu",
     **settings: Any,
 ) -> pd.DataFrame:
-    """One row a probe: how well a store's vectors predict labels of its words, beside controls.
+    """One row per probe: how well a store's vectors predict labels of its words, beside controls.
 
     Rows have task, side, site, layer, head, seed, control (``real`` for none); f1 and accuracy with
     95 % intervals over held-out documents; precision, recall, f1 of subsets (``left`` and ``right``:

@@ -54,7 +54,7 @@ class SavedProbe:
 
     @torch.no_grad()
     def predict(self, store: Store, tokens: pd.DataFrame | None = None) -> pd.DataFrame:
-        """One row a target: sample, spans, label, prediction.
+        """One row per target: sample, spans, label, prediction.
 
         Targets are those that the token table labels. Where it has no such column, a probe of one
         span predicts for every word, or for every token of a text without words.

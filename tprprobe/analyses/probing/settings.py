@@ -75,7 +75,7 @@ class Settings:
             mean of a span's states, whose L2 penalty is chosen on held-out documents. It is optimal,
             so that it has one seed, no schedule, and the loss ``softmax``.
         sites: shell globs; by default roles, fillers, tprs and hidden states.
-        heads: one probe a head, instead of one for all heads side by side.
+        heads: one probe per head, instead of one for all heads side by side.
         seeds: how many probes with different initialisation and dropout; ``seed`` is the first.
         controls: of CONTROLS; by default all that apply. BASELINES need no training.
         span_mode: which states of a span are read: ``all_states`` (default of an encoder),

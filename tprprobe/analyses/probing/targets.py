@@ -20,7 +20,7 @@ Rows = Int[np.ndarray, "target span edge"]  # half open
 class Targets:
     """The targets of one task on one side of a store, all of whose spans have states.
 
-    ``labels`` are marks: a row a target, a column a label of ``inventory``; a label that the
+    ``labels`` are marks: a row per target, a column per label of ``inventory``; a label that the
     inventory lacks marks nothing, and ``unseen`` counts those of each target. ``rows`` are the
     tokens of a target's spans, ``words`` their words, ``states`` the rows that are read for them.
     ``forms`` and ``before`` are hashes of what a span's last word says and of the word before its

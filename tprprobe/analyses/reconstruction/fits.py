@@ -40,7 +40,7 @@ def reconstruct(
 ) -> pd.DataFrame:
     """How well z is reconstructed as W v + b from the value vector v of one head, layer by layer.
 
-    One row a layer, training set, predictor and split, with the name of the store's model. z is LN(z), of which v is an affine map
+    One row per layer, training set, predictor and split, with the name of the store's model. z is LN(z), of which v is an affine map
     (``target="input"``), the layer's output (``hidden``) or z before LN (``below``).
     predictor    head (with its number) · heads (the mean error over heads, the paper's number) ·
                  all heads (of all v together) · random (projections of LN(z) as wide as a head) ·

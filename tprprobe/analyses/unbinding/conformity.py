@@ -26,7 +26,7 @@ TOTAL = "all"
 def measure_conformity(
     words: Words, labels: Int[np.ndarray, " word"], seed: int = 0
 ) -> pd.DataFrame:
-    """One row a category, then all: n, conforming, share with low and high, majority.
+    """One row per category, then all: n, conforming, share with low and high, majority.
 
     Of two clusters the one with the larger share of nominal words is the nominal one, found on one
     half of the images; words of the other half are counted, without the first of every caption, as

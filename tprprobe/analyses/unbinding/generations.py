@@ -18,7 +18,7 @@ GOLD = "of the data (exact)"
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Words and their unbinding vectors: ``table`` has a row a word.
+    """Words and their unbinding vectors: ``table`` has a row per word.
 
     row       of the site's vectors: the word before was read there, this one came out
     sample, group (the image or document), position (the first word has 1), word, pos, previous,

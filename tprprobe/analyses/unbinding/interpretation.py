@@ -26,7 +26,7 @@ DOMINANT = 0.95  # share of one position from which on the position alone is tol
 
 
 def interpret(words: Words, labels: Int[np.ndarray, " word"], seed: int = 0) -> pd.DataFrame:
-    """One row a cluster: its name by ``name_clusters``, and its words on the held-out half.
+    """One row per cluster: its name by ``name_clusters``, and its words on the held-out half.
 
     ``told`` is the interpretation in the paper's form: the position where nearly all words stand at
     one, else kinds of words with their shares, prepositions as spatial and other ones.

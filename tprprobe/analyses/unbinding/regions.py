@@ -51,7 +51,7 @@ class Regions:
     seed: int
 
     def table(self) -> pd.DataFrame:
-        """One row a partition: reading, vectors, split, regions; macro and micro with _low and
+        """One row per partition: reading, vectors, split, regions; macro and micro with _low and
         _high.
         """
         return pd.DataFrame([self._row(found) for found in self.counts])

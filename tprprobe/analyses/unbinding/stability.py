@@ -25,7 +25,7 @@ def find_clusters(
 
 
 def compare_ks(words: Words, clusters: Iterable[Clusters]) -> pd.DataFrame:
-    """One row a k: stability (mean adjusted Rand index between seeds), inertia, AMI with tag, kind,
+    """One row per k: stability (mean adjusted Rand index between seeds), inertia, AMI with tag, kind,
     side and position.
     """
     rows = []

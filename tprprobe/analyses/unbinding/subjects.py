@@ -36,7 +36,7 @@ Mask = Bool[np.ndarray, " noun"]
 
 
 def tell_subjects(words: Words, seed: int = 0) -> pd.DataFrame:
-    """One row a kind of vectors: auc of all pairs of a subject and an object, and matched: of pairs
+    """One row per kind of vectors: auc of all pairs of a subject and an object, and matched: of pairs
     at one position after one tag; with _low and _high over images.
 
     Scores are of a logistic regression that was fitted to other images (five folds); pairs are of

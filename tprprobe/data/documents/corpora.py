@@ -1,4 +1,4 @@
-"""Corpora of articles: files in several formats, and folders with such a file a split.
+"""Corpora of articles: files in several formats, and folders with such a file per split.
 
 Where a file is given by itself, the splits train, dev and test are parts of it: a seeded hash of the
 document decides, so no document is in two of them. Examples that say nothing are left out.

@@ -1,4 +1,4 @@
-"""The published files of the Mathematics Dataset: a folder a split, in it a text file a module.
+"""The published files of the Mathematics Dataset: a folder per split, in it a text file per module.
 
 `train-easy/arithmetic__mixed.txt` (or `.txt.gz`) has questions and answers on alternate lines.
 """

@@ -1,4 +1,4 @@
-"""The papers' figures by name: what each is made of, loaded and drawn."""
+"""The papers' figures by name: their inputs are loaded, analyzed and drawn."""
 
 import lazy_loader
 

@@ -11,7 +11,7 @@ KEYS = {"model", "data", "split", "n", "scores"}
 
 
 def load_captioned(sources: Iterable[Any]) -> list[dict[str, Any]]:
-    """What the evaluations of captions say, one after another.
+    """The evaluations of captions in some folders or files.
 
     Raises:
         InputError: a source holds none.
@@ -30,7 +30,7 @@ def _evaluated(path: Path) -> list[dict[str, Any]]:
 
 
 def read_scores(file: Path) -> dict[str, Any] | None:
-    """The evaluation of captions in a file, None where it is something else."""
+    """The evaluation of captions in a file; None if the file is something else."""
     try:
         content = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):

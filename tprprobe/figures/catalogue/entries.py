@@ -1,4 +1,4 @@
-"""The list of figures and tables: what each is called and shows, and which function makes it.
+"""The list of figures and tables: name, title, and the function that makes each.
 
 The functions are named, not imported: the list is read without what draws.
 """
@@ -30,12 +30,12 @@ class Entry:
 
     @property
     def inputs(self) -> list[str]:
-        """What the figure is made of."""
+        """The inputs that the figure needs, by their names in INPUTS."""
         return [name for name, is_input in self._keywords.items() if is_input]
 
     @property
     def options(self) -> list[str]:
-        """What can be chosen."""
+        """The options that the figure accepts."""
         return [name for name, is_input in self._keywords.items() if not is_input]
 
     @property

@@ -50,7 +50,7 @@ def read(store: Store, tagger: str = "", seed: int = 0) -> Words:
 
 
 def note_words(words: Words) -> str:
-    """Of what and whose words a table is: model, data, target, tags."""
+    """A note on a table's words: model, data, target, tags."""
     made = words.store.manifest
     model, data = made.get("model"), made.get("data")
     names = [each.get("name") if isinstance(each, dict) else each for each in (model, data)]
@@ -67,7 +67,7 @@ def note_words(words: Words) -> str:
 
 
 def judge_cases(cases: Mapping[str, Cases], units: int) -> list[Verdict]:
-    """Verdicts on claims by their ids, with intervals over so many images."""
+    """The verdicts on claims, by claim id, with intervals over ``units`` images."""
     claims = load_claims()
     return [
         judge(claims[name], Evidence(found, "document", units)) for name, found in cases.items()
@@ -75,7 +75,7 @@ def judge_cases(cases: Mapping[str, Cases], units: int) -> list[Verdict]:
 
 
 def judge_words(words: Words, cases: Mapping[str, Cases]) -> list[Verdict]:
-    """The same of what was measured on the held-out half of the images."""
+    """The verdicts on claims, by claim id, with intervals over the held-out half of the images."""
     return judge_cases(cases, int(words.held_out["group"].nunique()))
 
 
@@ -87,7 +87,7 @@ def judge_subjects(found: pd.DataFrame) -> list[Verdict]:
 
 
 def of_two(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
-    """What two clusters say of claims."""
+    """The evidence of two clusters, by claim id."""
     total: Any = measure_conformity(words, labels, seed).set_index("category").loc[TOTAL]
     return {
         "huang-nominal-verbal": {"": read_interval(total, "share")},
@@ -96,7 +96,7 @@ def of_two(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
 
 
 def of_ten(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
-    """What ten clusters say of claims."""
+    """The evidence of ten clusters, by claim id."""
     spatial, hybrid = find_spatial(words, labels, seed), hybrid_roles(words, labels, seed)
     return {
         "huang-first-position": {"": find_position(words, labels, 1, seed)},
@@ -109,7 +109,9 @@ def of_ten(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
 
 
 def of_regions(found: Regions) -> dict[str, Cases]:
-    """What regions say of claims: the literal reading, and the linear probe on other images."""
+    """The evidence of regions, by claim id: the literal reading, and the linear probe on other
+    images.
+    """
     own = ("k-means", OWN, "in sample")
     control = found.best_control(own[0], own[2], "macro")
     probe, rival = ("linear", OWN, "held out"), ("linear", BOTH, "held out")
@@ -165,7 +167,7 @@ def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
 
 
 def _scatter(store: Store, kind: str | None, method: str | None, tagger: str, seed: int) -> Drawing:
-    """1,000 vectors of held-out images, by the kinds of the words, or by one kind and the rest."""
+    """1,000 vectors of held-out images in the plane, by kind of word, or by one kind and the rest."""
     if method not in (None, *METHODS):
         raise unknown("projection", method, METHODS)
     words = read(store, tagger, seed)

@@ -1,4 +1,4 @@
-"""jiang's discrete roles: how peaked, what making them one-hot costs, and what each stands for."""
+"""jiang's discrete roles: how peaked they are, what making them one-hot costs, and their names."""
 
 from typing import Any
 
@@ -24,7 +24,9 @@ DOCUMENTS = 100  # on which roles are made one-hot
 
 
 def draw_discreteness(store: Store) -> Drawing:
-    """The figure of a store with role weights; with the cost of one-hot roles where its model is here."""
+    """The figure of a store's role weights, with the cost of one-hot roles if the store's model is
+    found.
+    """
     sites = _weights(store)
     weights = {site: store.read(site) for site in sites}
     heads = measure_roles(weights)
@@ -48,7 +50,7 @@ def _find_cost(store: Store) -> pd.DataFrame | None:
 
 
 def tabulate_dictionary(store: Store, layer: int = -1) -> Table:
-    """The named roles of a layer: of the decoder's cross-attention, or of what a store has instead."""
+    """The named roles of a layer: the decoder's cross-attention if the store has it."""
     sites = _weights(store)
     sites = [site for site in sites if ".cross." in site] or sites
     layers = sorted({layer_of(site) or 0 for site in sites})

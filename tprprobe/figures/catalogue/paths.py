@@ -1,4 +1,4 @@
-"""What figures are made of, from paths: stores, evaluations, logs of training runs."""
+"""Inputs of figures, loaded from paths: stores, evaluations, logs of training runs."""
 
 import json
 import math
@@ -31,12 +31,12 @@ Source = str | os.PathLike[str]
 
 
 def load_store(source: Store | Source) -> Store:
-    """The store, opened if it is a path."""
+    """The store; opened if it is given as a path."""
     return source if isinstance(source, Store) else open_store(Path(source))
 
 
 def load_evaluations(sources: Iterable[Source]) -> pd.DataFrame:
-    """What ``tprprobe eval --out`` wrote, one row a model, split and module.
+    """The evaluations that ``tprprobe eval --out`` wrote: one row per model, split and module.
 
     Columns: model, parameters, split, module, n, exact_match, low, high.
 
@@ -68,7 +68,7 @@ def _evaluated(path: Path) -> list[dict[str, Any]]:
 
 
 def _summary(file: Path) -> Mapping[str, Any] | None:
-    """The evaluation in a file, None where it is something else."""
+    """The evaluation in a file; None if the file is something else."""
     try:
         content = json.loads(file.read_text())
     except (OSError, ValueError):
@@ -150,7 +150,7 @@ def _find(source: Source) -> Path:
 
 
 def find_inputs(folder: Source) -> dict[str, Any]:
-    """What a folder and the folders in it hold, by the names in INPUTS; one store at most."""
+    """The inputs in a folder and its subfolders, by their names in INPUTS; one store at most."""
     folder = Path(folder)
     folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
     found: dict[str, Any] = {

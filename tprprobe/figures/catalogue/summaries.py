@@ -28,7 +28,7 @@ TEXTS = ("source", "target", "prediction")
 
 
 def load_summaries(sources: Iterable[Source]) -> pd.DataFrame:
-    """One row a model and document: model, data, document (its number), texts and scores.
+    """One row per model and document: model, data, document (its number), texts and scores.
 
     The baselines of every data set stand behind its models, scored in the same way.
     Raises:
@@ -59,7 +59,7 @@ def _evaluated(path: Path) -> list[pd.DataFrame]:
 
 
 def find_scored(folders: Sequence[Path]) -> dict[str, list[Path]]:
-    """What folders hold of it: evaluations of summaries, and sheets of votes."""
+    """The evaluations of summaries and the sheets of votes in some folders."""
     keys = [file for each in folders for file in sorted(each.glob("*.key.json"))]
     sheets = [file.with_name(file.name.replace(".key.json", ".csv")) for file in keys]
     scored = [
@@ -87,7 +87,7 @@ def load_votes(sources: Iterable[Source]) -> pd.DataFrame:
 
 
 def load_matches(sources: Iterable[Source]) -> list[dict[str, Any]]:
-    """Unsupported facts that two models wrote: of filled sheets (CSV), or counted by the proxy."""
+    """Unsupported facts that two models wrote: counted from filled sheets (CSV), or by the proxy."""
     sheets = [source for source in map(Path, sources) if source.suffix == ".csv"]
     others = [source for source in map(Path, sources) if source.suffix != ".csv"]
     return [*map(_judged, sheets), *(count_matches(load_summaries(others)) if others else [])]

@@ -1,4 +1,4 @@
-"""The demo: a trained TP-Transformer answers fresh questions, and its roles are looked at."""
+"""The demo: a trained TP-Transformer answers fresh questions, and a report shows its roles."""
 
 import shutil
 from pathlib import Path
@@ -104,7 +104,7 @@ def _clear(out: Path) -> None:
 
 
 def _some(answered: pd.DataFrame, correct: bool) -> pd.DataFrame:
-    """The first answers that are right, or wrong."""
+    """The first answers that are right, or that are wrong."""
     rows = answered[answered["correct"].astype(bool) == correct].head(SHOWN)
     table = pd.DataFrame(rows[["question", "answer", "prediction"]])
     return table.assign(correct="right" if correct else "wrong")

@@ -1,4 +1,4 @@
-"""What a checkpoint, a store or a corpus holds, in words and as data."""
+"""An overview of a checkpoint, a store or a corpus, as text and as data."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ class Overview:
     tables: dict[str, pd.DataFrame]
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as JSON types."""
+        """The overview in JSON types."""
         tables = {
             title: table.astype(object).where(table.notna(), None).to_dict("records")
             for title, table in self.tables.items()
@@ -32,7 +32,7 @@ class Overview:
         return {**self.facts, **tables}
 
     def as_text(self) -> str:
-        """The same to be read."""
+        """The overview as text."""
         lines = [f"{name:14} {value}" for name, value in self.facts.items()]
         for title, table in self.tables.items():
             lines += ["", f"{title}:", table.to_string(index=False) if len(table) else "none"]
@@ -51,7 +51,7 @@ def inspect(what: str) -> Overview:
 
 
 def inspect_data(spec: str) -> Overview:
-    """Size and split of a corpus, and how much its summaries copy, by its first examples."""
+    """Size and split of a corpus, and how much its summaries copy, measured on its first examples."""
     data = load_data(spec)
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
     return Overview(facts, {"extractiveness": describe_corpus(data[:MEASURED])})

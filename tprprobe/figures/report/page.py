@@ -90,7 +90,7 @@ def _text(value: Any) -> str:
 
 
 def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
-    """The report of what a folder holds: a store, clusters, names, evaluations, logs; their figures.
+    """The report of a folder's store, clusters, names, evaluations and logs, with their figures.
 
     Each lies in the folder or in one within it.
 
@@ -111,7 +111,7 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
 
 
 def _load(run: Path, name: str) -> list[Any]:
-    """What the folder and those in it hold of a kind."""
+    """The contents of one kind in the folder and in its subfolders, loaded."""
     kind = KINDS[name]
     return [kind.load(each) for each in (run, *sorted(run.glob("*/"))) if kind.is_in(each)]
 

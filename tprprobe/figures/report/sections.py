@@ -1,4 +1,4 @@
-"""Sections of a report: what was found, in words and tables that stand beside their controls."""
+"""Sections of a report: text and tables of results beside their controls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Section:
 
 
 def tell_clusters(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -> Section:
-    """How stable the clusters of some heads are, and what the first head's are made of."""
+    """The stability of some heads' clusters, and the contents of the first head's."""
     stability = pd.DataFrame(
         {
             "site": [each.site for each in heads],
@@ -51,7 +51,7 @@ def tell_clusters(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -> S
 
 
 def tell_names(naming: Naming) -> Section:
-    """What clusters stand for, and whether they know numerators beyond the surface rule."""
+    """The names of clusters, and whether clusters tell numerators better than the surface rule."""
     own = naming.summary[naming.summary["model"] == "trained"]
     roles = own[own["vectors"] == own["vectors"].iloc[0]]
     best = roles.sort_values(["with_polarity", "coverage"]).iloc[-1]
@@ -108,7 +108,7 @@ def _named(naming: Naming, of: pd.Series) -> pd.DataFrame:
 
 
 def tell_reconstruction(store: Store, layer: int = -1) -> Section:
-    """How much of a state one head's value vector keeps, held out, beside what needs no head."""
+    """The share of a state that one head's value vector keeps, held out, beside controls."""
     table = reconstruction_table(reconstruct(store, layer), layer)
     return Section("What a head's value keeps of the state", table.caption, {}, [table])
 

@@ -18,7 +18,7 @@ NOTHING = -1e9  # the score of what does not count
 
 @dataclass
 class Ended:
-    """The best ended hypotheses of every sample, the best first; not ``found``: none yet."""
+    """The best ended hypotheses of every sample, best first; those not ``found`` are empty."""
 
     ids: Int[Tensor, "sample beam length"]
     score: Float[Tensor, "sample beam"]
@@ -26,7 +26,7 @@ class Ended:
     pad: int
 
     def admit(self, at: Tensor, ids: Tensor, score: Tensor, ends: Tensor) -> None:
-        """Let the candidates that end, [sample, candidate, …], in among those of samples ``at``."""
+        """Adds the candidates that end, [sample, candidate, …], to those of samples ``at``."""
         longer = F.pad(ids, (0, self.ids.shape[2] - ids.shape[2]), value=self.pad)
         merged = torch.cat([self.score[at], score.masked_fill(~ends, NOTHING)], 1)
         self.score[at], best = merged.topk(self.score.shape[1])

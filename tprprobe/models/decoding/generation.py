@@ -24,7 +24,7 @@ def generate(
     length_penalty: float = 1.0,
     early_stopping: bool | Literal["never"] = False,
 ) -> Int[Tensor, "batch out"]:
-    """The decoded ids behind the start symbol: up to and with the end symbol, then pads.
+    """The decoded ids after the start symbol, up to and with the end symbol, then pads.
 
     Greedy (``beam=1``) gives the tokens of the uncached argmax. A beam gives the hypothesis of the
     highest (sum of log-probabilities) / length ** ``length_penalty``, where length counts the

@@ -1,4 +1,4 @@
-"""Rows that are being written symbol by symbol, and which symbols may follow."""
+"""Hypotheses: rows written symbol by symbol, and the symbols that may follow."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,9 @@ PARTS, LEAST_PART = 4, 8  # a batch is encoded in at most so many parts, of at l
 
 @dataclass(frozen=True)
 class Rules:
-    """Lengths, in symbols behind the start symbol, and the size of n-grams not to be repeated."""
+    """Limits of length, in symbols after the start symbol, and the size of n-grams not to be
+    repeated.
+    """
 
     max_length: int
     min_length: int = 0
@@ -42,7 +44,7 @@ class Rows:
         self.exact = True  # whether the cache equals a fresh pass
 
     def following(self) -> Float[Tensor, "row vocab"]:
-        """The logits of the symbol behind each row."""
+        """The logits of each row's next symbol."""
         if self.exact:
             logits, self.cache = self.model.decode(self.ids[:, -1:], self.memory, self.cache)
         else:
@@ -62,20 +64,20 @@ class Rows:
         return scores
 
     def write(self, symbols: Int[Tensor, " row"], live: Bool[Tensor, " row"]) -> None:
-        """Append a symbol to every row; of those not live it does not matter what follows."""
+        """Appends a symbol to every row; on rows that are not live any symbol may follow."""
         self.ids = torch.cat([self.ids, symbols[:, None]], 1)
         if self.model.pads_look_ahead:
             wrote_pad = (symbols == self.model.config.pad) & live
             self.exact = self.exact and not bool(wrote_pad.any())
 
     def pick(self, rows: Int[Tensor, " row"]) -> None:
-        """Go on from these rows, in this order: ``beam`` of one sample, then of the next."""
+        """Continues with these rows, in this order: ``beam`` of one sample, then of the next."""
         if len(rows) < len(self.ids):
             self.memory = self.memory[rows[:: self.beam] // self.beam]
         self.ids, self.cache = self.ids[rows], self.cache and self.cache[rows]
 
     def drop(self, ended: Bool[Tensor, " sample"]) -> Int[Tensor, " kept"] | None:
-        """The samples that are kept, where some are dropped; else nothing."""
+        """Keeps only these samples; does nothing if none is dropped."""
         if self.is_read or ended.float().mean() < WORTH_DROPPING:
             return None
         kept = (~ended).nonzero()[:, 0]

@@ -147,7 +147,7 @@ def _load(content: bytes, name: str) -> dict[str, Any]:
 
 @contextmanager
 def _damaged(name: str) -> Iterator[None]:
-    """Whatever a reader stumbles over becomes one line."""
+    """A block that tells every error of a reader in one line."""
     try:
         yield
     except InputError:

@@ -76,7 +76,7 @@ def read_config(config: Config) -> dict[str, Any]:
 
 
 def _rebuild(found: Published, given: dict[str, Any]) -> tuple[Any, dict[str, str], list[str]]:
-    """The model, ``{our tensor: published name}``, and the published names passed over."""
+    """The model, ``{our tensor: published name}``, and the published names that were passed over."""
     family = next((family for family in (schlag, jiang) if family.is_ours(found.state)), None)
     if family is None:
         some = ", ".join(sorted(found.state)[:3]) or "none"
@@ -102,7 +102,7 @@ def _rebuild(found: Published, given: dict[str, Any]) -> tuple[Any, dict[str, st
 def settle(
     config_class: type, admitted: Options, given: Mapping[str, Any], spelled: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The options of a model: what the file's shapes say, then what is given, else the default.
+    """The options of a model: from the file's shapes, else as given, else the default.
 
     Given options that make no difference to the file's model are passed over. ``spelled`` says what
     the user calls an option.
@@ -132,7 +132,7 @@ def settle(
 
 
 def _alike(key: str, value: Any, default: Any) -> Any:
-    """The value in the kind of the default (a pair of numbers may be given as one)."""
+    """The value in the type of the default; a pair of numbers may be given as one."""
     if isinstance(default, tuple):
         pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
         if len(pair) == 2:
@@ -159,6 +159,6 @@ def _vocabulary(vocab: str | os.PathLike[str], config: Any) -> Codec:
 
 
 def _beside(folder: Path) -> Path | None:
-    """The tokenizer in a folder of Hugging Face."""
+    """The tokenizer of a Hugging Face folder."""
     files = (folder / name for name in (subwords.FILE, "spiece.model"))
     return next((file for file in files if file.is_file()), None)

@@ -46,7 +46,7 @@ FEED_FORWARD = {
 
 
 def is_ours(state: Mapping[str, Tensor]) -> bool:
-    """Whether the keys are those of T5 and the code built on it."""
+    """True if the keys are those of T5 or of code built on it."""
     return any(re.match(r"(encoder|decoder)\.block\.\d|shared\.", key) for key in state)
 
 
@@ -74,7 +74,7 @@ def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
 
 
 def options(state: Mapping[str, Tensor]) -> Options:
-    """What the shapes say of a :class:`TPTConfig`."""
+    """The options of a :class:`TPTConfig` that the shapes determine."""
     attention = "encoder.block.0.layer.0.SelfAttention"
     vocab, d_model = shape_of(state, SHARED)
     n_buckets, n_heads = shape_of(state, f"{attention}.relative_attention_bias.weight")
@@ -168,5 +168,5 @@ def published_key(own: str, options: Mapping[str, Any]) -> str:
 
 
 def unused(state: Mapping[str, Tensor]) -> list[str]:
-    """Projections that a file holds although the published code may never use them."""
+    """Projections that a file may hold although the published code never uses them."""
     return [key for key in state if BOUND.match(key) and JOINS.search(key)]

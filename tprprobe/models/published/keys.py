@@ -1,4 +1,4 @@
-"""Tensors by name: what a state dictionary must hold, and one clear line where it does not."""
+"""Tensors by name: the contents that a state dictionary must have, with one-line errors."""
 
 import difflib
 import re
@@ -14,7 +14,7 @@ Options = dict[str, tuple[Any, ...]]
 
 
 def shape_of(state: Mapping[str, Tensor], key: str, axes: int = 2) -> Size:
-    """The shape of a tensor that must be there.
+    """The shape of a required tensor.
 
     Raises:
         InputError: it is not, or has another number of axes.
@@ -25,7 +25,7 @@ def shape_of(state: Mapping[str, Tensor], key: str, axes: int = 2) -> Size:
 
 
 def checked(key: str, shape: Size, axes: int) -> Size:
-    """The shape, if it has so many axes, none of them empty."""
+    """The shape, checked to have so many axes, none of them empty."""
     if len(shape) != axes or 0 in shape:
         raise InputError(f"{key} has shape {tuple(shape)}, {axes} axes are needed")
     return shape
@@ -37,7 +37,7 @@ def missing(key: str, names: Iterable[str]) -> InputError:
 
 
 def nearest(key: str, names: Iterable[str]) -> str:
-    """The nearest other name, as the end of a sentence."""
+    """The nearest other name, phrased as the end of a sentence."""
     near = difflib.get_close_matches(key, [name for name in names if name != key], n=1)
     return f" (the nearest name is {near[0]!r})" if near else ""
 

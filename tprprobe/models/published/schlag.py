@@ -27,7 +27,7 @@ ATTENTION = {
 
 
 def is_ours(state: Mapping[str, Tensor]) -> bool:
-    """Whether the keys are those of schlag's code."""
+    """True if the keys are those of schlag's code."""
     return any(re.match(r"(encoder|decoder)\.layers\.\d|embedding\.", key) for key in state)
 
 
@@ -50,7 +50,9 @@ def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
 
 
 def options(state: Mapping[str, Tensor]) -> Options:
-    """What the shapes say of a :class:`TransformerConfig`; the number of heads is not in them."""
+    """The options of a :class:`TransformerConfig` that the shapes determine: all but the number of
+    heads.
+    """
     vocab, d_model = shape_of(state, "embedding.tok_embedding.weight")
     bound = any(".W_r." in key for key in state)
     return {

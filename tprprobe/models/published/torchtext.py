@@ -20,7 +20,7 @@ class Record:
 
 
 class Table(dict[Any, Any]):
-    """The stand-in of a Counter or a defaultdict; what makes missing entries is passed over."""
+    """The stand-in of a Counter or a defaultdict; its factory of missing entries is ignored."""
 
     def __init__(self, *values: Any):
         super().__init__(*(value for value in values if isinstance(value, dict)))

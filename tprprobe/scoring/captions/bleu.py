@@ -1,4 +1,4 @@
-"""BLEU: how many of a caption's n-grams its references have.
+"""BLEU: the share of a caption's n-grams that its references have.
 
 Source: github.com/tylin/coco-caption, bleu_scorer.py; the small numbers, against divisions by zero,
 are theirs.

@@ -1,4 +1,4 @@
-"""CIDEr-D: how a caption's n-grams agree with its references', rare ones weighing more.
+"""CIDEr-D: the agreement of a caption's n-grams with its references', rare ones weighing more.
 
 Source: github.com/tylin/coco-caption, cider_scorer.py (Vedantam et al. 2015, with clipping and a
 penalty for lengths that differ). Document frequencies are those of the references given, so scores

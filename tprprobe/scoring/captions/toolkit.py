@@ -26,7 +26,8 @@ Statistic = Callable[[Terms], Float[np.ndarray, " replicate"]]
 
 @dataclass(frozen=True)
 class CaptionScores:
-    """What every image adds to the scores: BLEU's counts, its CIDEr-D and ROUGE-L, and one.
+    """The terms that every image adds to the scores: BLEU's counts, its CIDEr-D and ROUGE-L, and
+    one.
 
     ``meteor`` is of the corpus: no mean over images, and without an interval.
     """

@@ -34,7 +34,7 @@ def write_captions(model: Model, images: Sequence[Any], words: Codec, **options:
 
 
 def evaluate_captions(model: Model, data: Dataset, words: Codec, **options: Any) -> pd.DataFrame:
-    """One row an example: image (its document), references (a list), prediction."""
+    """One row per example: image (its document), references (a list), prediction."""
     parts = []
     for images in track(
         data.examples(WRITTEN_AT_ONCE), f"captioning {data.name}", -(-len(data) // WRITTEN_AT_ONCE)
@@ -64,7 +64,7 @@ def score_rows(rows: pd.DataFrame, with_meteor: bool = False) -> CaptionScores:
 
 
 def matches(rows: pd.DataFrame) -> Shaped[np.ndarray, " example"]:
-    """Which predictions are, word for word, one of their references."""
+    """True for each prediction that is, word for word, one of its references."""
     return np.array(
         [
             tokenize(written) in [tokenize(text) for text in several]

@@ -23,18 +23,18 @@ ByRun = Float[np.ndarray, "variant seed"]
 
 
 class Answers:
-    """Which of a set of questions each run of a study answers, as far as means and variances go."""
+    """The questions that each run of a study answers, as means and variances need them."""
 
     def __init__(self, study: Study, rows: Bool[np.ndarray, " question"]):
         self.study, self.n = study, int(rows.sum())
         self.right = study.questions.loc[rows, list(study.runs["run"])]
 
     def exact_match(self, variant: str) -> Interval:
-        """The share that a variant answers, over its seeds."""
+        """The share of questions that a variant answers, over its seeds."""
         return self.contrast({variant: 1.0})
 
     def difference(self, variant: str, reference: str) -> Interval:
-        """The share that a variant answers minus that of another, over the seeds that both have."""
+        """The share that one variant answers minus another's, over the seeds that both have."""
         same = variant == reference
         return Interval(0.0, 0.0, 0.0) if same else self.contrast({variant: 1.0, reference: -1.0})
 
@@ -82,7 +82,9 @@ class Answers:
 def _parts(
     d: Float[np.ndarray, "seed question"], between: float, freedom: int
 ) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
-    """The variances of the mean of D (seeds, questions, what both count), and their degrees of freedom."""
+    """The variances of the mean of D (over seeds, over questions, counted in both), with degrees of
+    freedom.
+    """
     seeds, questions = d.shape
     by_question = d.mean(0)
     centred = d - by_question - d.mean(1, keepdims=True) + d.mean()
@@ -94,7 +96,7 @@ def _parts(
 
 
 def subsets(study: Study) -> dict[str, Bool[np.ndarray, " question"]]:
-    """Which questions are in each set that has any.
+    """The questions of each set that has any, as flags.
 
     ``all`` that are as long as the trained ones, of them the ``discordant`` ones and those of each
     module; and the ``longer`` ones.
@@ -110,7 +112,7 @@ def subsets(study: Study) -> dict[str, Bool[np.ndarray, " question"]]:
 
 
 def compare_variants(study: Study, reference: str = "transformer") -> pd.DataFrame:
-    """One row a variant and set of questions.
+    """One row per variant and set of questions.
 
     Columns: variant, set, n (questions), seeds, exact_match, low, high; difference (from the
     reference, over the seeds that both have), difference_low, difference_high, and difference_df,
@@ -145,7 +147,7 @@ def _rows(study: Study, reference: str) -> Iterator[dict[str, object]]:
 
 
 def at_equal_compute(study: Study, reference: str = "transformer") -> pd.DataFrame:
-    """Exact match along the curve where each run has done as much arithmetic as the reference's runs.
+    """Exact match along the curve at the point where a run has done the reference runs' arithmetic.
 
     Columns: variant, seed, step, exact_match. Between two evaluations the curve is taken as straight.
     A dearer variant is read before its learning rate has decayed: to its disadvantage.

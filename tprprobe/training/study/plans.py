@@ -1,4 +1,4 @@
-"""Plans: which models are compared on what, in one TOML file."""
+"""Plans: the models that a study compares and their data, in one TOML file."""
 
 import os
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Plan(Settings):
         return self
 
     def runs(self) -> dict[str, Recipe]:
-        """The recipes of all runs by name; all variants of a seed before the next seed."""
+        """The recipes of all runs by name, seed by seed."""
         return {
             name: self._recipe(variant, seed, name)
             for seed in self.seeds
@@ -51,7 +51,7 @@ class Plan(Settings):
 
 
 def is_plan(path: str | os.PathLike[str]) -> bool:
-    """Whether a recipe file is a plan: it has variants."""
+    """True for a recipe file that has variants, which is a plan."""
     return "variants" in read_toml(path)
 
 

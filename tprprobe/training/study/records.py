@@ -1,4 +1,4 @@
-"""The tables of a study: three CSV files made of its finished runs, which need no weights to read."""
+"""The tables of a study: three CSV files of its finished runs, readable without weights."""
 
 import os
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ WATCHED = ("loss", "exact_match", "held_out_loss")
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What came of the finished runs.
+    """The results of a study's finished runs.
 
-    ``runs`` (a row a run): run, variant, seed, parameters, gigaflops a step, steps, seconds.
+    ``runs`` (a row per run): run, variant, seed, parameters, gigaflops a step, steps, seconds.
     ``curves``: run, variant, seed, step, seconds, metric, value.
     ``questions``: module, question, answer, longer, discordant, and 0 or 1 for every run.
     """
@@ -36,7 +36,7 @@ class Study:
 
     @cached_property
     def variants(self) -> list[str]:
-        """In the order of the plan."""
+        """The variants, in the order of the plan."""
         return list(dict.fromkeys(self.runs["variant"]))
 
     def seeds(self, *variants: str) -> Int[np.ndarray, " seed"]:
@@ -46,7 +46,7 @@ class Study:
 
 
 def collect_study(folder: str | os.PathLike[str]) -> Path:
-    """The folder, in which the three tables of its finished runs are now.
+    """The folder of a study, with the three tables of its finished runs.
 
     Raises:
         InputError: it holds no study, or no run has finished.

@@ -31,7 +31,7 @@ COUNTED = 64  # questions whose forward and backward pass is counted
 def run_study(
     plan: Plan, out: str | os.PathLike[str], resume: bool = False, device: str = "cpu"
 ) -> Path:
-    """The folder of the study: a folder a run, and the tables of those that have finished.
+    """The folder of the study: a folder per run, and the tables of those that have finished.
 
     What other processes hold is not waited for.
 
@@ -65,7 +65,7 @@ def _claim(plan: Plan, out: Path, resume: bool) -> None:
 
 
 def _answer(recipe: Recipe, folder: Path, questions: pd.DataFrame) -> None:
-    """Which questions the run answers, its size and the arithmetic of a training step, written."""
+    """Writes which questions the run answers, its size and the arithmetic of a training step."""
     model = read_checkpoint(folder / MODEL)
     vocabulary = require_vocabulary(model)
     pairs = encode_texts(list(questions["question"]), list(questions["answer"]), vocabulary)

@@ -1,4 +1,4 @@
-"""What all runs of a study share: the training examples, encoded once, and the tested questions."""
+"""Data that all runs of a study share: the encoded training examples, and the tested questions."""
 
 from collections.abc import Callable
 from hashlib import blake2b
@@ -24,7 +24,8 @@ from tprprobe.training.study.records import TEST
 
 
 def pools(folder: Path, longest: int | None) -> Callable[[list[Mix], Codec, torch.device], Pool]:
-    """What gives training its examples: the first run encodes them into the folder, all read them.
+    """A function that loads training examples: the first run encodes them into the folder, all read
+    them.
 
     Questions of more than ``longest`` characters are left out.
     """
@@ -62,7 +63,7 @@ def _read(path: Path, device: torch.device) -> Pool:
 
 
 def tested(plan: Plan, folder: Path, workers: int) -> pd.DataFrame:
-    """The questions that finished runs answer, made once.
+    """The questions that finished runs answer, generated once.
 
     Columns: module, question, answer, ``longer`` (than any that was trained on), ``discordant`` (a
     number whose place in the whole fraction is not what its own division says).
