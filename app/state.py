@@ -1,4 +1,6 @@
-"""What the pages share: the runs, the chosen store, marks, and how a view is shown and exported."""
+"""State that the pages share: the runs, the chosen store, marks, and how a view is shown and
+exported.
+"""
 
 import runpy
 import sys
@@ -80,7 +82,7 @@ def is_dark() -> bool:
 
 
 def page(title: str) -> Callable[[Callable[[], None]], None]:
-    """Runs a page's function under its title; bad input becomes a message, as text.
+    """Runs a page's function under its title; bad input becomes a message.
 
     A page that is a fresh server's first is run by streamlit alone: the main file then runs it.
     """
@@ -120,7 +122,7 @@ def set_mark(found: Any) -> None:
 
 
 def marked_by(key: str, read: Callable[[Any], Any]) -> Callable[[], None]:
-    """What to do when something is selected in the chart or table ``key``.
+    """The function called when something is selected in the chart or table ``key``.
 
     Selections in other charts are forgotten: there is one mark.
     """
@@ -160,7 +162,7 @@ def show(view: Any, name: str, read: Callable[[Any], Any] | None = None) -> None
 
 
 def offer(make: Callable[[], Any], name: str) -> None:
-    """A button a format; the view and its file are made when it is pressed."""
+    """One button per format; the view and its file are made when it is pressed."""
     for kind, mime in tp.views.FORMATS.items():
         st.download_button(
             kind.upper(),

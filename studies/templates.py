@@ -1,4 +1,4 @@
-"""Texts from templates: a template has the sentences, its values the numbers and the tables."""
+"""Texts from templates: a template has the sentences, Python gives it numbers and tables."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from tprprobe.figures.tables import Table
 
 
 def fill(folder: str | Path, template: str, **values: Any) -> str:
-    """The text of a template of the folder; a value that it names and does not get is an error."""
+    """The text of a template, filled; a value that it names but does not get is an error."""
     environment = Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,
@@ -23,6 +23,6 @@ def fill(folder: str | Path, template: str, **values: Any) -> str:
 
 
 def table(rows: Any, columns: list[str] | None = None) -> str:
-    """The rows of texts as Markdown; what a row lacks is a dash."""
+    """The rows as a Markdown table; a missing cell is a dash."""
     cells = pd.DataFrame(rows, columns=columns).fillna("–")
     return "\n".join(Table(cells, "").markdown().splitlines()[2:])

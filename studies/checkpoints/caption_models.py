@@ -32,15 +32,15 @@ class Captioner(FinishedRun):
 
     @property
     def splits(self) -> list[str]:
-        """What it is tested on."""
+        """The splits that the run is tested on."""
         return list(TESTED) if is_scenes(self.data) else ["test"]
 
     def held_out(self, split: str) -> Dataset:
-        """The first examples of a split it was not trained on."""
+        """The first examples of a split that it was not trained on."""
         return load_data(self.data, split=split, n=TESTED[split])
 
     def scores(self, split: str) -> CaptionScores:
-        """The scores of what it writes by a beam."""
+        """The scores of the captions that it writes by a beam."""
         if split not in self.rows:
             self.rows[split] = evaluate(self.model, self.held_out(split))
         return score_rows(self.rows[split])

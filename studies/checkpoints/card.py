@@ -1,4 +1,4 @@
-"""The card of a checkpoint: one template, filled with what was trained and what was measured."""
+"""The card of a checkpoint: one template, filled with its training and its measured scores."""
 
 import platform
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ def write_card(
     log: Log,
     **measured: Any,
 ) -> str:
-    """The card: what was trained on what, how, and every measured number."""
+    """Writes the card: data, training, and every measured number."""
     shared = {
         "data": recipe.stages[0].mix[0].data,
         "split": "test",

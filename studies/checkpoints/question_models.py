@@ -97,7 +97,7 @@ def _unseen(model: Any, recipe: Recipe) -> dict[str, Any]:
 
 
 def _expression(question: str) -> str:
-    """What a question asks for, without its wording where that is a template."""
+    """The expression that a question asks for, without the words of its template."""
     match = QUESTION.fullmatch(question)
     return match[2] if match else question
 

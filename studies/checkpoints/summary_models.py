@@ -114,7 +114,9 @@ def _beam(run: Finished) -> pd.DataFrame:
 
 
 def _roles(run: Finished) -> dict[str, pd.DataFrame]:
-    """How discrete the roles are, and what one-hot ones do: loss and scores on the same documents."""
+    """The discreteness of roles, and the effect of one-hot roles on loss and scores of the same
+    documents.
+    """
     data = run.held_out("test", SNAPPED)
     with snapped(run.model) as model:
         rows = evaluate(model, data).drop(columns=TEXTS)

@@ -27,7 +27,7 @@ COMPARED = ("rouge1", "rouge2", "rougeL", "exact_match")
 
 
 def describe_summaries(model: Any, recipe: Recipe, log: Log, measured: Mapping[str, Any]) -> str:
-    """The card of a model, of what was measured of it."""
+    """The card of a model, filled with its measured scores."""
     first, own = measured["baselines"]["lead-1"], measured["scores"]["test"]
     roles, last = measured["roles"], log[-1]
     tokens = int(last["tokens"])

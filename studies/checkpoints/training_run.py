@@ -1,4 +1,4 @@
-"""A finished run that is to ship."""
+"""A finished training run that is to ship."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,5 +30,5 @@ class FinishedRun:
 
     @property
     def data(self) -> str:
-        """The name of what it was trained on."""
+        """The name of the training data."""
         return self.recipe.stages[0].mix[0].data

@@ -1,4 +1,4 @@
-"""From tables to what claims are judged by: estimates with intervals, one a case.
+"""The evidence for claims, made of tables: estimates with intervals, one per case.
 
 Where a difference is of two numbers whose intervals were found separately, its own has the sum of
 their half-widths, which is no narrower than it would be if they were paired.
@@ -23,7 +23,7 @@ Cases = dict[str, Interval]
 
 
 def gather_evidence(found: Analyses) -> dict[str, Evidence]:
-    """What was measured of the claims, by their ids."""
+    """The evidence for the claims, by their ids."""
     right = found.naming.facts["discordant_questions"]
     gates = {GATE: Interval(right["exact_match"], *right["exact_match_interval"])}
     halves = found.n // 2  # what is held out of the questions; of reconstruction, a quarter
@@ -81,7 +81,7 @@ def _of_roles(found: Analyses) -> dict[str, Cases]:
 
 
 def _named(found: Analyses) -> Cases:
-    """Of every head the best clusters named by place and polarity; the worse of the polarities."""
+    """The best clusters named by place and polarity in every head; of the two polarities the worse."""
     names = found.naming.names.query(
         "model == 'trained' and vectors == 'role' and layer == @found.last"
     )
@@ -109,7 +109,7 @@ def _tells(name: str, polarity: str) -> bool:
 
 
 def _of_attention(found: Analyses) -> dict[str, tuple[Cases, int]]:
-    """Cases, and over how many questions."""
+    """The evidence on attention: its cases, and the number of questions."""
     coupled = found.coupling.query("layer == @found.last and attended == 'symbol'")
     advantages = {
         f"head {row['head']}": read_interval(row, "advantage") for row in coupled.to_dict("records")
@@ -125,7 +125,7 @@ def _of_attention(found: Analyses) -> dict[str, tuple[Cases, int]]:
 
 
 def _scores(found: Analyses, way: str, score: str, beyond: bool = False) -> tuple[Cases, int]:
-    """The last layer's heads on the net gold structure; by how much beyond the best baseline."""
+    """The last layer's heads on the net gold structure: their scores beyond the best baseline."""
     rows = found.relations.query(
         "way == @way and score == @score and gold == 'net' and not untrained"
     ).copy()
@@ -140,7 +140,7 @@ def _scores(found: Analyses, way: str, score: str, beyond: bool = False) -> tupl
 
 
 def _rooms(found: Analyses) -> dict[str, dict[str, Interval]]:
-    """What the best baseline leaves up to 1, of the claims that ask a head to beat it."""
+    """The room that the best baseline leaves up to 1, for claims that ask a head to beat it."""
     known = found.relations.query("gold == 'net' and not untrained and source in @RIVALS")
     best = known.groupby(["way", "score"])["value"].max()
     asked = {
@@ -174,7 +174,7 @@ def _of_states(found: Analyses) -> dict[str, Cases]:
 
 
 def _pairs(found: Analyses) -> Evidence:
-    """Of the two models by one recipe, which have one seed: shown, and no decision."""
+    """The evidence on two models of one recipe, with one seed each: shown, but it decides nothing."""
     rows = found.pairs.query("bar == 'middle' and not untrained").sort_values("depth")
     last = {row["model"]: row for row in rows.to_dict("records")}
     tp, transformer = last["tp"], last["transformer"]

@@ -28,7 +28,7 @@ SUBSETS = {
 
 
 def make_page(runs: Path) -> str:
-    """The page; what is measured for it is kept in a folder."""
+    """The page; intermediate results are kept in a folder."""
     return write_page(tables.analyse(runs))
 
 
@@ -56,7 +56,7 @@ def write_page(found: Analyses) -> str:
 
 
 def _describe(found: Analyses, verdicts: list[Verdict]) -> dict[str, Any]:
-    """What was measured, of what."""
+    """A description of the models and questions that were measured."""
     facts = found.naming.facts
     counts = pd.Series([each.outcome for each in verdicts]).value_counts()
     return {
@@ -143,7 +143,7 @@ def _polarity(found: Analyses) -> str:
 
 
 def _nearest(found: Analyses) -> float:
-    """How often the nearest '/' is the gold target."""
+    """The share of digits whose nearest '/' is the gold target."""
     rows = found.relations.query(
         "source == 'nearest' and way == 'rows' and gold == 'net' and score == 'mass' and not untrained"
     )

@@ -1,4 +1,4 @@
-"""All that the page of results is made of: tables, made once and kept as files."""
+"""The tables behind the page on arithmetic, computed once and kept as files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ def _extract(name: str, path: Path, n: int) -> Store:
 
 
 def _keep(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-    """The table in the file, made where there is none."""
+    """The table in the file, computed if the file is missing."""
     if not file.is_file():
         stderr.print(f"{file.stem} …")
         make().to_parquet(file)

@@ -1,4 +1,4 @@
-"""The page on captions: what TPGN and CNN-LSTM write, side by side and beside what costs nothing."""
+"""The page on captions: scores of TPGN and CNN-LSTM side by side, and beside baselines."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,7 +26,7 @@ SETTINGS = {"scenes": {"test": 1000, "compositional": 500}, "coco-words": {"test
 
 
 def make_page(runs: Path) -> str:
-    """The page; what is measured for it is kept in a folder."""
+    """The page; intermediate results are kept in a folder."""
     return fill(
         Path(__file__).parent,
         "captions.md.j2",
@@ -45,7 +45,7 @@ def tell_scores(runs: Path) -> str:
 
 
 def _measured(setting: str, split: str, n: int, runs: Path) -> dict[str, Any]:
-    """A split's scores, or why it has none."""
+    """The scores of a split, or the reason why it has none."""
     try:
         return {"name": split, "error": None} | _compared(setting, split, n, runs)
     except InputError as error:
@@ -53,7 +53,9 @@ def _measured(setting: str, split: str, n: int, runs: Path) -> dict[str, Any]:
 
 
 def _compared(setting: str, split: str, n: int, runs: Path) -> dict[str, Any]:
-    """The table of a split, of how many images, and captions that match word for word."""
+    """The table of a split, its number of images, and the share of captions that match word for
+    word.
+    """
     rows = {
         name: _keep(runs / f"{name}.{split}.parquet", lambda name=name: _write(name, split, n))
         for name in [f"{each}-{setting}" for each in MODELS]
@@ -82,13 +84,13 @@ def _row(metric: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
 
 
 def _write(name: str, split: str, n: int) -> pd.DataFrame:
-    """What a shipped model writes."""
+    """The captions that a shipped model writes."""
     model: Any = load_model(name)
     return evaluate(model, load_data(_mix(name).data, split=split, n=n))
 
 
 def _take(like: str, split: str, n: int) -> pd.DataFrame:
-    """What the baselines write, from the data that a shipped model was trained on."""
+    """The captions of the baselines, taken from the data that a shipped model was trained on."""
     mix = _mix(like)
     images = list(load_data(mix.data, split=split, n=n))
     known = first_images(load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed))
@@ -104,7 +106,7 @@ def _mix(name: str) -> Any:
 
 
 def _keep(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-    """The rows in the file, made where there is none."""
+    """The rows in the file, computed if the file is missing."""
     if not file.is_file():
         stderr.print(f"{file.stem} …")
         file.parent.mkdir(parents=True, exist_ok=True)

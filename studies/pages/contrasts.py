@@ -18,7 +18,9 @@ Statistic = Callable[[Float[np.ndarray, "replicate score"]], Float[np.ndarray, "
 
 @dataclass(frozen=True)
 class Place:
-    """Which probes of a run: all seeds of a site, or of a baseline (whose site is empty)."""
+    """The probes of a run that are compared: all seeds of a site, or of a baseline (with an empty
+    site).
+    """
 
     folder: Path
     task: str
@@ -42,12 +44,12 @@ def compare(statistic: Statistic, places: Sequence[Place]) -> Interval:
 
 
 def count_documents(place: Place) -> int:
-    """How many documents have targets."""
+    """The number of documents that have targets."""
     return len(_counts(place))
 
 
 def _counts(place: Place) -> pd.DataFrame:
-    """hit, false and missed by document, over all seeds."""
+    """The counts hit, false and missed by document, over all seeds."""
     table = pd.read_parquet(place.folder / "documents.parquet")
     kept = (table["task"] == place.task) & (table["side"] == place.side)
     kept &= (table["control"] == place.control) & (table["site"] == place.site)

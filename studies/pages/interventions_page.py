@@ -1,4 +1,4 @@
-"""The page on interventions: are roles used, how discrete are they in use, and which heads matter?"""
+"""The page on interventions: are roles used, how discrete are they, and which heads matter?"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ CLAIM, DECIDING = "schlag-used", "swaps-claim"
 
 
 def make_page(runs: Path) -> str:
-    """The page; what is in ``runs`` already is not made again."""
+    """The page; results that are in ``runs`` already are not computed again."""
     folder = runs / "interventions"
     tables = [_table_of("swaps", name, folder) for name in (MODEL, BASELINE)]
     measured = pd.read_parquet(folder / f"swaps-{MODEL}" / MEASURED)
@@ -67,7 +67,7 @@ def make_page(runs: Path) -> str:
 
 
 def _table_of(recipe: str, model: str, folder: Path) -> pd.DataFrame:
-    """The table of a recipe, run where it was not yet."""
+    """The table of a recipe, computed if the folder lacks it."""
     settings, loaded = read_recipe(RECIPES / f"{recipe}.toml"), read_checkpoint(model)
     run = run_swaps if settings.swaps else sweep
     out = folder / (f"{recipe}-{model}" if settings.swaps else recipe)
@@ -75,7 +75,7 @@ def _table_of(recipe: str, model: str, folder: Path) -> pd.DataFrame:
 
 
 def _evidence(deciding: pd.DataFrame) -> Evidence:
-    """All roles of the encoder at once: fixed before anything was measured."""
+    """The evidence on all roles of the encoder at once, as fixed before anything was measured."""
     row = _difference(deciding, MODEL)
     found = read_interval(row, "difference")
     gates = {"discordant_exact_match": measure_discordant()}

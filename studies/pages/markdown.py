@@ -1,11 +1,11 @@
-"""What pages of results share: tables of verdicts, and numbers with their intervals."""
+"""Parts that pages of results share: tables of verdicts, and numbers with intervals."""
 
 from studies.templates import table
 from tprprobe.claims import Claim, Verdict
 
 
 def verdict_table(verdicts: list[Verdict]) -> str:
-    """The claims, what decides each, what was measured, and the verdict."""
+    """The table of claims: the rule for each, the measurement, and the verdict."""
     return table(
         [
             {
@@ -21,7 +21,7 @@ def verdict_table(verdicts: list[Verdict]) -> str:
 
 
 def _decider(claim: Claim) -> str:
-    """What decides a claim, and whether the question is ours or was amended."""
+    """The rule that decides a claim, and whether the question is ours or was amended."""
     marks = ["(ours, the paper does not claim it)"] if claim.ours else []
     marks += [f"(amended {each.date}: {each.why})" for each in claim.amended]
     return " ".join([claim.statistic, *marks])

@@ -1,4 +1,6 @@
-"""The page on probing: what vectors know about words, in the generated English and in real text."""
+"""The page on probing: F1 of labels of words from vectors, in the generated English and in real
+text.
+"""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -42,14 +44,14 @@ Found = Mapping[str, Mapping[str, Probed]]
 
 
 def make_page(runs: Path) -> str:
-    """The page; what is measured for it is kept in a folder."""
+    """The page; intermediate results are kept in a folder."""
     folder = runs / "probing"
     found = probing_runs.probe_english(folder, lambda name: stderr.print(f"{name} …"))
     return write_page(found, folder)
 
 
 def write_page(found: Found, folder: Path) -> str:
-    """The page of these probes, and of those of real text that lie in the folder."""
+    """The page of these probes, and of the probes of real text in the folder."""
     evidence = gather_evidence(found, folder)
     verdicts = [
         judge(claim, evidence.get(name))
@@ -82,7 +84,7 @@ def write_page(found: Found, folder: Path) -> str:
 
 
 def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
-    """What was measured of the claims about probing, by their ids."""
+    """The evidence for the claims about probing, by their ids."""
     written, controls = found["written"], found["controls"]
     own, other = written[DISCRETE].folder, written[TRANSFORMER].folder
     layers = _layers(written[DISCRETE])
@@ -229,7 +231,7 @@ def _by_side(task: str, own: Probed) -> dict[str, str]:
 
 
 def _without(found: Found) -> str:
-    """F1 of what looks at no vector."""
+    """F1 of the baselines that read no vector."""
     rows = pd.concat([found["controls"][name].rows for name in MODELS])
     known = rows[rows["control"].isin(["majority", "identity"])]
     told: Any = known.groupby(["task", "control"], sort=False)["f1"].mean().unstack("control")

@@ -1,4 +1,4 @@
-"""The probes that the page on probing is made of: extracted and trained once, kept in folders."""
+"""The probes behind the page on probing: extracted and trained once, kept in folders."""
 
 import fnmatch
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ class Probed:
 
 
 def probe_english(runs: Path, progress: Callable[[str], None]) -> dict[str, dict[str, Probed]]:
-    """By kind of run and model the probes of the shipped models of the generated English.
+    """The probes of the shipped models of the generated English, by kind of run and model.
 
     written   the decoder, teacher-forced on summaries: every site, SEEDS seeds
     controls  one seed of the cross-attention sub-layers, beside all controls
@@ -84,7 +84,7 @@ def keep_store(
     path: Path,
     labellers: Sequence[Labeller] = (),
 ) -> Store:
-    """The store of the sites that a model has, extracted unless it lies there."""
+    """The store of a model's sites, extracted if it is missing."""
     if (path / MANIFEST).is_file():
         kept = open_store(path)
         if kept.samples != len(data):
@@ -97,7 +97,7 @@ def keep_store(
 
 
 def keep_probes(store: Store, folder: Path, sites: Sequence[str], **settings: Any) -> Path:
-    """The folder of probes of all tasks of the sites that a store has, unless it lies there."""
+    """The folder of probes of all tasks on a store's sites, trained if it is missing."""
     if not (folder / ROWS).is_file():
         known = [site for site in store.sites if any(fnmatch.fnmatch(site, p) for p in sites)]
         chosen = {"sites": known, "information": False, "schedule": SCHEDULE} | settings

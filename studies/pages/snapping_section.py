@@ -1,4 +1,4 @@
-"""Summaries written while roles are snapped: their scores by how few roles are left."""
+"""Scores of summaries that are written while roles are snapped, by the number of roles left."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -29,7 +29,7 @@ SNAP = ONE_HOT.model_copy(
 
 
 def tell_snapping(folder: Path, plans: Mapping[str, Recipe]) -> str:
-    """The section of the page on these checkpoints; what the folder has is not measured again."""
+    """The section of the page on these checkpoints; results in the folder are not computed again."""
     if not (folder / FILE).is_file():
         rows = [row for name, recipe in plans.items() for row in _measure(name, recipe)]
         write_file(folder / FILE, pd.DataFrame(rows).to_csv(index=False))

@@ -1,4 +1,4 @@
-"""The page on what binding buys: the shipped matched study, its verdicts and its tables."""
+"""The page on the effect of binding: the shipped matched study, its verdicts and its tables."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,7 +35,7 @@ SETS = {"all": "all", "discordant": "discordant", "longer": "longer"}
 
 
 def make_page(runs: Path) -> str:
-    """The page on the study that ships; nothing is measured anew, so nothing is kept in ``runs``."""
+    """The page on the study that ships; nothing is computed anew, so ``runs`` stays empty."""
     folder = assets.find("studies", STUDY)
     return write_page(load_study(folder), read_plan(folder / "plan.toml"))
 
@@ -63,7 +63,7 @@ def write_page(study: Study, plan: Plan) -> str:
 
 
 def find_starts(plan: Plan) -> dict[str, str]:
-    """How the weights of every variant's attentions start."""
+    """The initialization of every variant's attentions."""
     shared = plan.recipe.get("model", {})
     settings = {name: expand(shared | own) for name, own in plan.variants.items()}
     options = ({k: v for k, v in each.items() if k != "architecture"} for each in settings.values())
@@ -73,7 +73,7 @@ def find_starts(plan: Plan) -> dict[str, str]:
 
 
 def _describe(study: Study, plan: Plan) -> dict[str, Any]:
-    """What was trained, and what it answered."""
+    """A description of the variants, their training, and their exact match."""
     recipe = next(iter(plan.runs().values()))
     finished = study.runs.groupby("variant", sort=False).size()
     return {
@@ -98,7 +98,9 @@ def _evidence(
     reference: str,
     name: str,
 ) -> Evidence | None:
-    """Of the difference of two variants over seeds and questions; None if either has no run."""
+    """The evidence on a difference of two variants over seeds and questions; None if one has no
+    run.
+    """
     if reference == BASELINE and STARTED in study.variants:
         reference = STARTED
     seeds = study.seeds(variant, reference) if {variant, reference} <= set(study.variants) else []

@@ -1,4 +1,4 @@
-"""Probes of real text: gold labels of the English Web Treebank, and titles that a tagger labels.
+"""Probes of real text: gold labels of the English Web Treebank, and titles labelled by a tagger.
 
     python -m studies.pages.treebank EWT [--titles FOLDER --pipeline FOLDER] [--model NAME]…
 
@@ -76,7 +76,7 @@ def _probe(
 
 
 def store_of(run: Path) -> Path:
-    """Where the vectors lie that the probes of a run read."""
+    """The store whose vectors the probes of a run read."""
     return run.with_name(f"{run.name}.store")
 
 
@@ -84,7 +84,7 @@ def store_of(run: Path) -> Path:
 
 
 def tell_treebank(folder: Path) -> str:
-    """The sections of the page, of the runs that lie in the folder."""
+    """The sections of the page on the runs in the folder."""
     runs = sorted(each.parent for each in folder.glob(f"*.{EWT}-*/{ROWS}"))
     titles = sorted(each.parent for each in folder.glob(f"*.{TITLES}/{ROWS}"))
     gold = [row for run in runs for row in _rows(run, run.name.rpartition("-")[2])]
@@ -100,7 +100,7 @@ def tell_treebank(folder: Path) -> str:
 
 
 def _tell_twins(runs: Sequence[Path]) -> str:
-    """How often training made vectors tell more: scores above those of the untrained twin."""
+    """The number of scores above those of the untrained twin."""
     told: dict[str, list[str]] = {}
     for run in runs:
         rows = load_probes([run])
@@ -117,7 +117,7 @@ def _tell_twins(runs: Sequence[Path]) -> str:
 
 
 def _ceiling(run: Path) -> dict[str, str]:
-    """What the labellers of a run agree with gold labels, as far as that was measured."""
+    """The agreement of a run's labellers with gold labels, as far as it was measured."""
     labels = open_store(store_of(run)).manifest["labels"]
     measured = {task: each["agreement"] for task, each in labels.items()}
     shown = {task: f"{100 * value:.1f}" for task, value in measured.items() if value is not None}

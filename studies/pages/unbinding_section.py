@@ -1,4 +1,4 @@
-"""The part of the page on captions that says what unbinding vectors mean (huang §5.3), with verdicts."""
+"""The section of the page on captions about unbinding vectors (huang §5.3), with verdicts."""
 
 import hashlib
 from collections.abc import Iterator
@@ -43,13 +43,13 @@ SCOPE = "huang-"
 
 
 def tell_unbinding(runs: Path) -> str:
-    """The tables and verdicts of every TPGN that ships; a model that is missing is said to be."""
+    """The tables and verdicts of every shipped TPGN; a missing model is named."""
     models = [_told(name, runs) for name in MODELS]
     return fill(Path(__file__).parent, "unbinding.md.j2", models=models)
 
 
 def _told(name: str, runs: Path) -> dict[str, Any]:
-    """What was measured of a model, or why nothing was."""
+    """The tables of a model, or the reason why there are none."""
     try:
         kept = _place(name, runs).with_suffix(".md")
         if not kept.is_file():
@@ -61,13 +61,15 @@ def _told(name: str, runs: Path) -> dict[str, Any]:
 
 
 def _place(name: str, runs: Path) -> Path:
-    """Where what was measured of a shipped model is kept: of other weights elsewhere."""
+    """The folder of a shipped model's results; other weights have another folder."""
     weights = hub.locate("models", name) / hub.WEIGHTS
     return runs / f"{name}-{N}-{hashlib.sha256(weights.read_bytes()).hexdigest()[:8]}"
 
 
 def extract_words(name: str, runs: Path) -> Store:
-    """The store of a shipped model's unbinding vectors of unseen images, made where there is none."""
+    """The store of a shipped model's unbinding vectors on unseen images, extracted if it is
+    missing.
+    """
     path = _place(name, runs)
     if (path / MANIFEST).is_file():
         return open_store(path)
@@ -112,7 +114,9 @@ def _tell(words: Words) -> Iterator[str]:
 
 
 def _all(verdicts: list[Verdict]) -> list[Verdict]:
-    """A verdict on every claim of the paper, in the order of the claims; else not measured."""
+    """A verdict on every claim of the paper, in the order of the claims; “not measured” without
+    evidence.
+    """
     known = {each.claim.id: each for each in verdicts}
     names = [name for name in load_claims() if name.startswith(SCOPE)]
     return [known.get(name) or judge(find_claim(name), None) for name in names]

@@ -1,4 +1,4 @@
-"""Sequences of different lengths: stored one after another, batched with those of like length."""
+"""Sequences of different lengths: stored one after another, batched with others of similar length."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Ragged:
 
     @property
     def ids(self) -> Integer[Tensor, " token"]:
-        """The tokens of all, one after another."""
+        """The tokens of all sequences, one after another."""
         return self.values
 
     @property
@@ -38,11 +38,13 @@ class Ragged:
         return self.offsets.diff()
 
     def to(self, device: str | torch.device) -> "Ragged":
-        """The same sequences with their values on another device; offsets stay where batches are cut."""
+        """The sequences with their values on another device; offsets stay on the CPU, where batches
+        are cut.
+        """
         return Ragged(self.values.to(device), self.offsets)
 
     def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Int64[Tensor, "batch seq"]:
-        """The chosen sequences as rows, `pad` behind the shorter ones."""
+        """The chosen sequences as rows; shorter ones end in `pad`."""
         indices, device = indices.to(self.offsets.device), self.values.device
         starts, ends = self.offsets[indices, None], self.offsets[indices + 1, None]
         width = int((ends - starts).max())
@@ -55,7 +57,7 @@ class Ragged:
 def buckets(
     lengths: Int64[Tensor, " sample"], batch_size: int, seed: int, epoch: int
 ) -> list[Int64[Tensor, " batch"]]:
-    """All indices once, in shuffled batches of like length; one batch may be smaller.
+    """All indices once, in shuffled batches of similar length; one batch may be smaller.
 
     Shuffled anew every epoch; the same seed and epoch give the same batches.
     """

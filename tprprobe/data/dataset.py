@@ -1,4 +1,4 @@
-"""What every data set is: examples in a fixed order, counted, sliced and read again at will."""
+"""The protocol of data sets: examples in a fixed order, counted, sliced and read again at will."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ Labels = tuple[Labelled | None, Labelled | None]
 
 @runtime_checkable
 class Example(Protocol):
-    """A pair of texts: what a model is given and what it should answer."""
+    """An example: the text that a model is given, and the text that it should answer."""
 
     @property
     def source(self) -> str: ...
@@ -24,21 +24,21 @@ class Example(Protocol):
 
     @property
     def module(self) -> str:
-        """The kind of question it is; empty where there are no kinds."""
+        """The kind of question; empty for data without kinds."""
         ...
 
     @property
     def document_name(self) -> str | None:
-        """What it is part of, where it is part of something."""
+        """The document that the example is part of; None if it is part of none."""
         ...
 
     @property
     def has_one_answer(self) -> bool:
-        """Whether an answer is right or wrong; of other texts there are many good ones."""
+        """True if an answer is right or wrong; other texts have many good answers."""
         ...
 
     def labels(self, written: str | None, /) -> Labels:
-        """What is known of the words of the source, and of the target or of what was written instead."""
+        """The labelled words of the source, and of the target or of the text written instead."""
         ...
 
 
@@ -63,11 +63,11 @@ class Dataset(ABC, Generic[E]):
 
     @abstractmethod
     def read(self, rows: range) -> Iterator[E]:
-        """The examples of these rows, one after another."""
+        """The examples in these rows, one after another."""
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """What the words of its examples are labelled for."""
+        """The tasks that the words of the examples are labelled for."""
         return ()
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class Dataset(ABC, Generic[E]):
 
 @dataclass(frozen=True)
 class Request:
-    """What `load_data` is asked for.
+    """The arguments of `load_data`.
 
     Raises: InputError for less than one example, or less than no worker.
     """
@@ -118,7 +118,7 @@ class Request:
             raise InputError(f"{self.workers} workers; give 0 (this process) or more")
 
     def first_rows(self, available: int) -> range:
-        """The first n rows of what a file or folder has; all of them where n is not given.
+        """The first n rows of a file or folder; all of them if n is not given.
 
         Raises: InputError if there are not that many.
         """

@@ -1,4 +1,4 @@
-"""Sources that are vectors instead of texts: every one is kept once, however many samples have it."""
+"""Sources that are vectors, not texts: each vector is kept once, however many samples share it."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Vectors:
 
     @property
     def ids(self) -> Int64[Tensor, " token"]:
-        """None: vectors have no tokens."""
+        """An empty tensor: vectors have no tokens."""
         return torch.empty(0, dtype=torch.int64)
 
     @property
@@ -31,9 +31,9 @@ class Vectors:
         return torch.zeros_like(self.rows)
 
     def to(self, device: str | torch.device) -> "Vectors":
-        """The same with the vectors on another device."""
+        """The vectors on another device."""
         return Vectors(self.values.to(device), self.rows)
 
     def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Float[Tensor, "batch width"]:
-        """The vectors of the chosen samples; there is nothing to pad."""
+        """The vectors of the chosen samples, which need no padding."""
         return self.values[self.rows[indices.to(self.rows.device)].to(self.values.device)]

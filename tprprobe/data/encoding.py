@@ -1,4 +1,4 @@
-"""Texts as ids, a block at a time: up to an end symbol, cut where the vocabulary says so."""
+"""Texts as ids, block by block: each ends in an end symbol and is cut to the vocabulary's limit."""
 
 from collections.abc import Sequence
 from tempfile import TemporaryFile
@@ -21,13 +21,13 @@ class Flat(NamedTuple):
     cut: int  # texts that were too long
 
     def ragged(self) -> Ragged:
-        """The same texts, each to be found."""
+        """The texts as ragged sequences."""
         offsets = np.append(0, self.lengths.cumsum())
         return Ragged(torch.from_numpy(self.values), torch.from_numpy(offsets))
 
 
 class Spool:
-    """Encoded texts that are written to a temporary file as they come and read from it.
+    """A temporary file of encoded texts: written as they come, read from disk.
 
     The file has no name and is gone with its readers. It lies where `TMPDIR` says.
     """
@@ -43,21 +43,21 @@ class Spool:
         self.file.close()  # what was mapped stays
 
     def write(self, flat: Flat) -> None:
-        """Add texts."""
+        """Adds texts."""
         self.dtype = flat.values.dtype
         self.file.write(flat.values.tobytes())
         self.lengths.append(flat.lengths)
         self.cut += flat.cut
 
     def flat(self) -> Flat:
-        """All texts, whose ids stay on the disk until they are used."""
+        """All texts; their ids stay on disk until they are used."""
         self.file.flush()
         values = np.memmap(self.file, self.dtype, "r+")
         return Flat(values, np.concatenate(self.lengths), self.cut)
 
 
 def encode_sources(texts: Sequence[str], vocabulary: Codec) -> Flat:
-    """The ids of sources, with the start symbol where the vocabulary's sources have one."""
+    """The ids of sources, with a start symbol if the vocabulary's sources have one."""
     if vocabulary.most is None:
         check_length("question", max(texts, key=len))
         return _enclosed(texts, vocabulary, vocabulary.source_start)
@@ -65,7 +65,7 @@ def encode_sources(texts: Sequence[str], vocabulary: Codec) -> Flat:
 
 
 def encode_targets(texts: Sequence[str], vocabulary: Codec) -> Flat:
-    """The ids of targets behind the start symbol, which does not count when they are cut."""
+    """The ids of targets after the start symbol, which does not count towards the limit."""
     if not vocabulary.has_words:
         check_length("answer", max(texts, key=len))
     if vocabulary.most is None:
@@ -88,7 +88,7 @@ def _enclosed(texts: Sequence[str], vocabulary: Codec, start: bool) -> Flat:
 
 
 def _cut(flat: Flat, most: int) -> Flat:
-    """The first so many ids of each text."""
+    """The first ids of each text, up to the limit."""
     places = np.arange(len(flat.values)) - np.repeat(
         flat.lengths.cumsum() - flat.lengths, flat.lengths
     )

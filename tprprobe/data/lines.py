@@ -1,4 +1,4 @@
-"""Text files read by line: counted once, any line found again without reading those before it."""
+"""Text files read by line: scanned once; then any line is read without those before it."""
 
 import gzip
 import zlib
@@ -16,7 +16,7 @@ LONGEST = 4 * 2**20  # bytes
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of a file, gzipped or not: where every STRIDE-th begins, in bytes."""
+    """The lines of a file, gzipped or not, found by the byte at which every STRIDE-th line begins."""
 
     path: Path
     count: int
@@ -26,7 +26,8 @@ class Lines:
         return self.count
 
     def read(self, rows: range) -> Iterator[tuple[int, str]]:
-        """The lines of these numbers from 0, each with its number from 1; not their ends.
+        """The lines with these numbers (from 0), without their ends; each comes with its number
+        from 1.
 
         Raises: InputError for a line that is not UTF-8.
         """
@@ -50,7 +51,7 @@ class Lines:
 
 
 def scan_lines(path: Path) -> Lines:
-    """The lines of a file, counted; empty ones behind the last text are none.
+    """The scanned lines of a file; empty lines after the last text do not count.
 
     Raises: InputError for a file without text, one that cannot be read, and too long a line.
     """
@@ -73,7 +74,7 @@ def scan_lines(path: Path) -> Lines:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedIOBase]:
-    """The bytes of a file, of what is packed in it where it ends in `.gz`.
+    """The bytes of a file; unpacked if its name ends in `.gz`.
 
     Raises: InputError where they cannot be read.
     """

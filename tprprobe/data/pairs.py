@@ -1,4 +1,4 @@
-"""Encoded examples: sources and targets as ids, up to an end symbol, targets from a start symbol.
+"""Encoded examples: the ids of sources and targets, with start and end symbols.
 
 Where the vocabulary is one of words, examples are images: sources are their features, and each of
 their captions makes a pair.
@@ -35,16 +35,18 @@ class Pairs:
     def batch(
         self, indices: Tensor, pad: int
     ) -> tuple[Shaped[Tensor, "batch seq"], Int64[Tensor, "batch target_seq"]]:
-        """The chosen pairs: padded ids, or features (seq being their width), and padded ids."""
+        """The chosen pairs: padded source ids, or features (seq being their width), and padded
+        target ids.
+        """
         return self.source.padded(indices, pad), self.target.padded(indices, pad)
 
     def tokens(self, indices: Tensor) -> int:
-        """How many ids the chosen pairs have."""
+        """The number of ids that the chosen pairs have."""
         sides = (self.source.offsets, self.target.offsets)
         return sum(int((ends[indices + 1] - ends[indices]).sum()) for ends in sides)
 
     def to(self, device: torch.device | str) -> "Pairs":
-        """The same with their ids on another device."""
+        """The pairs with their ids on another device."""
         return Pairs(self.source.to(device), self.target.to(device), self.cut, self.parts)
 
 
@@ -57,7 +59,9 @@ def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
 
 
 def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
-    """The same of several data sets, one after another; memory holds one block of texts at a time."""
+    """The encoded examples of several data sets, one after another; memory holds one block of
+    texts.
+    """
     if vocabulary.reads_images:
         vectors, captions, sizes = encode_captions(parts, vocabulary)
         return Pairs(vectors, captions, parts=sizes)
@@ -72,14 +76,14 @@ def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
 
 
 def encode_examples(examples: Sequence[Any], vocabulary: Codec) -> Pairs:
-    """The ids of examples in memory, a pair each: of images the first caption."""
+    """The encoded examples of a list, one pair each; of an image the first caption."""
     if vocabulary.reads_images:
         return Pairs(*encode_first(examples, vocabulary))
     return encode_texts([e.source for e in examples], [e.target for e in examples], vocabulary)
 
 
 def encode_texts(sources: Sequence[str], targets: Sequence[str], vocabulary: Codec) -> Pairs:
-    """The same of texts in memory."""
+    """The encoded pairs of two lists of texts."""
     return _paired(encode_sources(sources, vocabulary), encode_targets(targets, vocabulary))
 
 

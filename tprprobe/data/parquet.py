@@ -1,4 +1,4 @@
-"""Parquet files: questions written once and read again without generating them, and articles."""
+"""Parquet files: generated questions kept to be read again, and articles."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ BATCH = 1024  # rows that are decoded at a time
 
 @dataclass(frozen=True)
 class Stored(Dataset[E]):
-    """The examples of a Parquet file, made of the columns of these names."""
+    """The examples of a Parquet file, made from the columns of these names."""
 
     path: Path
     starts: tuple[int, ...]  # first row of every row group
@@ -41,7 +41,7 @@ class Stored(Dataset[E]):
             yield columns[0], columns[1]
 
     def _tables(self, rows: range) -> Iterator[list[list[str]]]:
-        """The columns of the rows, a new part wherever they go on in another row group."""
+        """The columns of the rows, in a new part wherever another row group begins."""
         numbers = np.array(rows)
         groups = np.searchsorted(self.starts, numbers, side="right") - 1
         runs = np.split(numbers, np.flatnonzero(np.diff(groups)) + 1) if len(rows) else []
@@ -77,7 +77,7 @@ class Stored(Dataset[E]):
 
 
 def write_parquet(dataset: Dataset[Question], path: str | Path) -> None:
-    """Write the questions of a data set, streamed; the file appears when it is complete."""
+    """Writes the questions of a data set, streamed; the file appears when it is complete."""
     about = {"name": dataset.name, "split": dataset.split, "seed": dataset.seed, "n": len(dataset)}
     schema = pa.schema([(name, pa.string()) for name in COLUMNS], {KEY: json.dumps(about)})
     questions = iter(dataset)

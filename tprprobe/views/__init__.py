@@ -1,4 +1,6 @@
-"""What the dashboard shows: runs found, views of them, marks that link these; no server in here."""
+"""The views of the dashboard: found runs, charts of them, and the marks that link charts; no
+server.
+"""
 
 import lazy_loader
 

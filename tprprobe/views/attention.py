@@ -40,7 +40,7 @@ class Maps:
 
     @property
     def side(self) -> str:
-        """Whose tokens the queries are."""
+        """The side whose tokens the queries are."""
         return side_of(self.site)
 
     @property
@@ -214,7 +214,7 @@ def _table(maps: Maps, weights: Float[np.ndarray, "query key"]) -> pd.DataFrame:
 def show_rows(
     store: Store, maps: Maps, head: int, positions: Sequence[int], dark: bool = False
 ) -> View:
-    """What some queries attend to: a strip of keys each, darker the more, in percent below.
+    """The attention of some queries: a strip of keys each, darker for more, in percent below.
 
     Raises:
         InputError: no such query.

@@ -1,4 +1,6 @@
-"""What can be chosen in a store: sites with vectors, sites with maps, their heads; what comes first."""
+"""The choices that a store offers: sites with vectors, sites with maps, their heads; and the
+defaults.
+"""
 
 from collections.abc import Sequence
 
@@ -27,18 +29,18 @@ def list_maps(store: Store) -> list[str]:
 
 
 def count_heads(store: Store, site: str) -> int:
-    """How many heads a site has, 0 where it has none."""
+    """The number of heads of a site, 0 for a site without heads."""
     spec = store.specs[site]
     return spec.shape[spec.axes.index("head") - 1] if "head" in spec.axes else 0
 
 
 def first_role(sites: Sequence[str]) -> int:
-    """The place of the site that is shown first: the last layer's roles of the encoder."""
+    """The index of the default site: the last layer's roles of the encoder."""
     return _last(sites, [("encoder.", "self.role"), ("", ".role"), ("", ".unbinding"), ("", "")])
 
 
 def first_map(sites: Sequence[str]) -> int:
-    """The place of the maps that are shown first: the last layer's of the encoder."""
+    """The index of the default maps: those of the last layer of the encoder."""
     return _last(sites, [("encoder.", "self.attention"), ("", "")])
 
 
@@ -51,14 +53,14 @@ def _last(sites: Sequence[str], wanted: Sequence[tuple[str, str]]) -> int:
 
 
 def like(sites: Sequence[str], site: str) -> list[str]:
-    """The sites that differ from one in nothing but the layer."""
+    """The sites that differ from one only in the layer."""
     layer = layer_of(site)
     parts = site.split(f".{layer}.")
     return [name for name in sites if name.split(f".{layer_of(name)}.") == parts]
 
 
 def role_beside(store: Store, site: str) -> str | None:
-    """The roles of the layer whose attention a site is; None where the store has none."""
+    """The role site in the same layer as an attention site; None if the store has none."""
     role = site.replace(".attention", ".role")
     return role if role in store.sites else None
 
@@ -71,12 +73,12 @@ def label_queries(scene: Scene, maps: Maps) -> Int32[np.ndarray, " query"]:
 def find_queries(
     scene: Scene, maps: Maps, clusters: Int32[np.ndarray, " query"], mark: Mark | None
 ) -> Bool[np.ndarray, " query"]:
-    """Which queries are marked."""
+    """The queries that are marked."""
     return find_marked(scene, mark, maps.queries.assign(cluster=clusters))
 
 
 def first_queries(store: Store, maps: Maps, marked: Bool[np.ndarray, " query"] | None) -> list[int]:
-    """The queries that are shown row by row: what is marked, else digits of denominators, else one."""
+    """The queries shown row by row: the marked ones, else digits of denominators, else one."""
     if marked is not None and marked.any():
         return np.flatnonzero(marked)[:6].tolist()
     below = [query for query, _ in gold_pairs(store, maps.sample)] if maps.is_self else []
@@ -84,7 +86,7 @@ def first_queries(store: Store, maps: Maps, marked: Bool[np.ndarray, " query"] |
 
 
 def tokens_in(maps: Maps, x: Sequence[float], y: Sequence[float]) -> list[int]:
-    """The queries inside a box of the map, where it is of self-attention also the keys."""
+    """The queries inside a box of the map; of self-attention the keys, too."""
     columns, rows = np.arange(len(maps.keys)), np.arange(len(maps.queries))
     inside = rows[(rows >= min(y)) & (rows <= max(y))].tolist()
     if maps.is_self and max(y) < -0.5:
@@ -93,7 +95,7 @@ def tokens_in(maps: Maps, x: Sequence[float], y: Sequence[float]) -> list[int]:
 
 
 def find_head(store: Store, site: str, head: int) -> int | None:
-    """The head of that number, the last one where there are fewer, None where there are none."""
+    """The head of that number; the last one if there are fewer; None if there are none."""
     heads = count_heads(store, site)
     return min(head, heads - 1) if heads else None
 

@@ -23,7 +23,9 @@ SEEDS = 5  # runs of k-means
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """``drawn`` is the store or what of it is drawn; ``rows`` are the drawn rows in the store."""
+    """The drawn vectors of a head: ``drawn`` is the store or a part of it, ``rows`` are its rows in
+    the store.
+    """
 
     store: Store
     drawn: Store
@@ -49,7 +51,7 @@ class Scene:
 
     @property
     def note(self) -> str:
-        """What is drawn of the store, where it is not all."""
+        """A note on how much of the store is drawn; empty if all of it is."""
         total = self.store.manifest["lengths"].get(self.side, 0)
         parts = []
         if len(self.rows) < total:
@@ -65,20 +67,20 @@ class Scene:
 
     @functools.cached_property
     def names(self) -> pd.DataFrame | None:
-        """What the clusters stand for, held out; None where there is no gold structure."""
+        """The names of the clusters, scored held out; None for data without gold structure."""
         return _known(lambda: name_roles(self.drawn, self.roles)) if self.side == "source" else None
 
     def on(self, store: Store) -> "Scene":
-        """The same clusters, looked for in another store of the same sites."""
+        """The scene with its clusters applied to another store of the same sites."""
         return replace(self, store=store)
 
     def of(self, samples: list[int]) -> tuple[Thinned, Clusters]:
-        """Some samples of the store, and their vectors' nearest clusters."""
+        """The scene of some samples of the store, with their vectors' nearest clusters."""
         part = take(self.store, np.array(samples))
         return part, replace(self.roles, labels=self.labels_of(part))
 
     def labels_of(self, part: Store) -> Int32[np.ndarray, " row"]:
-        """The nearest cluster of every vector; −1 of those that are not finite."""
+        """The nearest cluster of every vector; −1 for a vector that is not finite."""
         vectors = read_vectors(part, self.roles.site, self.roles.head)
         labels = np.full(len(vectors), -1, np.int32)
         known = np.isfinite(vectors).all(1)
@@ -127,7 +129,7 @@ def read_vectors(store: Store, site: str, head: int | None) -> Float32[np.ndarra
 
 
 def _finite(store: Store, site: str, known: Bool[np.ndarray, " token"]) -> tuple[Store, int]:
-    """The store without the samples that have a vector that is not finite, and how many these are."""
+    """The store without the samples that have a vector that is not finite, and their number."""
     if known.all():
         return store, 0
     samples = store.tokens_of(site)["sample"].to_numpy()

@@ -1,4 +1,4 @@
-"""What tokens can be coloured by: clusters, gold structure, labels, columns of the token table."""
+"""Colorings of tokens: by cluster, gold structure, labels, or a column of the token table."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ def list_fields(scene: Scene) -> list[str]:
 
 
 def read_field(scene: Scene, name: str) -> pd.Series:
-    """The values of a field, one a token, as texts: the commonest, the others as one.
+    """The values of a field, one per token, as texts: the commonest by name, the others together.
 
     Raises:
         InputError: no such field.
@@ -40,7 +40,7 @@ def read_field(scene: Scene, name: str) -> pd.Series:
 
 
 def _grouped(values: pd.Series) -> pd.Series:
-    """Numbers in up to eight ranges, texts of which only the commonest keep their names."""
+    """Numbers in up to eight ranges; texts, of which only the commonest keep their names."""
     if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST:
         return _ranged(values.astype(float))
     texts = values.astype(object).map(visible, na_action="ignore").fillna(NONE)

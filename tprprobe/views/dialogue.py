@@ -1,4 +1,6 @@
-"""Live questions: a text is put to a model, and what its sites held is a store like any other."""
+"""Live questions: a text is put to a model, and the vectors of its sites become a store like any
+other.
+"""
 
 import os
 from collections.abc import Iterator
@@ -25,7 +27,7 @@ LONGEST = 4000  # characters
 
 @dataclass(frozen=True)
 class Asked(Dataset[Any]):
-    """One text without an answer."""
+    """A text without an answer."""
 
     text: str
 
@@ -39,7 +41,7 @@ class Asked(Dataset[Any]):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model wrote, and the store of its vectors, which lives as long as this does."""
+    """A model's answer, and the store of its vectors, which lives as long as this object."""
 
     text: str
     store: Store
@@ -58,7 +60,7 @@ def load_asked(name: str | os.PathLike[str]) -> Model:
 
 
 def ask(model: Model, text: str) -> Answer:
-    """What the model writes, with its roles and attention while it does.
+    """The model's answer to a text, with its roles and attention.
 
     Raises:
         InputError: an empty or too long text, or one that the vocabulary cannot say.

@@ -87,7 +87,9 @@ def _line(line: pd.DataFrame, name: str, colour: str, number: int) -> go.Scatter
 
 
 def show_decoding(folder: Path, subset: str = "all", dark: bool = False) -> View:
-    """What clusters alone tell of numerators and denominators, held out, beside every control."""
+    """The accuracy of clusters alone on numerators and denominators, held out, beside every
+    control.
+    """
     found = load_names(folder).decoding
     rows = found[found["subset"] == subset]
     if rows.empty:
@@ -141,7 +143,8 @@ def show_dots(rows: pd.DataFrame, title: str, label: str, dark: bool = False) ->
 
 
 def read_reconstruction(store: Store, folders: dict[str, Path], seed: int = 0) -> pd.DataFrame:
-    """Finished results, or of a store that has the sites, the last layer's computed now.
+    """Finished results of reconstruction; for a store with the sites, the last layer's computed
+    now.
 
     Raises:
         InputError: neither.

@@ -1,4 +1,4 @@
-"""What lies below a folder: stores and results by name, found without following links out of it."""
+"""Stores and results below a folder, by name; links that lead out of it are not followed."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,9 @@ FOREIGN = ("zarr.json", ".zgroup", ".zarray")
 
 @dataclass(frozen=True)
 class Runs:
-    """The folders below ``root`` by kind and name; a name is the path from beside ``root``."""
+    """The folders below ``root`` by kind and name; a name is the path relative to ``root``'s
+    parent.
+    """
 
     root: Path
     folders: Mapping[str, Mapping[str, Path]]
@@ -25,7 +27,7 @@ class Runs:
         return list(self.folders[kind])
 
     def folder(self, kind: str, name: str) -> Path:
-        """The folder of that kind and name: only what was found, whatever the name says.
+        """The folder of that kind and name; only folders that were found, whatever the name says.
 
         Raises:
             InputError: there is none.
@@ -100,5 +102,5 @@ def _kinds(files: list[str]) -> list[str]:
 
 
 def is_within(path: Path, root: Path) -> bool:
-    """Whether a path, after all its links, lies in ``root``."""
+    """True if a path, after all its links, lies in ``root``."""
     return path.resolve().is_relative_to(root)

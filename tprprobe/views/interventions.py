@@ -22,7 +22,7 @@ SNAP = "snap"
 
 
 def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
-    """What is there to look at in a finished run, by name: the edits of single heads, ``snap``, ``all``
+    """The charts that a finished run offers, by name: the edits of single heads, ``snap``, ``all``
     other edits, or the kinds of exchange.
 
     Raises:

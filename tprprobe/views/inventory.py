@@ -1,4 +1,4 @@
-"""What stands beside the charts: the sites of a store, its clusters with their names, its tokens."""
+"""Tables beside the charts: the sites of a store, its clusters with their names, its tokens."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Maps: every vector a point in the plane, coloured, named in words, marked or not."""
+"""Maps: every vector a point in the plane, colored, named in words, marked or not."""
 
 from functools import partial
 
@@ -52,7 +52,7 @@ def _axis(name: str, share: float) -> str:
 
 
 def value_colours(order: list[str]) -> dict[str, str]:
-    """The colour of every value; what is no value is grey."""
+    """The color of every value; missing values are gray."""
     found = dict(zip(order, colours(len(order)), strict=True))
     return found | {each: NEITHER for each in (OTHER, NONE) if each in found}
 

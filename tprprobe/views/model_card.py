@@ -1,4 +1,4 @@
-"""The model a store is of: its folder, and its card as text."""
+"""The model of a store: its folder, and its card as text."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ LONGEST = 20_000  # characters of a card that are shown
 
 
 def find_checkpoint(runs: Runs, store: Store) -> Path | None:
-    """The folder of the model a store is of: a shipped one, or one below the runs' root."""
+    """The folder of a store's model: a shipped one, or one below the runs' root."""
     model = store.manifest.get("model")
     name = model.get("name") if isinstance(model, dict) else model
     below = [each for each in runs.folders["checkpoint"].values() if each.name == name]
@@ -18,7 +18,7 @@ def find_checkpoint(runs: Runs, store: Store) -> Path | None:
 
 
 def read_card(runs: Runs, store: Store) -> str | None:
-    """The card of the model a store is of, as text; None where there is none."""
+    """The card of a store's model, as text; None if there is none."""
     folder = find_checkpoint(runs, store)
     if folder is None or not (folder / hub.CARD).is_file():
         return None

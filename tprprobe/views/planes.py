@@ -1,4 +1,4 @@
-"""Where vectors lie in the plane; UMAP, which takes minutes, is kept in the store."""
+"""Places of vectors in the plane; UMAP, which takes minutes, is kept in the store."""
 
 import hashlib
 from collections.abc import Iterable, Sequence

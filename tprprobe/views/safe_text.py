@@ -1,4 +1,4 @@
-"""Texts that may say anything, made safe to look at: one line, visible, nothing in them works."""
+"""Texts of unknown origin, made safe to show: one line, visible, nothing in them is executed."""
 
 import unicodedata
 
@@ -9,7 +9,9 @@ JOINERS = "\u200d\ufe0f"  # inside emoji
 
 
 def visible(text: object, longest: int = LONGEST) -> str:
-    """The text as it is, with a sign for whatever cannot be seen or would turn other text around."""
+    """The text with a visible sign for each character that cannot be seen or would turn other text
+    around.
+    """
     text = str(text)
     if text in SIGNS:
         return SIGNS[text]
@@ -24,6 +26,6 @@ def _sign(character: str) -> str:
 
 
 def plotted(text: object, longest: int = LONGEST) -> str:
-    """The text for a plotly figure, which reads tags and entities in what it draws."""
+    """The text for a plotly figure, which interprets tags and entities in its texts."""
     shown = visible(text, longest)
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""A part of a store, read like a store: some of its samples, whole."""
+"""A part of a store, read like a store: some of its samples, each whole."""
 
 import functools
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ STRETCHES = 64  # runs of samples that follow one another: a disk is read in few
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Thinned(Store):
-    """The samples ``kept`` (in order) of the store ``whole``; rows are counted anew."""
+    """The samples ``kept`` (in order) of the store ``whole``; rows are renumbered."""
 
     whole: Store
     kept: Integer[np.ndarray, " sample"]

@@ -1,4 +1,4 @@
-"""Marks: which tokens are marked in all views, as a text that fits in an address."""
+"""Marks: the tokens marked in all views, as a text that fits in an address."""
 
 import re
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Mark:
         return self._numbers(int)
 
     def find(self, scene: Scene) -> Bool[np.ndarray, " token"]:
-        """Which tokens of a scene are marked."""
+        """The tokens of a scene that are marked, as flags."""
         if self.kind == "cluster":
             return np.isin(scene.roles.labels, self.clusters)
         if self.kind in SIDES:
@@ -53,7 +53,7 @@ class Mark:
         return Outline(numbers).contains_points(scene.points)
 
     def contains(self, rows: Integer[np.ndarray, " row"], side: str) -> Bool[np.ndarray, " row"]:
-        """Which of some rows of a side are among the marked rows."""
+        """The rows of a side that are marked, as flags."""
         found = np.zeros(len(rows), bool)
         for part in self.value.split(",") if self.kind == side else ():
             first, _, last = part.partition("-")
@@ -65,7 +65,7 @@ class Mark:
 
 
 def read_mark(text: str | None) -> Mark | None:
-    """The mark that a text says; None of an empty one.
+    """The mark that a text stands for; None for an empty text.
 
     Raises:
         InputError: it says none.
@@ -84,7 +84,7 @@ def read_mark(text: str | None) -> Mark | None:
 
 
 def mark_rows(rows: Integer[np.ndarray, " row"], side: str) -> Mark | None:
-    """The mark of some rows of a side, in as few words as it can be said; None of none."""
+    """The mark of some rows of a side, as briefly as possible; None for no rows."""
     if not len(rows):
         return None
     rows = np.unique(rows)
@@ -104,5 +104,5 @@ def mark_area(scene: Scene, outline: np.ndarray, kind: str) -> Mark | None:
 
 
 def mark_clusters(clusters: list[int]) -> Mark | None:
-    """The mark of whole clusters; None of none."""
+    """The mark of whole clusters; None for no clusters."""
     return Mark("cluster", ",".join(map(str, sorted(clusters)))) if clusters else None

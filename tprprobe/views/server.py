@@ -1,4 +1,4 @@
-"""The server of the dashboard: this process becomes it, bound to this machine, silent to others."""
+"""The server of the dashboard: this process becomes it, bound to this machine only."""
 
 import os
 import socket

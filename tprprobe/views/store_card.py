@@ -1,4 +1,4 @@
-"""Facts of a store for its card: model, data, sizes, score. Light: read before anything is computed."""
+"""Facts of a store for its card: model, data, sizes, score; quick to read."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def tell_store(store: Store) -> dict[str, str]:
 
 
 def _name(value: Any) -> str:
-    """What a manifest calls a model or data, whatever it holds there."""
+    """The name of a model or of data in a manifest, whatever is stored there."""
     if isinstance(value, dict):
         value = " · ".join(str(value[key]) for key in ("name", "split") if value.get(key))
     return visible(value if value else "–", 80)

@@ -26,7 +26,7 @@ PIXELS = 23  # of a cell's height
 
 @dataclass(frozen=True)
 class Cells:
-    """Where tokens lie: the left edge, width and line of each; ``lines`` in all."""
+    """The cells of tokens: the left edge, width and line of each; ``lines`` in all."""
 
     left: np.ndarray
     width: np.ndarray
@@ -75,7 +75,7 @@ def show_strips(
 def find_marked(
     scene: Scene, mark: Mark | None, tokens: pd.DataFrame
 ) -> Bool[np.ndarray, " token"]:
-    """Which tokens of a table with their row and cluster are marked; areas mark what is drawn."""
+    """The tokens of a table, with row and cluster, that are marked; areas mark what is drawn."""
     if mark is None:
         return np.zeros(len(tokens), bool)
     rows = tokens["row"].to_numpy()

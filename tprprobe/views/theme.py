@@ -1,4 +1,4 @@
-"""One look for the charts of the dashboard, in light and dark: colours, fonts, margins."""
+"""One look for the charts of the dashboard, in light and dark: colors, fonts, margins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NEITHER = "#9aa3b2"  # of what has no value
 
 @dataclass(frozen=True)
 class Look:
-    """Colours of what is not data."""
+    """The colors of everything that is not data."""
 
     ink: str
     soft: str
@@ -59,7 +59,7 @@ def inks(backgrounds: Sequence[Sequence[float]]) -> list[str]:
 
 
 def dress(chart: go.Figure, height: int, dark: bool, drag: str = "lasso") -> go.Figure:
-    """The chart in this look: no frame, no grid, transparent on the page, box and lasso at hand."""
+    """The chart in this look: no frame, no grid, transparent, with box and lasso selection."""
     colours = look(dark)
     chart.update_layout(
         height=height,

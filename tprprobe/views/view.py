@@ -1,4 +1,4 @@
-"""A view: one thing to look at, on a screen, in a notebook, in a paper and as data."""
+"""Views: one chart or table, on a screen, in a notebook, in a paper and as data."""
 
 import io
 import warnings
@@ -16,7 +16,9 @@ from tprprobe.views.formats import FORMATS
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """``chart`` is drawn on a screen, ``draw`` makes the figure for paper, ``data`` is behind both."""
+    """A view: ``chart`` is drawn on a screen, ``draw`` makes the figure for paper, ``data`` is
+    behind both.
+    """
 
     title: str
     chart: go.Figure

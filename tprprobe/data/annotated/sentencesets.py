@@ -1,4 +1,4 @@
-"""Annotated files as data sets: models read the sentences, whose labels come with them."""
+"""Annotated files as data sets: models read the sentences; the labels come with them."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ Source = Literal["same", "document", "empty"]
 
 @dataclass(frozen=True)
 class Annotated:
-    """A sentence, which the decoder is forced to write, and what the encoder reads."""
+    """An annotated sentence: the decoder is forced to write it, the encoder reads ``source``."""
 
     sentence: Labelled
     source: str
@@ -29,11 +29,11 @@ class Annotated:
 
     @property
     def document_name(self) -> str:
-        """What the sentence is part of."""
+        """The document that the sentence is part of."""
         return self.sentence.document
 
     def labels(self, written: str | None) -> Labels:
-        """Those of the sentence, as far as it is what is read."""
+        """The labels of the sentence, for the sides that read the sentence itself."""
         source = self.sentence if self.source == self.target else None
         return source, self.sentence if written is None else None
 
@@ -64,12 +64,12 @@ class AnnotatedFile(Dataset[Annotated]):
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """What the sentences are labelled for."""
+        """The tasks that the sentences are labelled for."""
         return tuple(sorted({task for sentence in self.sentences for task in sentence.targets}))
 
 
 def is_annotated_file(spec: str) -> bool:
-    """Whether a data set is an annotated file: by its name, JSON lines by their first."""
+    """True if a data set is an annotated file, by its name; for JSON lines by the first one."""
     if not is_annotated(spec) or not Path(spec).is_file():
         return False
     return ".jsonl" not in Path(spec).suffixes or "targets" in _first_object(Path(spec))
@@ -96,7 +96,7 @@ def open_annotated(request: Request) -> AnnotatedFile:
 
 
 def set_source(data: Dataset, source: Source) -> AnnotatedFile:
-    """The same sentences with another source.
+    """The annotated file with another source for the encoder.
 
     Raises: InputError where the data are no annotated file.
     """
@@ -104,7 +104,7 @@ def set_source(data: Dataset, source: Source) -> AnnotatedFile:
 
 
 def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
-    """The same sentences with the labels of other files, by task.
+    """The annotated file with the labels of other files, by task.
 
     Raises: InputError where the data are no annotated file, or a file does not fit.
     """

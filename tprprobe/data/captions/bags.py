@@ -1,4 +1,4 @@
-"""A feature vector from an image's other captions, where there is no image.
+"""Features made of an image's other captions, for captions without images.
 
 v = Σ_w n_w s_w, where n_w is the share of those captions that have the word w, and s_w is w's own
 vector in 2,048 dimensions: 32 places, each +1 or −1, given by a hash of the word (a sparse random

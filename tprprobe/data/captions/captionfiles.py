@@ -1,4 +1,4 @@
-"""Captions of images by hand: the files they come in.
+"""Caption files: images with captions that people wrote.
 
 - Karpathy's split, `dataset_coco.json`: {"images": [{"cocoid", "split", "sentences": [{"raw"}]}]};
   its `restval` is trained on, as everybody does.
@@ -106,7 +106,7 @@ def _annotated(image: Any, split: str, captions: Any, where: str) -> Annotated:
 
 
 def in_split(images: list[Annotated], split: str, seed: int) -> list[int]:
-    """The numbers of the images of a split: by the file's own splits, else by a hash of the image."""
+    """The numbers of a split's images: by the file's own splits, else by a hash of the image."""
     names = {split, *ALIASES.get(split, ())}
     if any(each.split for each in images):
         return [number for number, each in enumerate(images) if each.split in names]

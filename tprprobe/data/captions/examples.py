@@ -1,4 +1,4 @@
-"""What a captioning data set is made of: an image's features and its captions."""
+"""Examples of a captioning data set: an image's features and its captions."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from tprprobe.data.worlds.english.sentences import Sentence
 
 @dataclass(frozen=True, eq=False)
 class Captioned:
-    """An image by its name, its feature vector, and captions of it.
+    """An image: its name, its feature vector, and captions of it.
 
     As an example of a data set its source is the name and its target the first caption;
     `sentences` are the captions with their labels, where these are known.
@@ -26,7 +26,7 @@ class Captioned:
 
     @property
     def document_name(self) -> str:
-        """The image, whichever of its captions are held out."""
+        """The image's name, whichever of its captions are held out."""
         return self.image.partition("#")[0]
 
     @property
@@ -38,6 +38,6 @@ class Captioned:
         return self.captions[0]
 
     def labels(self, written: str | None) -> Labels:
-        """Of the first caption, where captions are labelled."""
+        """The labels of the first caption, if captions are labelled."""
         found = self.sentences[:1] if written is None else ()
         return None, label_sentences(found) if found else None

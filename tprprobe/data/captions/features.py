@@ -1,4 +1,4 @@
-"""Feature vectors of images from a file, read when they are needed.
+"""Feature vectors of images in a file, read when they are needed.
 
 - `.npy`: [image, width], in the order of the file of captions.
 - `.h5`, `.hdf5` (the extra ``hdf5``) and `.zarr`: an array `features` and, beside it, `image_id`;
@@ -25,7 +25,7 @@ CHECKED = 1024  # vectors that are looked through at a time
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """An array of vectors (in memory or on disk), and the names of its images if it has them."""
+    """An array of vectors, in memory or on disk, and the names of its images if it has them."""
 
     path: Path
     vectors: Any
@@ -36,7 +36,7 @@ class Features:
         return self.vectors.shape[1]
 
     def rows(self, images: Sequence[str]) -> list[int]:
-        """Where the vectors of these images are.
+        """The rows of these images' vectors.
 
         Raises: InputError if any is missing, or there are more or fewer and none has a name.
         """
@@ -57,12 +57,12 @@ class Features:
         return [places[image] for image in images]
 
     def read(self, row: int) -> Float32[np.ndarray, " width"]:
-        """A vector."""
+        """The vector in a row."""
         return np.asarray(self.vectors[row], np.float32)
 
 
 def open_features(path: Path) -> Features:
-    """The vectors of a file, checked.
+    """The checked feature vectors of a file.
 
     Raises: InputError for what is no matrix of numbers, and for a vector with NaN or infinity.
     """

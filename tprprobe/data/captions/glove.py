@@ -17,7 +17,7 @@ from tprprobe.errors import InputError
 def read_glove(
     path: Path, words: Codec, width: int
 ) -> tuple[Float32[np.ndarray, "vocab width"], Bool[np.ndarray, " vocab"]]:
-    """The vector of every word, of which the mean is taken off, and which words the file has.
+    """The vector of every word, minus the mean of all, and flags of the words that the file has.
 
     The other rows are zeros: keep what the model has there.
     Raises: InputError for a file of another width, or with none of the words.

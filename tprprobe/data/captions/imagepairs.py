@@ -1,4 +1,4 @@
-"""Images and captions as a model reads them: vectors, and the ids of every caption beside its own."""
+"""Encoded images and captions: feature vectors, and the ids of every caption."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,7 +21,8 @@ IMAGES_AT_ONCE = 1024
 def encode_captions(
     parts: Iterable[Dataset], words: Codec
 ) -> tuple[Vectors, Ragged, tuple[int, ...]]:
-    """The vectors of all images, the ids of all their captions, and how many those of a part are.
+    """The vectors of all images, the ids of all their captions, and the number of captions in each
+    part.
 
     Vectors and ids lie in temporary files until they are used.
     Raises: InputError for data without captions, and vectors that are no numbers or differ in width.
@@ -71,7 +72,7 @@ def stack_features(examples: Sequence[Any]) -> Float32[np.ndarray, "image width"
 
 
 def check_widths(widths: Sequence[int]) -> None:
-    """Nothing, if all vectors have one width. Raises: InputError."""
+    """Checks that all vectors have one width. Raises: InputError."""
     found = sorted(set(widths))
     if len(found) > 1:
         raise InputError(f"features of {found[0]} and of {found[1]} numbers: give one width")

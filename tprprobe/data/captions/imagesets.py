@@ -1,4 +1,4 @@
-"""Captions from files as a data set: `captions:FILE`, with features from a file or from captions.
+"""Caption files as a data set: `captions:FILE`, with features from a file or from other captions.
 
 `captions:FILE,features=FILE` has an example an image. Without features, an image's vector is made
 of its other captions: an example has some captions held out (one, or `held=N`), the vector is
@@ -23,7 +23,7 @@ OPTIONS = ("features", "held")
 
 @dataclass(frozen=True)
 class Images(Dataset[Captioned]):
-    """Images with their feature vectors from a file, at these places of it."""
+    """Images with their feature vectors, in these rows of a file."""
 
     images: tuple[Annotated, ...]
     features: Features
@@ -38,7 +38,7 @@ class Images(Dataset[Captioned]):
 
 @dataclass(frozen=True)
 class HeldOut(Dataset[Captioned]):
-    """Captions held out, with the vector of the other captions of their image."""
+    """Held-out captions, each with a vector made of its image's other captions."""
 
     images: tuple[Annotated, ...]
     parts: tuple[tuple[int, tuple[int, ...]], ...]  # of which image which captions
@@ -54,12 +54,12 @@ class HeldOut(Dataset[Captioned]):
 
 
 def is_captions(spec: str) -> bool:
-    """Whether a data set is `captions:FILE` or `captions:FOLDER`."""
+    """True if a data set is `captions:FILE` or `captions:FOLDER`."""
     return spec.startswith(PREFIX)
 
 
 def open_captions(request: Request) -> Dataset[Captioned]:
-    """The captioned images of a file, or of the file of a folder that is named after the split.
+    """The captioned images of a file, or of the file in a folder that is named after the split.
 
     Raises: InputError for a file, split or option that is not there, damaged files, and features
         that do not fit the images.
@@ -114,7 +114,7 @@ def _options(spec: str) -> tuple[Path, dict[str, str]]:
 
 
 def _of_split(path: Path, split: str) -> Path:
-    """The file of a folder that has the split's name in its own; a file itself."""
+    """The file in a folder whose name has the split's in it; a file itself."""
     if not path.is_dir():
         return path
     names = {split, *ALIASES.get(split, ())}
@@ -126,7 +126,7 @@ def _of_split(path: Path, split: str) -> Path:
 
 
 def _parts(n: int, size: int) -> list[tuple[int, ...]]:
-    """The numbers up to n, so many at a time."""
+    """The numbers below n, in ranges of that size."""
     return [tuple(range(start, min(start + size, n))) for start in range(0, n, size)]
 
 

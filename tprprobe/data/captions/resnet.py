@@ -1,4 +1,4 @@
-"""Features of images by a pretrained ResNet: a file that `captions:FILE,features=FILE` reads.
+"""Image features by a pretrained ResNet, in a file that `captions:FILE,features=FILE` reads.
 
 Needs the extra ``images`` (transformers and Pillow). Images are resized and cut as ImageNet's.
 """
@@ -34,7 +34,8 @@ MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 def compute_features(
     images: Path, out: Path, model: str = MODEL, device: str = "cpu", resume: bool = False
 ) -> list[Path]:
-    """Writes the Parquet file OUT (`image_id`, `features`) of a folder's images; those left out.
+    """The images that could not be read; the features of a folder's others are written to a Parquet
+    file (`image_id`, `features`).
 
     What cannot be read as an image is named and left out. Until all is done, finished parts lie in
     OUT.parts; ``resume`` goes on with them. An image's name is its file's, of COCO its number.
@@ -79,7 +80,9 @@ def find_images(folder: Path) -> list[Path]:
 
 
 def name_of(path: Path) -> str:
-    """What captions call an image: its number in COCO, else its file's name without the ending."""
+    """The name of an image in caption files: its number in COCO, else its file's name without the
+    ending.
+    """
     match = COCO.fullmatch(path.stem)
     return match[1] if match else path.stem
 
@@ -136,7 +139,7 @@ def _begin(parts: Path, plan: str, resume: bool) -> None:
 
 @torch.no_grad()
 def _encode(network: Any, block: Sequence[Path], device: str) -> bytes:
-    """A part as Parquet: the images of a block that can be read."""
+    """One block of images as a Parquet part; unreadable images are left out."""
     names, vectors = [], []
     for start in range(0, len(block), BATCH):
         kept = [(path, image) for path in block[start : start + BATCH] for image in _tried(path)]

@@ -1,4 +1,4 @@
-"""Articles in text files: JSON lines, or a line of `.source` with the same one of `.target`."""
+"""Articles in text files: JSON lines, or lines of a `.source` and a `.target` file."""
 
 import json
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def open_jsonl(path: Path, request: Request) -> JsonLines:
 
 
 def open_two(path: Path, request: Request) -> TwoFiles:
-    """The articles of a `.source` or `.target` file and the other of the two.
+    """The articles of a `.source` and a `.target` file, or the first n.
 
     Raises: InputError if there is no other, or it has more or fewer lines.
     """

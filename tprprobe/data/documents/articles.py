@@ -36,7 +36,7 @@ class Article:
         return self.summary
 
     def labels(self, _written: str | None) -> Labels:
-        """Nothing: of its words not even where they end is known."""
+        """No labels: the words of an article are not known."""
         return None, None
 
 

@@ -1,4 +1,4 @@
-"""Corpora of articles: files in several formats, and folders with such a file per split.
+"""Corpora of articles: single files in several formats, and folders with one file per split.
 
 Where a file is given by itself, the splits train, dev and test are parts of it: a seeded hash of the
 document decides, so no document is in two of them. Examples that say nothing are left out.
@@ -32,7 +32,7 @@ ALIASES = {"dev": ("validation", "val", "valid")}
 
 @dataclass(frozen=True)
 class Part(Dataset[Article]):
-    """Some of the examples of a whole: those of these numbers."""
+    """A part of a data set: the examples with these numbers."""
 
     whole: Dataset[Article]
     numbers: np.ndarray
@@ -44,7 +44,7 @@ class Part(Dataset[Article]):
 
 
 def is_corpus(spec: str) -> bool:
-    """Whether a data set is a file of articles, or a folder of such files."""
+    """True if a data set is a file of articles, or a folder of such files."""
     path = Path(spec)
     return _opener(path) is not None or (path.is_dir() and bool(_files(path)))
 
@@ -75,7 +75,7 @@ def _open(path: Path, request: Request) -> Dataset:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """The file of each split of a folder; of `.source` and `.target` the former."""
+    """The file of each split of a folder; for two files the `.source` one."""
     found = [p for p in sorted(folder.iterdir(), reverse=True) if _opener(p) is not None]
     return {path.name.split(".")[0]: path for path in found}
 

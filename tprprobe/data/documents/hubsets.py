@@ -42,7 +42,7 @@ class HubTable(Dataset[Article]):
 
 
 def is_hub_set(spec: str) -> bool:
-    """Whether a data set is one of the hub's that are known by name."""
+    """True if a data set is one of the hub's that are known by a short name."""
     return spec.partition(":")[0] in HUB
 
 

@@ -1,4 +1,4 @@
-"""DeepMind's generator of the Mathematics Dataset on today's libraries, one reproducible draw a time.
+"""DeepMind's generator of the Mathematics Dataset on today's libraries, each draw reproducible.
 
 The package `mathematics_dataset` 1.0.1 was written for the sympy and numpy of 2019 and draws from
 global generators. Its few outdated lines are replaced in memory while it is imported, and every
@@ -84,7 +84,7 @@ def _library() -> ModuleType:
 
 
 def _entropy(split: str) -> Callable[[Bounds], Bounds]:
-    """How a split narrows the range of entropies of the training set."""
+    """The range of entropies that a split draws from, within the training set's."""
     if split not in LEVELS:
         return lambda bounds: SMALL[bounds]
 
@@ -97,7 +97,7 @@ def _entropy(split: str) -> Callable[[Bounds], Bounds]:
 
 @cache
 def samplers(split: str) -> dict[str, Callable]:
-    """What draws a problem, for every module of a split, named `area__module`."""
+    """The function that draws a problem, for every module of a split, named `area__module`."""
     library = _library()
     if split == "interpolate":
         areas = library.test()
@@ -112,7 +112,9 @@ def samplers(split: str) -> dict[str, Callable]:
 
 @contextmanager
 def _restored() -> Iterator[Callable[[str], None]]:
-    """What seeds all generators the library draws from; afterwards they are as they were."""
+    """A block's function that seeds all generators of the library; their states are restored
+    afterwards.
+    """
     sympy_random = importlib.import_module("sympy.core.random")
     generators = (random, sympy_random.rng, sympy_random._assumptions_rng)
     states = [generator.getstate() for generator in generators]
@@ -133,7 +135,7 @@ def _restored() -> Iterator[Callable[[str], None]]:
 
 
 def is_test(question: str) -> bool:
-    """Whether a question belongs to the half that only `small-test` asks."""
+    """True if a question belongs to the half that only `small-test` asks."""
     return blake2b(question.encode(), digest_size=1).digest()[0] % 2 == 1
 
 
@@ -157,7 +159,7 @@ def _draw(module: str, split: str) -> tuple[str, str]:
 
 
 def samples(wanted: Iterable[tuple[str, str, int]], seed: int) -> list[tuple[str, str]]:
-    """The question and answer of every wanted (module, split, index).
+    """The question and answer of every requested (module, split, index).
 
     Each is a pure function of these and the seed; it is drawn again while the question or the
     answer is too long, or the question of the half that the split leaves out (`is_test`).

@@ -1,4 +1,5 @@
-"""The published files of the Mathematics Dataset: a folder per split, in it a text file per module.
+"""The published files of the Mathematics Dataset: one folder per split with one text file per
+module.
 
 `train-easy/arithmetic__mixed.txt` (or `.txt.gz`) has questions and answers on alternate lines.
 """
@@ -34,7 +35,7 @@ class File:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Rows from `start` on: the files in turn, each from pair number `pair` on."""
+    """The rows from `start` on: the files in turn, each from pair number `pair` on."""
 
     start: int
     pair: int
@@ -43,7 +44,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Published(Dataset[Question]):
-    """The questions of published files, one of every file in turn as long as they last."""
+    """The questions of published files, one from each file in turn until it ends."""
 
     stretches: tuple[Stretch, ...]
 
@@ -61,7 +62,7 @@ class Published(Dataset[Question]):
 
 
 class Reader:
-    """Reads any pair of an open file; pairs in order without seeking."""
+    """A reader of any pair of an open file; pairs in order need no seeking."""
 
     def __init__(self, file: File, stream: BufferedIOBase):
         self.file, self.stream, self.next = file, stream, 0
@@ -81,7 +82,7 @@ def _open(path: Path) -> BufferedIOBase:
 
 
 def is_folder(spec: str) -> bool:
-    """Whether a data set is a folder, or modules of one (`FOLDER:a+b`)."""
+    """True if a data set is a folder, or modules of one (`FOLDER:a+b`)."""
     return _divided(spec)[0].is_dir()
 
 
@@ -124,7 +125,7 @@ def _paths(folder: Path, split: str) -> dict[str, Path]:
 
 
 def _scanned(path: Path, module: str, most: int | None) -> File:
-    """The checked first pairs of a file, at most so many."""
+    """The first pairs of a file, at most so many, checked."""
     places, offset, lines = [], 0, 0
     try:
         with _open(path) as stream:

@@ -1,4 +1,6 @@
-"""The Mathematics Dataset, generated: nothing to download, the same questions for the same seed."""
+"""The Mathematics Dataset, generated: nothing to download; one seed always gives the same
+questions.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ SPLITS = (*LEVELS, "train", "interpolate", "extrapolate", "small", "small-test")
 
 @dataclass(frozen=True)
 class Generated(Dataset[Question]):
-    """Questions made when they are read; row i is number i // k of part i % k of the k parts."""
+    """Questions generated when they are read; row i is number i // k of part i % k of the k parts."""
 
     parts: tuple[Part, ...]
     workers: int
@@ -32,12 +34,12 @@ def _generate(parts: Sequence[Part], seed: int, rows: range) -> list[Question]:
 
 
 def is_generated(spec: str) -> bool:
-    """Whether a data set is to be generated: `mathematics:` and a module, `a+b` or `all`."""
+    """True if a data set is to be generated: `mathematics:` and a module, `a+b` or `all`."""
     return spec.startswith(PREFIX)
 
 
 def generate_questions(request: Request) -> Generated:
-    """The generated data set; 1,000 questions of `interpolate` if nothing else is asked for.
+    """The generated data set; by default 1,000 questions of `interpolate`.
 
     `train` mixes the three difficulties evenly, a mix its modules. `small` and `small-test` exist
     for arithmetic only; no question of `small-test` is in `small` or in a training split.

@@ -1,4 +1,4 @@
-"""Questions of the Mathematics Dataset, and how its modules and splits are chosen by name."""
+"""Questions of the Mathematics Dataset, and the names of its modules and splits."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Part = tuple[str, str]  # module, split
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its answer, and the module that asks it."""
+    """A question with its answer, and its module."""
 
     question: str
     answer: str
@@ -31,12 +31,12 @@ class Question:
         return self.answer
 
     def labels(self, _written: str | None) -> Labels:
-        """Nothing: of its words not even where they end is known."""
+        """No labels: the words of a question are not known."""
         return None, None
 
 
 def levels(split: str) -> Sequence[str]:
-    """The splits that a split consists of: `train` is easy, medium and hard mixed evenly."""
+    """The splits that a split consists of: `train` mixes easy, medium and hard evenly."""
     return tuple(LEVELS) if split == "train" else (split,)
 
 
@@ -48,7 +48,7 @@ def modules() -> tuple[str, ...]:
 def parts(
     selection: str, split: str, available: Callable[[str], Collection[str]]
 ) -> tuple[Part, ...]:
-    """The modules that `a`, `a+b` or `all` means in a split, whose modules `available` tells.
+    """The modules that `a`, `a+b` or `all` names in a split, chosen from those ``available``.
 
     Raises: InputError for a module that is unknown, named twice, or not in the split.
     """
@@ -63,7 +63,9 @@ def parts(
 
 
 def _within(module: str, split: str, available: Collection[str]) -> list[str]:
-    """The names of a module in a split; extrapolated `arithmetic__mixed` is its `_longer`."""
+    """The module's names in a split; in `extrapolate`, `arithmetic__mixed` becomes its `_longer`
+    form.
+    """
     suffixes = SUFFIXES if split == "extrapolate" else ("",)
     return [module + suffix for suffix in suffixes if module + suffix in available]
 
@@ -88,7 +90,7 @@ def _unknown_module(module: str) -> InputError:
 
 
 def check_length(kind: str, text: str, where: str = "") -> None:
-    """Nothing, if a question or answer (the kind) is short enough.
+    """Checks that a question or answer (the kind) is short enough.
 
     Raises: InputError, beginning with where the text is.
     """

@@ -1,4 +1,4 @@
-"""Characters and their ids: how the text of a question becomes numbers and back."""
+"""Characters and their ids: the text of a question as numbers, and back."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ FILE = "vocabulary.json"
 
 @dataclass(frozen=True)
 class Vocabulary(Listed):
-    """The symbols of a character model, their place being their id.
+    """The symbols of a character model; a symbol's place is its id.
 
     Four of them are special (`<unk> <pad> <sos> <eos>`), the others single characters.
     Raises: InputError if a special symbol is missing, or a symbol is there twice.
@@ -40,12 +40,12 @@ class Vocabulary(Listed):
 
     @property
     def dtype(self) -> np.dtype:
-        """The smallest integer that torch, too, has and that holds every id."""
+        """The smallest integer type of torch that holds every id."""
         return next(np.dtype(t) for t in ("u1", "i2", "i4") if len(self) <= np.iinfo(t).max + 1)
 
     @cached_property
     def _ids(self) -> Int64[np.ndarray, " code_point"]:
-        """The id of every code point up to the highest known one and one more; -1 if unknown."""
+        """The id of every code point up to one beyond the highest known; -1 if unknown."""
         known = {ord(s): i for i, s in enumerate(self.symbols) if len(s) == 1}
         table = np.full(max(known, default=0) + 2, -1)
         table[list(known)] = list(known.values())
@@ -73,7 +73,7 @@ class Vocabulary(Listed):
         return ids.astype(self.dtype), np.concatenate([[0], lengths.cumsum()])
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Where each symbol of `encode` stands in the text: one character each."""
+        """The start and end of each symbol of `encode` in the text: one character each."""
         return [(i, i + 1) for i in range(len(text))]
 
     def _foreign(self, texts: Iterable[str]) -> InputError:

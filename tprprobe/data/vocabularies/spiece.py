@@ -1,4 +1,4 @@
-"""SentencePiece models as T5 has them (`spiece.model`), made a tokenizer of the library `tokenizers`."""
+"""SentencePiece models as T5 has them (`spiece.model`), converted for the library `tokenizers`."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ SPACE = "▁"
 
 
 def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
-    """The tokenizer of a SentencePiece unigram model: pieces, scores and normalisation are its own.
+    """The tokenizer of a SentencePiece unigram model, with its pieces, scores and normalization.
 
     Raises: InputError without the package sentencepiece, and for a model of another type.
     """

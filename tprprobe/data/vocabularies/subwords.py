@@ -1,4 +1,4 @@
-"""Sub-words and their ids: how any text becomes numbers and back, as T5 does it.
+"""Sub-words and their ids: any text as numbers, and back, as T5 does it.
 
 Ids are those of T5: 0 pads and starts the decoder, 1 ends a text, 2 is unknown. A source has no
 start symbol. What a vocabulary trained here does not know, it writes in UTF-8 bytes.
@@ -31,7 +31,7 @@ SPACE = "▁"
 
 @dataclass(frozen=True)
 class Subwords(Codec):
-    """A tokenizer with the ids of T5, and the most sub-words of a source and of a target.
+    """A tokenizer with T5's ids, and the largest number of sub-words of a source and of a target.
 
     Longer texts are cut, their end symbol too, as in jiang's code.
     """
@@ -55,12 +55,12 @@ class Subwords(Codec):
 
     @property
     def most(self) -> tuple[int, int]:
-        """The most ids of a source and of a target."""
+        """The largest number of ids of a source and of a target."""
         return self.max_source, self.max_target
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """All sub-words, their place being their id."""
+        """All sub-words; a sub-word's place is its id."""
         return tuple(self.tokenizer.id_to_token(i) or "" for i in range(len(self)))
 
     @property
@@ -80,7 +80,8 @@ class Subwords(Codec):
         return self._joined([each.ids for each in encoded])
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Where each sub-word of `encode` stands in the text, in characters, without the space.
+        """The start and end of each sub-word of `encode` in the text, in characters, without the
+        space.
 
         A character that takes several sub-words (bytes) is where each of them stands.
         """
@@ -108,14 +109,14 @@ class Subwords(Codec):
 
 
 def _spaces(text: str) -> int:
-    """How many spaces a text that is more than spaces begins with."""
+    """The number of spaces that a text begins with, if it is more than spaces."""
     return len(text) - len(text.lstrip()) if text.strip() else 0
 
 
 def train_subwords(
     texts: Iterable[str], size: int, max_source: int = MAX_SOURCE, max_target: int = MAX_TARGET
 ) -> Subwords:
-    """A vocabulary of at most so many sub-words (byte-pair merges) of these texts.
+    """A vocabulary of at most ``size`` sub-words (byte-pair merges), trained on these texts.
 
     No sub-word has letters and punctuation, or a space inside: every word is whole sub-words.
     Raises: InputError for a size that has no room for the special symbols, bytes and a character.
@@ -142,7 +143,9 @@ def train_subwords(
 
 
 def _decoder() -> Any:
-    """Spaces for marks and characters for bytes, without the space before the first word."""
+    """A decoder that puts spaces for marks and characters for bytes, without a space before the
+    first word.
+    """
     from tokenizers import decoders
 
     return decoders.Sequence(
@@ -156,7 +159,7 @@ def _decoder() -> Any:
 
 
 def _without_added_bytes(tokenizer: "tokenizers.Tokenizer") -> "tokenizers.Tokenizer":
-    """The same, but that "<0x41>" in a text is these six characters."""
+    """The tokenizer that reads "<0x41>" in a text as these six characters, not as a byte."""
     content = json.loads(tokenizer.to_str())
     content["added_tokens"] = [t for t in content["added_tokens"] if t["content"] in SPECIALS]
     return tokenizer.from_str(json.dumps(content))

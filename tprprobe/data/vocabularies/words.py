@@ -1,4 +1,4 @@
-"""Words and their ids: captions as the COCO toolkit counts their words, in lower case.
+"""Words and their ids: captions split into words as the COCO toolkit does, in lower case.
 
 The toolkit runs Stanford's PTBTokenizer (Java) and drops punctuation; the expressions below stand
 in for it (docs/scenes.md has how often the two agree).
@@ -46,7 +46,7 @@ def tokenize(caption: str) -> list[str]:
 
 
 def _found(caption: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The words and where they stand."""
+    """The words, with their places."""
     for match in TOKEN.finditer(caption):
         word = match[0].lower()
         if word not in PUNCTUATION and set(word) not in ({"."}, {"-"}):
@@ -55,7 +55,7 @@ def _found(caption: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 @dataclass(frozen=True)
 class Words(Listed):
-    """A vocabulary of words, their place being their id: `<unk> <pad> <sos> <eos>`, then words.
+    """A vocabulary of words, `<unk> <pad> <sos> <eos>` first; a word's place is its id.
 
     What is not in it is read as `<unk>`.
     Raises: InputError if a symbol is missing or there twice.
@@ -82,7 +82,7 @@ class Words(Listed):
         return [self._ids.get(word, self.unk) for word in tokenize(text)]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Where each word of `encode` stands in the text, in characters."""
+        """The start and end of each word of `encode` in the text, in characters."""
         return [span for _, span in _found(text)]
 
     def spell(self, ids: list[int]) -> str:

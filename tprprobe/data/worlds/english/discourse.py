@@ -31,7 +31,7 @@ def _words(analysis: Analysis, filler: Filler | None) -> tuple[str, ...]:
 
 
 def event(analysis: Analysis, place: int, who: Who, below: bool = False) -> Event:
-    """What the predicate there tells; below another, `had hired` is as past as `hired`."""
+    """The event that a predicate tells; below another predicate, `had hired` is as past as `hired`."""
     told = analysis.predications[place]
     s, o, r = (who.get(f.head, ()) if (f := _meant(told, role)) else () for role in "SOR")
     complement, where = _said(told, "C"), _said(told, "ARGM-LOC")
@@ -52,13 +52,15 @@ def event(analysis: Analysis, place: int, who: Who, below: bool = False) -> Even
 
 
 def _meant(predication: Predication, role: str) -> Filler | None:
-    """What plays a role: of a relative pronoun and its antecedent, the antecedent."""
+    """The phrase that plays a role; for a relative pronoun its antecedent."""
     found = (f for f in predication.fillers if f.role == role and isinstance(f.phrase, Node))
     return next(found, None)
 
 
 def events(analysis: Analysis, who: Who) -> Iterator[Event]:
-    """What a sentence says to be so, the main clause first: all but what it puts below another."""
+    """The events that a sentence says to be so, the main clause first; all but what it
+    subordinates.
+    """
     root = analysis.heads.index(0)
     below = {f.head for p in analysis.predications.values() for f in p.fillers if f.role == "C"}
     places = sorted(analysis.predications, key=lambda place: (place != root, place))

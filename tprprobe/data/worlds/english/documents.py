@@ -15,20 +15,20 @@ NOTHING = {"place": None, "time": ()}  # what is not told
 
 
 def participants(told: Event) -> tuple[int, ...]:
-    """Who takes part in an event, or in what is said or planned in it."""
+    """The participants of an event, or of what is said or planned in it."""
     found = (*told.s, *told.o, *told.r, *(participants(told.c) if told.c else ()))
     return tuple(dict.fromkeys(found))
 
 
 def _named(events: Sequence[Event], story: Story) -> list[int]:
-    """Who takes part in events and has a name."""
+    """The participants of an event who have names."""
     everybody = dict.fromkeys(who for event in events for who in participants(event))
     return [who for who in everybody if story.referents[who].name]
 
 
 @dataclass
 class Outline:
-    """What the sentences of a document tell; `spare` of them are not planned yet."""
+    """The events that the sentences of a document tell; `spare` sentences are not planned yet."""
 
     narrator: Narrator
     story: Story
@@ -45,7 +45,7 @@ class Outline:
         self._plan_deeds()
 
     def spend(self, probability: float) -> bool:
-        """Whether one of the spare sentences is spent."""
+        """Takes one of the spare sentences by chance; False if none is taken."""
         spent = self.spare > 0 and self.narrator.chance.happens(probability)
         self.spare -= spent
         return spent

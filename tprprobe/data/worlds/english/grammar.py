@@ -65,7 +65,7 @@ class Node:
     features: Features
 
     def part(self, key: str) -> "Node | Entry | None":
-        """What stands in the place of that role or relation."""
+        """The phrase or word in the place of that role or relation."""
         return next((child for item, child in self.parts if item.key == key), None)
 
     def __str__(self) -> str:

@@ -37,7 +37,7 @@ from tprprobe.data.worlds.english.wording import clause, related, sentence
 
 @dataclass(frozen=True, slots=True)
 class Gist:
-    """What a summary tells: the main event, its topic and role, and the topic's other deeds."""
+    """The content of a summary: the main event, its topic and role, and the topic's other deeds."""
 
     main: Event
     topic: int
@@ -47,7 +47,7 @@ class Gist:
 
 
 def gist(story: Story) -> Gist:
-    """What is to be told of a story."""
+    """The content of a story's summary."""
     main = story.events[0]
     roles = possible_topics(main)
     deeds = list(_deeds(story))
@@ -63,7 +63,9 @@ def gist(story: Story) -> Gist:
 
 
 def possible_topics(main: Event) -> list[tuple[int, str]]:
-    """Who could be the subject of an event, and in what role: not who is given something with `to`."""
+    """The referents that could be the subject of an event, each with its role: not recipients with
+    `to`.
+    """
     roles = "sor" if main.verb.frame == "ditransitive" else "so"
     return [(actors[0], role) for role in roles if len(actors := getattr(main, role)) == 1]
 

@@ -1,4 +1,4 @@
-"""What a summary that somebody wrote is worth: whether it is English, and true of the document."""
+"""Judging a summary that somebody wrote: whether it is English, and true of the document."""
 
 from functools import lru_cache
 
@@ -12,13 +12,13 @@ LONGEST = 128  # words of a text that is read as one sentence: the longest made 
 
 
 def is_grammatical(summary: str) -> bool:
-    """Whether the text is one sentence of the language."""
+    """True if the text is one sentence of the language."""
     words = tokenize(summary)
     return len(words) <= LONGEST and parse_tree(words) is not None
 
 
 def is_faithful(source: str, summary: str) -> bool:
-    """Whether the text is one sentence of the language, and the document makes it true."""
+    """True if the text is one sentence of the language and the document makes it true."""
     words = tokenize(summary)
     tree = parse_tree(words) if len(words) <= LONGEST else None
     return tree is not None and holds(tree, _story(source))

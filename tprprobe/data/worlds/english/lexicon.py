@@ -35,7 +35,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What a verb selects, as masks of types, and the noun for what it tells."""
+    """The types that a verb selects, as masks, and the noun for its event."""
 
     lexeme: str
     frame: str
@@ -81,7 +81,7 @@ def _lists(table: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def _by_word(lists: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """What each word may be: the types of all lists that have it."""
+    """The types of each word: those of all lists that have it."""
     types: defaultdict[str, int] = defaultdict(int)
     for kind, words in lists.items():
         for word in words:

@@ -1,4 +1,4 @@
-"""What a phrase says of whom or what it means: its name, its kind, its number."""
+"""Mentions: what a phrase says of its referent: name, kind and number."""
 
 from dataclasses import dataclass, replace
 
@@ -8,7 +8,9 @@ from tprprobe.data.worlds.english.lexicon import Entry
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """What a noun phrase says. A name with a kind is introduced by it, a kind with a name found."""
+    """The content of a noun phrase. A name with a kind is introduced by it, a kind with a name
+    found.
+    """
 
     shape: str  # name, definite, indefinite, pronoun, owned or bare
     type: int
@@ -38,7 +40,7 @@ def name_of(phrase: Node) -> tuple[str, ...]:
 
 
 def traits_of(phrase: Node) -> frozenset[str]:
-    """What is said of the noun besides: `young`, `at Ford`."""
+    """The modifiers of the noun: `young`, `at Ford`."""
     found = (child for item, child in phrase.parts if item.relation in ("amod", "nmod"))
     return frozenset(" ".join(_forms(child)) for child in found)
 
@@ -50,7 +52,7 @@ def _forms(phrase: Node | Entry) -> tuple[str, ...]:
 
 
 def described(found: Mention, description: Node) -> Mention:
-    """The same mention with what `a young lawyer at Ford` says of it."""
+    """The mention with the modifiers of `a young lawyer at Ford`."""
     return replace(found, noun=_entry(description, "*").lexeme, traits=traits_of(description))
 
 
@@ -98,7 +100,7 @@ def _simple(phrase: Node) -> Mention:
 
 
 def mentions(phrase: Node) -> tuple[Mention, ...]:
-    """Whom a phrase means: one, or two where it joins them."""
+    """The mentions of a phrase: one, or two where it joins them."""
     match phrase.rule.symbol, phrase.rule.name:
         case "simple", _:
             return (_simple(phrase),)

@@ -123,7 +123,7 @@ class Narrator:
         return sentence(build("clause.passive", {"nsubj:pass": subject, "*": predicate}))
 
     def distraction(self, main: Event, participants: Actors) -> Node:
-        """Something that the summary leaves out."""
+        """A sentence on something that the summary leaves out."""
         who = self.chance.pick(participants)
         match self.chance.weighted(DISTRACTIONS):
             case "reaction" if main.verb.noun:
@@ -140,7 +140,7 @@ class Narrator:
                 return self.event(self.planner.intent())
 
     def _statement(self, who: int) -> Node:
-        """Somebody says something, maybe of a participant."""
+        """A sentence on what somebody says, maybe of a participant."""
         content = None
         if self.chance.happens(0.6):
             content = self.planner.follow(who, self.chance.pick(("past", "future")))
@@ -149,20 +149,20 @@ class Narrator:
         return self.event(self.planner.statement(1 + self.chance.below(self.depth), content))
 
     def _undone(self, who: int) -> Node:
-        """What a participant did not do, or may do."""
+        """A sentence on what a participant did not do, or may do."""
         tense = self.chance.pick(("past", "possible"))
         told = self.planner.follow(who, tense) or self.planner.deed(tense, {})
         return self.event(replace(told, negative=tense == "past"))
 
     def _reaction(self, main: Event) -> Node:
-        """What somebody says to the main event."""
+        """A sentence on what somebody says about the main event."""
         people = self.planner.people() if self.chance.happens(0.6) else ()
         fixed = {"o": (self._nominal(main),)} | ({"s": people} if people else {})
         tense = self.chance.pick(("past", "present"))
         return self.event(self.planner.fill(self.planner.verb("reaction"), tense, fixed))
 
     def _habit(self, who: int) -> Node:
-        """What a participant, or people do all the time."""
+        """A sentence on what a participant, or people, do all the time."""
         first = self.planner.habit((who,) if self.chance.happens(0.6) else self.planner.people())
         second = self.planner.habit(first.s) if self.chance.happens(0.4) else None
         return self.event(first, second)

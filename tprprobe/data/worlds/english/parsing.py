@@ -115,7 +115,7 @@ class _Chart:
 
 
 def _fits(item: Item, child: Node | Entry) -> bool:
-    """Whether a phrase has what the item asks for, whatever stands beside it."""
+    """True if a phrase has what the item asks for, whatever stands beside it."""
     known = child.features
     return all(variable or known.get(name, ANY) & atoms for name, atoms, variable in item.demands)
 

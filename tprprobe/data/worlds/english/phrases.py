@@ -90,5 +90,5 @@ def pair(one: Node, other: Node) -> Node:
 
 
 def is_single(types: int) -> bool:
-    """Whether only persons, only organizations or only places can stand somewhere."""
+    """True if only persons, only organizations or only places can stand there."""
     return (types & NAMED).bit_count() == 1

@@ -1,4 +1,4 @@
-"""What a report is going to tell: the main event and the other deeds of its topic."""
+"""The plan of a report: the main event and the other deeds of its topic."""
 
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -128,7 +128,7 @@ class Planner:
         return "past" if self.chance.happens(0.55) else "present"
 
     def habit(self, who: Actors) -> Event:
-        """What somebody does all the time."""
+        """An event that somebody repeats all the time."""
         kind = self.cast.referents[who[0]].type
         return self.fill(self.verb("habitual", kind), "present", {"s": who})
 
@@ -137,7 +137,7 @@ class Planner:
         return (self.cast.add("people"),)
 
     def affair(self, who: int) -> tuple[Event, Event | None]:
-        """What others do: one or two of them, one thing or two; or somebody's people."""
+        """Events of others: one or two of them, one thing or two; or somebody's people."""
         tense = self.chance.pick(("past", "past", "future"))
         owned = {"s": (self.cast.add_relation(who),)} if self.chance.happens(0.6) else {}
         told = self.deed(tense, owned, mask("person") if owned else ANY)
@@ -152,7 +152,7 @@ class Planner:
         return told, self.deed(tense, {"s": told.s}, kind)
 
     def intent(self) -> Event:
-        """What somebody plans, or is asked, to do."""
+        """An event that somebody plans, or is asked, to bring about."""
         return self._control() if self.chance.happens(0.5) else self._causative()
 
     def follow(self, who: int, tense: str) -> Event | None:
@@ -166,7 +166,7 @@ class Planner:
         return replace(told, time=self.time(tense, 0.6))
 
     def time(self, tense: str, probability: float) -> tuple[str, ...]:
-        """When something happened or is going to, or nothing."""
+        """The time at which something happened or will happen; or no time."""
         if not self.chance.happens(probability):
             return ()
         pick = self.chance.pick

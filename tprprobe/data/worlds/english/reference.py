@@ -92,12 +92,12 @@ class Referrer:
         return self.chance.happens(0.5)
 
     def end(self) -> None:
-        """The sentence is told: its subject is the latest."""
+        """Ends a sentence: its subject is now the latest."""
         self.subjects, self.subject = (*self.subjects, self.subject), ()
 
     @property
     def state(self) -> tuple[dict[int, frozenset[str]], tuple[Actors, ...]]:
-        """What a sentence changes, to go back to if the sentence is dropped."""
+        """The state that telling a sentence changes, kept to return to if the sentence is dropped."""
         return dict(self.known), self.subjects
 
     @state.setter
@@ -163,5 +163,5 @@ class Referrer:
         return full_name(referent)
 
     def learn(self, who: int, *what: str) -> None:
-        """Readers know this of somebody from now on."""
+        """Notes what readers know of somebody from now on."""
         self.known[who] = self.known.get(who, frozenset()) | set(what)

@@ -45,7 +45,7 @@ class Knobs:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> "Knobs":
-        """The knobs that are given, the others as they are by default."""
+        """The default knobs with the given ones changed."""
         for name in given:
             if name not in asdict(cls()):
                 raise unknown("knob", name, asdict(cls()))
@@ -83,7 +83,7 @@ class Report:
 
     @property
     def offsets(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Where the words of every sentence start and end in `source`, in characters."""
+        """The start and end of the words of every sentence in `source`, in characters."""
         placed, start = [], 0
         for sentence in self.document:
             placed.append(tuple((start + a, start + b) for a, b in sentence.offsets))
@@ -91,13 +91,15 @@ class Report:
         return tuple(placed)
 
     def labels(self, written: str | None) -> Labels:
-        """Of all sentences; of what was written, where it is a sentence of the language."""
+        """The labels of all sentences; for a written text, of that text if it is a sentence of the
+        language.
+        """
         sentence = self.summary if written is None else parse(tokenize(written))
         return label_sentences(self.document), sentence and label_sentences([sentence])
 
     @cached_property
     def facts(self) -> Story:
-        """What the document tells, read off its words."""
+        """The story that the document tells, read off its words."""
         return read_story([sentence.forms for sentence in self.document])
 
 
@@ -107,13 +109,13 @@ def read_story(sentences: Sequence[Sequence[str]]) -> Story:
 
 
 def is_true(summary: Sequence[str], document: Report) -> bool:
-    """Whether the words are a sentence of the language, and the document makes it true."""
+    """True if the words are a sentence of the language and the document makes it true."""
     tree = parse_tree(summary)
     return tree is not None and holds(tree, document.facts)
 
 
 def check_split(split: str) -> None:
-    """Nothing, if there is such a split.
+    """Checks that there is such a split.
 
     Raises: InputError.
     """
@@ -136,7 +138,7 @@ def sample(index: int, seed: int = 0, split: str = "train", **knobs: object) -> 
 
 
 def _attempt(chance: Chance, split: str, knobs: Knobs) -> Report | None:
-    """A report, if what is drawn belongs to the split."""
+    """A report; None if the drawn story does not belong to the split."""
     cast = Cast(chance, knobs.names, knobs.ambiguity)
     planner = Planner(chance, cast)
     main = planner.main()

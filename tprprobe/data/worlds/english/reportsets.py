@@ -34,12 +34,12 @@ def _draw(seed: int, split: str, knobs: Mapping[str, object], rows: range) -> li
 
 
 def is_english(spec: str) -> bool:
-    """Whether a data set is the generated English: `english` or `english:KNOB=VALUE,…`."""
+    """True if a data set is the generated English: `english` or `english:KNOB=VALUE,…`."""
     return spec.partition(":")[0] == NAME
 
 
 def draw_reports(request: Request) -> Drawn:
-    """The generated English; 1,000 reports of `test` if nothing else is asked for.
+    """The generated English; by default 1,000 reports of `test`.
 
     Knobs stand behind a colon: `english:ambiguity=1,sentences=4-6`.
     Raises: InputError for an unknown split or knob, or a value that a knob cannot have.
@@ -54,7 +54,7 @@ def draw_reports(request: Request) -> Drawn:
 
 
 def _knob(text: str) -> tuple[str, object]:
-    """The name and value of a knob: a number, for `sentences` two."""
+    """The name and value of a knob: a number, or two for `sentences`."""
     name, _, value = text.partition("=")
     kinds = asdict(Knobs())
     if name not in kinds:

@@ -1,4 +1,4 @@
-"""Whom the noun phrases of a sentence mean, settled from left to right.
+"""Referents of the noun phrases of a sentence, resolved from left to right.
 
 A pronoun means the latest subject of a main clause that agrees with it; below the main clause, and
 for an owner, that of the same sentence comes first.
@@ -19,7 +19,9 @@ Settle = Callable[[Mention, int | None], int | None]  # whom a noun or name mean
 
 
 def agrees(pronoun: Mention, referent: Referent) -> bool:
-    """Whether a pronoun can mean somebody: of its type, single, not known to be of other gender."""
+    """True if a pronoun can refer to somebody: same type, single, not known to be of another
+    gender.
+    """
     single = referent.count == "a" and bool(pronoun.type & referent.type)
     return single and referent.gender in ("", GENDERS[pronoun.gender])
 
@@ -27,13 +29,13 @@ def agrees(pronoun: Mention, referent: Referent) -> bool:
 def antecedent(
     pronoun: Mention, subjects: Sequence[Actors], referent: Callable[[int], Referent]
 ) -> int | None:
-    """Whom a pronoun means among the subjects before it, of which the latest comes last."""
+    """The referent of a pronoun among the subjects before it, of which the latest comes last."""
     single = (subject[0] for subject in reversed(subjects) if len(subject) == 1)
     return next((who for who in single if agrees(pronoun, referent(who))), None)
 
 
 def find(mention: Mention, owner: int | None, referents: Sequence[Referent]) -> int | None:
-    """Whom a noun or a name means; the latest, if there are several."""
+    """The referent of a noun or a name; the latest, if there are several."""
     for who in reversed(range(len(referents))):
         known = referents[who]
         if mention.shape == "name":
@@ -47,7 +49,7 @@ def find(mention: Mention, owner: int | None, referents: Sequence[Referent]) -> 
 def resolve(
     analysis: Analysis, subjects: Sequence[Actors], referents: Sequence[Referent], settle: Settle
 ) -> dict[int, Actors]:
-    """Whom the phrases mean, by the word at the head; those that cannot be settled are left out."""
+    """The referents of phrases, by head word; phrases that cannot be resolved are left out."""
     main, place = _main_heads(analysis), subject_place(analysis)
     actors: dict[int, Actors] = {}
 
@@ -71,7 +73,7 @@ def resolve(
 
 
 def phrases(analysis: Analysis) -> Iterator[Filler]:
-    """What plays a role and means somebody or something."""
+    """The phrases that play a role and have a referent."""
     for predication in analysis.predications.values():
         for filler in predication.fillers:
             if isinstance(filler.phrase, Node) and filler.phrase.rule.symbol in PERSONS:

@@ -59,12 +59,12 @@ class Sentence:
 
     @cached_property
     def offsets(self) -> tuple[Span, ...]:
-        """Where each word starts and ends in `text`, in characters."""
+        """The start and end of each word in `text`, in characters."""
         return place(self.forms)
 
 
 def place(forms: tuple[str, ...]) -> tuple[Span, ...]:
-    """Where each word starts and ends in the text of these words."""
+    """The start and end of each word in the text of these words."""
     offsets, end, before = [], 0, OPENING
     for form in forms:
         start = end if form in TIGHT or before == OPENING else end + 1

@@ -1,4 +1,4 @@
-"""What a report tells, apart from its words: who there is, and what happens."""
+"""The story of a report, apart from its words: its referents and its events."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class Referent:
     former: tuple[str, ...] = ()  # an earlier name
 
     def bears(self, name: tuple[str, ...]) -> bool:
-        """Whether that is the name, the surname or an earlier name."""
+        """True if that is the name, the surname or an earlier name."""
         return bool(name) and name in (self.name, self.name[-1:], self.former)
 
 
@@ -54,7 +54,7 @@ class Event:
         return next((role for role in "sor" if getattr(self, role) == (actor,)), "")
 
     def slot(self, role: str) -> int:
-        """The types that can play a role: what a verb asks of it, and what it is then to do."""
+        """The types that can play a role: what the verb asks for, together with what is done next."""
         types = getattr(self.verb, role)
         controlled = {"control": "s", "causative": "o"}.get(self.verb.frame)
         return types & self.c.verb.s if self.c and role == controlled else types
@@ -62,7 +62,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Who there is and what happened; the first event is what the report is about."""
+    """The referents and events of a report; the first event is the main one."""
 
     referents: tuple[Referent, ...]
     events: tuple[Event, ...]

@@ -1,4 +1,4 @@
-"""Whether a sentence is true of a story."""
+"""Truth of a sentence in a story."""
 
 from tprprobe.data.worlds.english.annotation import analyze
 from tprprobe.data.worlds.english.discourse import EMPTY, events, identities
@@ -11,7 +11,7 @@ DONE = ("past", "earlier")
 
 
 def is_so(known: Referent, said: Mention) -> bool:
-    """Whether all that a mention says of somebody is known."""
+    """True if all that a mention says of somebody is known."""
     return (
         (not said.noun or said.noun == known.noun)
         and (not said.name or known.bears(said.name))
@@ -21,7 +21,7 @@ def is_so(known: Referent, said: Mention) -> bool:
 
 
 def entails(known: Event, told: Event) -> bool:
-    """Whether an event that is known makes true what is told: the same, or less of it.
+    """True if a known event makes the told one true: it is the same, or says more.
 
     What did not happen on Monday may have happened: of a negated event nothing may be left out.
     """
@@ -47,7 +47,7 @@ def _happened(known: Event, told: Event, noun: str) -> bool:
 
 
 def holds(tree: Node, story: Story) -> bool:
-    """Whether a story makes true all that a sentence says: who is meant, and what they did."""
+    """True if a story makes all that a sentence says true: its referents, and what they did."""
 
     def settle(mention: Mention, owner: int | None) -> int | None:
         who = find(mention, owner, story.referents)

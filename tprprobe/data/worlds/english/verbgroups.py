@@ -14,7 +14,7 @@ MODALS |= {("possible", False): "may", ("possible", True): "might"}
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """What can be worded in two ways."""
+    """A choice between two wordings."""
 
     that: bool = True  # said that …
     later: bool = False  # later sold …

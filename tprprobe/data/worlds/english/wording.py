@@ -20,14 +20,14 @@ ROLES = ("S", "O", "R")
 
 @runtime_checkable
 class Teller(Protocol):
-    """Who knows how to refer to somebody at this point of a text."""
+    """The protocol of whoever refers to somebody at this point of a text."""
 
     def refer(self, actors: Actors, case: str, types: int, below: bool) -> Node:
         """A noun phrase for a place where these types can stand, maybe below the main clause."""
         ...
 
     def simple(self, who: int, types: int) -> Node:
-        """The same without commas."""
+        """A noun phrase as of `refer`, without commas."""
         ...
 
     def place(self, who: int) -> Node:
@@ -35,7 +35,7 @@ class Teller(Protocol):
         ...
 
     def dative(self, told: Event) -> bool:
-        """Whether a gift is told before who gets it."""
+        """True if a gift is told before its recipient."""
         ...
 
 

@@ -18,7 +18,7 @@ Way = Callable[[Scene, np.random.Generator], Phrase | None]
 
 
 def describe(scene: Scene, rng: np.random.Generator, captions: int = 5) -> tuple[Sentence, ...]:
-    """So many different captions of a scene."""
+    """``captions`` different captions of a scene, or fewer if it does not have so many."""
     found: dict[tuple[str, ...], Sentence] = {}
     for _ in range(TRIES):
         way = WAYS[int(rng.integers(len(WAYS)))]
@@ -31,7 +31,7 @@ def describe(scene: Scene, rng: np.random.Generator, captions: int = 5) -> tuple
 
 
 def _less(scene: Scene, rng: np.random.Generator) -> Scene:
-    """The scene without some of its facts, as nobody tells all: an empty string is not told."""
+    """The scene without some of its facts; a fact that is not told is an empty text."""
     told = {name: rng.random() >= chance for name, chance in OMITTED.items()}
     main, other = _plain(scene.main, rng), scene.other and _plain(scene.other, rng)
     if not told["other"] and scene.action in POSTURES:

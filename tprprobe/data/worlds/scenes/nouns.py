@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """What a noun can be in a scene, and its plural."""
+    """A noun's category in a scene, and its plural."""
 
     category: str  # person, animal, thing (can be held), support (others are on or under it)
     plural: str
 
 
 class Verb(NamedTuple):
-    """A verb's forms (sits, sit), and whose it is: of whom, with what."""
+    """A verb's forms (sits, sit), and the kinds that it can have as subject and object."""
 
     third: str
     base: str

@@ -31,7 +31,7 @@ Fact = tuple[str, str, str]  # of whom, in what respect, how
 
 
 def facts(scene: Scene) -> list[Fact]:
-    """What an image of the scene shows."""
+    """The facts that an image of the scene shows."""
     own = [
         ("scene", name, getattr(scene, name)) for name in ("action", "manner", "relation", "place")
     ]

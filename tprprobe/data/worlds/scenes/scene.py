@@ -1,4 +1,4 @@
-"""What a scene is: the facts that its image shows and its captions tell."""
+"""Scenes: the facts that an image shows and its captions tell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Scene:
 
     @property
     def is_unseen(self) -> bool:
-        """Whether the main group has the colour that no scene of train, dev or test gives its kind."""
+        """True if the main group has a color that no scene of train, dev or test gives its kind."""
         return self.main.colour == unseen_colour(self.main.kind)
 
 

@@ -70,12 +70,12 @@ def sample(index: int, seed: int = 0, split: str = "train", knobs: Knobs = Knobs
 
 
 def is_scenes(spec: str) -> bool:
-    """Whether a data set is the generated scenes: `scenes` or `scenes:KNOB=VALUE,…`."""
+    """True if a data set is the generated scenes: `scenes` or `scenes:KNOB=VALUE,…`."""
     return spec.partition(":")[0] == NAME
 
 
 def draw_scenes(request: Request) -> Drawn:
-    """The generated scenes; 1,000 of `test` if nothing else is asked for.
+    """The generated scenes; by default 1,000 of `test`.
 
     Knobs stand behind a colon: `scenes:noise=0.5,captions=8`.
     Raises: InputError for an unknown split or knob, or a value that a knob cannot have.
