@@ -9,7 +9,6 @@ from tprprobe.analyses.dictionary.discreteness import (
     measure_roles,
     pool_roles,
     share_between_heads,
-    tell_labels,
 )
 from tprprobe.errors import InputError
 
@@ -86,15 +85,6 @@ def test_information_between_heads():
     assert table.loc[(0, 2), "mutual_information"] < 0.01
     assert abs(table.loc[(0, 2), "adjusted"]) < 0.01
     assert len(table) == 3
-
-
-def test_information_about_labels():
-    rng = np.random.default_rng(0)
-    tags, noise = rng.choice(["NN", "VB"], 2000), rng.choice(["x", "y"], 2000)
-    weights = {SITE: one_hot((tags == "VB").astype(int)[:, None], 3)}
-    told = tell_labels(weights, {"pos": tags, "noise": noise}).set_index("label")
-    assert told.loc["pos", "mutual_information"] == pytest.approx(1, abs=0.01)
-    assert told.loc["noise", "adjusted"] == pytest.approx(0, abs=0.01)
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (0, 2, 3)])

@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tprprobe.training.losses import smoothed_loss
+from tprprobe.training.losses import summed_loss
 from tprprobe.training.optimizers import Adafactor, relative_step
 
 
@@ -89,7 +89,7 @@ def test_smoothed_loss_is_the_divergence_from_smoothed_labels():
         row[labels[b, t]] = 0.9
         logs = logits[b, t].log_softmax(-1)
         expected.append(sum(x * (x.log() - y) for x, y in zip(row[1:], logs[1:], strict=True)))
-    found = smoothed_loss(logits, labels, pad=0)
+    found = summed_loss(logits, labels, pad=0, smoothing=0.1) / 4
     assert found.item() == pytest.approx(torch.stack(expected).mean().item(), rel=1e-5)
 
 
@@ -100,5 +100,7 @@ def test_smoothed_loss_differs_from_cross_entropy_by_a_constant():
         logits = torch.randn(1, 4, 7, generator=torch.Generator().manual_seed(seed))
         q = torch.full((4, 7), 0.1 / 5).scatter(1, labels.T, 0.9)
         q[:, 0] = 0
-        gaps.append(F.cross_entropy(logits[0], q) - smoothed_loss(logits, labels, pad=0))
+        gaps.append(
+            F.cross_entropy(logits[0], q) - summed_loss(logits, labels, 0, smoothing=0.1) / 4
+        )
     assert torch.stack(gaps).std() < 1e-5

@@ -61,11 +61,15 @@ def folder(files):
     return train_pipeline(train, train, files / "pipeline", steps=40)
 
 
+def text(characters):
+    return Labelled("1", "1", (), characters)
+
+
 def test_a_trained_pipeline_labels_any_text(folder):
     """Words are the tokenizer's, blanks are none of them, the root is paired with itself."""
     pipeline = load_pipeline(folder)
     assert {*pipeline.tasks} == {"pos", "upos", "dep", "nel"}
-    (found,) = pipeline.label_texts(["the  cat hears\nBob."])
+    (found,) = pipeline.label([text("the  cat hears\nBob.")])
     assert found.words == ("the", "cat", "hears", "Bob", ".")
     assert [found.text[a:b] for a, b in found.offsets] == list(found.words)
     assert [t.label for t in found.targets["pos"]] == ["DT", "NN", "VBZ", "NNP", "."]
@@ -73,7 +77,7 @@ def test_a_trained_pipeline_labels_any_text(folder):
     assert Target("root", (2, 3), (2, 3)) in found.targets["dep"]
     assert Target("nsubj", (1, 2), (2, 3)) in found.targets["dep"]
     assert found.targets["nel"] == (Target("PER", (3, 4)),)
-    assert pipeline.label_texts([""])[0].words == ()
+    assert pipeline.label([text("")])[0].words == ()
 
 
 def test_given_words_are_kept_and_only_asked_labels_are_added(folder):

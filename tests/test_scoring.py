@@ -30,7 +30,7 @@ from tprprobe.scoring.answers import evaluate, save_evaluation, summarize
 from tprprobe.scoring.baselines import sentences
 from tprprobe.scoring.faithfulness import PRINTED, find_names, unsupported
 from tprprobe.scoring.ngrams import novelty, repetition, words
-from tprprobe.scoring.predictions import save_predictions, summarize_scores, write_summaries
+from tprprobe.scoring.predictions import save_lines, summarize_scores, write_summaries
 from tprprobe.scoring.rouge import rouge
 from tprprobe.scoring.sheets import key_of
 from tprprobe.statistics import fisher_test, sign_test
@@ -190,7 +190,7 @@ def evaluation(folder, name, damage, data="corpus"):
     folder = folder / name
     folder.mkdir(parents=True)
     about = {"model": name, "data": data, "split": "test", "seed": 0, "decoding": {"beam": 4}}
-    save_predictions(rows, about, folder, name)
+    save_lines(rows, about | summarize_scores(rows), folder, name)
     return folder
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tprprobe.figures.catalogue.summaries import make_sheet
 from tprprobe.scoring import score_summaries
-from tprprobe.scoring.predictions import save_predictions
+from tprprobe.scoring.predictions import save_lines, summarize_scores
 
 MODULES = {"arithmetic__mixed": 0.75, "arithmetic__mul": 0.5}
 
@@ -55,7 +55,8 @@ def write_summaries(folder):
             {"source": ["A b. C d."] * 4, "target": "a b", "prediction": [model, "a", "b", "a b"]}
         )
         about = {"model": model, "data": "corpus", "split": "test"}
-        save_predictions(rows.join(score_summaries(rows)), about, folder / model, "made")
+        rows = rows.join(score_summaries(rows))
+        save_lines(rows, about | summarize_scores(rows), folder / model, "made")
     sheet = make_sheet(folder / "tpt-d", folder / "t5", folder / "sheet.csv", n=1)
     filled = pd.read_csv(sheet).assign(grammar="A", saliency="B", overall="tie")
     filled.to_csv(sheet, index=False)

@@ -4,15 +4,11 @@
 "info": {…}}``. Source: Tenney et al. 2019, nyu-mll/jiant-v1-legacy (probing/data).
 """
 
-import gzip
 import json
-import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.writing import write_file
 from tprprobe.gold.labels import Labelled, Span, Target, check_target
 from tprprobe.gold.textlines import located, read_lines
 
@@ -78,28 +74,3 @@ def _check_keys(kind: str, record: dict[str, Any], accepted: tuple[str, ...]) ->
     for key in record:
         if key not in accepted:
             raise unknown(kind, key, accepted)
-
-
-def write_edges(sentences: Iterable[Labelled], path: str | os.PathLike[str], task: str) -> Path:
-    """The file of one task's targets, gzipped if its name ends so; whole or not at all."""
-    path = Path(path)
-    lines = "".join(
-        json.dumps(_record(each, task), ensure_ascii=False) + "\n" for each in sentences
-    )
-    content = lines.encode()
-    return write_file(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
-
-
-def _record(sentence: Labelled, task: str) -> dict[str, Any]:
-    """A line; labels of the same spans are one target with a list."""
-    merged: dict[tuple[Span, Span | None], list[str]] = {}
-    for label, span1, span2 in sentence.targets.get(task, ()):
-        merged.setdefault((span1, span2), []).append(label)
-    targets = [
-        {"span1": list(span1)}
-        | ({"span2": list(span2)} if span2 else {})
-        | {"label": labels[0] if len(labels) == 1 else labels}
-        for (span1, span2), labels in merged.items()
-    ]
-    info = {"sent_id": sentence.name, "document": sentence.document}
-    return {"text": " ".join(sentence.words), "info": info, "targets": targets}

@@ -37,10 +37,6 @@ class Pipeline:
         docs = self.nlp.pipe([self._doc(each) for each in sentences], batch_size=BATCH)
         return [self._read(each, doc) for each, doc in zip(sentences, docs, strict=True)]
 
-    def label_texts(self, texts: Sequence[str]) -> list[Labelled]:
-        """Texts as sentences with their labels, in the words of the pipeline's tokenizer."""
-        return self.label([Labelled(str(i), str(i), (), text) for i, text in enumerate(texts, 1)])
-
     def describe(self) -> dict[str, dict[str, Any]]:
         """For each task its labeller, and its agreement with gold labels when it was trained.
 

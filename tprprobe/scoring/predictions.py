@@ -69,13 +69,6 @@ def summarize_scores(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def save_predictions(rows: pd.DataFrame, about: Mapping[str, Any], folder: Path, stem: str) -> Path:
-    """Writes the summary (JSON) and beside it one JSON line per document: its texts and their
-    scores.
-    """
-    return save_lines(rows, {**about, **summarize_scores(rows)}, folder, stem)
-
-
 def save_lines(rows: pd.DataFrame, summary: Mapping[str, Any], folder: Path, stem: str) -> Path:
     """Writes a summary (JSON) and beside it one JSON line per row."""
     lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))

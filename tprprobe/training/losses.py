@@ -13,7 +13,11 @@ def summed_loss(
     pad: int,
     smoothing: float = 0.0,
 ) -> Float[Tensor, ""]:
-    """The sum over labels ≠ pad of −log p, or with smoothing of :func:`smoothed_loss`'s KL(q ‖ p)."""
+    """The sum over labels ≠ pad of −log p, or with smoothing ε of KL(q ‖ p).
+
+    q is 1 − ε on the label, ε / (V − 2) elsewhere, 0 on pad. Source: utils.py of jiang's code; from
+    the cross-entropy with q it differs by q's entropy.
+    """
     if not smoothing:
         return F.cross_entropy(
             logits.float().flatten(0, 1), labels.flatten(), ignore_index=pad, reduction="sum"
@@ -24,16 +28,3 @@ def summed_loss(
     of_label = logs.gather(1, labels[:, None])[:, 0]
     of_others = logs.sum(-1) - of_label - logs[:, pad]
     return -(right * of_label + others * of_others + entropy).sum()
-
-
-def smoothed_loss(
-    logits: Float[Tensor, "batch seq vocab"],
-    labels: Int[Tensor, "batch seq"],
-    pad: int,
-    smoothing: float = 0.1,
-) -> Float[Tensor, ""]:
-    """Mean over labels ≠ pad of KL(q ‖ p): q = 1 − ε on the label, ε / (V − 2) elsewhere, 0 on pad.
-
-    Source: utils.py of jiang's code; from the cross-entropy with q it differs by q's entropy.
-    """
-    return summed_loss(logits, labels, pad, smoothing) / (labels != pad).sum()

@@ -1,6 +1,6 @@
 """Attention relations: what a gold structure says that the tokens of a question should look at.
 
-A relation is a row of RELATIONS; its scores, its baseline, its examples and its drawings follow from it.
+A relation is a value; its scores, its baseline, its examples and its drawings follow from it.
 """
 
 from collections.abc import Callable
@@ -88,4 +88,3 @@ DIVISION = Relation(
     net=Gold("polarity", "denominator", "div_second"),
     guess=nearest_left,
 )
-RELATIONS = (DIVISION,)

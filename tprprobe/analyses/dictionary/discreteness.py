@@ -85,21 +85,6 @@ def share_between_heads(weights: Weights) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def tell_labels(
-    weights: Weights, labels: Mapping[str, Shaped[np.ndarray, " token"]]
-) -> pd.DataFrame:
-    """One row per sub-layer, head and label: what the strongest role tells of a token's label.
-
-    ``labels`` are columns of the token table of the same side: id, position, part of speech, ….
-    """
-    rows = []
-    for site, head, values in _heads(weights):
-        for label, column in labels.items():
-            told = _information(values.argmax(-1), column)
-            rows.append(_place(site, head) | {"label": label} | told)
-    return pd.DataFrame(rows)
-
-
 def _heads(weights: Weights) -> Iterator[tuple[str, int, Float[np.ndarray, "token n_roles"]]]:
     for site, values in weights.items():
         checked = _checked(site, values)

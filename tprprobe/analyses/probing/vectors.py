@@ -15,7 +15,6 @@ from sklearn.cluster import MiniBatchKMeans
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
-Arrays = Sequence[np.ndarray]
 Codes = Int[np.ndarray, " _row"]
 FITTED_ROWS = 8192  # rows that a dictionary is fitted to
 DENSE = 0.25  # share of a stretch of rows above which the whole stretch is read

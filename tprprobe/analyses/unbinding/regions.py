@@ -20,7 +20,6 @@ from tprprobe.analyses.unbinding.contingency import Counts, Tables, compare, cou
 from tprprobe.analyses.unbinding.generations import Words
 from tprprobe.statistics import Interval, divide
 
-PRINTED = 0.763  # Source: huang §5.3.1
 REGIONS = 17
 FOLDS = 5
 MOST = 10_000  # words that are looked at, of whole images

@@ -1,6 +1,6 @@
 """How far clusters of unbinding vectors depend on the seed and on how many there are."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,8 +11,6 @@ from tprprobe.analyses.unbinding.generations import Words
 from tprprobe.analyses.unbinding.ten_clusters import labels_of
 
 KS = (2, 5, 10, 17, 20)
-
-Progress = Callable[[Sequence[int]], Iterable[int]]
 
 
 def find_clusters(

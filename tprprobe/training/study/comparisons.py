@@ -19,8 +19,6 @@ from tprprobe.errors import unknown
 from tprprobe.statistics import Interval
 from tprprobe.training.study.records import Study
 
-ByRun = Float[np.ndarray, "variant seed"]
-
 
 class Answers:
     """The questions that each run of a study answers, as means and variances need them."""

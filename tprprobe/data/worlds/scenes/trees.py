@@ -5,18 +5,6 @@ from dataclasses import dataclass, replace
 
 from tprprobe.data.worlds.english.sentences import Sentence, Word
 
-UPOS = {
-    "DT": "DET",
-    **dict.fromkeys(("VBG", "VBZ", "VBP"), "VERB"),
-    **dict.fromkeys(("NN", "NNS"), "NOUN"),
-    **dict.fromkeys(("PRP", "EX", "WDT"), "PRON"),
-    "CD": "NUM",
-    "JJ": "ADJ",
-    "IN": "ADP",
-    "CC": "CCONJ",
-    "RB": "ADV",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
@@ -60,14 +48,3 @@ def _placed(phrase: Phrase, start: int, head: int, relation: str) -> Iterator[Wo
     for name, each in phrase.right:
         yield from _placed(each, start, own, name)
         start += len(each)
-
-
-def upos(word: Word) -> str:
-    """The universal part of speech of a word.
-
-    >>> upos(Word("is", "VBZ", 2, "aux"))
-    'AUX'
-    """
-    if word.deprel == "aux":
-        return "AUX"
-    return UPOS[word.xpos]
