@@ -29,6 +29,7 @@ from tprprobe.scoring import (
 from tprprobe.scoring.answers import evaluate, save_evaluation, summarize
 from tprprobe.scoring.baselines import sentences
 from tprprobe.scoring.faithfulness import PRINTED, find_names, unsupported
+from tprprobe.scoring.meteor import stemmed_meteor
 from tprprobe.scoring.ngrams import novelty, repetition, words
 from tprprobe.scoring.predictions import save_lines, summarize_scores, write_summaries
 from tprprobe.scoring.rouge import rouge
