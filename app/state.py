@@ -197,7 +197,7 @@ def choose_sample(count: int) -> int:
 
 
 def tell_mark(found: Any, marked: Any) -> None:
-    """How many tokens are marked, and a button that unmarks them."""
+    """Shows the number of marked tokens, and a button that unmarks them."""
     if found is None:
         st.caption("Select points, tokens or rows: the same tokens are marked in every view.")
         return

@@ -119,7 +119,9 @@ def _ask() -> pd.DataFrame:
 
 
 def compare_swaps(draws: int = 1000, width: int = 6, seed: int = 0) -> pd.DataFrame:
-    """How often a ⋆ r_n + b ⋆ r_d = a ⋆ r_d + b ⋆ r_n, for random integer vectors (schlag app. A)."""
+    """The share of random integer vectors with a ⋆ r_n + b ⋆ r_d = a ⋆ r_d + b ⋆ r_n (schlag app.
+    A).
+    """
     rng = np.random.default_rng(seed)
     vectors = torch.from_numpy(rng.integers(-5, 6, (4, draws, width)).astype(float))
     a, b, numerator, denominator = vectors

@@ -100,7 +100,7 @@ def measure_discordant() -> Interval:
 
 
 def _differences(elsewhere: pd.DataFrame, vectors: Sequence[str]) -> dict[str, Any]:
-    """How many swaps, the difference of the first vectors, and that of each."""
+    """The number of swaps, the difference of the first vectors, and that of each."""
     rows = {each: _difference(elsewhere, MODEL, each) for each in vectors}
     shown = {each: interval_text(read_interval(row, "difference")) for each, row in rows.items()}
     first = vectors[0]

@@ -1,4 +1,4 @@
-"""Commands that analyse what a store or a model holds."""
+"""Commands that analyze a store or a model."""
 
 import json
 from pathlib import Path
@@ -16,6 +16,7 @@ from tprprobe.cli.options import (
     Resume,
     Seed,
     Split,
+    StoreFolder,
     model_and_data,
     print_json,
 )
@@ -25,16 +26,18 @@ PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
 
 
 def cluster(
-    store: Path,
-    site: Annotated[str, typer.Option(help="A site or pattern, layer -1 is the last.")],
+    store: StoreFolder,
+    site: Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")],
     k: Annotated[int, typer.Option(help="Number of clusters.")],
-    head: Annotated[int | None, typer.Option(help="One head; without it, all of them.")] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Do not standardise dimensions.")] = False,
+    head: Annotated[int | None, typer.Option(help="One head; by default all heads.")] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Cluster raw vectors, without standardizing dimensions.")
+    ] = False,
     seed: Seed = 0,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Cluster the vectors of a site by k-means: sizes, top characters, stability over seeds."""
+    """Cluster the vectors of a site by k-means: sizes, commonest tokens, stability over seeds."""
     from tprprobe.analyses.clustering import cluster as run
     from tprprobe.analyses.clustering import find_heads, save_clusters
     from tprprobe.console import track
@@ -56,57 +59,68 @@ def cluster(
 
 
 def probe(
-    task: Annotated[str, typer.Argument(help="A folder of probes/ (pos dep srl nel) or all.")],
+    task: Annotated[
+        str, typer.Argument(help="A task: a folder of probes/ (pos dep srl nel …), or all.")
+    ],
     store: Annotated[Path | None, typer.Argument(help="A store with labels.")] = None,
     ckpt: Annotated[
-        str | None, typer.Option(help="A checkpoint to extract from, instead of a store.")
+        str | None, typer.Option(help="A checkpoint to extract from, in place of a store.")
     ] = None,
     data: Data = None,
     split: Split = None,
     n: Number = None,
     kind: Annotated[
-        str, typer.Option("--probe", help="span-conv, or linear: logistic regression, the optimum.")
+        str,
+        typer.Option(
+            "--probe", help="span-conv (Tenney et al. 2019) or linear (logistic regression)."
+        ),
     ] = "span-conv",
     sites: Annotated[
-        list[str] | None, typer.Option(help="Site patterns; by default role, filler, tpr, hidden.")
+        list[str] | None,
+        typer.Option(help="Sites to probe, as patterns; default: role, filler, tpr and hidden."),
     ] = None,
-    heads: Annotated[bool, typer.Option("--heads", help="A probe a head.")] = False,
-    seeds: Annotated[int, typer.Option(help="Probes with different seeds.")] = 1,
+    heads: Annotated[bool, typer.Option("--heads", help="Train one probe per head.")] = False,
+    seeds: Annotated[int, typer.Option(help="How many seeds to train each probe with.")] = 1,
     control: Annotated[
         list[str] | None,
         typer.Option(
-            help="control, prefix, shuffled, untrained, previous, dictionary; default all."
+            help="Controls: control, prefix, shuffled, untrained, previous, dictionary; default: all."
         ),
     ] = None,
     span_mode: Annotated[
-        str | None, typer.Option(help="first_state, all_states or last_state.")
+        str | None,
+        typer.Option(help="States read for a span: first_state, all_states or last_state."),
     ] = None,
     kernel: Annotated[int, typer.Option(help="Width of the span convolution.")] = 1,
     causal: Annotated[
         bool | None,
         typer.Option(
             "--causal/--no-causal",
-            help="Whether a kernel looks back only; by default in a decoder.",
+            help="Whether the kernel only looks back; default: yes in a decoder.",
             show_default=False,
         ),
     ] = None,
     loss: Annotated[
         str | None,
-        typer.Option(help="sigmoid (default of span-conv) or softmax (always that of linear)."),
+        typer.Option(help="sigmoid (default of span-conv) or softmax (linear has no other)."),
     ] = None,
-    schedule: Annotated[str, typer.Option(help="short or tenney.")] = "short",
+    schedule: Annotated[
+        str, typer.Option(help="Training schedule: short, or tenney (Tenney et al. 2019).")
+    ] = "short",
     no_information: Annotated[
-        bool, typer.Option("--no-information", help="No codelengths and usable information.")
+        bool, typer.Option("--no-information", help="Leave out codelengths and usable information.")
     ] = False,
     budget: Annotated[float, typer.Option(help="GB of memory for probes and vectors.")] = 2.0,
-    test: Annotated[Path | None, typer.Option(help="Another store to test on.")] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Another store, whose labels the probes are tested on.")
+    ] = None,
     seed: Seed = 0,
     device: Device = "cpu",
     out: Out = None,
     resume: Resume = False,
     as_json: Json = False,
 ) -> None:
-    """Train probes for labels of words on every site of a store, beside their controls."""
+    """Train probes on the vectors of every site of a labelled store, beside their controls."""
     from tprprobe.analyses.probing import probe as run
     from tprprobe.analyses.probing.probed_sites import needed_sites
     from tprprobe.analyses.probing.settings import SITES
@@ -156,21 +170,24 @@ def probe(
 
 
 def reconstruct(
-    store: Path,
+    store: StoreFolder,
     layer: Annotated[
-        int | None, typer.Option(help="A layer, -1 is the last; without it, all.")
+        int | None, typer.Option(help="A layer, -1 is the last; default: all layers.")
     ] = None,
     target: Annotated[
-        str, typer.Option(help="z is the layer's input (LN z), hidden (its output) or below.")
+        str,
+        typer.Option(
+            help="The state z: input (LN z, the layer's input), hidden (its output) or below."
+        ),
     ] = "input",
     baseline: Annotated[
-        list[Path] | None, typer.Option(help="Stores of other models, the Transformer's first.")
+        list[Path] | None, typer.Option(help="Stores of baseline models, the Transformer's first.")
     ] = None,
     seed: Seed = 0,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """How much of a state one head's value vector keeps: affine reconstruction with controls."""
+    """Reconstruct a layer's state from one head's value vector (an affine map), beside controls."""
     import pandas as pd
 
     from tprprobe.analyses.reconstruction import reconstruct as run
@@ -189,15 +206,13 @@ def reconstruct(
 
 
 def binding(
-    ckpt: Annotated[
-        list[str] | None, typer.Option(help="Trained models that are asked the same question.")
-    ] = None,
+    ckpt: Annotated[list[str] | None, typer.Option(help="Trained models to test.")] = None,
     seed: Seed = 0,
     device: Device = "cpu",
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """The binding problem of stacked attention: shown exactly, and asked of trained models."""
+    """Show the binding problem of stacked attention exactly, and test trained models for it."""
     import pandas as pd
 
     from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
@@ -224,14 +239,16 @@ def binding(
 
 
 def intervene(
-    recipe: Path,
+    recipe: Annotated[
+        Path, typer.Argument(help="A recipe of edits or swaps (TOML), see docs/interventions.md.")
+    ],
     ckpt: Ckpt,
     out: Out = None,
     resume: Resume = False,
     device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
-    """Edit vectors by a recipe (sites × heads × edits × strengths, or swaps), and score the answers."""
+    """Edit or exchange vectors while a model runs, as a recipe says, and score the answers."""
     from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
     from tprprobe.models import load_model
     from tprprobe.models.protocol import require_model
@@ -251,21 +268,25 @@ def intervene(
 
 
 def name(
-    store: Path,
+    store: StoreFolder,
     site: Annotated[
-        list[str] | None, typer.Option(help="Site patterns; encoder.*.self.role.")
+        list[str] | None,
+        typer.Option(help="Sites to cluster, as patterns; default: encoder.*.self.role."),
     ] = None,
-    k: Annotated[list[int] | None, typer.Option(help="Numbers of clusters; 20.")] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Do not standardise dimensions.")] = False,
+    k: Annotated[list[int] | None, typer.Option(help="Numbers of clusters; default: 20.")] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Cluster raw vectors, without standardizing dimensions.")
+    ] = False,
     baseline: Annotated[
-        Path | None, typer.Option(help="A store of the same questions, of a Transformer.")
+        Path | None,
+        typer.Option(help="A store of a Transformer on the same questions, as a baseline."),
     ] = None,
     seed: Seed = 0,
     out: Out = None,
     resume: Resume = False,
     as_json: Json = False,
 ) -> None:
-    """Name the clusters of all heads by gold structure, held out and beside controls."""
+    """Name the clusters of all heads by gold structure, on held-out questions, beside controls."""
     from tprprobe.analyses.naming import as_dict, name_all, tell
     from tprprobe.console import track
     from tprprobe.store import open_store

@@ -1,4 +1,4 @@
-"""Commands that read vectors out of models, and what a model or a store is."""
+"""Commands that read vectors out of models and describe models and stores."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -24,7 +24,7 @@ from tprprobe.cli.options import (
 
 
 class Context(StrEnum):
-    """What the encoder reads while the decoder is forced to write an annotated sentence."""
+    """The encoder's input while the decoder is forced to write an annotated sentence."""
 
     same = "same"
     document = "document"
@@ -32,7 +32,7 @@ class Context(StrEnum):
 
 
 class Decoded(StrEnum):
-    """What the decoder reads while vectors are extracted."""
+    """The decoder's input while vectors are extracted."""
 
     reference = "reference"
     generated = "generated"
@@ -45,27 +45,34 @@ def extract(
     n: Number = None,
     seed: Seed = 0,
     sites: Annotated[
-        list[str] | None, typer.Option(help="Site patterns: 'encoder.*.role', 'decoder.-1.*'.")
+        list[str] | None,
+        typer.Option(
+            help="Sites to write, as patterns: 'encoder.*.role', 'decoder.-1.*'; default: all."
+        ),
     ] = None,
     attention_samples: Annotated[
-        int, typer.Option(help="First samples with attention maps.")
+        int, typer.Option(help="How many samples get attention maps, from the first on.")
     ] = 128,
     source: Annotated[
-        Context | None, typer.Option(help="What the encoder reads of an annotated file.")
+        Context | None, typer.Option(help="The encoder's input for an annotated file.")
     ] = None,
-    target: Annotated[Decoded, typer.Option(help="What the decoder reads.")] = Decoded.reference,
+    target: Annotated[
+        Decoded, typer.Option(help="The decoder's input: the reference, or what the model writes.")
+    ] = Decoded.reference,
     labels: Annotated[
         list[str] | None,
         typer.Option(
-            help="TASK=FILE of an annotated file; of any text pos,dep,nel=spacy:PIPELINE, srl=rules."
+            help="Labels of words: TASK=FILE for an annotated file; pos,dep,nel=spacy:PIPELINE and srl=rules for any text."
         ),
     ] = None,
-    no_control: Annotated[bool, typer.Option("--no-control", help="No untrained twin.")] = False,
+    no_control: Annotated[
+        bool, typer.Option("--no-control", help="Do not write the untrained twin's vectors.")
+    ] = False,
     out: Out = None,
     resume: Resume = False,
     device: Device = "cpu",
 ) -> None:
-    """Write every vector of the chosen sites into a store."""
+    """Write the vectors of a model's sites on a data set into a store."""
     from tprprobe.data.annotated.sentencesets import join_labels, set_source
     from tprprobe.extraction import extract as run
     from tprprobe.gold.labellers import find_labellers, is_labeller
@@ -86,8 +93,11 @@ def extract(
     say(f"{store.samples} samples, {len(store.sites)} sites: {out}")
 
 
-def inspect(what: str, as_json: Json = False) -> None:
-    """What a checkpoint, a store or a corpus holds, and whether a checkpoint obeys its equations."""
+def inspect(
+    what: Annotated[str, typer.Argument(help="A store, a checkpoint, or the name of data.")],
+    as_json: Json = False,
+) -> None:
+    """Describe a store, a corpus or a checkpoint; check a checkpoint against its paper's equations."""
     from tprprobe.figures.report.overview import inspect as run
 
     overview = run(what)

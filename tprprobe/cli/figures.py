@@ -1,4 +1,4 @@
-"""Commands that draw and show."""
+"""Commands that draw figures, write reports and open the dashboard."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,21 +9,29 @@ from tprprobe.cli.options import Out, Seed, say
 
 
 def figure(
-    name: Annotated[str | None, typer.Argument(help="A figure; without it, the list.")] = None,
-    store: Annotated[Path | None, typer.Option(help="A store.")] = None,
-    ckpt: Annotated[
-        list[str] | None, typer.Option(help="Checkpoints, evaluations or runs.")
+    name: Annotated[
+        str | None, typer.Argument(help="The figure; without a name, all are listed.")
     ] = None,
-    layer: Annotated[int | None, typer.Option(help="Layer; -1 is the last.")] = None,
-    head: Annotated[int | None, typer.Option(help="Head.")] = None,
+    store: Annotated[Path | None, typer.Option(help="The store to read.")] = None,
+    ckpt: Annotated[
+        list[str] | None,
+        typer.Option(help="Folders of evaluations, runs or results; or shipped checkpoints."),
+    ] = None,
+    layer: Annotated[int | None, typer.Option(help="A layer; -1 is the last.")] = None,
+    head: Annotated[int | None, typer.Option(help="A head.")] = None,
     k: Annotated[int | None, typer.Option(help="Number of clusters.")] = None,
-    sample: Annotated[int | None, typer.Option(help="Sample.")] = None,
+    sample: Annotated[int | None, typer.Option(help="The number of a sample.")] = None,
     method: Annotated[str | None, typer.Option(help="Projection: pca, linear or umap.")] = None,
-    tagger: Annotated[str | None, typer.Option(help="A spaCy pipeline that tags words.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of what is random.")] = None,
-    out: Annotated[Path | None, typer.Option(help="FILE.pdf, .svg or .png.")] = None,
+    tagger: Annotated[
+        str | None, typer.Option(help="A spaCy pipeline that tags words, by name or folder.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of random choices.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The file: .pdf, .svg or .png; for tables also .md, .tex or .csv."),
+    ] = None,
 ) -> None:
-    """Draw a figure or table of a paper from a store, an evaluation or a run."""
+    """Draw a figure or table of a paper; without a name, list them."""
     from tprprobe.figures import catalogue
 
     if name is None:
@@ -36,38 +44,55 @@ def figure(
 
 
 def sheet(
-    first: Path,
-    second: Path,
-    out: Annotated[Path, typer.Option(help="FILE.csv; its .key.json lies beside it.")],
-    kind: Annotated[str, typer.Option(help="votes or facts.")] = "votes",
+    first: Annotated[Path, typer.Argument(help="An evaluation: a folder of `eval --out`.")],
+    second: Annotated[Path, typer.Argument(help="Another evaluation, of the same documents.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The sheet, FILE.csv; FILE.key.json beside it says which model is which."
+        ),
+    ],
+    kind: Annotated[
+        str, typer.Option(help="votes (which summary is better) or facts (unsupported facts).")
+    ] = "votes",
     n: Annotated[int, typer.Option("-n", help="How many documents.")] = 120,
     seed: Seed = 0,
 ) -> None:
-    """A blind sheet for people: summaries of two models (folders of `eval --out`) side by side."""
+    """Write a blind sheet on which people compare two models' summaries (folders of `eval --out`)."""
     from tprprobe.figures.catalogue.summaries import make_sheet
 
     say(f"fill in: {make_sheet(first, second, out, kind, n, seed)}")
 
 
-def report(run: Path, out: Out = None) -> None:
-    """One self-contained HTML file about a store: sites, clusters, figures."""
+def report(
+    run: Annotated[Path, typer.Argument(help="A store, or a folder with results.")], out: Out = None
+) -> None:
+    """Write one self-contained HTML file about a run: sites, clusters, figures."""
     from tprprobe.figures.report.page import report_run
 
     say(f"report: {report_run(run, out)}")
 
 
-def demo(out: Annotated[Path, typer.Option(help="Where it is left.")] = Path("runs/demo")) -> None:
-    """See the roles of a trained TP-Transformer on fresh questions: a report and its figures."""
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder of the demo, written anew.")] = Path(
+        "runs/demo"
+    ),
+) -> None:
+    """Show the roles of a trained TP-Transformer on fresh questions: a report and its figures."""
     from tprprobe.figures.report.demo import run_demo
 
     say(f"open {run_demo(out)}")
 
 
 def open_app(
-    runs: Annotated[Path, typer.Argument(help="A folder of runs, or a run.")] = Path("runs"),
-    port: Annotated[int | None, typer.Option(help="A port; without it, the first free.")] = None,
+    runs: Annotated[Path, typer.Argument(help="A folder with runs in it, or one run.")] = Path(
+        "runs"
+    ),
+    port: Annotated[
+        int | None, typer.Option(help="The port; default: the first free one from 8501.")
+    ] = None,
 ) -> None:
-    """Open the dashboard over the stores and results in a folder; it is served to this machine."""
+    """Open the dashboard over the stores and results in a folder, for this machine only."""
     from tprprobe.views import serve
 
     serve(runs, port)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how commands answer."""
+"""Options that several commands share, and the output of commands."""
 
 import json
 import sys
@@ -13,17 +13,24 @@ if TYPE_CHECKING:
     from tprprobe.data.dataset import Dataset
     from tprprobe.models.protocol import Readable
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
-Ckpt = Annotated[str, typer.Option(help="Shipped name, folder, hub id, untrained:NAME or hf:PATH.")]
-Data = Annotated[
-    str | None, typer.Option(help="mathematics:MODULE (a+b, all), a folder or a file.")
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
+Ckpt = Annotated[
+    str,
+    typer.Option(help="The model: a shipped name, a folder, a hub id, untrained:NAME or hf:PATH."),
 ]
-Split = Annotated[str | None, typer.Option(help="A split of the data.")]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        help="The data: mathematics:MODULE (a+b, all), english, scenes, a folder or a file."
+    ),
+]
+StoreFolder = Annotated[Path, typer.Argument(help="A store, as `tprprobe extract` writes it.")]
+Split = Annotated[str | None, typer.Option(help="The split of the data.")]
 Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
-Seed = Annotated[int, typer.Option(help="Seed of what is random.")]
-Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …")]
-Out = Annotated[Path | None, typer.Option(help="Where the results are written.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with what was cut off.")]
+Seed = Annotated[int, typer.Option(help="Seed of random choices.")]
+Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
+Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume a run that was cut off.")]
 
 
 def model_and_data(
@@ -40,7 +47,7 @@ def model_and_data(
 
 
 def pairs(given: list[str]) -> dict[str, str]:
-    """TASK=FILE, …"""
+    """The given TASK=FILE pairs as a dictionary."""
     for each in given:
         if "=" not in each:
             raise InputError(f"--labels {each!r}: give TASK=FILE, for example nel=entities.iob2")

@@ -1,4 +1,4 @@
-"""Commands that make models and score them."""
+"""Commands that train models, convert checkpoints and score them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ from tprprobe.cli.options import (
 
 
 def models(as_json: Json = False) -> None:
-    """What can be built (presets) and loaded (checkpoints), with parameter counts."""
+    """List the presets that can be built and the checkpoints that ship, with parameter counts."""
     from tprprobe.models.listing import list_models
 
     found = list_models()
@@ -37,15 +37,16 @@ def models(as_json: Json = False) -> None:
 
 
 def train(
-    recipe: Path,
+    recipe: Annotated[Path, typer.Argument(help="A recipe of a run, or a study's plan (TOML).")],
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Override a key: batch_size=64.")
+        list[str] | None,
+        typer.Option("--set", help="Change a key of the recipe: batch_size=64. May be repeated."),
     ] = None,
     out: Out = None,
     resume: Resume = False,
     device: Device = "cpu",
 ) -> None:
-    """Train by a recipe, or all runs of a study's plan; under torchrun, on all its processes."""
+    """Train by a recipe, or train all runs of a study's plan; under torchrun, on all its processes."""
     from tprprobe.training.loop import train as run
     from tprprobe.training.recipes import read_recipe
     from tprprobe.training.study.plans import is_plan, read_plan
@@ -59,18 +60,20 @@ def train(
 
 
 def convert(
-    source: Path,
-    out: Path,
+    source: Annotated[Path, typer.Argument(help="The file or folder of the published checkpoint.")],
+    out: Annotated[Path, typer.Argument(help="The checkpoint folder to write.")],
     config: Annotated[
         str | None,
-        typer.Option(help='JSON or a JSON file: what the source does not hold, {"n_heads": 4}.'),
+        typer.Option(
+            help='Options that the source does not hold, as JSON or a JSON file: {"n_heads": 4}.'
+        ),
     ] = None,
     vocab: Annotated[
         Path | None,
         typer.Option(help="The source's vocabulary: vocab.pt, tokenizer.json or spiece.model."),
     ] = None,
 ) -> None:
-    """Turn a published checkpoint into a folder of ours."""
+    """Convert a published checkpoint into a checkpoint folder of ours."""
     from tprprobe.models.checkpoint import READERS
     from tprprobe.models.published.convert import convert as run
 
@@ -86,16 +89,24 @@ def evaluate(
     split: Split = None,
     n: Number = None,
     seed: Seed = 0,
-    beams: Annotated[int | None, typer.Option(help="Of texts: beam width.")] = None,
-    max_length: Annotated[int | None, typer.Option(help="… most symbols written.")] = None,
-    min_length: Annotated[int | None, typer.Option(help="… fewest symbols.")] = None,
-    length_penalty: Annotated[float | None, typer.Option(help="… exponent of length.")] = None,
-    no_repeat: Annotated[int | None, typer.Option(help="… n-grams that come once.")] = None,
+    beams: Annotated[
+        int | None, typer.Option(help="Summaries and captions: the width of the beam.")
+    ] = None,
+    max_length: Annotated[int | None, typer.Option(help="… the longest text, in symbols.")] = None,
+    min_length: Annotated[int | None, typer.Option(help="… the shortest text, in symbols.")] = None,
+    length_penalty: Annotated[
+        float | None, typer.Option(help="… the length penalty, an exponent.")
+    ] = None,
+    no_repeat: Annotated[
+        int | None, typer.Option(help="… the size of n-grams that may not repeat.")
+    ] = None,
     out: Out = None,
     device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
-    """Exact match of answers, or scores of summaries and captions, with 95 % intervals."""
+    """Score a model: exact match of answers, or scores of summaries and captions, with 95 %
+    intervals.
+    """
     from tprprobe.scoring.answers import evaluate as run
     from tprprobe.scoring.answers import save_evaluation, summarize
 
@@ -121,14 +132,19 @@ def evaluate(
 
 def features(
     images: Annotated[Path, typer.Argument(help="A folder of images.")],
-    out: Annotated[Path, typer.Argument(help="FILE.parquet, for captions:…,features=FILE.")],
+    out: Annotated[
+        Path,
+        typer.Argument(
+            help="The file to write, FILE.parquet, which captions:…,features=FILE reads."
+        ),
+    ],
     model: Annotated[
-        str, typer.Option(help="A ResNet: a folder, or a name in the hub's cache.")
+        str, typer.Option(help="The ResNet: a folder, or a name in the hub's cache.")
     ] = "microsoft/resnet-152",
     device: Device = "cpu",
     resume: Resume = False,
 ) -> None:
-    """Image features for captioning (the extra `images`)."""
+    """Compute image features for captioning models (needs the extra `images`)."""
     from tprprobe.data.captions.resnet import compute_features
 
     bad = compute_features(images, out, model, device, resume)

@@ -1,4 +1,6 @@
-"""How discrete a dictionary of roles is used: how peaked its distributions are, and at what cost."""
+"""Discreteness of a dictionary of roles: the peaks of its distributions, and the cost of one-hot
+roles.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

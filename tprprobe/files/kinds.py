@@ -1,4 +1,4 @@
-"""What a folder holds, known by a file in it: the one table of kinds, their files and what reads them."""
+"""Kinds of folders, each known by a file in it: one table of kinds, their files and their loaders."""
 
 import os
 import pkgutil
@@ -32,15 +32,15 @@ class Kind:
         return self.files[0]
 
     def is_in(self, folder: Source) -> bool:
-        """Whether the folder is of this kind, finished or begun."""
+        """True if the folder is of this kind, finished or begun."""
         return any((Path(folder) / name).is_file() for name in self.files)
 
     def is_finished_in(self, folder: Source) -> bool:
-        """Whether the folder is of this kind and finished."""
+        """True if the folder is of this kind and finished."""
         return (Path(folder) / self.file).is_file()
 
     def load(self, folder: Source) -> Any:
-        """What lies in the folder.
+        """The contents of the folder, loaded.
 
         Raises:
             InputError: nothing of this kind, or it is damaged.

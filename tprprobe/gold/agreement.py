@@ -1,4 +1,4 @@
-"""How often labels agree with gold labels of the same sentences: precision, recall and F1."""
+"""Agreement of labels with gold labels of the same sentences: precision, recall and F1."""
 
 from collections.abc import Sequence
 

@@ -106,7 +106,7 @@ def annotate(questions: Iterable[str]) -> pd.DataFrame:
 
 
 def tally(annotated: pd.DataFrame) -> dict[str, int]:
-    """How many questions are parsed, worded and unparsed."""
+    """The numbers of questions that are parsed, worded and unparsed."""
     first = annotated.drop_duplicates("question")["kind"].to_list()
     worded, unparsed = first.count("worded"), first.count("unparsed")
     return {"parsed": len(first) - worded - unparsed, "worded": worded, "unparsed": unparsed}

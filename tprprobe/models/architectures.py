@@ -105,6 +105,8 @@ def check(config: Config) -> None:
 
 
 def count_parameters(settings: dict[str, Any]) -> int:
-    """How many trainable numbers a configuration has (unique tensors), without allocating them."""
+    """The number of trainable parameters of a configuration (unique tensors), without allocating
+    them.
+    """
     with torch.device("meta"):
         return sum(parameter.numel() for parameter in build(settings).parameters())

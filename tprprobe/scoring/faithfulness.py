@@ -66,8 +66,9 @@ def read_facts(path: str | Path) -> tuple[tuple[str, str], pd.DataFrame, pd.Data
 
 
 def compare_matches(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, Any]:
-    """How often two models have unsupported facts of the same references, with p of McNemar's exact
-    test (paired) and of Fisher's (which is all that the paper's two counts allow)."""
+    """The number of unsupported facts that each of two models shares with the references, with p of
+    McNemar's exact test (paired) and of Fisher's (which is all that the paper's two counts allow).
+    """
     one, other = first["matched"].to_numpy(), second["matched"].to_numpy()
     n, *counts = (int(np.sum(each)) for each in (first["unsupported"].to_numpy(), one, other))
     only_first, only_second = int(np.sum(one & ~other)), int(np.sum(other & ~one))

@@ -156,7 +156,7 @@ def read_reconstruction(store: Store, folders: dict[str, Path], seed: int = 0) -
 
 
 def show_reconstruction(results: pd.DataFrame, dark: bool = False) -> View:
-    """How much of a state one head's value keeps (R², held out), beside what needs no head."""
+    """The share of a state that one head's value keeps (R², held out), beside controls."""
     whole = results[(results["unit"] == "question") & (results["penalty"] == "none")]
     whole = whole[(whole["split"] == "held_out") & whole["predictor"].isin(PREDICTORS)]
     whole = whole[whole["n"] == whole.groupby(["model", "untrained"])["n"].transform("max")]

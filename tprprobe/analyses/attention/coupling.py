@@ -1,4 +1,4 @@
-"""Does a head's role say what the head attends to? Mutual information, against other heads."""
+"""Coupling of roles and attention: does a head's role say what the head attends to?"""
 
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
@@ -34,7 +34,7 @@ class Labelled(Protocol):
 
 
 def couple_roles(store: Store, clusters: Iterable[Labelled], seed: int = 0) -> pd.DataFrame:
-    """How much the cluster of a head's role tells of the token that the head attends to there.
+    """Mutual information of a head's role clusters with the token that the head attends to.
 
     One row per head and kind of ``attended``: the symbol at the key with the largest weight, or its
     gold structure (digits by polarity, operators by symbol, other characters by kind). With I(c, a)

@@ -41,7 +41,7 @@ class Marks:
 
 
 def kept_samples(store: Store, site: str) -> int:
-    """How many samples have attention maps of the site."""
+    """The number of samples that have attention maps of the site."""
     return store.manifest["lengths"].get(f"{store.specs[site].rows}_sample", 0)
 
 

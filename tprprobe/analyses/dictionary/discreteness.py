@@ -1,4 +1,4 @@
-"""How discrete a dictionary of roles is used: peaks, entropy, usage, and what heads share.
+"""Discreteness of a dictionary of roles: peaks, entropy, usage, and information between heads.
 
 All functions take role distributions by site, ``{"encoder.0.self.role_weights": array}``, one row a
 real token (no padding).

@@ -1,4 +1,4 @@
-"""How well a filler comes back from a sum of bindings, as their number grows."""
+"""Recovery of a filler from a sum of bindings, as their number grows."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,8 @@ def unbind_sums(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """How well each filler f_i is recovered from the sum of n bindings of randomly drawn positions.
+    """The error of each filler f_i recovered from the sum of n bindings of randomly drawn
+    positions.
 
     One row per binding, unbinding and n. Duals are the pseudo-inverse of the n roles (outer) or 1/r
     (hadamard); learned are the vectors u of least E|f̂ − f|² for fillers drawn independently of the

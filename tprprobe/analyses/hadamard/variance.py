@@ -1,4 +1,4 @@
-"""How much of v ⊗ r, the full tensor product of filler and role, d numbers keep: head by head."""
+"""Variance of v ⊗ r, the full tensor product of filler and role, that d numbers keep: head by head."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

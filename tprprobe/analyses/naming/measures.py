@@ -1,4 +1,4 @@
-"""How far two partitions of tokens agree, from the table that counts tokens by both.
+"""Agreement of two partitions of tokens, from the table that counts tokens by both.
 
 n_kc tokens are in cluster k and class c.
     homogeneity   1 − H(C|K)/H(C)           completeness  1 − H(K|C)/H(K)

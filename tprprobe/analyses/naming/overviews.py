@@ -82,7 +82,7 @@ def _take(table: pd.DataFrame, rows: pd.Series, columns: Mapping[str, str]) -> p
 
 
 def find_facts(targets: Sequence[Target], golds: Mapping[str, Gold]) -> dict[str, Any]:
-    """How many questions there are, how many are answered right, and which controls are missing.
+    """The number of questions, the share answered right, and the missing controls.
 
     Of those with a discordant number too. ``unlabelled``: worded, or no expression we can parse.
     """

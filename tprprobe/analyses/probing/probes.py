@@ -33,7 +33,7 @@ class Shape:
 
     @property
     def parameters(self) -> int:
-        """How many parameters a probe has."""
+        """The number of parameters of a probe."""
         return sum(int(np.prod(size)) for size in self.sizes().values())
 
     def sizes(self) -> dict[str, tuple[int, ...]]:

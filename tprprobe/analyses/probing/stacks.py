@@ -53,7 +53,7 @@ class Stack:
     def unseen(
         self, examples: Examples, chosen: np.ndarray, probes: np.ndarray
     ) -> Int[Tensor, "probe target"]:
-        """How many labels of each target no probe can give; only the real ones can be new."""
+        """The number of each target's labels that no probe can give; only real labels can be new."""
         real = np.array([self.probes[int(probe)].labels == "real" for probe in probes])
         found = torch.from_numpy(real[:, None] * examples.targets.unseen[chosen])
         return found.to(self.device)

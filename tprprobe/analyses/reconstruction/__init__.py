@@ -1,4 +1,4 @@
-"""How much of a state one head's value vector keeps: its affine reconstruction, with controls."""
+"""Affine reconstruction of a state from one head's value vector, with controls."""
 
 from tprprobe.analyses.reconstruction.fits import reconstruct
 

@@ -38,7 +38,7 @@ class Line:
 def reconstruct(
     store: Store, layer: int | None = None, target: str = "input", seed: int = 0
 ) -> pd.DataFrame:
-    """How well z is reconstructed as W v + b from the value vector v of one head, layer by layer.
+    """The error of z reconstructed as W v + b from the value vector v of one head, layer by layer.
 
     One row per layer, training set, predictor and split, with the name of the store's model. z is LN(z), of which v is an affine map
     (``target="input"``), the layer's output (``hidden``) or z before LN (``below``).

@@ -56,7 +56,7 @@ class Regions:
         return pd.DataFrame([self._row(found) for found in self.counts])
 
     def difference(self, first: Found, second: Found, of: str) -> Interval:
-        """How much purer (``macro`` or ``micro``) one partition is than another, over drawn images."""
+        """The purity (``macro`` or ``micro``) of one partition minus another's, over drawn images."""
         return compare(self.counts[first], self.counts[second], MEASURES[of], self.seed)
 
     def best_control(self, reading: str, split: str, of: str) -> Found:

@@ -1,4 +1,4 @@
-"""How far clusters of unbinding vectors depend on the seed and on how many there are."""
+"""Stability of clusters of unbinding vectors over seeds and over numbers of clusters."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""What turns texts into ids and back: the base of characters, words and sub-words."""
+"""The base of vocabularies (characters, words, sub-words), which turn texts into ids and back."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ L = TypeVar("L", bound="Listed")
 
 
 class Codec:
-    """Symbols, their place being their id.
+    """A vocabulary: the base of all codecs. A symbol's place is its id.
 
     Of these `pad` fills up, `sos` starts and `eos` ends a text.
     """
@@ -31,7 +31,9 @@ class Codec:
 
     @property
     def most(self) -> tuple[int, int] | None:
-        """The most ids of a source and of a target, the rest is cut; None if nothing is cut."""
+        """The largest numbers of ids of a source and of a target, beyond which they are cut; None
+        for no limit.
+        """
         return None
 
     def __len__(self) -> int:
@@ -39,7 +41,7 @@ class Codec:
 
     @property
     def dtype(self) -> np.dtype:
-        """An integer that torch, too, has and that holds every id."""
+        """The smallest integer type of torch that holds every id."""
         return np.dtype("i4")
 
     def encode(self, text: str) -> list[int]:
@@ -53,7 +55,7 @@ class Codec:
         return self._joined([self.encode(text) for text in texts])
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Where each symbol of `encode` stands in the text, in characters."""
+        """The start and end of each symbol of `encode` in the text, in characters."""
         raise NotImplementedError
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -66,7 +68,7 @@ class Codec:
         raise NotImplementedError
 
     def files(self) -> dict[str, str]:
-        """The files a checkpoint folder keeps of it, by name."""
+        """The files of it that a checkpoint folder keeps, by name."""
         raise NotImplementedError
 
     def _joined(
@@ -88,7 +90,7 @@ class Listed(Codec):
         raise NotImplementedError
 
     def files(self) -> dict[str, str]:
-        """The file a checkpoint folder keeps of it."""
+        """The file of it that a checkpoint folder keeps."""
         content = json.dumps(list(self.symbols), ensure_ascii=False, indent=self.indent)
         return {self.file: content + "\n"}
 

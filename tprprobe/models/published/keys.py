@@ -43,7 +43,7 @@ def nearest(key: str, names: Iterable[str]) -> str:
 
 
 def count_layers(state: Mapping[str, Tensor], stack: str) -> int:
-    """How many layers a stack has.
+    """The number of layers of a stack.
 
     Raises:
         InputError: they are not numbered from 0 on without a gap.

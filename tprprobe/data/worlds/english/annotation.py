@@ -128,7 +128,7 @@ class _Annotator:
         return here, []
 
     def _note(self, phrase: Node, span: Span, head: int) -> None:
-        """What kind of phrase it is may say the type of an entity, or more of a predicate."""
+        """Notes the type of an entity, or more of a predicate, from the kind of the phrase."""
         if phrase.rule.entity:
             self.analysis.entities.append(Entity(span, phrase.rule.entity))
         elif phrase.rule.symbol == "verb":

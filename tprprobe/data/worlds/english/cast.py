@@ -1,4 +1,4 @@
-"""Who can appear in a report: names and kinds drawn so that nobody is taken for another."""
+"""The cast of a report: names and kinds drawn so that nobody is taken for another."""
 
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -103,7 +103,7 @@ class Cast:
         return Referent(mask(kind), noun, (first, name), gender, traits=base)
 
     def _base(self, preposition: str, group: str) -> frozenset[str]:
-        """Where somebody works or sits, if anything is said of it."""
+        """The place where somebody works or sits, if anything is said of it."""
         if not self.chance.happens(BASES):
             return frozenset()
         return frozenset([f"{preposition} {self._name(group)}"])

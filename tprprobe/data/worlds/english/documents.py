@@ -92,7 +92,7 @@ class Outline:
         self.rest.append(partial(self.narrator.happening, replace(main, **kept)))
 
     def _plan_deeds(self) -> None:
-        """What the topic does before or after, and the names; one sentence may tell both."""
+        """Plans the topic's deeds before or after, and the names; one sentence may tell both."""
         narrator, referrer = self.narrator, self.narrator.referrer
         unnamed = [who for who in self.named if referrer.styles[who] == "kind"]
         for deed in self.story.events[1:]:

@@ -37,7 +37,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """How a phrase is made; `open_types`: the variables for types that it leaves to its mother;
+    """A rule for a phrase; `open_types`: the variables for types that it leaves to its mother;
     `has_roles`: whether anything plays a role in it or is to play one; `needed`: how many parts.
     """
 

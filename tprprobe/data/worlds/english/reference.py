@@ -1,4 +1,4 @@
-"""How a document refers to somebody: introduced in a style, then by name, kind or pronoun."""
+"""References of a document to somebody: introduced in a style, then by name, kind or pronoun."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -106,7 +106,7 @@ class Referrer:
         self.subject = ()
 
     def style(self, who: int) -> str:
-        """How somebody is introduced: participants as planned, others by chance."""
+        """The style in which somebody is introduced: participants as planned, others by chance."""
         referent = self.now(who)
         if not referent.name:
             return "kind"

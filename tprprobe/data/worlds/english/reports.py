@@ -35,7 +35,7 @@ NAMES = 24, 60  # the fewest and the most names of a kind
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """How difficult reports are."""
+    """The difficulty of reports."""
 
     sentences: tuple[int, int] = (4, 8)  # fewest and most in a document
     depth: int = 2  # how deep statements are put into each other

@@ -20,7 +20,7 @@ class Verb(NamedTuple):
 
 
 class Place(NamedTuple):
-    """How to be at a place: `in`, `on`; and its article, as people put it."""
+    """A place's preposition (`in`, `on`) and article, as people use them."""
 
     preposition: str
     article: str

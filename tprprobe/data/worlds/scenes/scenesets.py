@@ -22,7 +22,9 @@ MOST = 12  # captions that every scene has wordings for
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """How noisy images are (1 is as much as the signal), and how many captions each has."""
+    """The settings of scenes: the noise of images (1 equals the signal), and the captions per
+    image.
+    """
 
     noise: float = 0.3
     captions: int = 5
