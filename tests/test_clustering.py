@@ -151,9 +151,8 @@ def test_inertia_is_right_far_from_the_origin():
     rng = np.random.default_rng(0)
     block = rng.normal(size=(500, 8)).astype(np.float32) * 0.1 + 100
     fits = [block[rng.choice(500, 4)].copy() for _ in range(3)]
-    for centers, (labels, inertia) in zip(
-        fits, kmeans._measure(lambda: iter([block[:200], block[200:]]), fits), strict=True
-    ):
+    runs = kmeans._measure(lambda: iter([block[:200], block[200:]]), fits)
+    for centers, labels, inertia in zip(fits, *runs, strict=True):
         squares = ((block[:, None].astype(float) - centers) ** 2).sum(-1)
         assert inertia == pytest.approx(squares.min(1).sum(), rel=1e-4)
         assert (labels == squares.argmin(1)).mean() > 0.99

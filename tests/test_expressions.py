@@ -45,6 +45,25 @@ def test_flips_count_the_divisions_and_the_literal_slot_does_not_know_them():
     assert numbers(question, "surface_polarity")["4"] == "denominator"
 
 
+def test_what_stands_between_a_slash_and_a_number():
+    question = "Evaluate 1/2 - 3/(-4)/((5 + 6)/(-(7*8)))*(9)."
+    behind = {
+        "1": "",
+        "2": "/",
+        "3": "",
+        "4": "/(-",
+        "5": "/…",
+        "6": "",
+        "7": "/…",
+        "8": "",
+        "9": "",
+    }
+    assert numbers(question, "behind") == behind
+    surface = {digit: before in ("/", "/(-") for digit, before in behind.items()}
+    found = numbers(question, "surface_polarity")
+    assert {digit: value == "denominator" for digit, value in found.items()} == surface
+
+
 def test_a_sum_ends_the_term_but_not_the_global_flip():
     question = "1/(2 + 3/4)"
     assert of_polarity(question, "denominator") == {"4"}

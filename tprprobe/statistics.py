@@ -96,6 +96,16 @@ def replicate_totals(
     return totals
 
 
+def draw_runs(
+    values: Float[np.ndarray, "replicate run"], seed: int = 0
+) -> Float[np.ndarray, " replicate"]:
+    """Of every replicate the value of one run, drawn: what runs differ by is then in its spread."""
+    replicates, runs = values.shape
+    return values[
+        np.arange(replicates), np.random.default_rng(seed).integers(runs, size=replicates)
+    ]
+
+
 def bounds(
     replicates: Float[np.ndarray, "replicate *statistic"], n_groups: int, level: float = 0.95
 ) -> Float[np.ndarray, "2 *statistic"]:

@@ -20,6 +20,8 @@ These three for numbers and, as the heads of arguments, for operators; digits an
     discordant          literal, but not a denominator, or the reverse
     surface_polarity    what the symbols before a number suggest: denominator iff they are `/`, `/(`
                         or `/(-` (never where the division is in words, whose letters are its op)
+    behind              what stands before a number: `/`; `/(-` (or `/(`); `/…` with other brackets and
+                        signs between; nothing where there is no such `/`
     neg                 directly under a unary minus
     term, add_sign      its multiplicative term, counted from the root and from the left; the sign
                         with which that term enters its sum
@@ -36,7 +38,7 @@ import pandas as pd
 
 from tprprobe.errors import InputError
 from tprprobe.gold.formulas import TEMPLATES, parse
-from tprprobe.gold.walking import DIV, FIELDS, MISSING, OPERATORS, walk
+from tprprobe.gold.walking import BEHIND, DIV, FIELDS, MISSING, OPERATORS, walk
 
 SYMBOLS = {" ": "space", "(": "lpar", ")": "rpar", ".": "point", "-": "sign"}
 SYMBOLS |= dict.fromkeys("0123456789", "digit")
@@ -60,8 +62,9 @@ WORDS = (
 )
 COLUMNS = [
     *("char", "kind", "place", "polarity", "polarity_global", "flips", "slot", "parent"),
-    *("parent_position", "literal", "discordant", "surface_polarity", "div_second", "neg"),
-    *("number", "msd", "n_digits", "term", "add_sign", "bracket_depth", "tree_depth", "word"),
+    *("parent_position", "literal", "discordant", "surface_polarity", "behind", "div_second"),
+    *("neg", "number", "msd", "n_digits", "term", "add_sign", "bracket_depth", "tree_depth"),
+    "word",
 ]
 
 KIND_OF = np.zeros(128, int)  # of a character of an expression, but for its binary operators
@@ -185,7 +188,8 @@ def _numbers(at: dict[str, np.ndarray], known: np.ndarray) -> dict[str, object]:
     return {
         "polarity": _categories(denominator, known, POLARITIES),
         "polarity_global": _categories(at["flips"] % 2, known, POLARITIES),
-        "surface_polarity": _categories(at["surface"], known, POLARITIES),
+        "surface_polarity": _categories(at["surface"] >= BEHIND.index("/(-"), known, POLARITIES),
+        "behind": _categories(at["surface"], known, BEHIND),
         "literal": _booleans(literal, known),
         "discordant": _booleans(literal != denominator, known),
         "neg": _booleans(at["neg"] == 1, known),

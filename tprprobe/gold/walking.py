@@ -25,10 +25,11 @@ class Above(NamedTuple):
     sign: int = 1  # with which a term that starts here enters its sum
 
 
+BEHIND = ("", "/…", "/(-", "/")  # nothing; `/` and any brackets and signs; `/(` or `/(-`; `/` alone
 FIELDS = (
     *("start", "stop"),  # of its characters in the question
     "point",  # where a number has its decimal point, its end if it has none
-    "surface",  # whether `/`, `/(` or `/(-` stands before it
+    "surface",  # how near before it a `/` stands: an index of BEHIND
     "neg",  # whether a unary minus is directly above
     *Above._fields,
 )
@@ -58,13 +59,26 @@ def walk(expression: Expression) -> tuple[list[tuple[int, ...]], list[tuple[int,
     return [(*row[:-1], signs[row[-2]]) for row in numbers], operators
 
 
-def _span(node: ast.expr, expression: Expression) -> tuple[int, int, int, bool]:
+def _span(node: ast.expr, expression: Expression) -> tuple[int, int, int, int]:
     """The first four FIELDS of a number."""
     text, shift = expression.text, expression.start
     start, stop = node.col_offset, node.end_col_offset or 0
     point = text.find(".", start, stop)
-    surface = text[:start].endswith(("/", "/(", "/(-"))
-    return shift + start, shift + stop, shift + (stop if point < 0 else point), surface
+    return (
+        shift + start,
+        shift + stop,
+        shift + (stop if point < 0 else point),
+        _behind(text[:start]),
+    )
+
+
+def _behind(before: str) -> int:
+    """The narrowest of BEHIND that holds for what stands before a number."""
+    if before.endswith("/"):
+        return BEHIND.index("/")
+    if before.endswith(("/(", "/(-")):
+        return BEHIND.index("/(-")
+    return BEHIND.index("/…" if before.rstrip("(-").endswith("/") else "")
 
 
 def _in_term(above: Above, signs: list[int]) -> Above:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -18,8 +19,6 @@ from tprprobe.store import Store
 
 TIE = 1e-5  # of inertia: the first of the runs that found the same is taken
 SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
-
-Labels = Int32[np.ndarray, "_token"]
 
 
 def cluster(
@@ -49,6 +48,49 @@ def cluster_source(
     source: Source, k: int = 20, seed: int = 0, raw: bool = False, n_seeds: int = 10
 ) -> Clusters:
     """The clusters of a source: vectors found before, or a projection of them; as :func:`cluster`."""
+    return run_all(source, k, seed, raw, n_seeds).best()
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """k-means from several seeds: the clusters of every vector, the centers, and the inertia of each."""
+
+    source: Source
+    seed: int
+    raw: bool
+    labels: Int32[np.ndarray, "run token"]
+    centers: Float32[np.ndarray, "run cluster width"]
+    inertia: Float[np.ndarray, " run"]
+    mean: Float32[np.ndarray, "width"]
+    scale: Float32[np.ndarray, "width"]
+
+    def best(self) -> Clusters:
+        """The run with the least inertia, its clusters numbered by falling size."""
+        best = int(np.argmax(self.inertia <= self.inertia.min() * (1 + TIE)))
+        labels, k = self.labels[best], self.centers.shape[1]
+        order = np.argsort(-np.bincount(labels, minlength=k), kind="stable")
+        labels = np.argsort(order).astype(np.int32)[labels]
+        return Clusters(
+            site=self.source.site,
+            head=self.source.head,
+            k=k,
+            seed=self.seed,
+            raw=self.raw,
+            n_seeds=len(self.labels),
+            inertia=float(self.inertia[best]),
+            stability=_agreement(self.labels),
+            labels=labels,
+            centers=self.centers[best][order],
+            mean=self.mean,
+            scale=self.scale,
+            summary=summarise(labels, self.source.store.tokens_of(self.source.site), k),
+        )
+
+
+def run_all(
+    source: Source, k: int = 20, seed: int = 0, raw: bool = False, n_seeds: int = 10
+) -> Runs:
+    """All runs of which ``cluster_source`` gives the best."""
     if not 1 <= k <= source.rows:
         raise InputError(f"k is {k}, but {source} has {source.rows} vectors: give 1 to that many")
     if n_seeds < 2:
@@ -61,27 +103,8 @@ def cluster_source(
     else:
         (known,) = blocks()
     fits = _fit(source, known, k, range(seed, seed + n_seeds))
-    runs = _measure(blocks, fits)
-    least = min(inertia for _, inertia in runs)
-    best = next(run for run, (_, inertia) in enumerate(runs) if inertia <= least * (1 + TIE))
-    labels, inertia = runs[best]
-    order = np.argsort(-np.bincount(labels, minlength=k), kind="stable")  # the largest is cluster 0
-    labels = np.argsort(order).astype(np.int32)[labels]
-    return Clusters(
-        site=source.site,
-        head=source.head,
-        k=k,
-        seed=seed,
-        raw=raw,
-        n_seeds=n_seeds,
-        inertia=inertia,
-        stability=_agreement([run for run, _ in runs]),
-        labels=labels,
-        centers=fits[best][order],
-        mean=mean,
-        scale=scale,
-        summary=summarise(labels, source.store.tokens_of(source.site), k),
-    )
+    labels, inertia = _measure(blocks, fits)
+    return Runs(source, seed, raw, labels, np.stack(fits), inertia, mean, scale)
 
 
 def cluster_all(
@@ -129,7 +152,9 @@ def _fit(
     return [np.asarray(run.cluster_centers_) for run in fitted]
 
 
-def _measure(blocks: Blocks, fits: Sequence[np.ndarray]) -> list[tuple[Labels, float]]:
+def _measure(
+    blocks: Blocks, fits: Sequence[np.ndarray]
+) -> tuple[Int32[np.ndarray, "run token"], Float[np.ndarray, " run"]]:
     """The nearest center of each vector and the inertia, for every run.
 
     |v − c|² = |v|² − 2 v·c + |c|² for the centers of all runs at once, so that vectors are read
@@ -138,7 +163,7 @@ def _measure(blocks: Blocks, fits: Sequence[np.ndarray]) -> list[tuple[Labels, f
     middle = np.mean(fits, axis=(0, 1), dtype=np.float32)
     centers = np.concatenate(fits).astype(np.float32) - middle
     offsets = np.square(centers).sum(1)
-    labels: list[list[np.ndarray]] = [[] for _ in fits]
+    labels = []
     inertia = np.zeros(len(fits))
     for block in blocks():
         moved = block - middle
@@ -146,14 +171,10 @@ def _measure(blocks: Blocks, fits: Sequence[np.ndarray]) -> list[tuple[Labels, f
         found = distances.argmin(2)
         inertia += np.take_along_axis(distances, found[..., None], 2).sum((0, 2), dtype=np.float64)
         inertia += np.einsum("ij,ij->i", moved, moved).sum(dtype=np.float64)
-        for run, each in zip(labels, found.T.astype(np.int32), strict=True):
-            run.append(each)
-    return [
-        (np.concatenate(run), max(0.0, float(sum_)))
-        for run, sum_ in zip(labels, inertia, strict=True)
-    ]
+        labels.append(found.T.astype(np.int32))
+    return np.concatenate(labels, 1), np.maximum(0, inertia)
 
 
-def _agreement(runs: list[Labels]) -> float:
+def _agreement(runs: Int32[np.ndarray, "run token"]) -> float:
     """The mean adjusted Rand index of all pairs of runs: 1 where all find the same clusters."""
     return float(np.mean([adjusted_rand_score(*pair) for pair in combinations(runs, 2)]))

@@ -12,33 +12,39 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from tprprobe.analyses.naming.names import REPLICATES, split_questions
 from tprprobe.gold.expressions import POLARITIES
-from tprprobe.statistics import bounds, divide, group_sums, replicate_totals
+from tprprobe.statistics import bounds, divide, draw_runs, group_sums, replicate_totals
 
-PREDICTORS = ("clusters", "majority", "surface", "literal")
+PREDICTORS = ("clusters", "majority", "surface", "adjacent", "distant", "literal")
 COLUMNS = [f"{name}{end}" for name in ("accuracy", "gain") for end in ("", "_low", "_high")]
 
 Mask = Bool[np.ndarray, " token"]
 Codes = Int[np.ndarray, " token"]
+Runs = Int[np.ndarray, "run token"]
 
 
 def decode_polarity(
-    labels: Codes, gold: pd.DataFrame, questions: Shaped[np.ndarray, " token"], seed: int = 0
+    runs: Runs, gold: pd.DataFrame, questions: Shaped[np.ndarray, " token"], seed: int = 0
 ) -> pd.DataFrame:
     """One row per (subset, predictor) of digits: n, accuracy, and the clusters' gain over it, paired.
 
     predictor  clusters: the commonest polarity of a token's cluster; majority: of all digits, both
-               counted on one half of the questions (all are scored on the other); surface: what the
-               symbols before a number suggest; literal: the slot in its own division
+               counted on one half of the questions (all are scored on the other); denominator if
+               there stands before the number, adjacent: '/' itself, surface: '/', '/(' or '/(-',
+               distant: '/' and any brackets and signs; literal: the slot in its own division
     subset     all digits; discordant; and of these the ones of questions that are answered right
-    _low and _high are 95 % intervals over questions; NaN where a subset has no digits.
+    Clusters are scored by the mean over runs of k-means; _low and _high are 95 % intervals over
+    questions and runs, of which each replicate draws one; NaN where a subset has no digits.
     """
     digits = np.flatnonzero((gold["kind"] == "digit") & gold["polarity"].notna())
     rows, learned_on = gold.iloc[digits], split_questions(questions, seed)[digits]
     truth = rows["polarity"].cat.codes.to_numpy(int)
+    behind = rows["behind"].astype(str)
     predictions = (
-        _commonest(labels[digits], truth, learned_on),
+        *(_commonest(labels[digits], truth, learned_on) for labels in runs),
         _commonest(np.zeros_like(truth), truth, learned_on),
         rows["surface_polarity"].cat.codes.to_numpy(int),
+        (behind == "/").to_numpy(int),
+        behind.str.startswith("/").to_numpy(int),
         rows["literal"].to_numpy(int),
     )
     right = np.stack([predicted == truth for predicted in predictions], 1)
@@ -65,15 +71,18 @@ def _commonest(labels: Codes, truth: Codes, learned_on: Mask) -> Codes:
 
 
 def _score(
-    right: Bool[np.ndarray, "token predictor"], questions: Shaped[np.ndarray, " token"], seed: int
+    right: Bool[np.ndarray, "token column"], questions: Shaped[np.ndarray, " token"], seed: int
 ) -> list[dict[str, float]]:
-    """Accuracy and gain of every predictor on a subset of digits, with intervals."""
+    """Accuracy and gain of every predictor on a subset; the first columns of ``right`` are the runs'."""
     if not len(right):
-        return [dict.fromkeys(COLUMNS, np.nan) | {"n": 0}] * right.shape[1]
+        return [dict.fromkeys(COLUMNS, np.nan) | {"n": 0}] * len(PREDICTORS)
     sums = group_sums(np.column_stack([right, np.ones(len(right))]), questions)
-    found = _compare(sums.sum(0, keepdims=True))
-    drawn = _compare(replicate_totals(sums, REPLICATES, seed))
-    columns = {"n": np.full(right.shape[1], len(right))}
+    runs, rules = np.split(_accuracies(sums.sum(0, keepdims=True)), [1 - len(PREDICTORS)], 1)
+    found = _compare(runs.mean(1), rules)
+    totals = replicate_totals(sums, REPLICATES, seed)
+    runs, rules = np.split(_accuracies(totals), [1 - len(PREDICTORS)], 1)
+    drawn = _compare(draw_runs(runs, seed), rules)
+    columns = {"n": np.full(len(PREDICTORS), len(right))}
     for name, value, replicates in zip(("accuracy", "gain"), found, drawn, strict=True):
         low, high = bounds(replicates, len(sums))
         columns |= {name: value[0], f"{name}_low": low, f"{name}_high": high}
@@ -81,7 +90,15 @@ def _score(
     return records
 
 
-def _compare(totals: Float[np.ndarray, "replicate term"]) -> tuple[np.ndarray, np.ndarray]:
+def _accuracies(
+    totals: Float[np.ndarray, "replicate term"],
+) -> Float[np.ndarray, "replicate column"]:
+    return divide(totals[:, :-1], np.broadcast_to(totals[:, -1:], totals[:, :-1].shape))
+
+
+def _compare(
+    clusters: Float[np.ndarray, " replicate"], rules: Float[np.ndarray, "replicate rule"]
+) -> tuple[np.ndarray, np.ndarray]:
     """The accuracy of every predictor, and how much higher the first one's is."""
-    accuracy = divide(totals[:, :-1], np.broadcast_to(totals[:, -1:], totals[:, :-1].shape))
+    accuracy = np.column_stack([clusters, rules])
     return accuracy, accuracy[:, :1] - accuracy

@@ -27,7 +27,7 @@ from tprprobe.store import Store
 FORMAT = "tprprobe-names"
 MANIFEST = KINDS["names"].file
 BEGUN, PARTS, LABELS = "begun.json", "parts", "labels.parquet"
-TABLES = ("names", "agreement", "decoding", "summary")
+TABLES = ("names", "agreement", "decoding", "ones", "summary")
 
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
@@ -42,6 +42,7 @@ class Naming:
     names      one row per cluster: the columns of ``name_roles``
     agreement  one row per (clustering, field, measure, null): ``permuted.agreement``
     decoding   one row per (clustering, subset, predictor): ``decode_polarity``
+    ones       one row per (clustering, polarity): ``score_ones``
     summary    one row per clustering: ``summarise``
     facts      of the questions, and ``missing``: the controls that the store does not have
     """
@@ -49,6 +50,7 @@ class Naming:
     names: pd.DataFrame
     agreement: pd.DataFrame
     decoding: pd.DataFrame
+    ones: pd.DataFrame
     summary: pd.DataFrame
     facts: dict[str, Any]
 
@@ -63,11 +65,13 @@ def name_all(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress = iter,
+    projections: int | None = None,
 ) -> Naming:
     """The names of all clusters of every head of the sites that match, and of their controls.
 
     ``out`` is a new folder for the tables (CSV), the labels (Parquet) and, until then, the parts of
-    the run, which goes on with ``resume``. Source: schlag §5.1 (k = 20, one head, raw, by eye).
+    the run, which goes on with ``resume``. ``projections`` is how many random projections of LN(z)
+    are a control, by default as many as there are heads. Source: schlag §5.1 (k = 20, one head, raw, by eye).
 
     Raises:
         InputError: no arithmetic, no such site, a folder of something else, a baseline of other
@@ -77,12 +81,13 @@ def name_all(
     stores = {model: each for model, each in stores.items() if each is not None}
     ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
     settings = {"sites": store.select(patterns), "k": ks, "raw": raw, "seed": seed}
+    settings |= {"projections": projections}
     identities = {model: _identify(each) for model, each in stores.items()}
     settings |= {"stores": identities, "tprprobe": version("tprprobe")}
     with TemporaryDirectory() as scratch:
         folder = Path(out or Path(scratch) / PARTS)
         if _begin(folder, settings, resume):
-            targets = find_targets(store, patterns, baseline, seed)
+            targets = find_targets(store, patterns, baseline, seed, projections)
             golds = {model: read_gold(each) for model, each in stores.items()}
             plan = Plan(targets, ks, settings["sites"], golds, raw, seed, folder / PARTS)
             for part in progress(plan.parts()):
@@ -95,12 +100,14 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
     """The result of a finished run, read from its folder.
 
     Raises:
-        InputError: the folder holds no finished run.
+        InputError: the folder holds no finished run, or one of an earlier version.
     """
     folder = Path(folder)
     manifest = read_json(folder / MANIFEST)
     if manifest.get("format") != FORMAT:
         raise InputError(f"{folder} holds no names: give the --out of `tprprobe name`")
+    if absent := [name for name in TABLES if not (folder / f"{name}.csv").is_file()]:
+        raise InputError(f"{folder} has no {absent[0]}.csv, as of earlier versions: name again")
     tables = {name: pd.read_csv(folder / f"{name}.csv") for name in TABLES}
     heads = {name: each.astype({"head": "Int64"}) for name, each in tables.items()}
     return Naming(**heads, facts=manifest["facts"])
@@ -132,7 +139,7 @@ def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> bool:
 def _finish(folder: Path, plan: Plan, settings: dict[str, Any]) -> None:
     """Writes the tables, then the manifest, and removes the parts."""
     tables = plan.tables()
-    tables["summary"] = summarise(**tables)
+    tables["summary"] = summarise(tables["names"], tables["agreement"], tables["decoding"])
     for name in TABLES:
         write_file(folder / f"{name}.csv", tables[name].to_csv(index=False).encode())
     write_file(folder / LABELS, encode(plan.labels()))

@@ -40,12 +40,16 @@ class Target:
 
 
 def find_targets(
-    store: Store, patterns: str | Sequence[str], baseline: Store | None = None, seed: int = 0
+    store: Store,
+    patterns: str | Sequence[str],
+    baseline: Store | None = None,
+    seed: int = 0,
+    projections: int | None = None,
 ) -> list[Target]:
     """Every head of the sites that match, and of the sites that are controls of these.
 
-    From the same store queries, keys, v̄, z, and as many random projections of LN(z) as a site has
-    heads, as wide as these; the untrained twin's vectors of the site; a baseline store's controls.
+    From the same store queries, keys, v̄, z, and random projections of LN(z) as wide as the site's
+    heads, and as many unless ``projections`` says how many; the untrained twin's vectors of the site; a baseline store's controls.
 
     Raises:
         InputError: no such site, or one of target tokens; a baseline of other questions or sites.
@@ -57,7 +61,7 @@ def find_targets(
     controls = list(dict.fromkeys(_beside(site, kind) for site in sites for kind in CONTROLS))
     controls = [site for site in controls if site not in sites]
     found = [*_find(store, sites, TRAINED), *_find(store, controls, TRAINED)]
-    found += [target for site in sites for target in _project(store, site, seed)]
+    found += [target for site in sites for target in _project(store, site, seed, projections)]
     if store.control is not None:
         found += _find(store.control, sites, UNTRAINED)
     return found + (_of_baseline(store, baseline, controls) if baseline else [])
@@ -88,12 +92,13 @@ def _gauged(source: Source) -> Source:
     return source.whitened() if is_free else source
 
 
-def _project(store: Store, site: str, seed: int) -> list[Target]:
-    """Random projections of LN(z) where the store has it, as many and as wide as the site's heads."""
+def _project(store: Store, site: str, seed: int, count: int | None) -> list[Target]:
+    """Random projections of LN(z) where the store has it, as wide as the site's heads."""
     origin, shape = _beside(site, "input"), store.specs[site].shape
     if origin not in store.sites:
         return []
-    source, heads = Source.find(store, origin, None), len(find_heads(store, site))
+    source = Source.find(store, origin, None)
+    heads = len(find_heads(store, site)) if count is None else count
     rng = np.random.default_rng((seed, layer_of(site) or 0))
     maps = rng.normal(size=(heads, source.width, shape[-1])) / np.sqrt(source.width)
     images = [source.project(each.astype(np.float32)) for each in maps]

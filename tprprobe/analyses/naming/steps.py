@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from tprprobe.analyses.clustering.kmeans import cluster_source
+from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.naming.heads import Gold
 from tprprobe.analyses.naming.names import decide, score_candidates
+from tprprobe.analyses.naming.ones import score_ones
 from tprprobe.analyses.naming.permutations import agreement, conditional_agreement
 from tprprobe.analyses.naming.polarity import decode_polarity
 from tprprobe.analyses.naming.sources import RANDOM, SHUFFLED, TRAINED, Target
@@ -21,7 +22,7 @@ from tprprobe.statistics import permute_within
 
 SEEDS = 3  # of k-means
 GIVEN = (("kind", "place"), ("kind", "place", "surface"))  # beside which polarity must say more
-TABLES = ("names", "agreement", "decoding")
+TABLES = ("names", "agreement", "decoding", "ones")
 
 Clustering = tuple[Target, int]  # and into how many
 
@@ -96,23 +97,32 @@ class Plan:
         return {each: part.read("labels")["label"].to_numpy() for each, part in parts.items()}
 
     def _cluster(self, target: Target, k: int) -> Frames:
-        """The labels of one clustering, with its stability and other measures of it alone."""
-        found = cluster_source(target.source, k, self.seed, self.raw, SEEDS)
-        place = {**target.place, "k": k}
-        tables = self._read(found.labels.astype(int), place | {"stability": found.stability})
+        """The labels of one clustering, and what can be said of it alone."""
+        runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
+        found, place = runs.best(), {**target.place, "k": k}
+        tables = self._read(found.labels, runs.labels, place | {"stability": found.stability})
         if self._is_meant(target):
             rng = np.random.default_rng(self.seed)
             order = permute_within(self.golds[TRAINED].questions, rng)
-            shuffled = self._read(found.labels[order].astype(int), place | {"vectors": SHUFFLED})
+            place |= {"vectors": SHUFFLED}
+            shuffled = self._read(found.labels[order], runs.labels[:, order], place)
             tables = {name: pd.concat([tables[name], shuffled[name]]) for name in tables}
         return {**tables, "labels": pd.DataFrame({"label": found.labels})}
 
-    def _read(self, labels: Int[np.ndarray, " token"], place: Mapping[str, object]) -> Frames:
-        """The candidate names of clusters, and the polarity that the clusters tell."""
+    def _read(
+        self,
+        labels: Int[np.ndarray, " token"],
+        runs: Int[np.ndarray, "run token"],
+        place: Mapping[str, object],
+    ) -> Frames:
+        """The candidates of the best run's clusters, and what those of all runs tell of polarity."""
         gold = self.golds[str(place["model"])]
-        scored = score_candidates(labels, gold.lattice, gold.questions, self.seed)
-        decoded = decode_polarity(labels, gold.tokens, gold.questions, self.seed)
-        return {"names": _placed(scored, place), "decoding": _placed(decoded, place)}
+        found = {
+            "names": score_candidates(labels.astype(int), gold.lattice, gold.questions, self.seed),
+            "decoding": decode_polarity(runs.astype(int), gold.tokens, gold.questions, self.seed),
+            "ones": score_ones(runs.astype(int), gold.tokens, gold.questions, self.seed),
+        }
+        return {name: _placed(table, place) for name, table in found.items()}
 
     def _compare(self, model: str, field: str) -> Frames:
         """The agreement of all clusterings of a model with one field, or with polarity given other
