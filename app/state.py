@@ -212,14 +212,23 @@ def _unmark() -> None:
     st.session_state["turn"] = st.session_state.get("turn", 0) + 1
 
 
+def tell_unclaimed(*kinds: str) -> None:
+    """One line about results that do not say of which store they are, and so are not shown."""
+    if unclaimed := runs().unclaimed(store(), *kinds):
+        st.caption(
+            "Not shown, as they do not say of which store they are (made by an earlier version; make "
+            f"them again): {', '.join(map(escape, unclaimed))}"
+        )
+
+
 @st.cache_resource(ttl=60, max_entries=4, show_spinner="Reading the probes …")
 def read_probes(root: str, name: str) -> Any:
-    return tp.views.read_probes(find_runs(root).beside(name, "probes"))
+    return tp.views.read_probes(find_runs(root).beside(open_store(root, name), "probes"))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reconstructing the states …")
 def reconstruct(root: str, name: str) -> Any:
-    found = find_runs(root).beside(name, "reconstruction")
+    found = find_runs(root).beside(open_store(root, name), "reconstruction")
     return tp.views.read_reconstruction(open_store(root, name), found)
 
 

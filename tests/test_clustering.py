@@ -209,7 +209,7 @@ def test_summary_of_a_made_example():
 
 def test_folder_holds_what_was_found(store, tmp_path):
     found = cluster_all(store, ["*.role", HIDDEN], k=3, n_seeds=2)
-    loaded = load_clusters(save_clusters(found, tmp_path / "clusters"))
+    loaded = load_clusters(save_clusters(found, tmp_path / "clusters", store))
     assert len(loaded) == len(found)
     for one, other in zip(found, loaded, strict=True):
         for name in clusters.SCALARS:
@@ -221,13 +221,13 @@ def test_folder_holds_what_was_found(store, tmp_path):
     assert set(labels.columns) == {"run", "site", "head", "row", "label"}
 
 
-def test_folder_is_whole_or_absent(roles, tmp_path, monkeypatch):
+def test_folder_is_whole_or_absent(store, roles, tmp_path, monkeypatch):
     (tmp_path / "taken").mkdir()
     with pytest.raises(InputError, match="exists already"):
-        save_clusters([roles], tmp_path / "taken")
+        save_clusters([roles], tmp_path / "taken", store)
     monkeypatch.setattr("pathlib.Path.write_bytes", lambda *_: (_ for _ in ()).throw(OSError(28)))
     with pytest.raises(InputError, match=r"cannot write .*full"):
-        save_clusters([roles], tmp_path / "full")
+        save_clusters([roles], tmp_path / "full", store)
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 

@@ -19,7 +19,7 @@ def test_every_reader_is_there():
 def test_what_was_written_is_known_and_read(tmp_path):
     store = plant(tmp_path / "store", 4)
     roles = cluster(store, LAST, head=0, k=3, n_seeds=2)
-    folder = save_clusters([roles], tmp_path / "clusters")
+    folder = save_clusters([roles], tmp_path / "clusters", store)
     known = [name for name, kind in KINDS.items() if kind.is_finished_in(folder)]
     assert known == ["clusters"]
     assert KINDS["clusters"].load(folder)[0].site == LAST

@@ -107,8 +107,8 @@ def test_same_sections_same_bytes(tmp_path, sections):
 
 
 def test_report_of_a_run_has_every_figure_of_it(tmp_path):
-    plant(tmp_path / "run" / "store", 6)
-    write_evaluation(tmp_path / "run" / "eval")
+    plant(tmp_path / "run" / "store", 6, model={"name": "planted", "sha256": "of planted"})
+    write_evaluation(tmp_path / "run" / "eval", sha256="of planted")
     write_log(tmp_path / "run" / "training")
     file = report_run(tmp_path / "run")
     page = Page(file)
@@ -123,6 +123,23 @@ def test_report_of_a_run_has_every_figure_of_it(tmp_path):
         assert text in page.shown
     assert "Not drawn: unknown split 'extrapolate'" in page.shown  # nothing of it was evaluated
     assert page.loaded == []
+
+
+def test_report_of_a_store_leaves_out_what_is_of_others(tmp_path):
+    run = tmp_path / "runs"
+    model = {"name": "own", "sha256": "of own"}
+    store, other = plant(run / "a", 6, model=model), plant(run / "b", 6, seed=1)
+    for name, each in (("clusters-a", store), ("clusters-b", other)):
+        save_clusters([cluster(each, LAST, head=0, k=4, n_seeds=2)], run / name, each)
+    write_evaluation(run / "eval-a", "own", sha256="of own")
+    write_evaluation(run / "eval-b", "other", sha256="of other")
+    write_evaluation(run / "eval-old", "unsaid")
+    shown = Page(report_run(run)).shown
+    assert "Left out, as they are of other stores: clusters-b, eval-b." in shown
+    assert "Left out, as they do not say of which store they are: eval-old." in shown
+    assert shown.count("stability (ARI of seeds)") == 1
+    assert "other" not in shown.split("Exact match averaged")[1].split("Role clusters")[0]
+    assert "own" in shown
 
 
 def test_report_of_only_a_log_elsewhere(tmp_path):
@@ -142,7 +159,9 @@ def test_report_of_nothing_is_refused(tmp_path):
 
 def test_the_report_of_a_run_tells_its_clusters_and_their_names(tmp_path):
     store = plant(tmp_path / "run" / "store", 80)
-    save_clusters([cluster(store, LAST, head=0, k=6, n_seeds=2)], tmp_path / "run" / "clusters")
+    save_clusters(
+        [cluster(store, LAST, head=0, k=6, n_seeds=2)], tmp_path / "run" / "clusters", store
+    )
     naming = name_all(store, LAST, k=6, out=tmp_path / "run" / "names")
     page = Page(report_run(tmp_path / "run"))
     names = naming.names.query("vectors == 'role' and head == 0 and name != 'unnamed'")["name"]
@@ -155,7 +174,7 @@ def test_the_report_of_a_run_tells_its_clusters_and_their_names(tmp_path):
 
 def test_clusters_alone_are_a_run(tmp_path):
     store = plant(tmp_path / "store", 6)
-    save_clusters([cluster(store, LAST, head=0, k=4, n_seeds=2)], tmp_path / "run")
+    save_clusters([cluster(store, LAST, head=0, k=4, n_seeds=2)], tmp_path / "run", store)
     assert "stability" in Page(report_run(tmp_path / "run")).shown
 
 

@@ -9,9 +9,10 @@ import tprprobe as tp
 @state.page("Interventions")
 def interventions() -> None:
     runs = state.runs()
-    names = runs.names("interventions")
+    names = list(runs.beside(state.store(), "interventions"))
+    state.tell_unclaimed("interventions")
     if not names:
-        st.info("No finished interventions below this folder yet.")
+        st.info("No finished interventions in the model of this store yet.")
         st.code(f"tprprobe intervene RECIPE.toml --ckpt NAME --out {runs.root}/sweep")
         st.stop()
     name = st.selectbox("Run", names, key="intervention", **state.KEEP)

@@ -9,8 +9,8 @@ import tprprobe as tp
 @state.page("Probes")
 def probes() -> None:
     runs, name, dark = state.runs(), state.store_name(), state.is_dark()
-    probed = runs.beside(name, "probes")
-    named = runs.beside(name, "names")
+    probed = runs.beside(state.store(), "probes")
+    named = runs.beside(state.store(), "names")
     if probed:
         rows = state.read_probes(state.root(), name)
         task = st.selectbox("Task", list(rows["task"].unique()), key="task", **state.KEEP)
@@ -25,6 +25,7 @@ def probes() -> None:
             "Discordant: the place in the whole fraction is not what a look at the ‘/’ tells."
         )
     if not probed and not named:
-        st.info("No probes or names beside this store yet.")
+        st.info("No probes or names of this store yet.")
         st.code(f"tprprobe probe all {runs.folder('store', name)} --out {runs.root}/probes")
         st.code(f"tprprobe name {runs.folder('store', name)} --out {runs.root}/names")
+    state.tell_unclaimed("probes", "names")

@@ -12,3 +12,4 @@ def reconstruction() -> None:
     state.show(tp.views.show_reconstruction(results, state.is_dark()), "reconstruction")
     with st.expander("All results"):
         st.dataframe(results, hide_index=True)
+    state.tell_unclaimed("reconstruction")

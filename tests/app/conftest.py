@@ -14,6 +14,7 @@ from planted.questions import LAST, plant
 
 from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.interventions import Recipe, sweep
+from tprprobe.models.architectures import fingerprint
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -23,13 +24,15 @@ CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 def runs(tmp_path_factory, make_model, make_data) -> Path:
     """A folder with one run, ``demo``: a store with its control, clusters, a sweep of a model."""
     root = tmp_path_factory.mktemp("app") / "runs"
-    store = plant(root / "demo" / "store", 8)
-    plant(root / "demo" / "store" / "untrained", 8, noise=1.0)
-    save_clusters([cluster(store, LAST, head=0, k=6, n_seeds=2)], root / "demo" / "clusters")
-    pairs = [(f"{a}+{b}", "1" if a % 2 else "2") for a in range(1, 7) for b in range(2, 5)]
     model, recipe = make_model(fluent=True, seed=4), {"n": 12, "reference": 6, "clusters": [2]}
-    sites, edits = ["encoder.*.self.role"], ["zero", "mean", "snap"]
     model.name = "tiny"
+    about = {"name": model.name, "sha256": fingerprint(model)}
+    store = plant(root / "demo" / "store", 8, model=about)
+    plant(root / "demo" / "store" / "untrained", 8, noise=1.0)
+    roles = cluster(store, LAST, head=0, k=6, n_seeds=2)
+    save_clusters([roles], root / "demo" / "clusters", store)
+    pairs = [(f"{a}+{b}", "1" if a % 2 else "2") for a in range(1, 7) for b in range(2, 5)]
+    sites, edits = ["encoder.*.self.role"], ["zero", "mean", "snap"]
     for name, heads in (("heads", "each"), ("layers", "all")):
         chosen = Recipe(**recipe, sites=sites, edits=edits, heads=heads)
         sweep(model, make_data(pairs), chosen, root / "demo" / name)

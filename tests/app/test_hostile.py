@@ -137,7 +137,9 @@ def test_a_huge_sample_is_drawn_in_part(tmp_path):
 def test_a_run_is_what_lies_beside_its_only_store(runs, tmp_path):
     found = tp.views.find_runs(runs)
     assert found.run_of("runs/demo/store") == runs / "demo"
-    assert list(found.beside("runs/demo/store", "clusters")) == ["runs/demo/clusters"]
+    store = found.open("runs/demo/store")
+    assert list(found.beside(store, "clusters")) == ["runs/demo/clusters"]
+    assert list(found.beside(store, "interventions")) == ["runs/demo/heads", "runs/demo/layers"]
     plant(tmp_path / "a", 4)
     plant(tmp_path / "b", 4)
     assert tp.views.find_runs(tmp_path).run_of(f"{tmp_path.name}/a") == tmp_path / "a"

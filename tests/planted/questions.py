@@ -63,11 +63,13 @@ def tokens_of(sample: int, question: str, answer: str) -> pd.DataFrame:
     )
 
 
-def plant(path: Path, samples: int = 24, seed: int = 0, noise: float = 0.05, scale=1.0) -> Store:
+def plant(
+    path: Path, samples: int = 24, seed: int = 0, noise: float = 0.05, scale=1.0, model="planted"
+) -> Store:
     """The store; the last layer's roles of head 0 are GROUPS far centers, all else is noise."""
     rng = np.random.default_rng(seed)
     centers = 3 * rng.normal(size=(GROUPS, 8))
-    writer = StoreWriter.create(path, SITES, {"model": "planted", "data": "made"})
+    writer = StoreWriter.create(path, SITES, {"model": model, "data": "made"})
     for sample in range(samples):
         table = tokens_of(sample, *ask(rng))
         source, target = (table[table["side"] == side] for side in ("source", "target"))
@@ -159,7 +161,7 @@ def plant_roles(
     moved = np.flatnonzero(rng.random(len(groups)) < wrong)
     groups[moved] = rng.permutation(groups[moved])
     for folder, planted in ((path, True), (path / "untrained", False)):
-        writer = StoreWriter.create(folder, sites, {"model": "planted", "data": "made"})
+        writer = StoreWriter.create(folder, sites, {"model": model, "data": "made"})
         values = {name: rng.normal(size=(len(gold), *spec.shape)) for name, spec in sites.items()}
         if planted:
             centers = np.linalg.qr(rng.normal(size=(24, 24)))[0][: groups.max() + 1]

@@ -48,7 +48,7 @@ def cluster(
     settings = {"k": k, "seed": seed, "raw": raw}
     found = [run(opened, *at, **settings) for at in track(targets, "clustering", len(targets))]
     if out:
-        save_clusters(found, out)
+        save_clusters(found, out, opened)
     if as_json:
         return print_json([result.as_dict() for result in found])
     for result in found:
@@ -195,10 +195,11 @@ def reconstruct(
     from tprprobe.figures.reconstruction import reconstruction_table
     from tprprobe.store import open_store
 
-    found = [run(open_store(each), layer, target, seed) for each in (store, *(baseline or []))]
+    stores = [open_store(each) for each in (store, *(baseline or []))]
+    found = [run(each, layer, target, seed) for each in stores]
     results = pd.concat(found, ignore_index=True)
     if out:
-        save_reconstruction(results, out)
+        save_reconstruction(results, out, stores)
     if as_json:
         return print_json(json.loads(results.to_json(orient="records")))
     typer.echo(reconstruction_table(results).markdown())
@@ -221,13 +222,14 @@ def binding(
     from tprprobe.figures.catalogue.schlag import save_binding
     from tprprobe.interventions.fractions import binding_probe
     from tprprobe.models import load_model
+    from tprprobe.models.architectures import fingerprint
 
     exact = {"demonstration": demonstrate(seed=seed), "degrees": measure_degrees(seed=seed)}
     models = [load_model(name, device=device) for name in ckpt or []]
     parts = [binding_probe(each, seed=seed) for each in track(models, "probing", len(models))]
     probed = pd.concat(parts, ignore_index=True) if parts else None
     if out:
-        save_binding(exact, probed, out)
+        save_binding(exact, probed, out, [fingerprint(each) for each in models])
     if as_json:
         tables = exact | ({} if probed is None else {"probe": probed})
         rows = {name: json.loads(each.to_json(orient="records")) for name, each in tables.items()}

@@ -1,6 +1,5 @@
 """An extraction: the model's store and its untrained twin's, written together, block by block."""
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,8 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-import torch
-from torch import nn
 
 from tprprobe.console import progress, stderr
 from tprprobe.data.batching import Ragged
@@ -24,6 +21,7 @@ from tprprobe.extraction.alignment import align_words
 from tprprobe.extraction.passes import ATTENTION, Block, read_block, sides_of
 from tprprobe.extraction.token_rows import token_table
 from tprprobe.gold.labellers import Labeller
+from tprprobe.models.architectures import fingerprint
 from tprprobe.models.loading import find_twin
 from tprprobe.models.protocol import Readable, require_model, require_vocabulary
 from tprprobe.scoring.answers import exact_matches, write_answers
@@ -234,12 +232,3 @@ class Extraction:
             "attention_samples": min(self.attention_samples, samples),
             "tprprobe": version("tprprobe"),
         }
-
-
-def fingerprint(model: nn.Module) -> str:
-    """The sha256 of a model's weights, names included."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()

@@ -16,11 +16,11 @@ import pandas as pd
 
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
-from tprprobe.extraction.blocks import fingerprint
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_file
 from tprprobe.interventions.sweep_recipes import Recipe
+from tprprobe.models.architectures import fingerprint
 from tprprobe.models.protocol import Model
 
 MANIFEST = KINDS["interventions"].file

@@ -1,6 +1,7 @@
 """Architectures: from a name or settings to a freshly initialised model with named sites."""
 
 import dataclasses
+import hashlib
 from typing import Any, Literal, get_args, get_origin
 
 import torch
@@ -110,3 +111,12 @@ def count_parameters(settings: dict[str, Any]) -> int:
     """
     with torch.device("meta"):
         return sum(parameter.numel() for parameter in build(settings).parameters())
+
+
+def fingerprint(model: torch.nn.Module) -> str:
+    """The sha256 of a model's weights, names included."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -23,6 +23,7 @@ from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
+from tprprobe.models.architectures import fingerprint
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
 from tprprobe.scoring.captions.writing import REFERENCES, evaluate_captions, summarize_captions
@@ -153,6 +154,7 @@ def save_evaluation(
     stem = f"{model.name}.{data.name}.{data.split}".replace(":", "-").replace("/", "-")
     about = {
         "model": model.name,
+        "sha256": fingerprint(model),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "data": data.name,
         "split": data.split,

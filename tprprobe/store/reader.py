@@ -1,6 +1,8 @@
 """Reading a store: labelled arrays and tokens from disk, no more of them than asked for."""
 
 import functools
+import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -30,6 +32,17 @@ class Store:
     @property
     def samples(self) -> int:
         return self.manifest["samples"]
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """What tells the store from others, wherever it lies."""
+        return hashlib.sha256(json.dumps(self.manifest, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def model(self) -> str | None:
+        """The fingerprint of the model that the store is of; None where the store does not say."""
+        model = self.manifest.get("model")
+        return model.get("sha256") if isinstance(model, dict) else None
 
     @property
     def sites(self) -> list[str]:

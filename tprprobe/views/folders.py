@@ -9,6 +9,7 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.files.kinds import KINDS
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import ARRAYS, CONTROL, MANIFEST, TOKENS
+from tprprobe.store.origins import sort_results
 
 MOST, DEEPEST = 20_000, 8  # folders that are looked into, and how far down
 FOREIGN = ("zarr.json", ".zgroup", ".zarray")
@@ -55,11 +56,16 @@ class Runs:
         alone = [each.parent for each in self.folders["store"].values()].count(path.parent) == 1
         return path.parent if alone and path != self.root else path
 
-    def beside(self, name: str, kind: str) -> dict[str, Path]:
-        """The folders of a kind in a store's run: below the store's folder or below its parent."""
-        path = self.folder("store", name)
-        run = path if path == self.root else path.parent
-        return {key: each for key, each in self.folders[kind].items() if each.is_relative_to(run)}
+    def beside(self, store: Store, kind: str) -> dict[str, Path]:
+        """The folders of a kind of result that were made of the store, or of its model."""
+        own, _, _ = sort_results(store, self.folders[kind].values())
+        return {name: each for name, each in self.folders[kind].items() if each in own}
+
+    def unclaimed(self, store: Store, *kinds: str) -> list[str]:
+        """The names of results of these kinds that do not say what they were made of."""
+        found = {name: each for kind in kinds for name, each in self.folders[kind].items()}
+        _, _, unknown = sort_results(store, found.values())
+        return [name for name, each in found.items() if each in unknown]
 
 
 def find_runs(root: str | os.PathLike[str]) -> Runs:

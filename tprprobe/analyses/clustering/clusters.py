@@ -18,6 +18,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_folder
+from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-clusters", 1
 RUNS = KINDS["clusters"].file
@@ -88,8 +89,10 @@ def _commonest(tokens: pd.Series, n: int = 5) -> str:
     return ", ".join(f"{'␣' if token == ' ' else token} {share:.0%}" for token, share in shares)
 
 
-def save_clusters(results: Sequence[Clusters], folder: str | os.PathLike[str]) -> Path:
-    """The new folder with the clusters: clusters.json, and clusters and labels as Parquet tables.
+def save_clusters(
+    results: Sequence[Clusters], folder: str | os.PathLike[str], store: Store
+) -> Path:
+    """The new folder with the clusters of a store: clusters.json, and clusters and labels as Parquet tables.
 
     Raises:
         InputError: the folder exists already.
@@ -101,7 +104,8 @@ def save_clusters(results: Sequence[Clusters], folder: str | os.PathLike[str]) -
     ]
     tables = [each.summary.assign(center=list(each.centers)) for each in results]
     labels = [pd.DataFrame({"row": range(len(r.labels)), "label": r.labels}) for r in results]
-    document = json.dumps({"format": FORMAT, "version": VERSION, "runs": runs}, indent=1)
+    about = {"format": FORMAT, "version": VERSION, "stores": [store.fingerprint]}
+    document = json.dumps(about | {"runs": runs}, indent=1)
     joined = {TABLE: _join(tables, runs), LABELS: _join(labels, runs)}
     return write_folder(folder, {RUNS: f"{document}\n", **joined})
 

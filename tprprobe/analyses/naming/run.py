@@ -1,6 +1,5 @@
 """Names, agreement and decoding of all heads in one resumable run, kept as tables in a folder."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -82,7 +81,7 @@ def name_all(
     ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
     settings = {"sites": store.select(patterns), "k": ks, "raw": raw, "seed": seed}
     settings |= {"projections": projections}
-    identities = {model: _identify(each) for model, each in stores.items()}
+    identities = {model: each.fingerprint for model, each in stores.items()}
     settings |= {"stores": identities, "tprprobe": version("tprprobe")}
     with TemporaryDirectory() as scratch:
         folder = Path(out or Path(scratch) / PARTS)
@@ -111,11 +110,6 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
     tables = {name: pd.read_csv(folder / f"{name}.csv") for name in TABLES}
     heads = {name: each.astype({"head": "Int64"}) for name, each in tables.items()}
     return Naming(**heads, facts=manifest["facts"])
-
-
-def _identify(store: Store) -> str:
-    """The digest of a store's manifest, which is the same wherever the store lies."""
-    return hashlib.sha256(json.dumps(store.manifest, sort_keys=True).encode()).hexdigest()
 
 
 def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> bool:

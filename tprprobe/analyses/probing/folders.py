@@ -37,8 +37,8 @@ def identify(store: Store) -> dict[str, Any]:
     return {"path": str(store.path.resolve()), **manifest}
 
 
-def begin(folder: Path, wanted: dict[str, Any], resume: bool) -> Path:
-    """The folder of a run, made anew, or the one of the same run to be gone on with."""
+def begin(folder: Path, wanted: dict[str, Any], stores: Sequence[Store], resume: bool) -> Path:
+    """The folder of a run on some stores, made anew, or the one of the same run to be gone on with."""
     wanted = json.loads(json.dumps(wanted))
     if (folder / SETTINGS).is_file():
         if not resume:
@@ -53,7 +53,8 @@ def begin(folder: Path, wanted: dict[str, Any], resume: bool) -> Path:
         raise InputError(f"{folder} holds something else: give another --out")
     (folder / ROUNDS).mkdir(parents=True, exist_ok=True)
     (folder / PROBES).mkdir(exist_ok=True)
-    write_file(folder / SETTINGS, (json.dumps(wanted, indent=1) + "\n").encode())
+    about = wanted | {"stores": [each.fingerprint for each in stores]}
+    write_file(folder / SETTINGS, (json.dumps(about, indent=1) + "\n").encode())
     return folder
 
 

@@ -68,7 +68,7 @@ def probe(
     """
     chosen = Settings.of(**settings)
     run = Run.prepare(store, task, test, tokens, chosen)
-    folder = None if out is None else begin(Path(out), run.describe(), resume)
+    folder = None if out is None else begin(Path(out), run.describe(), run.stores, resume)
     results = run.finish(folder, torch.device(device))
     if folder is not None:
         write_tables(folder, results)
@@ -124,6 +124,11 @@ class Run:
                 )
         labels = [_digest(table, tasks), *([] if test is None else [_digest(test.tokens, tasks)])]
         return cls(store, settings, tasks, splits, rounds, test, " ".join(labels))
+
+    @property
+    def stores(self) -> list[Store]:
+        """The store that is probed, and where there is one that which is tested on."""
+        return [self.store, *([] if self.test is None else [self.test])]
 
     def describe(self) -> dict[str, Any]:
         """The settings that two runs must share for one to resume the other."""

@@ -1,8 +1,9 @@
 """schlag's figures and the matched study: measured on a store or read from results, drawn, and saved."""
 
 import io
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -103,21 +104,29 @@ def draw_study(study: Study) -> Drawing:
     return matched_study(study.curves, study.runs, compare_variants(study))
 
 
-def save_reconstruction(results: pd.DataFrame, out: str | os.PathLike[str]) -> Path:
-    """The new folder with the results, their table and their figure.
+def save_reconstruction(
+    results: pd.DataFrame, out: str | os.PathLike[str], stores: Sequence[Store]
+) -> Path:
+    """The new folder with the results of some stores, their table and their figure.
 
     Raises:
         InputError: the folder exists already.
     """
     files = {KINDS["reconstruction"].file: results.to_csv(index=False)}
+    files["reconstruction.json"] = _named({"stores": [each.fingerprint for each in stores]})
     files["reconstruction.md"] = reconstruction.reconstruction_table(results).markdown()
     return write_folder(out, files | _drawn(reconstruction.reconstruction_curves(results)))
 
 
 def save_binding(
-    exact: Mapping[str, pd.DataFrame], probed: pd.DataFrame | None, out: str | os.PathLike[str]
+    exact: Mapping[str, pd.DataFrame],
+    probed: pd.DataFrame | None,
+    out: str | os.PathLike[str],
+    weights: Sequence[str],
 ) -> Path:
     """The new folder with the demonstration, and with the probe of trained models where it was made.
+
+    ``weights`` are the fingerprints of these.
 
     Raises:
         InputError: the folder exists already.
@@ -128,9 +137,15 @@ def save_binding(
     files["demonstration.md"] = binding.demonstration_table(**exact).markdown()
     if probed is not None:
         files |= {KINDS["bindings"].file: probed.to_csv(index=False)}
+        files |= {"binding.json": _named({"weights": list(weights)})}
         files |= {"binding.md": binding.binding_table(probed).markdown()}
         files |= _drawn(binding.binding_accuracy(probed))
     return write_folder(out, files)
+
+
+def _named(origin: Mapping[str, list[str]]) -> str:
+    """What a result was made of, as JSON (see `store.origins`)."""
+    return json.dumps(origin, indent=1) + "\n"
 
 
 def _drawn(figure: Drawing) -> dict[str, bytes | str]:

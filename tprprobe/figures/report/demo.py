@@ -62,7 +62,7 @@ def run_demo(out: Path) -> Path:
     stderr.print(samples.to_string(index=False), markup=False, highlight=False)
     stderr.print(lead)
     heads = cluster_all(store, ROLES, lambda all_: track(all_, "clustering", len(all_)), k=K)
-    save_clusters(heads, out / "clusters")
+    save_clusters(heads, out / "clusters", store)
     naming = name_all(
         store, ROLES, K, out=out / "names", progress=lambda all_: track(all_, "naming", len(all_))
     )

@@ -3,7 +3,7 @@
 import io
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from itertools import count
@@ -23,10 +23,18 @@ from tprprobe.figures.tables import Table
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store, open_store
+from tprprobe.store.origins import sort_results
 
 FILE, TEMPLATE = KINDS["report"].file, "page.html"
 METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 SIZE = re.compile(r'width="([\d.]+)pt" height="[\d.]+pt"')
+TOLD: dict[str, Callable[[Any], Section]] = {
+    "clusters": lambda heads: tell_clusters(heads, {}),
+    "names": tell_names,
+}
+FREE = {"store", "runs", "votes"}  # what is shown whatever store lies beside it
+OTHERS = "as they are of other stores"
+UNKNOWN = "as they do not say of which store they are"
 REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
@@ -92,28 +100,46 @@ def _text(value: Any) -> str:
 def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """The report of a folder's store, clusters, names, evaluations and logs, with their figures.
 
-    Each lies in the folder or in one within it.
+    Each lies in the folder or in one within it. With a store, results of other stores are left out, and
+    those that do not say of which they are (`store.origins`).
 
     Raises:
         InputError: the folder holds none of them.
     """
     run = Path(run)
+    folders = [run, *sorted(each for each in run.glob("*/") if each.is_dir())]
     found = catalogue.find_inputs(run)
-    sections = [_about(open_store(found["store"]))] if "store" in found else []
-    sections += [tell_clusters(each, {}) for each in _load(run, "clusters")]
-    sections += [tell_names(each) for each in _load(run, "names")]
-    if not found and not sections:
+    found |= {name: [each for each in folders if KINDS[name].is_finished_in(each)] for name in TOLD}
+    store = open_store(found["store"]) if "store" in found else None
+    found, left_out = _of_store(found, store)
+    if not any(found.values()):
         raise InputError(f"{run} holds no store, no evaluation and no log of a training run")
+    sections = [] if store is None else [_about(store)]
+    sections += [
+        tell(KINDS[name].load(each)) for name, tell in TOLD.items() for each in found[name]
+    ]
     for entry in catalogue.list_figures():
-        if set(entry.inputs) <= found.keys():
+        if all(found.get(name) for name in entry.inputs):
             sections.append(_drawn(entry, {key: found[key] for key in entry.inputs}))
-    return write_report(out or run, run.resolve().name, f"What {run} holds.", sections)
+    lead = " ".join([f"What {run} holds.", *left_out])
+    return write_report(out or run, run.resolve().name, lead, sections)
 
 
-def _load(run: Path, name: str) -> list[Any]:
-    """The contents of one kind in the folder and in its subfolders, loaded."""
-    kind = KINDS[name]
-    return [kind.load(each) for each in (run, *sorted(run.glob("*/"))) if kind.is_in(each)]
+def _of_store(found: Mapping[str, Any], store: Store | None) -> tuple[dict[str, Any], list[str]]:
+    """What was found without the results of other stores, and a line about what is left out."""
+    own = dict(found)
+    others: dict[str, None] = {}
+    unknown: dict[str, None] = {}
+    if store is not None:
+        for name in found.keys() - FREE:
+            own[name], of_others, of_none = sort_results(store, found[name])
+            others |= dict.fromkeys(each.name for each in of_others)
+            unknown |= dict.fromkeys(each.name for each in of_none)
+    return own, [
+        f"Left out, {reason}: {', '.join(sorted(names))}."
+        for reason, names in ((OTHERS, others), (UNKNOWN, unknown))
+        if names
+    ]
 
 
 def _about(store: Store) -> Section:

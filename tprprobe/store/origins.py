@@ -1,0 +1,71 @@
+"""Which stores a kept result was made of: its JSON files name them, or their models, by fingerprint."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.store.reader import Store
+
+STORES, MODELS = ("stores",), ("sha256", "weights")  # the keys under which fingerprints stand
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The fingerprints of the stores, and of the models, that a result names."""
+
+    stores: frozenset[str]
+    models: frozenset[str]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the result says what it was made of."""
+        return bool(self.stores or self.models)
+
+    def has(self, store: Store) -> bool:
+        """Whether the result was made of the store; where it names no store, of the store's model."""
+        if self.stores:
+            return store.fingerprint in self.stores
+        return store.model in self.models
+
+
+def read_origin(folder: str | os.PathLike[str]) -> Origin:
+    """What the JSON files of a result name, all of them together."""
+    named = [pair for file in sorted(Path(folder).glob("*.json")) for pair in _read(file)]
+    stores, models = (
+        frozenset(value for key, value in named if key in keys) for keys in (STORES, MODELS)
+    )
+    return Origin(stores, models)
+
+
+def sort_results(
+    store: Store, folders: Iterable[Path]
+) -> tuple[list[Path], list[Path], list[Path]]:
+    """The folders of results of the store, of others, and of those that do not say of which."""
+    own, others, unknown = [], [], []
+    for folder in folders:
+        origin = read_origin(folder)
+        (own if origin.has(store) else others if origin.is_known else unknown).append(folder)
+    return own, others, unknown
+
+
+def _read(file: Path) -> Iterator[tuple[str, str]]:
+    try:
+        yield from _walk("", read_json(file))
+    except InputError:  # something else, of which nothing is known
+        return
+
+
+def _walk(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Every text in a JSON value with the key under which it stands; in ``stores`` all stand under it."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield from _walk(key if key in STORES else name, each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _walk(key, each)
