@@ -13,6 +13,7 @@ from studies.pages.arithmetic_tables import analyse, compare_swaps
 from tprprobe.claims import load_claims
 from tprprobe.statistics import Interval
 
+DRAWS = analyses.PROJECTIONS  # before a test asks for fewer
 numbers = st.floats(-5, 5)
 halves = st.floats(0, 3)
 
@@ -38,6 +39,7 @@ def found(tmp_path_factory, make_model):
         patch.setattr(analyses, "MAPS", 24)
         patch.setattr(analyses, "PAIRS", 30)
         patch.setattr(analyses, "K", 5)
+        patch.setattr(analyses, "PROJECTIONS", 3)
         yield analyse(tmp_path_factory.mktemp("results"), 24)
 
 
@@ -70,6 +72,33 @@ def test_a_model_that_cannot_answer_decides_nothing_about_numerators(found, page
             stated = re.compile(rf"\| {re.escape(claim.statistic)} (\||\()")
             (line,) = [each for each in page.splitlines() if stated.search(each)]
             assert re.search(r"\| (undecided|not decidable here) \|", line), name
+
+
+def test_polarity_is_judged_by_the_rule_that_the_claim_writes(found, page):
+    decoding = found.naming.decoding.query(
+        "model == 'trained' and vectors == 'role' and layer == 1 and subset == 'all'"
+    )
+    gains = decoding[decoding["predictor"] == "adjacent"].set_index("head")["gain"]
+    cases = gather_evidence(found)["schlag-polarity-clusters"].cases
+    assert {name: each.value for name, each in cases.items()} == {
+        f"head {head}": gain for head, gain in gains.items()
+    }
+    assert "right after '/'" in load_claims()["schlag-polarity-clusters"].statistic
+    for rule in ("right after '/'", "'/', '/(' or '/(-'", "'/' and any brackets"):
+        assert f"| {rule} |" in page
+
+
+def test_ones_digits_are_judged_by_counts_and_not_by_names(found, page):
+    ones = found.naming.ones.query("model == 'trained' and vectors == 'role' and layer == 1")
+    cases = gather_evidence(found)["schlag-ones-digit-roles"].cases
+    assert {case.value for case in cases.values()} <= set(ones["precision"])
+    assert min(case.value for case in cases.values()) > 0
+    projected = found.naming.ones.query(
+        "vectors == 'random' and layer == 1 and polarity == 'numerator'"
+    )
+    assert len(projected) == 3
+    assert DRAWS == 20
+    assert "(least to most of 3)" in page
 
 
 def test_every_head_is_on_the_page(page):

@@ -9,10 +9,7 @@ from typing import Any
 import pandas as pd
 
 from studies.pages.arithmetic_tables import Analyses
-from tprprobe.analyses.naming.fields import PLACES
-from tprprobe.analyses.naming.lattice import AND
 from tprprobe.claims import ROOM, Evidence, exact
-from tprprobe.gold.expressions import POLARITIES
 from tprprobe.statistics import Interval, read_interval
 
 RIVALS = ("uniform", "offset", "nearest")
@@ -72,37 +69,26 @@ def _of_roles(found: Analyses) -> dict[str, Cases]:
     }
     best = max((accuracy[each] for each in CONTROLS if each in accuracy), key=lambda e: e.value)
     return {
-        "schlag-polarity-clusters": heads("all", "surface", "gain"),
+        "schlag-polarity-clusters": heads("all", "adjacent", "gain"),
         "schlag-fractions-of-fractions": heads("discordant", "clusters", "accuracy"),
         "schlag-structural-clusters": heads("all", "majority", "gain"),
-        "schlag-ones-digit-roles": _named(found),
+        "schlag-ones-digit-roles": _ones(found),
         "schlag-role-specific": {"": minus(accuracy["role"], best)},
     }
 
 
-def _named(found: Analyses) -> Cases:
-    """The best clusters named by place and polarity in every head; of the two polarities the worse."""
-    names = found.naming.names.query(
+def _ones(found: Analyses) -> Cases:
+    """Of every head the best cluster of ones digits; the worse of the two polarities."""
+    rows = found.naming.ones.query(
         "model == 'trained' and vectors == 'role' and layer == @found.last"
     )
-    cases = {}
-    for head, rows in names.groupby("head"):
-        best = [
-            max(
-                (read_interval(row, "precision") for row in each), key=lambda e: e.low, default=None
-            )
-            for polarity in POLARITIES
-            for each in [[row for row in rows.to_dict("records") if _tells(row["name"], polarity)]]
-        ]
-        there = [each for each in best if each is not None]
-        whole = len(there) == len(POLARITIES)
-        cases[f"head {head}"] = min(there, key=lambda e: e.low) if whole else exact(0.0)
-    return cases
-
-
-def _tells(name: str, polarity: str) -> bool:
-    atoms = {*name.split(AND)}
-    return polarity in atoms and bool(atoms & {*PLACES.values()})
+    return {
+        f"head {head}": min(
+            (read_interval(row, "precision") for row in both.to_dict("records")),
+            key=lambda estimate: estimate.low,
+        )
+        for head, both in rows.groupby("head")
+    }
 
 
 # ---- attention --------------------------------------------------------------------------------------

@@ -19,6 +19,11 @@ from tprprobe.figures.reconstruction import reconstruction_table
 from tprprobe.statistics import Interval, interval_text, read_interval
 
 PAPER = "schlag"
+BEHIND = {
+    "adjacent": "right after '/'",
+    "surface": "'/', '/(' or '/(-'",
+    "distant": "'/' and any brackets",
+}
 HEADS = ["layer", "head"]
 SUBSETS = {
     "all": "all digits",
@@ -48,6 +53,9 @@ def write_page(found: Analyses) -> str:
         names=_names(found),
         named=list(_clusters(found)),
         polarity=_polarity(found),
+        rules=_rules(found),
+        ones=_ones(found),
+        projections=tables.PROJECTIONS,
         nearest=_nearest(found),
         relations=_relations(found),
         coupling=_coupling(found),
@@ -137,6 +145,55 @@ def _polarity(found: Analyses) -> str:
             }
         )
     return table(rows)
+
+
+def _rules(found: Analyses) -> str:
+    """What clusters of the last layer tell beyond each rule, role by head and controls together."""
+    decoding = found.naming.decoding.query(
+        "model == 'trained' and layer == @found.last and subset == 'all'"
+    )
+    gains = decoding[decoding["predictor"].isin([*BEHIND])]
+    return table(
+        [
+            {"vectors": vectors}
+            | {
+                BEHIND[str(rule)]: _several(rows, "gain")
+                for rule, rows in each.groupby("predictor", sort=False)
+            }
+            for vectors, each in _by_vectors(gains)
+        ]
+    )
+
+
+def _ones(found: Analyses) -> str:
+    """The precision of the best clusters of ones digits, of the same vectors."""
+    ones = found.naming.ones.query("model == 'trained' and layer == @found.last")
+    return table(
+        [
+            {"vectors": vectors}
+            | {
+                f"ones digits of {polarity}s": _several(rows, "precision")
+                for polarity, rows in each.groupby("polarity", sort=False)
+            }
+            for vectors, each in _by_vectors(ones)
+        ]
+    )
+
+
+def _by_vectors(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The rows of every head of the roles, then of every control with its heads together."""
+    for (vectors, head), each in rows[rows["vectors"] == "role"].groupby(["vectors", "head"]):
+        yield f"{vectors}, head {head}", each
+    for vectors, each in rows[rows["vectors"] != "role"].groupby("vectors", sort=False):
+        yield f"{vectors} (least to most of {len(each.drop_duplicates('head'))})", each
+
+
+def _several(rows: pd.DataFrame, name: str) -> str:
+    """One estimate with its interval, or the mean of several and how far they reach."""
+    values = rows[name]
+    if len(values) == 1:
+        return interval_text(read_interval(rows.iloc[0], name))
+    return f"{values.mean():.3f} ({values.min():.3f} to {values.max():.3f})"
 
 
 # ---- attention --------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from tprprobe.store.layout import MANIFEST
 MODEL, BASELINE = "tpt-c-arithmetic", "transformer-arithmetic"
 DATA, SPLIT, SEED = "mathematics:arithmetic__mixed", "small-test", 2
 N, MAPS, PAIRS, K = 2000, 300, 600, 20
+PROJECTIONS = 20  # random ones of LN(z), in every layer
 COMMITTED = Path(__file__).parents[2] / "benchmarks" / "binding" / "results" / "probe.csv"
 
 
@@ -69,6 +70,7 @@ def analyse(runs: Path, n: int = N) -> Analyses:
         baseline=baseline,
         out=names,
         resume=names.exists(),
+        projections=PROJECTIONS,
         progress=lambda parts: track(parts, "naming", len(parts)),
     )
 
