@@ -27,6 +27,7 @@ from tprprobe.training.study.records import Study, load_study
 from tprprobe.training.study.runner import run_study
 from tprprobe.training.study.shared_data import pools
 
+STARTS = Path(__file__).parent.parent / "studies" / "matched-starts" / "plan.toml"
 SHIPPED = Path(__file__).parent.parent / "studies" / "matched-arithmetic" / "plan.toml"
 MIX = 'data = "mathematics:arithmetic__add_or_sub+arithmetic__mixed", split = "small"'
 PLAN = f"""
@@ -290,13 +291,28 @@ def test_the_page_has_a_verdict_for_every_comparison(finished, plan_file):
     assert "transformer 2, outer 2" in page
 
 
-def test_what_three_seeds_show_is_decided():
-    rights = {"transformer": 0.5, "tp-transformer": 0.8, "narrowed": 0.5, "ones": 0.5, "outer": 0.3}
-    page = write_page(_planted(rights, np.random.default_rng(0)), read_plan(SHIPPED))
+def _verdicts(rights, plan):
+    page = write_page(_planted(rights, np.random.default_rng(0)), read_plan(plan))
     found = [line.rsplit("|", 2)[1].strip() for line in page.splitlines() if "“" in line]
-    assert dict(zip(COMPARED, found, strict=True)) == {
+    return dict(zip(COMPARED, found, strict=True))
+
+
+def test_variants_that_start_otherwise_decide_nothing():
+    rights = {"transformer": 0.5, "tp-transformer": 0.8, "narrowed": 0.5, "outer": 0.3}
+    assert _verdicts(rights, SHIPPED) == {
+        "schlag-interpolation": "not comparable",
+        "schlag-same-weights": "not comparable",
+        "schlag-diagonal-sufficient": "not comparable",
+        "schlag-full-product-better": "fails",
+        "schlag-extrapolation": "undecided",  # no longer questions: not measured
+    }
+
+
+def test_what_three_seeds_show_is_decided_beside_what_starts_alike():
+    rights = {"transformer": 0.9, "transformer-torch": 0.5, "tp-transformer": 0.8, "outer": 0.3}
+    assert _verdicts(rights, STARTS) == {
         "schlag-interpolation": "holds",
-        "schlag-same-weights": "undecided",
+        "schlag-same-weights": "undecided",  # no such variant
         "schlag-diagonal-sufficient": "holds",
         "schlag-full-product-better": "fails",
         "schlag-extrapolation": "undecided",

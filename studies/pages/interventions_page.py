@@ -14,7 +14,7 @@ from tprprobe.data.pairs import encode_pairs
 from tprprobe.gold import annotate
 from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS
-from tprprobe.interventions.shares import best_heads, compare_places
+from tprprobe.interventions.shares import best_heads, compare_places, summarise_swaps
 from tprprobe.interventions.swaps import MEASURED
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import read_checkpoint
@@ -32,7 +32,8 @@ NAMES = {
     "sum": "two arguments of +",
 }
 VECTORS = ("none", "question", "role", "embedding role", "filler", "key", "binding", "hidden")
-CLAIM, DECIDING = "schlag-used", "swaps-claim"
+CLAIM, DECIDING = "schlag-used", "donors"
+OTHER, SAME = "same digit, other polarity", "same digit, same polarity"  # kinds of donors
 
 
 def make_page(runs: Path) -> str:
@@ -44,16 +45,16 @@ def make_page(runs: Path) -> str:
     sweeps["one-hot"] = _table_of("one-hot", DISCRETE, folder)
     swaps, elsewhere = pd.concat(tables, ignore_index=True), compare_places(measured)
     _table_of(DECIDING, MODEL, folder)
-    deciding = compare_places(pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / MEASURED))
-    verdict = judge(find_claim(CLAIM), _evidence(deciding))
+    moved = pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / MEASURED)
+    verdict = judge(find_claim(CLAIM), _evidence(compare_places(moved, OTHER, SAME)))
     return fill(
         Path(__file__).parent,
         "interventions.md.j2",
         verdict=verdict,
         swaps=read_recipe(RECIPES / "swaps.toml"),
         deciding=read_recipe(RECIPES / f"{DECIDING}.toml"),
-        first=_differences(elsewhere, ["role"]),
-        decided=_differences(deciding, ["role", "filler", "key", "binding"]),
+        exchanged=_differences(compare_places(moved), ["role", "filler", "key", "binding"]),
+        donors=_donors(summarise_swaps(moved)),
         sections=[{"name": NAMES[kind], "table": _swaps(kind, swaps)} for kind in CHANGING],
         elsewhere=_elsewhere(elsewhere),
         heads=_heads(best_heads(measured)),
@@ -75,7 +76,7 @@ def _table_of(recipe: str, model: str, folder: Path) -> pd.DataFrame:
 
 
 def _evidence(deciding: pd.DataFrame) -> Evidence:
-    """The evidence on all roles of the encoder at once, as fixed before anything was measured."""
+    """The evidence of donors' roles, of the other polarity against the same, all of the encoder."""
     row = _difference(deciding, MODEL)
     found = read_interval(row, "difference")
     gates = {"discordant_exact_match": measure_discordant()}
@@ -108,6 +109,20 @@ def _differences(elsewhere: pd.DataFrame, vectors: Sequence[str]) -> dict[str, A
 
 
 # ---- tables -----------------------------------------------------------------------------------------
+
+
+def _donors(swaps: pd.DataFrame) -> str:
+    """What roles of other questions' digits do, beside the exchange of the pair's own."""
+    rows = _answered(swaps, "polarity").query("vectors == 'role' and layer == -1 and head == -1")
+    rows = rows.assign(order=rows["at"].isin(["pair", "elsewhere"]))
+    rows = rows.sort_values(["model", "order", "at"], ascending=[False, True, True])
+    told = {"pair": "the other number of the pair", "elsewhere": "elsewhere, exchanged"}
+    return table(
+        [
+            _cells(row) | {"exchanged": f"roles of: {told.get(row['at'], row['at'])}"}
+            for row in rows.to_dict("records")
+        ]
+    )
 
 
 def _swaps(kind: str, swaps: pd.DataFrame) -> str:

@@ -77,7 +77,8 @@ def _describe(study: Study, plan: Plan) -> dict[str, Any]:
     recipe = next(iter(plan.runs().values()))
     finished = study.runs.groupby("variant", sort=False).size()
     return {
-        "study": STUDY,
+        "study": study.name,
+        "alike": STARTED in study.variants,
         "figure": FIGURE,
         "steps": recipe.steps,
         "batch": recipe.batch_size,
