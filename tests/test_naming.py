@@ -337,7 +337,7 @@ def test_an_interrupted_run_goes_on_to_the_same_tables(store, finished, tmp_path
         load_names(tmp_path / "run")
     with pytest.raises(InputError, match="--resume"):
         name_all(store, k=len(NAMES), out=tmp_path / "run")
-    with pytest.raises(InputError, match="another k and raw"):
+    with pytest.raises(InputError, match="its k and raw"):
         name_all(store, k=4, raw=True, out=tmp_path / "run", resume=True)
     name_all(store, k=len(NAMES), out=tmp_path / "run", resume=True)
     for file in finished[0].iterdir():

@@ -1,15 +1,24 @@
-"""Work in parts that are kept on disk: a run that was cut off makes only the missing parts."""
+"""Runs that are kept in a folder: one that was cut off goes on with the parts that are missing."""
 
 import io
-from collections.abc import Callable, Mapping
+import json
+import os
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pandas as pd
 
-from tprprobe.files.writing import write_folder
+from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.writing import partial_of, write_file, write_folder
 
-Frames = Mapping[str, pd.DataFrame]
+BEGUN, PARTS = "begun.json", "parts"
+Tables = Mapping[str, pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -17,13 +26,18 @@ class Part:
     """A part of a run: tables that are made once and kept in a folder."""
 
     folder: Path
-    make: Callable[[], Frames]
+    make: Callable[[], Tables]
+
+    @property
+    def is_done(self) -> bool:
+        """True if the tables are made."""
+        return self.folder.is_dir()
 
     def finish(self) -> None:
         """Makes the tables, unless an earlier run did."""
-        if not self.folder.is_dir():
-            frames = self.make().items()
-            write_folder(self.folder, {f"{name}.parquet": encode(each) for name, each in frames})
+        if not self.is_done:
+            tables = self.make().items()
+            write_folder(self.folder, {f"{name}.parquet": encode(each) for name, each in tables})
 
     def read(self, name: str) -> pd.DataFrame:
         """One of the tables; an empty one if the part makes no table of that name."""
@@ -31,8 +45,137 @@ class Part:
         return pd.read_parquet(file) if file.is_file() else pd.DataFrame()
 
 
-def encode(frame: pd.DataFrame) -> bytes:
+def join_parts(parts: Sequence[Part], name: str) -> pd.DataFrame:
+    """The tables of that name of finished parts, one after another."""
+    return pd.concat([part.read(name) for part in parts], ignore_index=True)
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """The folder of one run and of no other: its settings say of which.
+
+    They lie in the file ``begun`` from the start and in ``manifest`` once all is done; these are one
+    file where a run can always go on.
+    """
+
+    folder: Path
+    settings: Mapping[str, Any]
+    manifest: str
+    begun: str = BEGUN
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        settings: Mapping[str, Any],
+        resume: bool,
+        manifest: str,
+        begun: str = BEGUN,
+        beside: Collection[str] = (),
+        growing: Collection[str] = (),
+    ) -> "KeptRun":
+        """The run, begun in a new folder or gone on with.
+
+        A new run may lie beside files of the names ``beside``; one that goes on may have more in
+        the lists and tables of its settings that are ``growing``.
+
+        Raises:
+            InputError: the folder holds another run, something else, or this run and no ``resume``.
+        """
+        run = cls(folder, json.loads(json.dumps(settings)), manifest, begun)
+        files = [folder / name for name in (manifest, begun) if (folder / name).is_file()]
+        if files:
+            run._check(read_json(files[0]), resume, growing)
+        elif folder.exists() and run._strange(beside):
+            raise InputError(f"{folder} holds something else: write to another place")
+        if run.is_done:
+            run._clean()
+        else:
+            run._write(begun, {})
+        return run
+
+    @property
+    def is_done(self) -> bool:
+        """True if nothing is left to do."""
+        return self.manifest != self.begun and (self.folder / self.manifest).is_file()
+
+    def part(self, name: str, make: Callable[[], Tables]) -> Part:
+        """A part of the run, which lies in its folder until all is done."""
+        return Part(self.folder / PARTS / name, make)
+
+    def finish(self, tables: Tables, facts: Mapping[str, Any]) -> None:
+        """Writes the tables by name of file, then the manifest with these facts, and removes the parts."""
+        for name, table in tables.items():
+            write_table(self.folder / name, table)
+        self._write(self.manifest, facts)
+        self._clean()
+
+    def _write(self, name: str, facts: Mapping[str, Any]) -> None:
+        content = json.dumps({**self.settings, **facts}, indent=1, ensure_ascii=False)
+        write_file(self.folder / name, content + "\n")
+
+    def _clean(self) -> None:
+        shutil.rmtree(self.folder / PARTS, ignore_errors=True)
+        (self.folder / self.begun).unlink(missing_ok=True)
+
+    def _check(self, known: Mapping[str, Any], resume: bool, growing: Collection[str]) -> None:
+        other = [
+            key
+            for key, value in self.settings.items()
+            if not (_has(value, known.get(key)) if key in growing else value == known.get(key))
+        ]
+        if other:
+            raise InputError(
+                f"{self.folder} holds another run (its {' and '.join(other)}): give the same, or "
+                "write to another place"
+            )
+        if not resume:
+            raise InputError(
+                f"{self.folder} holds this run: --resume goes on with it, or write to another place"
+            )
+
+    def _strange(self, beside: Collection[str]) -> set[str]:
+        expected = {*beside, partial_of(self.folder / self.begun).name}
+        return {path.name for path in self.folder.iterdir()} - expected
+
+
+def _has(more: Any, known: Any) -> bool:
+    """True if a list or table of settings has all that a known one has."""
+    if isinstance(more, dict) and isinstance(known, dict):
+        return known.items() <= more.items()
+    return isinstance(more, list) and isinstance(known, list) and all(map(more.count, known))
+
+
+@contextmanager
+def kept(out: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """The folder of a run: that of ``out``; without it one that is gone at the end of the block."""
+    with TemporaryDirectory() as scratch:
+        yield Path(out or Path(scratch) / "run")
+
+
+def keep_table(
+    run: KeptRun,
+    names: tuple[str, str],
+    measure: Callable[[KeptRun], pd.DataFrame],
+    summarise: Callable[[pd.DataFrame], pd.DataFrame],
+) -> pd.DataFrame:
+    """The summary of what is measured, read from the folder of the run if it was finished there.
+
+    ``names`` are the files of the measurements (Parquet) and of their summary (CSV).
+    """
+    if not run.is_done:
+        measured = measure(run)
+        run.finish({names[0]: measured, names[1]: summarise(measured)}, {})
+    return pd.read_csv(run.folder / names[1])
+
+
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """The file of a table, as Parquet or CSV as its name ends."""
+    write_file(path, encode(table) if path.suffix == ".parquet" else table.to_csv(index=False))
+
+
+def encode(table: pd.DataFrame) -> bytes:
     """The table as a Parquet file."""
     stream = io.BytesIO()
-    frame.to_parquet(stream, index=False)
+    table.to_parquet(stream, index=False)
     return stream.getvalue()

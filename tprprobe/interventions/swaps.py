@@ -5,14 +5,13 @@ from functools import partial
 
 import pandas as pd
 
-from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import KINDS
-from tprprobe.files.writing import write_file
+from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
 from tprprobe.interventions.donors import measure_donors, read_donors
 from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
-from tprprobe.interventions.folders import Folder, describe_run, keep_table
+from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.participants import AGENTS, find_agent_swaps
 from tprprobe.interventions.shares import summarise_swaps
@@ -20,7 +19,7 @@ from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, require_vocabulary
 
-MEASURED, TABLE = "swaps.parquet", KINDS["swaps"].file
+SWAPS, TABLE = "swaps.parquet", KINDS["swaps"].file
 AT_ONCE = 200  # swaps of a part
 
 
@@ -41,14 +40,13 @@ def run_swaps(
     """
     swaps = find_pairs(model, data, recipe)
     others = [each.source for each in data[recipe.n :]] if recipe.donors else []
-    return keep_table(
-        out,
-        describe_run(model, data, recipe),
-        resume,
-        (MEASURED, TABLE),
-        partial(_run, model, swaps, others, recipe),
-        partial(summarise_swaps, seed=recipe.seed),
-    )
+    with kept(out) as folder:
+        return keep_table(
+            open_run(folder, model, data, recipe, resume),
+            (SWAPS, TABLE),
+            partial(_measure, model, swaps, others, recipe),
+            partial(summarise_swaps, seed=recipe.seed),
+        )
 
 
 def find_pairs(model: Model, data: Dataset, recipe: Recipe) -> pd.DataFrame:
@@ -70,24 +68,26 @@ def find_pairs(model: Model, data: Dataset, recipe: Recipe) -> pd.DataFrame:
     return found
 
 
-def _run(
-    model: Model, swaps: pd.DataFrame, others: list[str], recipe: Recipe, folder: Folder
+def _measure(
+    model: Model, swaps: pd.DataFrame, others: list[str], recipe: Recipe, run: KeptRun
 ) -> pd.DataFrame:
+    """The rows of all parts, some swaps each, of the model and its untrained twin."""
     twin = untrained_twin(model, recipe.seed)
     ways = list_ways(model)
     whole = [way for way in ways if way.layer == way.head == ALL]
     asked = [(model, whole if recipe.whole else ways), (twin, whole)]
     given = [(each, read_donors(each, others)) for each in (model, twin) if others]
-    starts = range(0, len(swaps), AT_ONCE)
-    missing = [n for n in range(len(starts)) if not folder.part(n).is_file()]
-    for n in track(missing, "swapping", len(missing)):
-        some = swaps.iloc[starts[n] : starts[n] + AT_ONCE]
-        parts = [
+
+    def measure(some: pd.DataFrame) -> Tables:
+        measured = [
             measure_swaps(each, some, some_ways).assign(model=each.name)
             for each, some_ways in asked
         ] + [
             measure_donors(each, some, donors, recipe.seed).assign(model=each.name)
             for each, donors in given
         ]
-        write_file(folder.part(n), pd.concat(parts, ignore_index=True).to_parquet())
-    return folder.join(len(starts))
+        return {MEASURED: pd.concat(measured, ignore_index=True)}
+
+    blocks = [swaps.iloc[start : start + AT_ONCE] for start in range(0, len(swaps), AT_ONCE)]
+    parts = [run.part(str(n), partial(measure, block)) for n, block in enumerate(blocks)]
+    return measure_parts(parts, "swapping")

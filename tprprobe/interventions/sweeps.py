@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.console import track
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import KINDS
-from tprprobe.files.writing import write_file
-from tprprobe.interventions.folders import Folder, describe_run, keep_table
+from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
+from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
 from tprprobe.interventions.references import EDITS, Reference, read_references
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.interventions.variants import Variant, score_variants
@@ -81,14 +80,13 @@ def sweep(
         raise InputError(
             f"{len(data)} examples: the recipe asks for {recipe.n} + {recipe.reference}"
         )
-    return keep_table(
-        out,
-        describe_run(model, data, recipe),
-        resume,
-        (SAMPLES, TABLE),
-        partial(_run, model, data, recipe),
-        partial(summarise_sweep, seed=recipe.seed),
-    )
+    with kept(out) as folder:
+        return keep_table(
+            open_run(folder, model, data, recipe, resume),
+            (SAMPLES, TABLE),
+            partial(_measure, model, data, recipe),
+            partial(summarise_sweep, seed=recipe.seed),
+        )
 
 
 def find_data(model: Model, recipe: Recipe) -> Dataset:
@@ -102,21 +100,25 @@ def find_data(model: Model, recipe: Recipe) -> Dataset:
     return load_data(data, split=split, n=n, seed=recipe.seed)
 
 
-def _run(model: Model, data: Dataset, recipe: Recipe, folder: Folder) -> pd.DataFrame:
-    """Every part, made if it is missing: one without edits, and one per group of sites."""
+def _measure(model: Model, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.DataFrame:
+    """The samples of all parts: one without edits, and one per group of sites."""
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
-    missing = [n for n in range(len(groups)) if not folder.part(n).is_file()]
     vocabulary = require_vocabulary(model)
     scored = encode_pairs(data[: recipe.n], vocabulary)
     others = encode_pairs(data[recipe.n :], vocabulary)
-    for n in track(missing, "sweeping", len(missing)):
-        group = groups[n]
-        references = read_references(model, others, group, recipe.seed) if group else {}
-        points = list(list_points(recipe, group, references)) if group else [NOTHING]
-        variants = [_variant(point, references) for point in points]
-        write_file(folder.part(n), _score(model, scored, points, variants).to_parquet())
-    return folder.join(len(groups))
+    measure = partial(_measure_group, model, scored, others, recipe)
+    parts = [run.part(str(n), partial(measure, group)) for n, group in enumerate(groups)]
+    return measure_parts(parts, "sweeping")
+
+
+def _measure_group(
+    model: Model, scored: Pairs, others: Pairs, recipe: Recipe, group: tuple[str, ...]
+) -> Tables:
+    references = read_references(model, others, group, recipe.seed) if group else {}
+    points = list(list_points(recipe, group, references)) if group else [NOTHING]
+    variants = [_variant(point, references) for point in points]
+    return {MEASURED: _score(model, scored, points, variants)}
 
 
 def list_points(

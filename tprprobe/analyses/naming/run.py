@@ -1,13 +1,10 @@
 """Names, agreement and decoding of all heads in one resumable run, kept as tables in a folder."""
 
-import json
 import os
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -19,13 +16,11 @@ from tprprobe.analyses.naming.steps import Plan
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
-from tprprobe.files.runs import Part, encode
-from tprprobe.files.writing import write_file, write_folder
+from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.store import Store
 
 FORMAT = "tprprobe-names"
-MANIFEST = KINDS["names"].file
-BEGUN, PARTS, LABELS = "begun.json", "parts", "labels.parquet"
+MANIFEST, LABELS = KINDS["names"].file, "labels.parquet"
 TABLES = ("names", "agreement", "decoding", "ones", "summary")
 
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
@@ -79,19 +74,25 @@ def name_all(
     stores = {TRAINED: store, UNTRAINED: store.control, BASELINE: baseline}
     stores = {model: each for model, each in stores.items() if each is not None}
     ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
-    settings = {"sites": store.select(patterns), "k": ks, "raw": raw, "seed": seed}
-    settings |= {"projections": projections}
+    settings = {
+        "format": FORMAT,
+        "sites": store.select(patterns),
+        "k": ks,
+        "raw": raw,
+        "seed": seed,
+        "projections": projections,
+    }
     identities = {model: each.fingerprint for model, each in stores.items()}
     settings |= {"stores": identities, "tprprobe": version("tprprobe")}
-    with TemporaryDirectory() as scratch:
-        folder = Path(out or Path(scratch) / PARTS)
-        if _begin(folder, settings, resume):
+    with kept(out) as folder:
+        run = KeptRun.open(folder, settings, resume, MANIFEST)
+        if not run.is_done:
             targets = find_targets(store, patterns, baseline, seed, projections)
             golds = {model: read_gold(each) for model, each in stores.items()}
-            plan = Plan(targets, ks, settings["sites"], golds, raw, seed, folder / PARTS)
+            plan = Plan(targets, ks, settings["sites"], golds, raw, seed, run)
             for part in progress(plan.parts()):
                 part.finish()
-            _finish(folder, plan, settings | {"facts": find_facts(plan.targets, golds)})
+            _finish(run, plan)
         return load_names(folder)
 
 
@@ -112,35 +113,9 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
     return Naming(**heads, facts=manifest["facts"])
 
 
-def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> bool:
-    """True if work is left in the folder, which is made if there is none."""
-    if not folder.exists():
-        write_folder(folder, {BEGUN: _json(settings)})
-        return True
-    done = (folder / MANIFEST).exists()
-    if not resume:
-        advice = "give another folder" if done else "go on with --resume, or give another folder"
-        raise InputError(f"{folder} exists already: {advice}")
-    before = read_json(folder / (MANIFEST if done else BEGUN))
-    changed = [name for name, value in settings.items() if before.get(name) != value]
-    if changed:
-        raise InputError(
-            f"{folder} was begun with another {' and '.join(changed)}: give the same, or another folder"
-        )
-    return not done
-
-
-def _finish(folder: Path, plan: Plan, settings: dict[str, Any]) -> None:
-    """Writes the tables, then the manifest, and removes the parts."""
+def _finish(run: KeptRun, plan: Plan) -> None:
+    """Writes the tables and the labels, then the manifest."""
     tables = plan.tables()
     tables["summary"] = summarise(tables["names"], tables["agreement"], tables["decoding"])
-    for name in TABLES:
-        write_file(folder / f"{name}.csv", tables[name].to_csv(index=False).encode())
-    write_file(folder / LABELS, encode(plan.labels()))
-    write_file(folder / MANIFEST, _json({"format": FORMAT, **settings}).encode())
-    shutil.rmtree(folder / PARTS)
-    (folder / BEGUN).unlink()
-
-
-def _json(content: dict[str, Any]) -> str:
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    files = {f"{name}.csv": tables[name] for name in TABLES}
+    run.finish(files | {LABELS: plan.labels()}, {"facts": find_facts(plan.targets, plan.golds)})

@@ -1,10 +1,9 @@
 """The steps of a run of naming: one a clustering, and one a field that all are compared with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from tprprobe.analyses.naming.ones import score_ones
 from tprprobe.analyses.naming.permutations import agreement, conditional_agreement
 from tprprobe.analyses.naming.polarity import decode_polarity
 from tprprobe.analyses.naming.sources import RANDOM, SHUFFLED, TRAINED, Target
-from tprprobe.files.runs import Frames, Part
+from tprprobe.files.runs import KeptRun, Part, Tables, join_parts
 from tprprobe.statistics import permute_within
 
 SEEDS = 3  # of k-means
@@ -29,7 +28,7 @@ Clustering = tuple[Target, int]  # and into how many
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The plan of a run of naming: vectors to cluster, numbers of clusters, and the folder of the
+    """The plan of a run of naming: vectors to cluster, numbers of clusters, and the run that has the
     parts.
 
     ``golds`` has the gold structure of every model's store; labels of the vectors that are meant
@@ -42,7 +41,7 @@ class Plan:
     golds: Mapping[str, Gold]
     raw: bool
     seed: int
-    folder: Path
+    run: KeptRun
 
     @property
     def clusterings(self) -> list[Clustering]:
@@ -51,7 +50,7 @@ class Plan:
     def parts(self) -> list[Part]:
         """All parts, in an order in which each finds what it needs."""
         compared = [
-            self._part(f"{model}.{field}", partial(self._compare, model, field))
+            self.run.part(f"{model}.{field}", partial(self._compare, model, field))
             for model, gold in self.golds.items()
             for field in (*map(str, gold.described), *map(" ".join, GIVEN))
         ]
@@ -60,10 +59,7 @@ class Plan:
     def tables(self) -> dict[str, pd.DataFrame]:
         """The TABLES, from all parts once they are finished; names are corrected in families."""
         parts = self.parts()
-        found = {
-            name: pd.concat([part.read(name) for part in parts], ignore_index=True)
-            for name in TABLES
-        }
+        found = {name: join_parts(parts, name) for name in TABLES}
         families = found["names"].groupby(["model", "vectors"], sort=False)
         found["names"] = pd.concat([decide(each) for _, each in families], ignore_index=True)
         return found
@@ -82,13 +78,10 @@ class Plan:
         own = target.model == TRAINED and target.vectors != RANDOM
         return own and target.source.site in self.meant
 
-    def _part(self, key: str, make: Callable[[], Frames]) -> Part:
-        return Part(self.folder / key, make)
-
     def _clustered(self, clustering: Clustering) -> Part:
         target, k = clustering
         key = f"{target.model}.{target.source.site}.{target.vectors}.{target.head}.{k}"
-        return self._part(key, partial(self._cluster, target, k))
+        return self.run.part(key, partial(self._cluster, target, k))
 
     @cached_property
     def _labels(self) -> dict[Clustering, Int[np.ndarray, " token"]]:
@@ -96,7 +89,7 @@ class Plan:
         parts = {each: self._clustered(each) for each in self.clusterings}
         return {each: part.read("labels")["label"].to_numpy() for each, part in parts.items()}
 
-    def _cluster(self, target: Target, k: int) -> Frames:
+    def _cluster(self, target: Target, k: int) -> Tables:
         """The labels of one clustering, and what can be said of it alone."""
         runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
         found, place = runs.best(), {**target.place, "k": k}
@@ -114,7 +107,7 @@ class Plan:
         labels: Int[np.ndarray, " token"],
         runs: Int[np.ndarray, "run token"],
         place: Mapping[str, object],
-    ) -> Frames:
+    ) -> Tables:
         """The candidates of the best run's clusters, and what those of all runs tell of polarity."""
         gold = self.golds[str(place["model"])]
         found = {
@@ -124,7 +117,7 @@ class Plan:
         }
         return {name: _placed(table, place) for name, table in found.items()}
 
-    def _compare(self, model: str, field: str) -> Frames:
+    def _compare(self, model: str, field: str) -> Tables:
         """The agreement of all clusterings of a model with one field, or with polarity given other
         fields.
         """
