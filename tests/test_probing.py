@@ -116,9 +116,9 @@ def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             probe(store, "pos", out=tmp_path / "cut", **settings)
     assert not (tmp_path / "cut" / "rows.parquet").exists()
-    with pytest.raises(InputError, match="go on with --resume"):
+    with pytest.raises(InputError, match="--resume goes on"):
         probe(store, "pos", out=tmp_path / "cut", **settings)
-    with pytest.raises(InputError, match="begun with another settings"):
+    with pytest.raises(InputError, match=r"\(its settings\)"):
         probe(store, "pos", out=tmp_path / "cut", resume=True, **(settings | {"seeds": 2}))
     resumed = probe(store, "pos", out=tmp_path / "cut", resume=True, **settings)
     pd.testing.assert_frame_equal(resumed, whole)
@@ -231,7 +231,7 @@ def test_a_run_is_that_of_its_labels(store, tmp_path):
     settings = {"sites": ROLE, "schedule": QUICK, **PLAIN}
     probe(store, "pos", out=tmp_path / "run", **settings)
     other = store.tokens.assign(pos=store.tokens["pos"].astype(str).replace("NN", "VB"))
-    with pytest.raises(InputError, match="begun with another labels"):
+    with pytest.raises(InputError, match=r"\(its labels\)"):
         probe(store, "pos", tokens=other, out=tmp_path / "run", resume=True, **settings)
 
 

@@ -116,7 +116,8 @@ class KeptRun:
 
     def _clean(self) -> None:
         shutil.rmtree(self.folder / PARTS, ignore_errors=True)
-        (self.folder / self.begun).unlink(missing_ok=True)
+        if self.is_done:
+            (self.folder / self.begun).unlink(missing_ok=True)
 
     def _check(self, known: Mapping[str, Any], resume: bool, growing: Collection[str]) -> None:
         other = [

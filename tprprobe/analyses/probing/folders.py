@@ -9,19 +9,16 @@ OUT/curves.parquet, .csv   the training curve of every probe: step, training and
 """
 
 import io
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tprprobe.analyses.probing.grid import Piece
 from tprprobe.analyses.probing.rows import Results, Tested
 from tprprobe.analyses.probing.tallies import ALL
-from tprprobe.errors import InputError
-from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store
 
@@ -37,25 +34,12 @@ def identify(store: Store) -> dict[str, Any]:
     return {"path": str(store.path.resolve()), **manifest}
 
 
-def begin(folder: Path, wanted: dict[str, Any], stores: Sequence[Store], resume: bool) -> Path:
-    """The folder of a run on some stores, made anew, or the one of the same run to be gone on with."""
-    wanted = json.loads(json.dumps(wanted))
-    if (folder / SETTINGS).is_file():
-        if not resume:
-            raise InputError(f"{folder} holds probes: go on with --resume, or give another --out")
-        begun = read_json(folder / SETTINGS)
-        for key, value in wanted.items():
-            if begun.get(key) != value:
-                raise InputError(
-                    f"{folder} was begun with another {key}: give the same, or another --out"
-                )
-    elif folder.exists() and {each.name for each in folder.iterdir()} - {STORE}:
-        raise InputError(f"{folder} holds something else: give another --out")
-    (folder / ROUNDS).mkdir(parents=True, exist_ok=True)
+def open_run(folder: Path, settings: dict[str, Any], resume: bool) -> KeptRun:
+    """The run of these settings, begun or gone on with."""
+    run = KeptRun.open(folder, settings, resume, SETTINGS, begun=SETTINGS, beside={STORE})
+    (folder / ROUNDS).mkdir(exist_ok=True)
     (folder / PROBES).mkdir(exist_ok=True)
-    about = wanted | {"stores": [each.fingerprint for each in stores]}
-    write_file(folder / SETTINGS, (json.dumps(about, indent=1) + "\n").encode())
-    return folder
+    return run
 
 
 def _round_file(folder: Path, number: int) -> Path:
@@ -90,12 +74,8 @@ def read_round(folder: Path, number: int, pieces: Sequence[Piece]) -> list[Teste
         ]
 
 
-def write_tables(folder: Path, results: Results) -> None:
-    """Writes the tables of a run."""
-    for name in TABLES:
-        table: pd.DataFrame = getattr(results, name)
-        stream = io.BytesIO()
-        table.to_parquet(stream, index=False)
-        write_file(folder / f"{name}.parquet", stream.getvalue())
-        if name != "documents":
-            write_file(folder / f"{name}.csv", table.to_csv(index=False).encode())
+def finish_run(run: KeptRun, results: Results, stores: Sequence[Store]) -> None:
+    """Writes the tables of a run, and into its settings the fingerprints of its stores."""
+    tables = {f"{name}.parquet": getattr(results, name) for name in TABLES}
+    tables |= {f"{name}.csv": getattr(results, name) for name in TABLES if name != "documents"}
+    run.finish(tables, {"stores": [each.fingerprint for each in stores]})

@@ -13,11 +13,11 @@ import torch
 
 from tprprobe.analyses.probing.folders import (
     PROBES,
-    begin,
+    finish_run,
     identify,
+    open_run,
     read_round,
     write_round,
-    write_tables,
 )
 from tprprobe.analyses.probing.grid import Piece, lay_out, training_samples
 from tprprobe.analyses.probing.labelled_splits import Splits, split_targets
@@ -68,10 +68,10 @@ def probe(
     """
     chosen = Settings.of(**settings)
     run = Run.prepare(store, task, test, tokens, chosen)
-    folder = None if out is None else begin(Path(out), run.describe(), run.stores, resume)
-    results = run.finish(folder, torch.device(device))
-    if folder is not None:
-        write_tables(folder, results)
+    kept = None if out is None else open_run(Path(out), run.describe(), resume)
+    results = run.finish(kept and kept.folder, torch.device(device))
+    if kept is not None:
+        finish_run(kept, results, run.stores)
     return results.rows
 
 

@@ -4,7 +4,6 @@ Needs the extra ``images`` (transformers and Pillow). Images are resized and cut
 """
 
 import hashlib
-import json
 import re
 import shutil
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from torch import Tensor
 
 from tprprobe.console import stderr, track
 from tprprobe.errors import InputError, check_extra
+from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
 
 MODEL = "microsoft/resnet-152"  # the paper's network
@@ -45,8 +45,7 @@ def compute_features(
         raise InputError(f"{out}: give a file that is not there yet, and ends in .parquet")
     found = find_images(images)
     network = load_network(model).to(device)
-    parts, plan = Path(f"{out}.parts"), _plan(found, model)
-    _begin(parts, plan, resume)
+    parts = KeptRun.open(Path(f"{out}.parts"), _plan(found, model), resume, PLAN, PLAN).folder
     blocks = [found[start : start + PART] for start in range(0, len(found), PART)]
     for number, block in enumerate(track(blocks, f"{images}", len(blocks))):
         if not (path := parts / f"{number:06}.parquet").exists():
@@ -122,19 +121,9 @@ def read_image(path: Path) -> Float32[np.ndarray, "3 height width"]:
     return ((cut - mean) / deviation).transpose(2, 0, 1)
 
 
-def _plan(found: Sequence[Path], model: str) -> str:
+def _plan(found: Sequence[Path], model: str) -> dict[str, str]:
     files = "\n".join(f"{path} {path.stat().st_size}" for path in found)
-    return json.dumps({"model": model, "images": hashlib.sha256(files.encode()).hexdigest()})
-
-
-def _begin(parts: Path, plan: str, resume: bool) -> None:
-    if parts.exists():
-        if not resume:
-            raise InputError(f"{parts} has an unfinished run: --resume goes on, or remove it")
-        if not (parts / PLAN).is_file() or (parts / PLAN).read_text() != plan:
-            raise InputError(f"{parts} is of other images or another network: remove it")
-        return
-    write_file(parts / PLAN, plan)
+    return {"model": model, "images": hashlib.sha256(files.encode()).hexdigest()}
 
 
 @torch.no_grad()
