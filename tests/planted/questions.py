@@ -161,7 +161,7 @@ def plant_roles(
     moved = np.flatnonzero(rng.random(len(groups)) < wrong)
     groups[moved] = rng.permutation(groups[moved])
     for folder, planted in ((path, True), (path / "untrained", False)):
-        writer = StoreWriter.create(folder, sites, {"model": model, "data": "made"})
+        writer = StoreWriter.create(folder, sites, {"model": "planted", "data": "made"})
         values = {name: rng.normal(size=(len(gold), *spec.shape)) for name, spec in sites.items()}
         if planted:
             centers = np.linalg.qr(rng.normal(size=(24, 24)))[0][: groups.max() + 1]
