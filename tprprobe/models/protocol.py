@@ -76,7 +76,7 @@ class Model(nn.Module, ABC, Generic[K, M, C]):
 
     @abstractmethod
     def encode(self, source: Shaped[Tensor, "batch ..."]) -> M:
-        """The memory of the sources, which the decoder reads."""
+        """The memory of the sources, which the decoder reads; its class has a static ``join`` of parts."""
 
     @abstractmethod
     def decode(
