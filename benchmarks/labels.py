@@ -1,9 +1,10 @@
 """A Markdown table of how often automatic labels agree with gold ones.
 
-    python benchmarks/labels.py EWT [--split test] [--pipeline FOLDER]
+    python benchmarks/labels.py [EWT] [--split test] [--pipeline FOLDER]
 
 EWT is a folder with conllu/en_ewt-ud-SPLIT.conllu.gz, ner/en_ewt-ner-SPLIT.iob2.gz and
-edges/srl.SPLIT.jsonl.gz (English Web Treebank: UD 2.16, UNER, PropBank on the same words). Rows: the
+edges/srl.SPLIT.jsonl.gz (English Web Treebank: UD 2.16, UNER, PropBank on the same words); without it
+a line says so. Rows: the
 rules for semantic roles on gold parses; with a pipeline its own labels, and the rules on its parses.
 A target is right where its spans and its label are; R- and C- arguments are left out, and for the
 roles documents without any gold argument.
@@ -63,10 +64,13 @@ def rows(gold: Sequence[Labelled], pipeline: str | None) -> Iterator[dict[str, s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--split", default="test")
     parser.add_argument("--pipeline")
     given = parser.parse_args()
+    if given.folder is None:
+        Console(soft_wrap=True).print("Labels: not measured, give the folder of the treebank.")
+        return
     table = pd.DataFrame(rows(read_gold(given.folder, given.split), given.pipeline))
     lines = [[*table.columns], ["---"] * len(table.columns), *table.to_numpy().tolist()]
     Console(soft_wrap=True).print("\n".join(f"| {' | '.join(line)} |" for line in lines))

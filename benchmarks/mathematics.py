@@ -1,8 +1,8 @@
 """Training step and decoding of the mathematics models, ours beside the authors' code: a Markdown table.
 
-    python benchmarks/mathematics.py PATH [--size paper|small] [--data DATA] [--rounds 5] [--device cuda]
+    python benchmarks/mathematics.py [PATH] [--size paper|small] [--data DATA] [--rounds 5] [--device cuda]
 
-PATH is a checkout of github.com/ischlag/TP-Transformer (5a78b20). Both sides have the same weights and
+PATH is a checkout of github.com/ischlag/TP-Transformer (5a78b20); without it a line says so. Both sides have the same weights and
 batch and run in turn in one process; a time is the median over the rounds, after one that is not
 counted. A step is forward, loss, backward, clipping and Adam, theirs as in their ``utils/trainer.py``
 without its logging, ours :meth:`tprprobe.training.loop.Run.update`. Decoding writes 30 characters for every
@@ -190,12 +190,17 @@ def measure(name: str, given: argparse.Namespace) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("path", type=Path, help="a checkout of github.com/ischlag/TP-Transformer")
+    parser.add_argument(
+        "path", type=Path, nargs="?", help="a checkout of github.com/ischlag/TP-Transformer"
+    )
     parser.add_argument("--size", choices=list(SIZES), default="paper")
     parser.add_argument("--data", default="mathematics:arithmetic__mixed")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
+    if given.path is None:
+        print("Mathematics: not measured, give the path of the authors' code.")
+        return
     print("| seconds, batch of 32 | theirs, float32 | ours, float32 | ours, bf16 |")
     print("|---|---|---|---|")
     for name in NAMES:

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from planted.captions import plant_captions
 from planted.folders import write_evaluation, write_log
 from planted.questions import LAST, plant
 
@@ -147,6 +148,21 @@ def test_report_of_only_a_log_elsewhere(tmp_path):
     file = report_run(tmp_path / "training", tmp_path / "out")
     assert file == tmp_path / "out" / "report.html"
     assert "Role clusters" not in Page(file).shown
+
+
+def test_report_is_a_file_of_that_name(tmp_path):
+    write_log(tmp_path / "training")
+    file = report_run(tmp_path / "training", tmp_path / "new" / "mine.html")
+    assert file == tmp_path / "new" / "mine.html"
+    assert file.is_file()
+
+
+def test_figures_that_do_not_concern_a_store_are_not_listed(tmp_path):
+    plant_captions(tmp_path / "store", 60)
+    shown = Page(report_run(tmp_path)).shown
+    assert "Unbinding vectors of nouns" in shown
+    assert "unknown site" not in shown
+    assert "Role clusters" not in shown
 
 
 def test_report_of_nothing_is_refused(tmp_path):

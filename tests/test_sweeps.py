@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from studies.pages import snapping_section as snapped
-from tprprobe import cli
+from tprprobe import cli, views
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
@@ -178,6 +178,22 @@ def test_figures_of_a_sweep(folder, tmp_path):
     assert catalogue.find_inputs(folder.parent)["sweeps"] == [folder]
     with pytest.raises(InputError, match=r"holds no sweep\.csv"):
         catalogue.make("snap", sweeps=[tmp_path])
+
+
+def test_a_sweep_without_full_strength_is_drawn_at_its_largest(tmp_path):
+    at = {"site": "encoder.0.self.role", "n": 50, "exact_match": 0.5, "k": 0}
+    rows = pd.DataFrame(
+        at | {"head": head, "edit": "zero", "strength": strength, "change": -strength / 2}
+        for head in (0, 1)
+        for strength in (0.25, 0.5)
+    )
+    rows = rows.assign(change_low=rows["change"] - 0.1, change_high=rows["change"] + 0.1)
+    rows.to_csv(tmp_path / "sweep.csv", index=False)
+    figure = catalogue.make("ablation-map", sweeps=[tmp_path])
+    assert figure.axes[0].get_title(loc="left") == "zero × 0.5"
+    assert [each.get_text() for each in figure.axes[0].texts] == ["-25", "-25"]
+    shown = views.read_interventions(tmp_path)
+    assert views.show_interventions(shown["zero"], "zero").title.endswith("(zero) × 0.5")
 
 
 def test_the_command_writes_json_and_refuses_in_one_line(

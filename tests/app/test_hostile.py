@@ -212,3 +212,8 @@ def test_models_named_oddly_load_nothing(tmp_path):
         runs = tp.views.find_runs(tmp_path / "runs")
         assert tp.views.find_checkpoint(runs, store) is None
         assert tp.views.tell_store(store)["model"]
+
+
+def test_a_text_is_not_put_to_a_model_of_images():
+    with pytest.raises(InputError, match="tpgn-scenes writes captions of images"):
+        tp.views.load_asked("tpgn-scenes")

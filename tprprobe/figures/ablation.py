@@ -12,9 +12,11 @@ from tprprobe.figures.style import MUTED, Drawing, drawing, text_colour, tidy
 def ablation_map(table: pd.DataFrame) -> Drawing:
     """A panel per edit, a row per site, a column per head: the change of exact match, in points.
 
-    ``table`` has the rows of ``sweep``. In brackets: intervals that include 0.
+    ``table`` has the rows of ``sweep``, of which those of one strength are drawn (:func:`at_full_strength`).
+    In brackets: intervals that include 0.
     """
-    rows = table[(table["head"] >= 0) & (table["strength"] == 1.0)]
+    rows = at_full_strength(table[table["head"] >= 0])
+    strength = rows["strength"].iloc[0]
     edits, sites = rows["edit"].unique(), list(rows["site"].unique())
     heads = sorted(rows["head"].unique().tolist())
     across = min(2, len(edits))
@@ -24,7 +26,7 @@ def ablation_map(table: pd.DataFrame) -> Drawing:
     lowest = min(rows["change"].min(), -0.01)
     for edit, axes in zip(edits, panels.flat, strict=False):
         _draw(axes, rows[rows["edit"] == edit], sites, heads, lowest)
-        tidy(axes, str(edit))
+        tidy(axes, str(edit) if strength == 1.0 else f"{edit} × {strength:g}")
     for axes in panels.flat[len(edits) :]:
         axes.set_axis_off()
     for axes in panels[-1]:
@@ -34,6 +36,12 @@ def ablation_map(table: pd.DataFrame) -> Drawing:
         ha="left", fontweight="bold",
     )  # fmt: skip
     return figure
+
+
+def at_full_strength(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of strength 1; of a sweep without it, those of its largest strength."""
+    strengths = rows["strength"]
+    return rows[strengths == (1.0 if (strengths == 1.0).any() else strengths.max())]
 
 
 def _draw(

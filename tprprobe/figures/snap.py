@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from tprprobe.figures.ablation import at_full_strength
 from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
 
 MARKERS = ("o", "s", "^", "D", "v")
@@ -18,7 +19,7 @@ def snap_curve(sweeps: pd.DataFrame) -> Drawing:
     axes = figure.subplots()
     curves: Any = sweeps.groupby("name", sort=False)
     for at, (name, rows) in enumerate(curves):
-        points = rows[rows["edit"].isin(["snap", "mean"]) & (rows["strength"] == 1.0)]
+        points = at_full_strength(rows[rows["edit"].isin(["snap", "mean"])])
         points = points.assign(k=points["k"].where(points["edit"] == "snap", 1)).sort_values("k")
         values = points["exact_match"]
         errors = [values - points["exact_match_low"], points["exact_match_high"] - values]

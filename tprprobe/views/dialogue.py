@@ -16,7 +16,7 @@ from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.models import load_model
-from tprprobe.models.protocol import Model, require_model, require_vocabulary
+from tprprobe.models.protocol import CaptionModel, Model, require_model, require_vocabulary
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select
 from tprprobe.store import Store
@@ -55,6 +55,8 @@ def load_asked(name: str | os.PathLike[str]) -> Model:
         InputError: it is none, or it cannot read or write text.
     """
     model = require_model(load_model(name), "which writes no answers")
+    if isinstance(model, CaptionModel):
+        raise InputError(f"{model.name} writes captions of images: a text cannot be put to it")
     require_vocabulary(model)
     return model
 

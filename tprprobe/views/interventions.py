@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from tprprobe.figures.ablation import ablation_map
+from tprprobe.figures.ablation import ablation_map, at_full_strength
 from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
 from tprprobe.figures.snap import snap_curve
 from tprprobe.figures.swap import PARTS, TITLES, list_ways, swap_shares, tell_way
@@ -32,7 +32,7 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
         rows = load_swaps([folder])
         return {str(kind): rows[rows["kind"] == kind] for kind in rows["kind"].unique()}
     rows = load_sweeps([folder])
-    single = rows[(rows["head"] >= 0) & (rows["strength"] == 1.0)]
+    single = at_full_strength(rows[rows["head"] >= 0])
     found = {str(edit): single[single["edit"] == edit] for edit in single["edit"].unique()}
     others = rows[(rows["head"] < 0) & (rows["edit"] != SNAP)]
     if SNAP not in found and (rows["edit"] == SNAP).any():
@@ -91,13 +91,15 @@ def _show_heads(rows: pd.DataFrame, edit: str, dark: bool) -> View:
     chart.update_xaxes(title="head", type="category")
     chart.update_yaxes(autorange="reversed", type="category")
     title = f"Change of exact match, in points, when one head's vectors are replaced ({edit})"
+    strength = rows["strength"].iloc[0]
+    title += "" if strength == 1.0 else f" × {strength:g}"
     note = f"{int(rows['n'].max())} examples; in brackets: the 95 % interval includes 0."
     return View(title, chart, partial(ablation_map, rows), rows, note)
 
 
 def _show_snap(rows: pd.DataFrame, dark: bool) -> View:
     """Exact match against the number of centres; 1 is the mean, the dotted line as trained."""
-    points = rows[rows["edit"].isin([SNAP, "mean"]) & (rows["strength"] == 1.0)]
+    points = at_full_strength(rows[rows["edit"].isin([SNAP, "mean"])])
     points = points.assign(k=points["k"].where(points["edit"] == SNAP, 1)).sort_values("k")
     values = points["exact_match"]
     errors = {

@@ -3,6 +3,7 @@
 The functions are named, not imported: the list is read without what draws.
 """
 
+import fnmatch
 import inspect
 import pkgutil
 from collections.abc import Callable
@@ -10,18 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from tprprobe.errors import unknown
+from tprprobe.store import Store
 
 
 @dataclass(frozen=True)
 class Entry:
     """A figure or table: its name, what it shows, and the function (of `figures`) that makes it.
 
-    The function's keywords are what it is made of (those that INPUTS names, loaded) and options.
+    The function's keywords are what it is made of (those that INPUTS names, loaded) and options. Of a
+    store it is made where the store holds ``sites``, patterns that each name at least one, and where
+    ``questions`` is true, questions of mathematics.
     """
 
     name: str
     title: str
     maker: str
+    sites: tuple[str, ...] = ()
+    questions: bool = False
 
     @property
     def make(self) -> Callable[..., Any]:
@@ -38,6 +44,11 @@ class Entry:
         """The options that the figure accepts."""
         return [name for name, is_input in self._keywords.items() if not is_input]
 
+    def concerns(self, store: Store) -> bool:
+        """True if the store has what the figure is made of."""
+        known = all(fnmatch.filter(store.sites, pattern) for pattern in self.sites)
+        return known and (not self.questions or has_questions(store))
+
     @property
     def _keywords(self) -> dict[str, bool]:
         """The function's keywords, and whether each is an input."""
@@ -46,12 +57,28 @@ class Entry:
         return {name: name in INPUTS for name in inspect.signature(self.make).parameters}
 
 
+def has_questions(store: Store) -> bool:
+    """True if the store is of questions of mathematics, which have a module."""
+    return "module" in store.tokens and bool((store.tokens["module"].astype(str) != "").any())
+
+
 FIGURES = {
     entry.name: entry
     for entry in (
         Entry("schlag-table1", "Exact match averaged over modules", "accuracy:table1"),
-        Entry("schlag-fig2", "Role clusters over questions", "catalogue.schlag:draw_clusters"),
-        Entry("schlag-fig3", "Attention from digits to '/'", "catalogue.schlag:draw_attention"),
+        Entry(
+            "schlag-fig2",
+            "Role clusters over questions",
+            "catalogue.schlag:draw_clusters",
+            ("encoder.*.self.role",),
+        ),
+        Entry(
+            "schlag-fig3",
+            "Attention from digits to '/'",
+            "catalogue.schlag:draw_attention",
+            ("encoder.*.self.attention",),
+            questions=True,
+        ),
         Entry(
             "schlag-fig4",
             "Exact match by module, interpolation",
@@ -66,11 +93,13 @@ FIGURES = {
             "schlag-sec6.1",
             "Reconstruction of z, with controls",
             "catalogue.schlag:draw_reconstruction",
+            ("encoder.*.self.value",),
         ),
         Entry(
             "schlag-sec6.1-table",
             "Reconstruction of z by a head",
             "catalogue.schlag:tabulate_reconstruction",
+            ("encoder.*.self.value",),
         ),
         Entry(
             "schlag-sec6.2",
@@ -85,11 +114,17 @@ FIGURES = {
             "Which digit divides which",
             "catalogue.schlag:tabulate_binding",
         ),
-        Entry("schlag-sec7", "Hadamard against tensor product", "catalogue.schlag:draw_capture"),
+        Entry(
+            "schlag-sec7",
+            "Hadamard against tensor product",
+            "catalogue.schlag:draw_capture",
+            ("encoder.*.self.role", "encoder.*.self.filler"),
+        ),
         Entry(
             "schlag-sec7-table",
             "What the diagonal keeps of v ⊗ r",
             "catalogue.schlag:tabulate_capture",
+            ("encoder.*.self.role", "encoder.*.self.filler"),
         ),
         Entry(
             "jiang-table2", "ROUGE and METEOR of summaries, paired differences", "summaries:table2"
@@ -97,27 +132,79 @@ FIGURES = {
         Entry("jiang-table3", "Votes of people on summaries", "summaries:table3"),
         Entry("jiang-unfaithful", "Unsupported facts of references", "summaries:unsupported_table"),
         Entry("jiang-table4", "What vectors know about words", "probes:table4"),
-        Entry("jiang-discreteness", "How discrete roles are", "catalogue.jiang:draw_discreteness"),
+        Entry(
+            "jiang-discreteness",
+            "How discrete roles are",
+            "catalogue.jiang:draw_discreteness",
+            ("*.role_weights",),
+        ),
         Entry(
             "jiang-roles",
             "What each discrete role stands for",
             "catalogue.jiang:tabulate_dictionary",
+            ("*.role_weights",),
         ),
         Entry("huang-table1", "Scores of captions", "catalogue.huang:tabulate_scores"),
-        Entry("huang-table2", "Nominal and verbal clusters", "catalogue.huang:tabulate_conformity"),
         Entry(
-            "huang-table3", "What ten clusters stand for", "catalogue.huang:tabulate_interpretation"
+            "huang-table2",
+            "Nominal and verbal clusters",
+            "catalogue.huang:tabulate_conformity",
+            ("word.unbinding",),
         ),
-        Entry("huang-fig3", "Unbinding vectors by kind of word", "catalogue.huang:draw_kinds"),
-        Entry("huang-fig4", "Unbinding vectors of nouns", "catalogue.huang:draw_nouns"),
-        Entry("huang-fig5", "Unbinding vectors of verbs", "catalogue.huang:draw_verbs"),
-        Entry("huang-fig6", "Unbinding vectors of adjectives", "catalogue.huang:draw_adjectives"),
         Entry(
-            "huang-fig7", "Unbinding vectors of prepositions", "catalogue.huang:draw_prepositions"
+            "huang-table3",
+            "What ten clusters stand for",
+            "catalogue.huang:tabulate_interpretation",
+            ("word.unbinding",),
         ),
-        Entry("huang-regions", "The 76.3 %: purity of regions", "catalogue.huang:tabulate_regions"),
-        Entry("huang-stability", "Clusters over seeds and k", "catalogue.huang:tabulate_stability"),
-        Entry("huang-subjects", "Subjects against objects", "catalogue.huang:tabulate_subjects"),
+        Entry(
+            "huang-fig3",
+            "Unbinding vectors by kind of word",
+            "catalogue.huang:draw_kinds",
+            ("word.unbinding",),
+        ),
+        Entry(
+            "huang-fig4",
+            "Unbinding vectors of nouns",
+            "catalogue.huang:draw_nouns",
+            ("word.unbinding",),
+        ),
+        Entry(
+            "huang-fig5",
+            "Unbinding vectors of verbs",
+            "catalogue.huang:draw_verbs",
+            ("word.unbinding",),
+        ),
+        Entry(
+            "huang-fig6",
+            "Unbinding vectors of adjectives",
+            "catalogue.huang:draw_adjectives",
+            ("word.unbinding",),
+        ),
+        Entry(
+            "huang-fig7",
+            "Unbinding vectors of prepositions",
+            "catalogue.huang:draw_prepositions",
+            ("word.unbinding",),
+        ),
+        Entry(
+            "huang-regions",
+            "The 76.3 %: purity of regions",
+            "catalogue.huang:tabulate_regions",
+            ("word.unbinding",),
+        ),
+        Entry(
+            "huang-stability",
+            "Clusters over seeds and k",
+            "catalogue.huang:tabulate_stability",
+            ("word.unbinding",),
+        ),
+        Entry(
+            "huang-subjects",
+            "Subjects against objects",
+            "catalogue.huang:tabulate_subjects",
+            ("word.unbinding",),
+        ),
         Entry(
             "matched-study",
             "What binding buys at equal steps and size",

@@ -18,6 +18,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
+from tprprobe.figures.catalogue.entries import has_questions
 from tprprobe.figures.report.sections import Section, tell_clusters, tell_names
 from tprprobe.figures.tables import Table
 from tprprobe.files.kinds import KINDS
@@ -39,9 +40,9 @@ REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
 def write_report(
-    folder: str | os.PathLike[str], title: str, lead: str, sections: Sequence[Section]
+    out: str | os.PathLike[str], title: str, lead: str, sections: Sequence[Section]
 ) -> Path:
-    """``FOLDER/report.html``: a title, a first paragraph, and the sections.
+    """``OUT/report.html``, or ``OUT`` where that is an .html file: a title, a first paragraph, and the sections.
 
     Raises:
         InputError: it cannot be written.
@@ -62,7 +63,8 @@ def write_report(
         (files("tprprobe.figures.report") / TEMPLATE).read_text("utf-8")
     )
     page = template.render(title=title, lead=lead, sections=shown, version=version("tprprobe"))
-    return write_file(Path(folder) / FILE, page)
+    is_file = Path(out).suffix == Path(FILE).suffix
+    return write_file(Path(out) if is_file else Path(out) / FILE, page)
 
 
 def _svg(figure: Figure, number: int) -> Markup:
@@ -119,7 +121,8 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
         tell(KINDS[name].load(each)) for name, tell in TOLD.items() for each in found[name]
     ]
     for entry in catalogue.list_figures():
-        if all(found.get(name) for name in entry.inputs):
+        concerns = store is None or entry.concerns(store)
+        if concerns and all(found.get(name) for name in entry.inputs):
             sections.append(_drawn(entry, {key: found[key] for key in entry.inputs}))
     lead = " ".join([f"What {run} holds.", *left_out])
     return write_report(out or run, run.resolve().name, lead, sections)
@@ -143,8 +146,10 @@ def _of_store(found: Mapping[str, Any], store: Store | None) -> tuple[dict[str, 
 
 
 def _about(store: Store) -> Section:
-    answers = store.tokens.drop_duplicates("sample")
-    text = f"{store!r}\n{answers['correct'].mean():.1%} of its questions were answered right."
+    text = repr(store)
+    if has_questions(store):
+        right = store.tokens.drop_duplicates("sample")["correct"].mean()
+        text += f"\n{right:.1%} of its questions were answered right."
     return Section("The store", text, tables=[store.summary])
 
 

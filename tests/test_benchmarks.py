@@ -1,0 +1,12 @@
+"""Benchmarks that need what is not here say so in one line and end well."""
+
+import runpy
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["labels", "mathematics"])
+def test_a_benchmark_without_its_material_is_skipped_in_one_line(root, monkeypatch, capsys, name):
+    monkeypatch.setattr("sys.argv", [name])
+    runpy.run_path(str(root / "benchmarks" / f"{name}.py"), run_name="__main__")
+    assert capsys.readouterr().out.count("\n") == 1
