@@ -229,7 +229,7 @@ def test_differences_find_what_was_planted():
     )
 
 
-def _simulated(rng, seeds=3, questions=300, between=0.03, alike=0.0, variants="abcd"):
+def _simulated(rng, seeds=3, questions=150, between=0.03, alike=0.0, variants="abcd"):
     """A study of variants that are equally good: runs and questions differ, and what they share."""
     easy = rng.normal(0.5, 0.2, questions)
     names = [f"{v}-{s}" for v in variants for s in range(seeds)]
@@ -253,9 +253,9 @@ def _simulated(rng, seeds=3, questions=300, between=0.03, alike=0.0, variants="a
 def test_intervals_of_contrasts_cover_the_truth(settings):
     rng = np.random.default_rng(7)
     weights = {"a": 0.5, "b": 0.5, "c": -0.5, "d": -0.5}
-    found = [_simulated(rng, **settings).contrast(weights) for _ in range(400)]
+    found = [_simulated(rng, **settings).contrast(weights) for _ in range(200)]
     covered = np.mean([each.low <= 0 <= each.high for each in found])
-    assert 0.925 <= covered <= 0.985  # 95 % ± three standard errors, a little conservative
+    assert 0.91 <= covered <= 0.99  # 95 % ± three standard errors
 
 
 def test_the_interval_says_its_degrees_of_freedom():

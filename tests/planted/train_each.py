@@ -3,7 +3,13 @@
 import sys
 from pathlib import Path
 
-from tprprobe.cli import app
 
-for recipe in sorted(Path(sys.argv[1]).glob("*.toml")):
-    app(["train", str(recipe), "--out", str(recipe.with_suffix(""))], standalone_mode=False)
+def main(folder: Path) -> None:
+    from tprprobe.cli import app
+
+    for recipe in sorted(folder.glob("*.toml")):
+        app(["train", str(recipe), "--out", str(recipe.with_suffix(""))], standalone_mode=False)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
