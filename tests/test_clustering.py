@@ -196,7 +196,7 @@ def test_summary_counts_tokens(store, roles):
 
 def test_summary_of_a_made_example():
     tokens = pd.DataFrame({"token": ["a", " ", "a", "b"], "position": [0, 1, 4, 3]})
-    summary = clusters.summarise(np.array([0, 0, 0, 1]), tokens, k=3)
+    summary = clusters.summarize(np.array([0, 0, 0, 1]), tokens, k=3)
     assert summary["top"].tolist() == ["a 67%, ␣ 33%", "b 100%", ""]
     assert summary["size"].tolist() == [3, 1, 0]
     assert summary["mean_position"][0] == pytest.approx(5 / 3)

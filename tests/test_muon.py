@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from tprprobe.training.muon import Muon, orthogonalise
+from tprprobe.training.muon import Muon, orthogonalize
 
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 12), st.integers(1, 12))
 
@@ -22,7 +22,7 @@ def random(shape: tuple[int, ...], seed: int) -> torch.Tensor:
 def test_singular_values_become_about_one_and_vectors_stay(shape, seed):
     matrices = random(shape, seed)
     u, s, vt = torch.linalg.svd(matrices, full_matrices=False)
-    found = orthogonalise(matrices)
+    found = orthogonalize(matrices)
     inner = u.mT @ found @ vt.mT  # diagonal where the singular vectors have stayed
     diagonal = inner.diagonal(dim1=-2, dim2=-1)
     assert (inner - torch.diag_embed(diagonal)).abs().max() < 1e-3
@@ -33,13 +33,13 @@ def test_singular_values_become_about_one_and_vectors_stay(shape, seed):
 
 def test_matrices_of_one_shape_do_not_meet():
     matrices = random((3, 4, 6), 0)
-    together = orthogonalise(matrices)
+    together = orthogonalize(matrices)
     for matrix, one in zip(matrices, together, strict=True):
-        torch.testing.assert_close(orthogonalise(matrix[None])[0], one, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(orthogonalize(matrix[None])[0], one, rtol=1e-4, atol=1e-5)
 
 
 def test_zero_gradients_are_no_trouble():
-    assert orthogonalise(torch.zeros(2, 3, 4)).eq(0).all()
+    assert orthogonalize(torch.zeros(2, 3, 4)).eq(0).all()
 
 
 def test_an_update_is_the_equation():
@@ -50,7 +50,7 @@ def test_an_update_is_the_equation():
         gradient = random((4, 6), step)
         momentum = 0.9 * momentum + 0.1 * gradient
         look_ahead = 0.1 * gradient + 0.9 * momentum
-        expected = expected - 0.1 * 0.2 * math.sqrt(6) * orthogonalise(look_ahead[None])[0]
+        expected = expected - 0.1 * 0.2 * math.sqrt(6) * orthogonalize(look_ahead[None])[0]
         weight.grad = gradient
         optimizer.step()
         torch.testing.assert_close(weight.detach(), expected)

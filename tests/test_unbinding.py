@@ -16,7 +16,7 @@ from tprprobe.analyses.unbinding import (
     read_words,
     tell_subjects,
 )
-from tprprobe.analyses.unbinding.categories import SIDES, TAGS, categorise
+from tprprobe.analyses.unbinding.categories import SIDES, TAGS, categorize
 from tprprobe.analyses.unbinding.conformity import PRINTED, TOTAL, share_whole, split_initial
 from tprprobe.analyses.unbinding.ten_clusters import (
     dominant_kind,
@@ -77,7 +77,7 @@ def test_every_category_has_a_side():
 
 def test_articles_go_by_their_form_and_prepositions_by_where_they_point():
     said = ["A", "the", "some", "on", "of", "and", "man", ".", "two"]
-    found = categorise(
+    found = categorize(
         np.array(said), np.array(["DT", "DT", "DT", "IN", "IN", "CC", "NN", ".", "CD"])
     )
     assert list(found["category"]) == [

@@ -2,7 +2,7 @@
 
 import torch
 
-from tprprobe.interventions.unbindings import summarise_unbindings, swap_unbindings
+from tprprobe.interventions.unbindings import summarize_unbindings, swap_unbindings
 from tprprobe.models import build
 
 SIZES = {"vocab_size": 12, "d_model": 4, "d_embedding": 5, "d_features": 6}
@@ -35,6 +35,6 @@ def test_words_change_places_where_both_are_exchanged():
         by["unbinding"][["own", "other"]].to_numpy().tolist()
         != plain[["own", "other"]].to_numpy().tolist()
     )
-    table = summarise_unbindings(rows).set_index("exchanged")
+    table = summarize_unbindings(rows).set_index("exchanged")
     assert table.loc["nothing", "own"] == plain["own"].mean()
     assert (table[["own", "other", "neither"]].sum(axis=1).round(6) == 1).all()

@@ -52,7 +52,7 @@ def extract(
 
     The decoder reads the reference (teacher forcing) or what the model itself generates. Attention
     maps are of the first ``attention_samples`` only. ``OUT/untrained`` gets the same vectors of the
-    first 1,000 samples from the model's randomly initialised twin, as a control; it reads the same
+    first 1,000 samples from the model's randomly initialized twin, as a control; it reads the same
     symbols and has the same token table. A killed run goes on with ``resume`` to a store identical
     to an uninterrupted one. ``vocabulary`` is needed for an attached module, which has none;
     ``labellers`` label the words of sources and targets, generated ones too.

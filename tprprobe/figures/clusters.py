@@ -20,7 +20,7 @@ def role_clusters(
     samples: Sequence[int] | None = None,
     gold: bool = False,
 ) -> Drawing:
-    """Questions as rows of coloured squares, the cluster's number under each character.
+    """Questions as rows of colored squares, the cluster's number under each character.
 
     Shows the first ``n_rows`` questions that the model answered correctly (all questions, if not
     ``correct_only``), or just the given ``samples``. With ``gold`` the numbers of arithmetic

@@ -13,7 +13,7 @@ DASHES = ("-", "--", ":", "-.")
 
 
 def learning_curve(runs: Mapping[str, pd.DataFrame]) -> Drawing:
-    """Loss (left) and exact match of each evaluated set (right) against steps, a colour per run.
+    """Loss (left) and exact match of each evaluated set (right) against steps, a color per run.
 
     ``runs`` are logs by name: a row per figure, with step, metric, data, split and value.
 

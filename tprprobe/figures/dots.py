@@ -12,7 +12,7 @@ MARKERS = "osD^vPX*"
 
 
 def interval_dots(rows: pd.DataFrame, title: str, label: str = "", note: str = "") -> Drawing:
-    """A dot with its interval for every row, a colour and a marker a group.
+    """A dot with its interval for every row, a color and a marker a group.
 
     ``rows`` have name, group, value, low and high; rows of one name lie on one line.
     """

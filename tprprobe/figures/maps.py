@@ -1,4 +1,4 @@
-"""Vectors in the plane: a point each, coloured by a value, the value written at its middle."""
+"""Vectors in the plane: a point each, colored by a value, the value written at its middle."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def map_points(
     note: str = "",
     marked: Bool[np.ndarray, " token"] | None = None,
 ) -> Drawing:
-    """Every point in the colour of its value; marked ones ringed, the others pale.
+    """Every point in the color of its value; marked ones ringed, the others pale.
 
     Points are drawn as one picture (files stay small), text as text.
     """

@@ -48,7 +48,7 @@ def scatter_planes(
 
 
 def _looks(order: Sequence[str], rest: str) -> dict[str, dict[str, Any]]:
-    """Mark, colour and order of drawing of every class."""
+    """Mark, color and order of drawing of every class."""
     looks: dict[str, dict[str, Any]] = {}
     for i, name in enumerate(order):
         grey = name == rest

@@ -14,7 +14,7 @@ from tprprobe.statistics import interval_text, read_interval
 
 PRINTED = {"TP-Transformer": 0.017, "Transformer": 0.009}  # Source: schlag Sec. 6.1
 PRINTED_N = 100
-# Colour, marker and dashes of what is drawn.
+# Color, marker and dashes of what is drawn.
 STYLES = {
     "heads": ("one head (mean)", "#0072B2", "o", "-"),
     "random": ("random projections", "#D55E00", "s", "--"),

@@ -1,4 +1,4 @@
-"""Exact match as a function of k when vectors are snapped to the nearest of k centres."""
+"""Exact match as a function of k when vectors are snapped to the nearest of k centers."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ MARKERS = ("o", "s", "^", "D", "v")
 
 
 def snap_curve(sweeps: pd.DataFrame) -> Drawing:
-    """A line per sweep: exact match against the number of centres, k = 1 being the mean.
+    """A line per sweep: exact match against the number of centers, k = 1 being the mean.
 
     ``sweeps`` has the rows of ``sweep`` with a column name: what was snapped.
     """

@@ -42,7 +42,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Strip:
-    """One row: characters, their colours, notes under each, and what stands above and behind."""
+    """One row: characters, their colors, notes under each, and what stands above and behind."""
 
     tokens: Sequence[str]
     colours: Sequence[Colour]

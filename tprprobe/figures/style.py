@@ -22,7 +22,7 @@ FILES: Any = {
     "savefig.dpi": 200,
 }
 NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
-# Okabe and Ito (2008): told apart with any of the common colour-vision deficiencies.
+# Okabe and Ito (2008): told apart with any of the common color-vision deficiencies.
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
 SHADES = (1.0, 0.45, 1.6)  # full, light and dark versions of each hue
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
@@ -62,13 +62,13 @@ def tidy(axes: Any, title: str = "") -> None:
 
 
 def palette(n: int) -> list[tuple[float, float, float]]:
-    """n colours: seven hues, then their light and dark versions, then again from the start."""
+    """n colors: seven hues, then their light and dark versions, then again from the start."""
     shades = [_shade(hue, shade) for shade in SHADES for hue in HUES]
     return [shades[i % len(shades)] for i in range(n)]
 
 
 def _shade(colour: str, shade: float) -> tuple[float, float, float]:
-    """The colour mixed with white below 1, with black above."""
+    """The color mixed with white below 1, with black above."""
     rgb = np.array(to_rgb(colour))
     red, green, blue = (1 - (1 - rgb) * shade if shade <= 1 else rgb / shade).tolist()
     return red, green, blue

@@ -17,7 +17,7 @@ TITLES = {
     "agent": "agent ↔\npatient",
     "sum": "arguments of +\n(must not change)",
 }
-PARTS = (  # column, name, colour, hatch
+PARTS = (  # column, name, color, hatch
     ("counterfactual", "the predicted new answer", HUES[5], ""),
     ("other", "another answer", "#d8d8d8", "////"),
     ("original", "the old answer", "white", ""),

@@ -76,7 +76,7 @@ def binding_probe(
     Columns: model, untrained, site, depth (0 before any attention), bar, then accuracy,
     paired_accuracy and exact_match (the model's own, on these questions) with 95 % intervals (_low,
     _high; the bootstrap draws unordered {b, d}), n_pairs. The digit is read by logistic regression
-    on the bar's standardised state; no {b, d} of a test question is in the training questions.
+    on the bar's standardized state; no {b, d} of a test question is in the training questions.
     Chance is an accuracy of ½; paired, of 0 for a state that is the same for both questions of a
     pair, ¼ for independent guesses.
 

@@ -22,8 +22,8 @@ class Recipe(Settings, strict=True):
     Swaps are kinds of pairs of numbers (`find_swaps`) whose vectors are exchanged in all ways of the
     encoder, in the n arithmetic questions (or reports of the generated English: ``agent``); ``whole``: only in all layers and heads at once.
     ``donors``: numerators and denominators also take roles from the ``reference`` questions.
-    Means, resampled vectors and the centres of ``snap`` come from ``reference`` further examples of
-    the same data, not from the ``n`` that are scored. ``clusters`` are the numbers of centres of
+    Means, resampled vectors and the centers of ``snap`` come from ``reference`` further examples of
+    the same data, not from the ``n`` that are scored. ``clusters`` are the numbers of centers of
     ``snap``. Heads ``each`` are edited alone, ``all`` together; sites ``together`` are all edited at once.
     """
 

@@ -74,7 +74,7 @@ def _draw(words: Tensor, ends: set[int], seed: int) -> list[tuple[int, int, int]
     return pairs
 
 
-def summarise_unbindings(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+def summarize_unbindings(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """One row per exchange: shares of own, other and neither word, with 95 % intervals over captions."""
     parts = []
     rows = rows.assign(neither=~(rows["own"] | rows["other"]))

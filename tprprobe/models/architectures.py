@@ -1,4 +1,4 @@
-"""Architectures: from a name or settings to a freshly initialised model with named sites."""
+"""Architectures: from a name or settings to a freshly initialized model with named sites."""
 
 import dataclasses
 import hashlib
@@ -34,7 +34,7 @@ ARCHITECTURES: dict[str, tuple[type, type[Model], dict[str, Any]]] = {
 
 
 def build(settings: dict[str, Any], seed: int | None = None) -> Model:
-    """A freshly initialised model from ``{"architecture" or "preset": name, **options}``.
+    """A freshly initialized model from ``{"architecture" or "preset": name, **options}``.
 
     Raises:
         InputError: unknown preset, architecture or option (the nearest name is suggested).

@@ -71,7 +71,7 @@ def read_checkpoint(
     name: str | os.PathLike[str], local_files_only: bool = False, seed: int | None = None
 ) -> Model:
     """The model of a shipped name, folder or hub id, in evaluation mode; with a seed, randomly
-    initialised.
+    initialized.
 
     Raises:
         InputError: nothing of that name, or a folder whose files do not make a model.
@@ -112,7 +112,7 @@ def _named_data(card: Path) -> dict[str, Any]:
 
 
 def untrained_twin(model: Model, seed: int = 0) -> Model:
-    """The control: a freshly initialised model of the same configuration and vocabulary."""
+    """The control: a freshly initialized model of the same configuration and vocabulary."""
     twin = build(describe_config(model), seed=seed)
     for name, buffer in model.named_buffers():  # found in the data, not learned
         twin.get_buffer(name).copy_(buffer)

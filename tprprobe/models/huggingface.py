@@ -39,7 +39,7 @@ SITES = (  # of submodules, the first that matches
 
 
 def read_transformers(path: str, local_files_only: bool, seed: int | None) -> Attached:
-    """The attached model with its vocabulary; randomly initialised where there is a seed.
+    """The attached model with its vocabulary; randomly initialized where there is a seed.
 
     Raises:
         InputError: transformers is not installed, or there is no such model that can be read.

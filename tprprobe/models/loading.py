@@ -14,7 +14,7 @@ def load_model(
 ) -> Readable:
     """The model in evaluation mode: a shipped name, a folder, a hub id, ``hf:PATH`` or ``untrained:NAME``.
 
-    ``hf:PATH`` is a model of transformers with sites attached, ``untrained:NAME`` the randomly initialised twin
+    ``hf:PATH`` is a model of transformers with sites attached, ``untrained:NAME`` the randomly initialized twin
     (by ``seed``) of any of them. The model has ``.name``, ``.folder``, ``.config`` and ``.vocabulary`` (None
     where it is not known).
 

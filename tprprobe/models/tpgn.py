@@ -162,7 +162,7 @@ def aligned_linear(
 
 
 def _matrices(rows: int, columns: int) -> Float[Tensor, "gate {rows} {columns}"]:
-    """One matrix per gate, each initialised separately."""
+    """One matrix per gate, each initialized separately."""
     weights = torch.empty(GATES, rows, columns)
     for gate in weights:
         nn.init.xavier_uniform_(gate)

@@ -127,7 +127,7 @@ class TPT(Model[TPTConfig, Memory, Cache]):
 
 
 def position_bias(config: TPTConfig, bound: bool, bidirectional: bool) -> RelativeBias:
-    """One stack's bias, initialised at T5's scale or left at torch's N(0, 1)."""
+    """One stack's bias, initialized at T5's scale or left at torch's N(0, 1)."""
     bias = RelativeBias(config.n_buckets, config.n_heads, bidirectional)
     if config.starts_as_t5(bound):
         nn.init.normal_(bias.table.weight, std=config.d_model**-0.5)

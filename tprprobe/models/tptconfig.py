@@ -67,7 +67,7 @@ class TPTConfig:
 
     @property
     def start(self) -> Literal["t5", "torch"]:
-        """The rule by which the attentions' weights are initialised: of bound stacks; for T5, of
+        """The rule by which the attentions' weights are initialized: of bound stacks; for T5, of
         all.
         """
         return (

@@ -50,7 +50,7 @@ class TransformerConfig:
 
     @property
     def start(self) -> Literal["xavier", "torch"]:
-        """The rule by which the attentions' weights are initialised."""
+        """The rule by which the attentions' weights are initialized."""
         if self.initialization == "published":
             return "xavier" if self.roles == "none" else "torch"
         return self.initialization
@@ -177,7 +177,7 @@ class DecoderLayer(nn.Module):
 
 
 def attention(config: TransformerConfig) -> TPAttention:
-    """One attention, initialised as the configuration says.
+    """One attention, initialized as the configuration says.
 
     The authors' TP-attention keeps torch's default, as its Xavier reset is never called; their
     baseline's is called. ``xavier`` is that reset for both: W_r ~ N(0, 1/√d_r), the others Xavier.

@@ -30,7 +30,7 @@ class Muon(torch.optim.Optimizer):
                     by_shape.setdefault(matrix.shape, []).append(matrix)
             for shape, matrices in by_shape.items():
                 moments = [self._momentum(matrix, group["momentum"]) for matrix in matrices]
-                updates = orthogonalise(torch.stack(moments))
+                updates = orthogonalize(torch.stack(moments))
                 for matrix, update in zip(matrices, updates, strict=True):
                     matrix.add_(update, alpha=-group["lr"] * 0.2 * max(shape) ** 0.5)
 
@@ -43,7 +43,7 @@ class Muon(torch.optim.Optimizer):
         return gradient.lerp(state["momentum"], momentum)
 
 
-def orthogonalise(
+def orthogonalize(
     matrices: Float[Tensor, "batch rows columns"], steps: int = 5
 ) -> Float[Tensor, "batch rows columns"]:
     """Nearly U Vᵀ of each matrix U Σ Vᵀ: a quintic Newton–Schulz iteration."""

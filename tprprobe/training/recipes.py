@@ -71,7 +71,7 @@ class Words(Settings):
 class Optimizer(Settings):
     """Adam as schlag has it by default: β (0.9, 0.995), gradient norm clipped to 0.1.
 
-    ``muon`` orthogonalises the updates of linear weights and gives the rest to AdamW; ``adafactor``
+    ``muon`` orthogonalizes the updates of linear weights and gives the rest to AdamW; ``adafactor``
     is jiang's, which has no moments to set; its own schedule is a stage's decay "adafactor".
     """
 

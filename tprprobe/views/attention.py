@@ -171,7 +171,7 @@ def _handles(
     marked: Bool[np.ndarray, " token"] | None,
     dark: bool,
 ) -> go.Scatter:
-    """The tokens along an axis, on squares of their cluster's colour."""
+    """The tokens along an axis, on squares of their cluster's color."""
     n = len(tokens)
     along, beside = np.arange(n), np.full(n, -1.6)
     labels = np.full(n, -1) if clusters is None else clusters

@@ -10,12 +10,12 @@ from tprprobe.views.clouds import Scene
 from tprprobe.views.safe_text import visible
 
 CLUSTER, OTHER, NONE = "cluster", "other", "–"
-MOST = 20  # values that have a colour of their own
+MOST = 20  # values that have a color of their own
 WHOLE = ("question", "answer", "prediction", "source", "target", "side", "sample", "id")
 
 
 def list_fields(scene: Scene) -> list[str]:
-    """The fields by which the tokens of a scene can be coloured; the first is the cluster."""
+    """The fields by which the tokens of a scene can be colored; the first is the cluster."""
     gold = [] if scene.gold is None else [f"gold {name}" for name in scene.gold]
     columns = [str(name) for name in scene.tokens if name not in WHOLE]
     return [CLUSTER, *columns, *gold]
@@ -57,7 +57,7 @@ def _ranged(values: pd.Series) -> pd.Series:
 
 
 def order_values(values: pd.Series) -> list[str]:
-    """The values in the order in which they are given colours: numbers by size, texts by count."""
+    """The values in the order in which they are given colors: numbers by size, texts by count."""
     found = values.value_counts().index.tolist()
     if all(each.isdigit() for each in found):
         return sorted(found, key=int)

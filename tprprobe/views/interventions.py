@@ -98,7 +98,7 @@ def _show_heads(rows: pd.DataFrame, edit: str, dark: bool) -> View:
 
 
 def _show_snap(rows: pd.DataFrame, dark: bool) -> View:
-    """Exact match against the number of centres; 1 is the mean, the dotted line as trained."""
+    """Exact match against the number of centers; 1 is the mean, the dotted line as trained."""
     points = at_full_strength(rows[rows["edit"].isin([SNAP, "mean"])])
     points = points.assign(k=points["k"].where(points["edit"] == SNAP, 1)).sort_values("k")
     values = points["exact_match"]

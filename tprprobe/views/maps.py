@@ -58,7 +58,7 @@ def value_colours(order: list[str]) -> dict[str, str]:
 
 
 def _points(scene: Scene, values: pd.Series, order: list[str], pale: bool) -> go.Scattergl:
-    """Every token; a point's colour is its value's, by its number in the scale."""
+    """Every token; a point's color is its value's, by its number in the scale."""
     shown = value_colours(order)
     codes = pd.Categorical(values, order).codes.astype(np.int16)
     steps = max(len(order) - 1, 1)
@@ -106,7 +106,7 @@ def _ringed(
 
 
 def _labels(scene: Scene, values: pd.Series, order: list[str], dark: bool) -> list[dict]:
-    """A text at the middle of each value's points, so that colour alone carries nothing."""
+    """A text at the middle of each value's points, so that color alone carries nothing."""
     points = pd.DataFrame(scene.points, columns=["x", "y"])
     middle = points.groupby(values.to_numpy()).median()
     colours = look(dark)

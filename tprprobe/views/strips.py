@@ -1,4 +1,4 @@
-"""Token strips: questions as rows of coloured cells, the cluster's number under each token."""
+"""Token strips: questions as rows of colored cells, the cluster's number under each token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def lay_out(texts: Sequence[str]) -> Cells:
 def show_strips(
     scene: Scene, samples: Sequence[int], mark: Mark | None = None, dark: bool = False
 ) -> View:
-    """Samples as strips of tokens, coloured by cluster; marked tokens framed, the others pale.
+    """Samples as strips of tokens, colored by cluster; marked tokens framed, the others pale.
 
     Raises:
         InputError: none of the samples has tokens on the scene's side.

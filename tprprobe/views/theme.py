@@ -38,7 +38,7 @@ def look(dark: bool) -> Look:
 
 
 def colours(n: int) -> list[str]:
-    """n colours that are told apart with any of the common colour-vision deficiencies."""
+    """n colors that are told apart with any of the common color-vision deficiencies."""
     return [css(colour) for colour in palette(n)]
 
 
@@ -48,7 +48,7 @@ def css(colour: tuple[float, float, float] | str) -> str:
 
 
 def shade(weights: Float[np.ndarray, " weight"], dark: bool) -> list[tuple[float, float, float]]:
-    """The colours of weights from 0 to 1."""
+    """The colors of weights from 0 to 1."""
     ramp = LinearSegmentedColormap.from_list("weights", look(dark).scale)
     return [tuple(colour[:3]) for colour in ramp(np.clip(weights, 0, 1)).tolist()]
 

@@ -35,7 +35,7 @@ def score_relations(store: Store, seed: int = 0, relation: Relation = DIVISION) 
                  around, intervening, skip (attention between '/' and the digits of denominators
                  around a numerator of the same term, of that numerator, and the difference, a digit)
     low, high    95 % interval over questions; of shuffled, of the null
-    untrained    the randomly initialised twin; no such rows where the store has no control
+    untrained    the randomly initialized twin; no such rows where the store has no control
     Of the questions whose maps are kept, those that have a division; a score for which there is no
     query has no rows. ``n`` counts queries (or digits), ``n_questions`` the questions with one.
     Source: schlag Fig 3, whose versions disagree on the way.

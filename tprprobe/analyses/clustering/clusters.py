@@ -68,7 +68,7 @@ def nearest(
     return pairwise_distances_argmin(vectors, centers).astype(np.int32)
 
 
-def summarise(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) -> pd.DataFrame:
+def summarize(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) -> pd.DataFrame:
     """One row per cluster: size, share, commonest tokens, mean position, entropy of tokens (bits)."""
     columns = {"token": tokens["token"].astype(str), "position": tokens["position"]}
     groups = pd.DataFrame(columns).groupby(labels)

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from tprprobe.analyses.clustering.clusters import Clusters, summarise
+from tprprobe.analyses.clustering.clusters import Clusters, summarize
 from tprprobe.analyses.clustering.matrices import SAMPLE, Blocks, Source, Target, find_heads
 from tprprobe.errors import InputError
 from tprprobe.store import Store
@@ -32,7 +32,7 @@ def cluster(
 ) -> Clusters:
     """The best of ``n_seeds`` runs of k-means on the vectors of a site, or of one head of it.
 
-    Each dimension is standardised, so that the arbitrary scale of a role's dimensions plays no
+    Each dimension is standardized, so that the arbitrary scale of a role's dimensions plays no
     part, unless ``raw``, as in the paper. Of vectors beyond 1 GiB the centers are those of a sample
     of 32,768 (or 64 k), and one pass over all of them finds labels and inertia of all runs.
     Source: schlag §5.1 (k = 20, one head, raw).
@@ -83,7 +83,7 @@ class Runs:
             centers=self.centers[best][order],
             mean=self.mean,
             scale=self.scale,
-            summary=summarise(labels, self.source.store.tokens_of(self.source.site), k),
+            summary=summarize(labels, self.source.store.tokens_of(self.source.site), k),
         )
 
 

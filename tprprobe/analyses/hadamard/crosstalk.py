@@ -30,7 +30,7 @@ def measure_unbinding(
     """:func:`unbind_sums` on the fillers and roles of every head at 256 random positions.
 
     Beside them ``vectors`` gaussian, of the same width: what is due to the algebra alone; and with
-    ``untrained`` the randomly initialised twin's, where the store has a control.
+    ``untrained`` the randomly initialized twin's, where the store has a control.
 
     Raises:
         InputError: no such roles, or fillers of another shape beside them.
@@ -80,7 +80,7 @@ def unbind_sums(
         drawn = [rng.permutation(len(fillers))[:n] for _ in range(draws)]
         for kind, unbinding in METHODS:
             parts = [_recover(fillers, roles, each, (kind, unbinding)) for each in drawn]
-            rows.append({"binding": kind, "unbinding": unbinding, "n": n} | _summarise(parts, seed))
+            rows.append({"binding": kind, "unbinding": unbinding, "n": n} | _summarize(parts, seed))
             rows[-1]["size"] = fillers.shape[1] ** (2 if kind == "outer" else 1)
     return pd.DataFrame(rows).assign(d_head=fillers.shape[1], candidates=len(fillers))
 
@@ -120,7 +120,7 @@ def _recover(fillers: Rows, roles: Rows, drawn: np.ndarray, method: tuple[str, s
     return torch.stack([(found - true).square().sum(1), true.square().sum(1), right], 1).numpy()
 
 
-def _summarise(parts: Sequence[np.ndarray], seed: int) -> dict[str, float]:
+def _summarize(parts: Sequence[np.ndarray], seed: int) -> dict[str, float]:
     draws = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     error, size, right = np.concatenate(parts).T
     accuracy = bootstrap_mean(right, draws, seed=seed)

@@ -69,7 +69,7 @@ def capture_variance(
     of_best      the same as a share of what the principal directions capture
     _low, _high  95 % intervals of both, over these questions
     directions   of the basis: d, or fewer where they capture all
-    untrained    the randomly initialised twin; no such rows where the store has no control
+    untrained    the randomly initialized twin; no such rows where the store has no control
     Where there are several heads, rows without head, layer and site are their mean, by ``stack``.
     At most 20,000 positions a head. Every dimension of v and of r has mean square 1, so that the
     shares do not depend on factors that the model leaves open. Source: schlag Sec. 7.

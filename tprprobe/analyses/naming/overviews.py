@@ -24,7 +24,7 @@ SUBSETS = {"": "all", "_discordant": "discordant", "_answered": "discordant, ans
 RULES = ("majority", "surface")
 
 
-def summarise(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
+def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
     """One row per clustering: how much of it is named, and what it tells of polarity.
 
     clusters, named, with_polarity   how many there are, have a name, and one that tells numerators

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.naming.heads import read_gold
-from tprprobe.analyses.naming.overviews import find_facts, summarise
+from tprprobe.analyses.naming.overviews import find_facts, summarize
 from tprprobe.analyses.naming.sources import BASELINE, TRAINED, UNTRAINED, find_targets
 from tprprobe.analyses.naming.steps import Plan
 from tprprobe.errors import InputError
@@ -37,7 +37,7 @@ class Naming:
     agreement  one row per (clustering, field, measure, null): ``permuted.agreement``
     decoding   one row per (clustering, subset, predictor): ``decode_polarity``
     ones       one row per (clustering, polarity): ``score_ones``
-    summary    one row per clustering: ``summarise``
+    summary    one row per clustering: ``summarize``
     facts      of the questions, and ``missing``: the controls that the store does not have
     """
 
@@ -116,6 +116,6 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
 def _finish(run: KeptRun, plan: Plan) -> None:
     """Writes the tables and the labels, then the manifest."""
     tables = plan.tables()
-    tables["summary"] = summarise(tables["names"], tables["agreement"], tables["decoding"])
+    tables["summary"] = summarize(tables["names"], tables["agreement"], tables["decoding"])
     files = {f"{name}.csv": tables[name] for name in TABLES}
     run.finish(files | {LABELS: plan.labels()}, {"facts": find_facts(plan.targets, plan.golds)})

@@ -26,7 +26,7 @@ FLOAT = 4
 STATES = 7  # parameters, gradients, three moments of Adam, the best so far, and a temporary
 ACTIVATIONS = 12  # times the hidden units kept for every target
 LOGITS = 5  # times the labels that a linear probe keeps for every target
-COPIES = 3  # of a chunk's vectors: as read, stacked, standardised
+COPIES = 3  # of a chunk's vectors: as read, stacked, standardized
 
 
 @dataclass(frozen=True, eq=False)

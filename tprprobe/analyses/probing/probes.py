@@ -116,7 +116,7 @@ class EdgeProbes(Probes):
 
         Args:
             windows: for every span the states of all targets, one after another, each with its
-                neighbours in the kernel.
+                neighbors in the kernel.
             owners: for every span the target of each state; None where each has exactly one.
             n_targets: how many targets there are.
             kept: what dropout leaves of every hidden unit (times 1 / (1 − rate)), while training.
@@ -176,7 +176,7 @@ class EdgeProbes(Probes):
 
 def fresh_probes(shape: Shape, seeds: Sequence[int]) -> EdgeProbes | LinearProbes:
     """Probes with fresh weights; probes of one seed begin with the same."""
-    fresh = {seed: _initialise(shape, seed) for seed in {*seeds}}
+    fresh = {seed: _initialize(shape, seed) for seed in {*seeds}}
     stacked = {name: torch.stack([fresh[s][name] for s in seeds]) for name in shape.sizes()}
     return probes_of(shape, stacked)
 
@@ -186,8 +186,8 @@ def probes_of(shape: Shape, weights: dict[str, Tensor]) -> EdgeProbes | LinearPr
     return (EdgeProbes if shape.hidden else LinearProbes)(shape, weights)
 
 
-def _initialise(shape: Shape, seed: int) -> dict[str, Tensor]:
-    """torch's own initialisation of Linear, Conv1d and LayerNorm, from a local generator."""
+def _initialize(shape: Shape, seed: int) -> dict[str, Tensor]:
+    """torch's own initialization of Linear, Conv1d and LayerNorm, from a local generator."""
     generator = torch.Generator().manual_seed(seed)
     found: dict[str, Tensor] = {}
     fan_in = 1

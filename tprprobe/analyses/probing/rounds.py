@@ -49,7 +49,7 @@ def run_round(
     ``samples`` are all training samples, those of no stack included: their order, and so what a
     probe is trained on when, does not depend on which other probes are in the round.
     """
-    _standardise(stacks, samples, device)
+    _standardize(stacks, samples, device)
     done = 0
     for stack in stacks:
         if not stack.shape.hidden:
@@ -122,7 +122,7 @@ def _fill(tallies: Sequence[Tally], device: torch.device) -> None:
                 tally.add(chunk, samples)
 
 
-def _standardise(stacks: Sequence[Stack], samples: Order, device: torch.device) -> None:
+def _standardize(stacks: Sequence[Stack], samples: Order, device: torch.device) -> None:
     """Gives the stacks the mean and deviation of their vectors in the training samples."""
     wanted = [stack for stack in stacks if stack.schedule.standardise]
     if not wanted:

@@ -76,7 +76,7 @@ class Settings:
             so that it has one seed, no schedule, and the loss ``softmax``.
         sites: shell globs; by default roles, fillers, tprs and hidden states.
         heads: one probe per head, instead of one for all heads side by side.
-        seeds: how many probes with different initialisation and dropout; ``seed`` is the first.
+        seeds: how many probes with different initialization and dropout; ``seed`` is the first.
         controls: of CONTROLS; by default all that apply. BASELINES need no training.
         span_mode: which states of a span are read: ``all_states`` (default of an encoder),
             ``first_state`` (default of a decoder, where later states have read a part of the span)

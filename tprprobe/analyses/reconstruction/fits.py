@@ -54,7 +54,7 @@ def reconstruct(
     r2           1 − |Z − Ẑ|² / |Z − mean of the training set|²
     gain         r2 minus that of random projections with the same penalty
     _low, _high  95 % intervals of these, over questions, where n is all or the paper's 100
-    untrained    the randomly initialised twin's vectors; no such rows where the store has no control
+    untrained    the randomly initialized twin's vectors; no such rows where the store has no control
     effective_rank   participation ratio of z in the training set
     Source: schlag Sec. 6.1, Eq. 8 (0.017 TP-Transformer, 0.009 Transformer).
 

@@ -76,7 +76,7 @@ SPATIAL = frozenset(
 )
 
 
-def categorise(words: Shaped[ndarray, " word"], tags: Shaped[ndarray, " word"]) -> pd.DataFrame:
+def categorize(words: Shaped[ndarray, " word"], tags: Shaped[ndarray, " word"]) -> pd.DataFrame:
     """category, side, kind and spatial of tagged words; an empty text for a word that has none.
 
     category  of Table 2: an article is one by its form. Numerals, existential `there`, relative

@@ -1,4 +1,4 @@
-"""The nominal/verbal generalisation over two clusters: huang's Table 2."""
+"""The nominal/verbal generalization over two clusters: huang's Table 2."""
 
 from typing import Any
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int, Shaped
 
-from tprprobe.analyses.unbinding.categories import categorise
+from tprprobe.analyses.unbinding.categories import categorize
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import Labelled
 from tprprobe.gold.pipelines import Pipeline
@@ -22,7 +22,7 @@ class Words:
 
     row       of the site's vectors: the word before was read there, this one came out
     sample, group (the image or document), position (the first word has 1), word, pos, previous,
-    previous_pos, previous_kind, and what :func:`categorise` finds
+    previous_pos, previous_kind, and what :func:`categorize` finds
     learned   whether the image is of the half that clusters are interpreted on; all that is counted
               is counted on the other half
     ``tagger`` says whose tags these are; ``untagged`` words are left out.
@@ -71,7 +71,7 @@ def read_words(
             "previous": text[rows],
         }
     )
-    columns = categorise(found["word"].to_numpy(), tags)
+    columns = categorize(found["word"].to_numpy(), tags)
     found = pd.concat([found, columns], axis=1)
     first = found["position"].to_numpy() == 1
     for name_, column in (("previous_pos", "pos"), ("previous_kind", "kind")):

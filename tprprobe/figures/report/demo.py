@@ -110,12 +110,12 @@ def _some(answered: pd.DataFrame, correct: bool) -> pd.DataFrame:
     return table.assign(correct="right" if correct else "wrong")
 
 
-def _draw(store: Store, standardised: Clusters) -> dict[str, Figure]:
+def _draw(store: Store, standardized: Clusters) -> dict[str, Figure]:
     """The figures by file name."""
     raw = cluster(store, ROLES, HEAD, k=K, raw=True)
     return {
         "schlag-fig2": figures.role_clusters(store, raw, gold=True),
-        "role-clusters-standardised": figures.role_clusters(store, standardised, gold=True),
+        "role-clusters-standardised": figures.role_clusters(store, standardized, gold=True),
         FIG3: catalogue.draw(FIG3, store=store),
     }
 

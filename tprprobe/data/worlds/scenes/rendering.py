@@ -1,7 +1,7 @@
 """A scene as the feature vector of its image: its facts mixed by fixed random directions, and noise.
 
 v = max(0, (Σ M_fact) / √8 + noise · ε), with ε and the 2,048 entries of every fact's M_fact drawn from
-N(0, 1), M once and for all. Facts are the kind, count, colour and size of either group (each of them
+N(0, 1), M once and for all. Facts are the kind, count, color and size of either group (each of them
 has directions of its own), the action, the manner, the relation and the place.
 """
 

@@ -20,7 +20,7 @@ from tprprobe.data.worlds.scenes.nouns import (
 
 SPLITS = {"train": range(205), "dev": range(205, 230), "test": range(230, 256)}  # of a byte
 COMPOSITIONAL = "compositional"
-SKIPPED = 3  # from one kind's unseen colour to the next one's, so that none stands for a class
+SKIPPED = 3  # from one kind's unseen color to the next one's, so that none stands for a class
 CHANCES = {"size": 0.5, "manner": 0.3, "other": 0.75}
 
 
@@ -56,7 +56,7 @@ class Scene:
 
 
 def unseen_colour(kind: str) -> str:
-    """The colour that things of this kind have as a main group in `compositional` only."""
+    """The color that things of this kind have as a main group in `compositional` only."""
     return COLOURS[list(KINDS).index(kind) * SKIPPED % len(COLOURS)]
 
 

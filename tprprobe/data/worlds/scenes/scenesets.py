@@ -58,7 +58,7 @@ def _draw(seed: int, split: str, knobs: Knobs, rows: range) -> list[Captioned]:
 def sample(index: int, seed: int = 0, split: str = "train", knobs: Knobs = Knobs()) -> Captioned:
     """Scene number `index` of a split: always the same for the same arguments.
 
-    In `compositional` the main group has a colour that things of its kind have in no other split.
+    In `compositional` the main group has a color that things of its kind have in no other split.
     """
     names = [*SPLITS, COMPOSITIONAL]
     scene_rng, word_rng, image_rng = np.random.default_rng([seed, names.index(split), index]).spawn(
