@@ -13,10 +13,12 @@ from planted.folders import (
 from planted.questions import plant
 from planted.sentences import plant as plant_labelled
 from planted.values import plant_values
+from typer.testing import CliRunner
 
+from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.figures.catalogue import paths
+from tprprobe.figures.catalogue import paths, registry
 from tprprobe.figures.tables import Table
 
 
@@ -95,6 +97,36 @@ def test_attention_is_of_examples_or_of_one_question(run):
     assert figure.texts[0].get_text().endswith("head 0: from numbers to '/'")
     figure = catalogue.draw("schlag-fig3", store=run / "store", sample=1, head=1)
     assert figure.texts[0].get_text().endswith("head 1, question 1")
+
+
+def test_the_command_shows_wrong_answers_and_chosen_positions(run, tmp_path, monkeypatch):
+    drawn = []
+
+    def keep(figure, path):
+        drawn.append([*figure.texts, *(text for axes in figure.axes for text in axes.texts)])
+        return path
+
+    monkeypatch.setattr(registry, "save", keep)
+
+    def texts(*options):
+        command = [
+            "figure",
+            *options,
+            "--store",
+            str(run / "store"),
+            "--out",
+            str(tmp_path / "f.pdf"),
+        ]
+        assert CliRunner().invoke(app, command).exit_code == 0
+        return " ".join(text.get_text() for text in drawn[-1])
+
+    assert "✗" not in texts("schlag-fig2", "--k", "3")
+    assert "✗" in texts("schlag-fig2", "--k", "3", "--every")
+    options = ["schlag-fig3", "--sample", "1", "--head", "1"]
+    shown = texts(*options, "--position", "2", "--position", "5")
+    assert [f"at {at}" in shown for at in (2, 5, 6)] == [True, True, False]
+    with pytest.raises(InputError, match="number of a sample"):
+        catalogue.draw("schlag-fig3", store=run / "store", positions=[2])
 
 
 def test_evaluations_are_tidy(run):

@@ -203,6 +203,9 @@ def test_table_files(evaluations, tmp_path):
     pd.testing.assert_frame_equal(
         pd.read_csv(table.save(tmp_path / "t.csv"), dtype=str), table.cells.astype(object), check_dtype=False
     )  # fmt: skip
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(table.save(tmp_path / "t.parquet")), table.cells, check_dtype=False
+    )
     assert table.save(tmp_path / "t.pdf").read_bytes().startswith(b"%PDF")
     assert set(table.cells.to_numpy().ravel()) <= set(texts(table.draw()))
     with pytest.raises(InputError, match=r"\.docx"):

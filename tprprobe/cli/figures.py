@@ -21,6 +21,13 @@ def figure(
     head: Annotated[int | None, typer.Option(help="A head.")] = None,
     k: Annotated[int | None, typer.Option(help="Number of clusters.")] = None,
     sample: Annotated[int | None, typer.Option(help="The number of a sample.")] = None,
+    every: Annotated[
+        bool, typer.Option("--every", help="Questions answered wrong too (schlag-fig2).")
+    ] = False,
+    position: Annotated[
+        list[int] | None,
+        typer.Option(help="A position of the sample to look from; repeatable (schlag-fig3)."),
+    ] = None,
     method: Annotated[str | None, typer.Option(help="Projection: pca, linear or umap.")] = None,
     tagger: Annotated[
         str | None, typer.Option(help="A spaCy pipeline that tags words, by name or folder.")
@@ -28,7 +35,9 @@ def figure(
     seed: Annotated[int | None, typer.Option(help="Seed of random choices.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The file: .pdf, .svg or .png; for tables also .md, .tex or .csv."),
+        typer.Option(
+            help="The file: .pdf, .svg or .png; for tables also .md, .tex, .csv, .parquet."
+        ),
     ] = None,
 ) -> None:
     """Draw a figure or table of a paper; without a name, list them."""
@@ -39,7 +48,7 @@ def figure(
             typer.echo(f"{entry.name:18} {entry.title}")
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
-    options |= {"method": method, "tagger": tagger}
+    options |= {"method": method, "tagger": tagger, "every": every or None, "positions": position}
     say(f"drawn: {catalogue.write_figure(name, store, ckpt or [], options, out)}")
 
 

@@ -73,22 +73,23 @@ class Table:
             axes.plot([0, left], [row + 2, row + 2], color=FAINT, linewidth=0.6)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """The file: a figure, or by its ending Markdown, LaTeX or CSV.
+        """The file: a figure, or by its ending Markdown, LaTeX, CSV or Parquet.
 
         Raises:
             InputError: another ending, or a file that cannot be written.
         """
         path = Path(path)
-        texts: dict[str, Callable[[], str]] = {
+        texts: dict[str, Callable[[], str | bytes]] = {
             ".md": self.markdown,
             ".tex": self.latex,
             ".csv": lambda: self.cells.to_csv(index=False),
+            ".parquet": lambda: self.cells.to_parquet(index=False),
         }
         if path.suffix not in texts:
             if path.suffix.lower() not in FORMATS:
                 raise InputError(
                     f"cannot write a table to {path.name!r}: give a file that ends in .md, .tex, "
-                    ".csv, .pdf, .svg or .png"
+                    ".csv, .parquet, .pdf, .svg or .png"
                 )
             return save(self.draw(), path)
         return write_file(path, texts[path.suffix]())

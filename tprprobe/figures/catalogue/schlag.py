@@ -13,6 +13,7 @@ from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.hadamard import capture_variance, measure_unbinding
 from tprprobe.analyses.reconstruction import reconstruct
+from tprprobe.errors import InputError
 from tprprobe.figures import binding, hadamard, reconstruction
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import attention_examples, attention_rows
@@ -29,18 +30,29 @@ from tprprobe.training.study.records import Study
 
 
 def draw_clusters(
-    store: Store, layer: int = -1, head: int = 0, k: int = 20, seed: int = 0, raw: bool = True
+    store: Store,
+    layer: int = -1,
+    head: int = 0,
+    k: int = 20,
+    seed: int = 0,
+    raw: bool = True,
+    every: bool = False,
 ) -> Drawing:
     """Clusters of an encoder layer's roles; of raw vectors, as in the paper.
 
-    Numerators and denominators are framed by their value, where the questions are arithmetic.
+    Numerators and denominators are framed by their value, where the questions are arithmetic. Of
+    questions that were answered right, unless ``every`` question is meant.
     """
     roles = cluster(store, f"encoder.{layer}.self.role", head, k, seed, raw)
-    return role_clusters(store, roles, gold=True)
+    return role_clusters(store, roles, correct_only=not every, gold=True)
 
 
 def draw_attention(
-    store: Store, layer: int = -1, head: int | None = None, sample: int | None = None
+    store: Store,
+    layer: int = -1,
+    head: int | None = None,
+    sample: int | None = None,
+    positions: Sequence[int] | None = None,
 ) -> Drawing:
     """Attention of numbers to '/', in three kinds of example that are picked, or in one question.
 
@@ -50,7 +62,9 @@ def draw_attention(
     if head is None:
         head = _most_relating(store, store.select(site)[0])
     if sample is not None:
-        return attention_rows(store, site, sample, head)
+        return attention_rows(store, site, sample, head, positions)
+    if positions is not None:
+        raise InputError("positions are of one question: give the number of a sample too")
     return attention_examples(store, site, head, pick_examples(store))
 
 
