@@ -24,6 +24,7 @@ from tprprobe.scoring import (
     count_votes,
     match_unsupported,
     mean_scores,
+    predictions,
     score_summaries,
 )
 from tprprobe.scoring.answers import evaluate, save_evaluation, summarize
@@ -67,6 +68,23 @@ def test_rouge_is_that_of_rouge_155_of_sentences():
     turned = rouge("a b c . d e f .", "d e f . a b c .")
     assert (turned["rougeL"], turned["rougeLsum"]) == (0.5, 1.0)
     assert rouge("a b c. d e f.", "d e f. a b c.")["rougeLsum"] == 0.5  # no space: one sentence
+
+
+def test_java_meteor_of_summaries_is_of_the_corpus_where_it_is_installed(monkeypatch):
+    """The program itself is tried by the captions' tests; here it counts what it was given."""
+    texts = {"source": ["a b", "c d"], "target": ["A b.", "c"], "prediction": ["a", "c d"]}
+    rows = pd.DataFrame(texts)
+    rows = rows.join(score_summaries(rows))
+    monkeypatch.setattr(predictions, "meteor_missing", lambda: "METEOR needs Java")
+    assert "meteor_java" not in predictions.summarize_scores(rows)["scores"]
+    given = []
+    monkeypatch.setattr(predictions, "meteor_missing", lambda: None)
+    monkeypatch.setattr(
+        predictions, "java_meteor", lambda *texts: given.append(texts) or (0.25, [])
+    )
+    found = predictions.summarize_scores(rows)["scores"]["meteor_java"]
+    assert found == {"value": 0.25, "low": None, "high": None, "n": 2}
+    assert given == [([words("a"), words("c d")], [[words("A b.")], [words("c")]])]
 
 
 def test_meteor_by_hand():

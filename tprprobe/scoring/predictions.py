@@ -16,6 +16,8 @@ from tprprobe.files.writing import write_file
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model
 from tprprobe.scoring import mean_scores, score_summaries
+from tprprobe.scoring.meteor import java_meteor, meteor_missing
+from tprprobe.scoring.ngrams import words
 
 READ_AT_ONCE, WRITTEN_AT_ONCE = 1024, 64  # documents
 TEXTS = ("source", "target", "prediction")
@@ -55,8 +57,16 @@ def evaluate_summaries(
 
 
 def summarize_scores(rows: pd.DataFrame) -> dict[str, Any]:
-    """n, exact match with its interval, and value, low, high and n of every score."""
+    """n, exact match with its interval, and value, low, high and n of every score.
+
+    ``meteor_java`` is there where the COCO toolkit and Java are; it is of the corpus, no mean over
+    documents, and has no interval.
+    """
     scores: Any = mean_scores(rows.drop(columns=list(TEXTS))).to_dict("index")
+    if meteor_missing() is None:
+        written, meant = (rows[name].map(words).tolist() for name in ("prediction", "target"))
+        value = java_meteor(written, [[each] for each in meant])[0]
+        scores["meteor_java"] = {"value": value, "low": None, "high": None, "n": len(rows)}
     exact = scores["exact_match"]
     return {
         "n": len(rows),
