@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted.roles import PlantedRoles
 
+from studies.pages import interventions_page
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.gold import arithmetic, evaluate
@@ -251,3 +252,20 @@ def test_a_swap_without_a_donor_is_left_out_of_every_kind():
     found = measure_donors(model, swaps, donors)
     assert set(found["question"]) == {1}
     assert len(found) == len(DONORS)
+
+
+def test_agents_are_shown_of_t5_and_of_the_untrained_twins(tmp_path, monkeypatch):
+    measured = dict.fromkeys(
+        ("counterfactual", "original", "other", "p_counterfactual", "p_original"), 0.5
+    )
+
+    def found(recipe, model, folder):
+        rows = [{"model": name} for name in (model, f"untrained:{model}")]
+        same = {"subset": "all", "vectors": "filler", "layer": -1, "head": -1, "at": "pair", "n": 9}
+        return pd.DataFrame(rows).assign(**same, **measured)
+
+    monkeypatch.setattr(interventions_page, "_table_of", found)
+    shown = interventions_page._agents(tmp_path)
+    for name in ("tpt-d-english", "tpt-c-english", "t5-english"):
+        assert f"| {name} |" in shown
+        assert f"| untrained:{name} |" in shown

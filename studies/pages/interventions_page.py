@@ -22,7 +22,7 @@ from tprprobe.scoring.answers import exact_matches
 from tprprobe.statistics import Interval, interval_text, read_interval, wilson
 
 MODEL, BASELINE, DISCRETE = "tpt-c-arithmetic", "transformer-arithmetic", "tpt-d-english"
-CONTINUOUS = "tpt-c-english"
+CONTINUOUS, PLAIN = "tpt-c-english", "t5-english"
 RECIPES = Path(__file__).parents[2] / "benchmarks" / "interventions"
 NAMES = {
     "polarity": "numerator ↔ denominator",
@@ -210,18 +210,12 @@ def _harmless(swaps: pd.DataFrame) -> str:
 
 
 def _agents(folder: Path) -> str:
-    tables = [_table_of("agents", name, folder) for name in (DISCRETE, CONTINUOUS)]
+    tables = [_table_of("agents", name, folder) for name in (DISCRETE, CONTINUOUS, PLAIN)]
     rows = pd.concat(tables, ignore_index=True)
     rows = rows[rows["subset"] == "all"]
     rows = rows.assign(order=rows["vectors"].map(VECTORS.index))
     rows = rows.sort_values(["model", "order", "at"], ascending=[False, True, False])
-    return table(
-        [
-            _cells(row)
-            for row in rows.to_dict("records")
-            if not str(row["model"]).startswith("untrained")
-        ]
-    )
+    return table([_cells(row) for row in rows.to_dict("records")])
 
 
 def _snaps(sweeps: Mapping[str, pd.DataFrame]) -> dict[str, str]:
