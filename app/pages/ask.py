@@ -15,6 +15,7 @@ def ask() -> None:
             "The model of this store is neither shipped nor below the folder: put its checkpoint there."
         )
         st.stop()
+    state.load_asked(str(folder))  # a model that reads no text is refused before one is asked for
     text = st.text_area("Question or text", views.first_text(store), max_chars=4000, key="text")
     answer = state.ask(str(folder), text)
     with st.container(border=True):

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float32, Int32, Integer
 
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
-from tprprobe.analyses.naming.heads import read_gold
+from tprprobe.analyses.naming.heads import read_structure
 from tprprobe.analyses.projections import Projection
 from tprprobe.errors import InputError
 from tprprobe.store import Store
@@ -62,13 +62,13 @@ class Scene:
 
     @functools.cached_property
     def gold(self) -> pd.DataFrame | None:
-        """The gold structure of the drawn tokens in words; None where they are no arithmetic."""
-        return _known(lambda: read_gold(self.drawn).described) if self.side == "source" else None
+        """The gold structure of the drawn tokens in words; None for data without exact structure."""
+        return _known(lambda: read_structure(self.drawn, self.side).described)
 
     @functools.cached_property
     def names(self) -> pd.DataFrame | None:
         """The names of the clusters, scored held out; None for data without gold structure."""
-        return _known(lambda: name_roles(self.drawn, self.roles)) if self.side == "source" else None
+        return _known(lambda: name_roles(self.drawn, self.roles))
 
     def on(self, store: Store) -> "Scene":
         """The scene with its clusters applied to another store of the same sites."""

@@ -32,7 +32,7 @@ def show_sites(store: Store) -> View:
 
 
 def cluster_table(scene: Scene) -> pd.DataFrame:
-    """One row per cluster: name and precision (held out) where questions are arithmetic, its tokens."""
+    """One row per cluster: name and precision (held out) where data have exact structure, its tokens."""
     summary = scene.roles.summary
     table = pd.DataFrame({"cluster": summary["cluster"]})
     names = scene.names

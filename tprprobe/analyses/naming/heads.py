@@ -10,6 +10,7 @@ from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.fields import ARITHMETIC, describe
 from tprprobe.analyses.naming.lattice import Lattice, build_lattice
 from tprprobe.analyses.naming.names import name_clusters
+from tprprobe.analyses.naming.word_labels import list_exact, read_labels
 from tprprobe.errors import InputError
 from tprprobe.gold import join
 from tprprobe.store import Store
@@ -25,8 +26,9 @@ class Gold:
 
     @property
     def questions(self) -> Int[np.ndarray, " token"]:
-        """The number of every token's question."""
-        return self.tokens["sample"].to_numpy(int)
+        """The number of every token's question, or of its document."""
+        unit = "document" if "document" in self.tokens else "sample"
+        return pd.factorize(self.tokens[unit])[0]
 
     @property
     def characters(self) -> Shaped[np.ndarray, " token"]:
@@ -46,12 +48,29 @@ def read_gold(store: Store) -> Gold:
     return Gold(joined, described, build_lattice(described))
 
 
+def read_structure(store: Store, side: str) -> Gold:
+    """The exact labels of the tokens of a side; where the store has none, what :func:`read_gold` finds.
+
+    Raises:
+        InputError: there is neither.
+    """
+    if fields := list_exact(store):
+        tokens = read_labels(store, side)
+        described = describe(tokens, fields)
+        return Gold(tokens, described, build_lattice(described))
+    if side != "source":
+        raise InputError(
+            f"{store.path} has no labels of its target tokens: give a site of the source"
+        )
+    return read_gold(store)
+
+
 def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
     """The name of every cluster of a head's vectors: one row per cluster, scored on held-out
     questions.
 
     cluster, name   the shortest conjunction of gold predicates that explains it (`digit ∧ ones ∧
-                    denominator`), `unnamed` where none holds
+                    denominator`; of labelled words `NN ∧ nsubj ∧ ARG0`), `unnamed` where none holds
     candidate       the conjunction that was best on the half of the questions it was chosen on; the
                     rest is measured on the other half
     size, coverage  its tokens, and their share of all
@@ -63,12 +82,10 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
     Source: schlag §5.1, where clusters are named by eye.
 
     Raises:
-        InputError: the clusters are of target tokens or of another store, the questions are no
-            arithmetic or fewer than four.
+        InputError: the clusters are of another store, the store has neither labels nor questions of
+            arithmetic on that side, or fewer than four samples.
     """
-    if store.side(roles.site) != "source":
-        raise InputError(f"{roles.site} holds target tokens: gold structure is of the source's")
-    gold = read_gold(store)
+    gold = read_structure(store, store.side(roles.site))
     if len(roles.labels) != len(gold.tokens):
         raise InputError(
             f"clusters of {len(roles.labels)} tokens, but {store.path} has {len(gold.tokens)}: "

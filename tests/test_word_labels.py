@@ -1,0 +1,48 @@
+"""Clusters of labelled words are named by their exact labels, and by no guessed ones."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.sentences import ENCODER, plant
+
+import tprprobe as tp
+from tprprobe.analyses.naming.word_labels import list_exact, read_labels
+from tprprobe.gold.labels import decode_cell
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant(tmp_path_factory.mktemp("labels") / "store", 120)
+
+
+def test_every_label_of_a_word_is_that_of_its_cell(store):
+    tokens = read_labels(store, "source")
+    words = tokens[tokens["word"] >= 0].reset_index(drop=True)
+    cells = store.tokens.query("side == 'source' and word >= 0").reset_index(drop=True)
+    assert words["pos"].tolist() == cells["pos"].astype(str).tolist()
+    heads = [decode_cell(cell, 0)[0].label for cell in cells["dep"].astype(str)]
+    assert words["dep"].tolist() == heads
+    for (sample, _), rows in cells.groupby(["sample", "word"]):
+        for label, _, span2 in decode_cell(str(rows["srl"].iloc[0]), 0):
+            inside = words[
+                (words["sample"] == sample) & words["word"].between(span2[0], span2[1] - 1)
+            ]
+            assert len(inside) == span2[1] - span2[0]
+            assert inside["srl"].notna().all(), label
+
+
+def test_clusters_of_words_have_the_names_of_their_labels(store):
+    found = tp.cluster(store, ENCODER, k=5, n_seeds=2)
+    tags = read_labels(store, "source")["pos"]
+    codes, names = pd.factorize(tags.fillna("none"))
+    planted = replace(found, labels=codes.astype(np.int32), k=len(names))
+    named = tp.name_roles(store, planted)["name"].tolist()
+    for tag, name in zip(names, named, strict=True):
+        assert tag == "none" or name.split(" ∧ ")[0] == tag
+
+
+def test_what_a_tagger_guessed_names_nothing(store):
+    guessed = replace(store, manifest={**store.manifest, "labels": {"pos": "spacy:en 3.8"}})
+    assert set(list_exact(store)) - set(list_exact(guessed)) == {"pos"}
