@@ -16,6 +16,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix
+from tprprobe.training.study import shared_data
 from tprprobe.training.study.comparisons import (
     Answers,
     at_equal_compute,
@@ -23,7 +24,7 @@ from tprprobe.training.study.comparisons import (
     subsets,
 )
 from tprprobe.training.study.plans import is_plan, read_plan
-from tprprobe.training.study.records import Study, load_study
+from tprprobe.training.study.records import FILES, Study, load_study
 from tprprobe.training.study.runner import run_study
 from tprprobe.training.study.shared_data import pools
 
@@ -140,7 +141,7 @@ def test_without_a_limit_the_shared_pool_is_the_recipe_s(tmp_path):
 
 def test_a_study_that_was_cut_off_ends_as_if_it_was_not(finished, plan_file, tmp_path):
     cut = tmp_path / "cut"
-    shutil.copytree(finished, cut)
+    shutil.copytree(finished, cut, ignore=shutil.ignore_patterns("*s.csv"))  # not collected yet
     for name in ("outer-0", "transformer-1"):
         shutil.rmtree(cut / "runs" / name)
     run_study(read_plan(plan_file), cut, resume=True)
@@ -152,7 +153,7 @@ def test_a_study_that_was_cut_off_ends_as_if_it_was_not(finished, plan_file, tmp
 
 def test_a_run_that_another_process_holds_is_passed_over(finished, plan_file, tmp_path):
     busy = tmp_path / "busy"
-    shutil.copytree(finished, busy)
+    shutil.copytree(finished, busy, ignore=shutil.ignore_patterns("*s.csv"))
     (busy / "runs" / "outer-1" / "answers.json").unlink()
     with (busy / "runs" / "outer-1" / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -163,10 +164,40 @@ def test_a_run_that_another_process_holds_is_passed_over(finished, plan_file, tm
 
 
 def test_a_folder_of_a_study_is_not_overwritten(finished, plan_file):
-    with pytest.raises(InputError, match="--resume continues it"):
+    with pytest.raises(InputError, match="--resume goes on"):
         run_study(read_plan(plan_file), finished)
-    with pytest.raises(InputError, match="holds another study"):
-        run_study(read_plan(plan_file, ["seeds=[0]"]), finished, resume=True)
+    for override in ("seeds=[0]", "longest=20", "variants.outer.binding='hadamard'"):
+        with pytest.raises(InputError, match=rf"another run \(its {override[:5]}"):
+            run_study(read_plan(plan_file, [override]), finished, resume=True)
+
+
+def test_a_study_goes_on_from_its_tables(finished, plan_file, tmp_path, monkeypatch):
+    """Runs in the tables are not trained again, and their rows stay as they are, to the byte."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    shutil.copy(plan_file, copy / "plan.toml")
+    for name in FILES:
+        shutil.copy(finished / name, copy)
+    with pytest.raises(InputError, match="--resume goes on"):
+        run_study(read_plan(plan_file), copy)
+    monkeypatch.setattr(shared_data, "load_data", None)  # questions are those of the table
+    run_study(read_plan(plan_file), copy, resume=True)
+    for name in FILES:
+        assert (copy / name).read_bytes() == (finished / name).read_bytes()
+    with pytest.raises(InputError, match=r"another run \(its longest\)"):
+        run_study(read_plan(plan_file, ["longest=20"]), copy, resume=True)
+    more = ["seeds=[0, 1, 2]", "variants.ones={roles='one'}"]
+    run_study(read_plan(plan_file, more), copy, resume=True)
+    trained = {path.name for path in (copy / "runs").iterdir()}
+    assert trained == {"transformer-2", "outer-2", "ones-0", "ones-1", "ones-2"}
+    study, before = load_study(copy), load_study(finished)
+    assert study.variants == ["transformer", "outer", "ones"]
+    assert study.seeds("outer", "ones").tolist() == [0, 1, 2]
+    pd.testing.assert_frame_equal(study.questions[list(before.questions)], before.questions)
+    rows = (copy / FILES[0]).read_text().splitlines()
+    assert set((finished / FILES[0]).read_text().splitlines()) < set(rows)
+    assert len(rows) == 1 + 9
+    assert len(study.curves) * 4 == len(before.curves) * 9
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """The tables of a study: three CSV files of its finished runs, readable without weights."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,32 +48,62 @@ class Study:
 
 
 def collect_study(folder: str | os.PathLike[str]) -> Path:
-    """The folder of a study, with the three tables of its finished runs.
+    """The folder, in which the three tables of its finished runs are now.
+
+    A run that stands in the tables already has finished, too: its folder may be elsewhere.
 
     Raises:
         InputError: it holds no study, or no run has finished.
     """
     folder = Path(folder)
-    plan = read_json(folder / PLAN)
-    names = {f"{v}-{s}": (v, s) for v in plan["variants"] for s in plan["seeds"]}
-    done = {name: folder / "runs" / name for name in names}
-    done = {name: path for name, path in done.items() if (path / ANSWERS).is_file()}
-    if not done:
-        raise InputError(f"{folder} has no finished run yet: train on with --resume")
+    plan, recorded = read_json(folder / PLAN), read_records(folder)
     questions, runs, curves = pd.read_parquet(folder / "data" / TEST), [], []
-    for name, path in done.items():
-        variant, seed = names[name]
-        about, log = read_json(path / ANSWERS), pd.DataFrame(read_log(path))
-        log = log[log["metric"].isin(WATCHED)].astype({"step": int, "seconds": float})
-        questions[name] = [int(digit) for digit in about.pop("correct")]
-        told = {"run": name, "variant": variant, "seed": seed}
-        runs.append(told | about | {"seconds": log["seconds"].iloc[-1]})
-        curves.append(log[["step", "seconds", "metric", "value"]].assign(**told))
+    told = {f"{v}-{s}": {"variant": v, "seed": s} for v in plan["variants"] for s in plan["seeds"]}
+    for name in dict.fromkeys([*told, *recorded[0]["run"]]):
+        path = folder / "runs" / name
+        if (path / ANSWERS).is_file():
+            found = _read_run(path, {"run": name, **told[name]})
+        elif name in set(recorded[0]["run"]):
+            found = _recorded_run(recorded, name, questions["question"])
+        else:
+            continue
+        runs.append(found[0])
+        curves.append(found[1])
+        questions[name] = found[2]
+    if not runs:
+        raise InputError(f"{folder} has no finished run yet: train on with --resume")
     questions = questions.astype({"longer": int, "discordant": int})
-    tables = (pd.DataFrame(runs), pd.concat(curves), questions)
-    for file, table in zip(FILES, tables, strict=True):
+    for file, table in zip(FILES, (pd.concat(runs), pd.concat(curves), questions), strict=True):
         write_file(folder / file, table.to_csv(index=False))
     return folder
+
+
+Found = tuple[pd.DataFrame, pd.DataFrame, Sequence[Any]]  # its row, its curve, its answers
+
+
+def _read_run(path: Path, told: dict[str, Any]) -> Found:
+    about, log = read_json(path / ANSWERS), pd.DataFrame(read_log(path))
+    log = log[log["metric"].isin(WATCHED)].astype({"step": int, "seconds": float})
+    answers = [int(digit) for digit in about.pop("correct")]
+    row = told | about | {"seconds": log["seconds"].iloc[-1]}
+    return pd.DataFrame([row]), log[["step", "seconds", "metric", "value"]].assign(**told), answers
+
+
+def _recorded_run(recorded: Sequence[pd.DataFrame], name: str, questions: pd.Series) -> Found:
+    runs, curves, answers = recorded
+    row, curve = (table[table["run"] == name] for table in (runs, curves))
+    return row, curve, answers.set_index("question")[name].loc[questions].tolist()
+
+
+def read_records(folder: Path) -> list[pd.DataFrame]:
+    """The three tables that the folder has, all their cells as texts; without them, empty ones.
+
+    Raises:
+        InputError: one of them is missing.
+    """
+    if not (folder / FILES[0]).is_file():
+        return [pd.DataFrame({"run": []}) for _ in FILES]
+    return [pd.read_csv(text, dtype=str, keep_default_na=False) for text in _texts(folder)]
 
 
 def load_study(folder: str | os.PathLike[str]) -> Study:
@@ -81,8 +113,11 @@ def load_study(folder: str | os.PathLike[str]) -> Study:
         InputError: one of them is missing.
     """
     folder = Path(folder)
+    runs, curves, questions = (pd.read_csv(text) for text in _texts(folder))
+    return Study(folder.resolve().name, runs, curves, questions)
+
+
+def _texts(folder: Path) -> list[StringIO]:
     if missing := [file for file in FILES if not (folder / file).is_file()]:
         raise InputError(f"{folder} has no {missing[0]} of a study: train one by a plan first")
-    texts = [StringIO((folder / file).read_text()) for file in FILES]
-    runs, curves, questions = (pd.read_csv(text) for text in texts)
-    return Study(folder.resolve().name, runs, curves, questions)
+    return [StringIO((folder / file).read_text()) for file in FILES]

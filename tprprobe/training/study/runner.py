@@ -15,16 +15,18 @@ from torch.utils.flop_counter import FlopCounterMode
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.errors import InputError
 from tprprobe.files.locks import held
+from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.scoring.answers import exact_matches
 from tprprobe.training.loop import MODEL, train
 from tprprobe.training.recipes import Recipe
-from tprprobe.training.study.plans import Plan
-from tprprobe.training.study.records import ANSWERS, PLAN, collect_study
+from tprprobe.training.study.plans import Plan, read_plan
+from tprprobe.training.study.records import ANSWERS, PLAN, collect_study, read_records
 from tprprobe.training.study.shared_data import pools, tested
 
+LOCK, COPIED = "lock", "plan.toml"
 COUNTED = 64  # questions whose forward and backward pass is counted
 
 
@@ -33,35 +35,42 @@ def run_study(
 ) -> Path:
     """The folder of the study: a folder per run, and the tables of those that have finished.
 
-    What other processes hold is not waited for.
+    What other processes hold is not waited for. The folder may be a copy of a plan and its tables:
+    runs that stand in them are not trained again. A study that goes on may have more seeds and
+    variants than it had.
 
     Raises:
         InputError: the folder holds another study, or this one and ``resume`` is not asked for.
     """
     out = Path(out)
-    _claim(plan, out, resume)
+    with held(out / LOCK):
+        _open(plan, out, resume)
     workers = os.cpu_count() or 1
-    questions = tested(plan, out / "data", workers)
+    questions = tested(plan, out, workers)
     load = pools(out / "data", plan.longest)
-    for name, recipe in plan.runs().items():
+    recorded = set(read_records(out)[0]["run"])
+    missing = {name: recipe for name, recipe in plan.runs().items() if name not in recorded}
+    for name, recipe in missing.items():
         folder = out / "runs" / name
         with held(folder / "lock", wait=False) as mine:
             if mine and not (folder / ANSWERS).exists():
                 if not (folder / MODEL).exists():
                     train(recipe, folder, resume=True, device=device, load_pool=load)
                 _answer(recipe, folder, questions)
-    return collect_study(out)
+    with held(out / LOCK):
+        return collect_study(out)
 
 
-def _claim(plan: Plan, out: Path, resume: bool) -> None:
-    path, told = out / PLAN, plan.model_dump_json(indent=1)
-    if path.exists() and path.read_text() != told:
-        raise InputError(
-            f"{out} holds another study: resume it with its plan, or give another --out"
-        )
-    if path.exists() and not resume:
-        raise InputError(f"{out} holds this study: --resume continues it, or give another --out")
-    write_file(path, told)
+def _open(plan: Plan, out: Path, resume: bool) -> None:
+    copied = out / COPIED
+    if copied.is_file() and not (out / PLAN).is_file():
+        if not resume:
+            raise InputError(
+                f"{out} holds a study: --resume goes on with it, or give another --out"
+            )
+        write_file(out / PLAN, read_plan(copied).model_dump_json(indent=1))
+    settings = plan.model_dump(mode="json")
+    KeptRun.open(out, settings, resume, PLAN, PLAN, {LOCK}, growing=("seeds", "variants"))
 
 
 def _answer(recipe: Recipe, folder: Path, questions: pd.DataFrame) -> None:

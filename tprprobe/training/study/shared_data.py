@@ -20,7 +20,7 @@ from tprprobe.files.writing import whole, write_file
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix
 from tprprobe.training.study.plans import Plan
-from tprprobe.training.study.records import TEST
+from tprprobe.training.study.records import TEST, read_records
 
 
 def pools(folder: Path, longest: int | None) -> Callable[[list[Mix], Codec, torch.device], Pool]:
@@ -71,11 +71,22 @@ def tested(plan: Plan, folder: Path, workers: int) -> pd.DataFrame:
     Raises:
         InputError: the test is not of questions.
     """
-    path = folder / TEST
-    with held(folder / "lock"):
+    path = folder / "data" / TEST
+    with held(path.parent / "lock"):
         if not path.exists():
-            write_file(path, _questions(plan, workers).to_parquet())
+            recorded = _recorded(folder)
+            table = _questions(plan, workers) if recorded is None else recorded
+            write_file(path, table.to_parquet())
     return pd.read_parquet(path)
+
+
+def _recorded(folder: Path) -> pd.DataFrame | None:
+    """The questions that the runs in the tables of a study answered."""
+    _, _, table = read_records(folder)
+    if "question" not in table:
+        return None
+    flags = {name: table[name] == "1" for name in ("longer", "discordant")}
+    return table[["module", "question", "answer"]].assign(**flags)
 
 
 def _questions(plan: Plan, workers: int) -> pd.DataFrame:
