@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tprprobe.data import load_data, parquet
-from tprprobe.data.mathematics.modulefiles import STRIDE
 from tprprobe.data.parquet import write_parquet
 from tprprobe.data.vocabularies.characters import Vocabulary
 from tprprobe.errors import InputError
+from tprprobe.files.lines import STRIDE
 
 MODULES = ["arithmetic__div", "arithmetic__mixed", "numbers__gcd"]
 
@@ -137,7 +137,7 @@ def test_published_train_mixes_the_difficulties(tmp_path):
         (["1+1", "2", "1+é", "2"], "line 3"),
         (["1+1", "2", "1" * 161, "2"], "line 3: question of 161"),
         (["1+1", "2" * 31], "line 2: answer of 31"),
-        ([], "no questions"),
+        ([], "is empty"),
     ],
 )
 def test_bad_published_files(tmp_path, lines, words):

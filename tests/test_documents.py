@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tprprobe.data import lines, load_data, parquet
 from tprprobe.data.documents import hubsets
-from tprprobe.data.lines import STRIDE, scan_lines
 from tprprobe.data.pairs import encode_mix, encode_pairs
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
+from tprprobe.files.lines import STRIDE, scan_lines
 
 N = 3 * STRIDE + 5
 PAIRS = [(f"Document {i} – naïve.", f"summary {i}") for i in range(N)]

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.lines import Numbered
 from tprprobe.gold.iob import check_tag, decode_tags
 from tprprobe.gold.labels import Labelled, Target, check_target, is_made_of
-from tprprobe.gold.textlines import Numbered, comments, located, read_blocks, rows
+from tprprobe.gold.textlines import comments, located, read_blocks, rows
 
 PLAIN = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 MORE = ("NER", "UP:PRED", "UP:PREDS", "UP:ARGHEADS", "UP:ARGSPANS")

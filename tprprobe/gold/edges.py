@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.lines import read_lines
 from tprprobe.gold.labels import Labelled, Span, Target, check_target
-from tprprobe.gold.textlines import located, read_lines
+from tprprobe.gold.textlines import located
 
 KEYS, TARGET_KEYS = ("text", "targets", "info"), ("span1", "span2", "label", "info")
 

@@ -1,43 +1,18 @@
-"""Lines of annotation files, plain or gzipped, and errors that name the file and the line."""
+"""Blocks of lines of annotation files, and errors that name the file and the line."""
 
 import contextlib
-import gzip
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from tprprobe.errors import InputError
-
-Numbered = tuple[int, str]
-
-
-def read_lines(path: Path) -> Iterator[Numbered]:
-    """The lines of a file with their numbers, from 1, without their ends.
-
-    Raises:
-        InputError: the file cannot be read, or is no UTF-8.
-    """
-    number = 0
-    try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8")
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8") as lines
-        ):
-            for number, line in enumerate(lines, 1):
-                yield number, line.rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}, line {number + 1}: not UTF-8 text") from error
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: {reason}") from error
+from tprprobe.files.lines import Numbered, read_lines
 
 
 def read_blocks(path: Path) -> Iterator[list[Numbered]]:
     """Blocks of lines between empty lines.
 
     Raises:
-        InputError: as above, or the file has no lines.
+        InputError: the file cannot be read, is no UTF-8, or has no lines.
     """
     block: list[Numbered] = []
     found = False

@@ -8,9 +8,9 @@ from typing import Literal
 
 from tprprobe.data.dataset import ALL, Dataset, Labels, Request
 from tprprobe.errors import InputError
+from tprprobe.files.lines import read_lines
 from tprprobe.gold.annotations import add_labels, is_annotated, read_annotated
 from tprprobe.gold.labels import Labelled
-from tprprobe.gold.textlines import read_lines
 
 Source = Literal["same", "document", "empty"]
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from tprprobe.data.documents.articles import as_text
 from tprprobe.data.documents.corpora import ALIASES, SHARES
-from tprprobe.data.lines import opened, scan_lines
 from tprprobe.errors import InputError
+from tprprobe.files.lines import opened, scan_lines
 
 RESTVAL = "restval"
 CAPTIONS = "a JSON object with 'images' (Karpathy's split) or 'annotations' (COCO's)"

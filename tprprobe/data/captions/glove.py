@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from tprprobe.data.lines import opened
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
+from tprprobe.files.lines import opened
 
 
 def read_glove(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tprprobe.data.dataset import ALL, Dataset, Request
 from tprprobe.data.documents.articles import Article, as_text, find_columns
-from tprprobe.data.lines import Lines, scan_lines
 from tprprobe.errors import InputError
+from tprprobe.files.lines import Lines, scan_lines
 
 
 @dataclass(frozen=True)

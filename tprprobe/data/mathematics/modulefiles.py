@@ -4,33 +4,31 @@ module.
 `train-easy/arithmetic__mixed.txt` (or `.txt.gz`) has questions and answers on alternate lines.
 """
 
-import gzip
-import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from io import BufferedIOBase
-from itertools import islice
 from pathlib import Path
 
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.mathematics.generator import LEVELS
 from tprprobe.data.mathematics.questions import Question, check_length, levels, parts
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.lines import LineReader, Lines, opened, scan_lines
 
 SPLITS = (*LEVELS, "train", "interpolate", "extrapolate")
-STRIDE = 64  # pairs from one remembered place of a file to the next
 
 
 @dataclass(frozen=True)
 class File:
-    """A file of question/answer pairs and the places of some of them."""
+    """A file of question/answer pairs, on alternate lines."""
 
-    path: Path
+    lines: Lines
     module: str
-    pairs: int
-    places: tuple[int, ...]  # byte offset of every STRIDE-th pair
+
+    @property
+    def pairs(self) -> int:
+        return len(self.lines) // 2
 
 
 @dataclass(frozen=True)
@@ -51,34 +49,16 @@ class Published(Dataset[Question]):
     def read(self, rows: range) -> Iterator[Question]:
         starts = [stretch.start for stretch in self.stretches]
         with ExitStack() as stack:
-            readers: dict[Path, Reader] = {}
+            readers: dict[Path, LineReader] = {}
             for row in rows:
                 stretch = self.stretches[bisect_right(starts, row) - 1]
                 turn, place = divmod(row - stretch.start, len(stretch.files))
                 file = stretch.files[place]
-                if file.path not in readers:
-                    readers[file.path] = Reader(file, stack.enter_context(_open(file.path)))
-                yield readers[file.path].read(stretch.pair + turn)
-
-
-class Reader:
-    """A reader of any pair of an open file; pairs in order need no seeking."""
-
-    def __init__(self, file: File, stream: BufferedIOBase):
-        self.file, self.stream, self.next = file, stream, 0
-
-    def read(self, pair: int) -> Question:
-        if pair != self.next:
-            self.stream.seek(self.file.places[pair // STRIDE])
-            for _ in range(2 * (pair % STRIDE)):
-                self.stream.readline()
-        self.next = pair + 1
-        question, answer = (self.stream.readline().rstrip(b"\n").decode("ascii") for _ in range(2))
-        return Question(question, answer, self.file.module)
-
-
-def _open(path: Path) -> BufferedIOBase:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+                path, line = file.lines.path, 2 * (stretch.pair + turn)
+                if path not in readers:
+                    readers[path] = LineReader(file.lines, stack.enter_context(opened(path)))
+                question, answer = readers[path].read(line), readers[path].read(line + 1)
+                yield Question(question, answer, file.module)
 
 
 def is_folder(spec: str) -> bool:
@@ -126,28 +106,19 @@ def _paths(folder: Path, split: str) -> dict[str, Path]:
 
 def _scanned(path: Path, module: str, most: int | None) -> File:
     """The first pairs of a file, at most so many, checked."""
-    places, offset, lines = [], 0, 0
-    try:
-        with _open(path) as stream:
-            for line in islice(stream, most and 2 * most):
-                if lines % (2 * STRIDE) == 0:
-                    places.append(offset)
-                _check(line, lines, path)
-                offset, lines = offset + len(line), lines + 1
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read ({error}); get it again") from None
-    if lines == 0:
-        raise InputError(f"{path} has no questions; get it again")
-    if lines % 2:
-        raise InputError(f"{path}, line {lines}: the last question has no answer; get it again")
-    return File(path, module, lines // 2, tuple(places))
 
+    def check(line: bytes, number: int) -> None:
+        kind, where = ("question" if number % 2 else "answer"), f"{path}, line {number}: "
+        if not line.isascii():
+            raise InputError(f"{where}{kind} is not ASCII text; get the file again")
+        check_length(kind, line.rstrip(b"\r\n").decode("ascii"), where)
 
-def _check(line: bytes, number: int, path: Path) -> None:
-    kind, where = ("answer" if number % 2 else "question"), f"{path}, line {number + 1}: "
-    if not line.isascii():
-        raise InputError(f"{where}{kind} is not ASCII text; get the file again")
-    check_length(kind, line.rstrip(b"\n").decode("ascii"), where)
+    lines = scan_lines(path, most and 2 * most, check)
+    if len(lines) % 2:
+        raise InputError(
+            f"{path}, line {len(lines)}: the last question has no answer; get it again"
+        )
+    return File(lines, module)
 
 
 def _stretches(files: Sequence[File]) -> Iterator[Stretch]:

@@ -1,0 +1,127 @@
+"""Text files read by line: scanned once; then any line is read without those before it."""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedIOBase
+from pathlib import Path
+
+from tprprobe.errors import InputError
+
+STRIDE = 64  # lines from one remembered place to the next
+LONGEST = 4 * 2**20  # bytes
+DAMAGE = (OSError, EOFError, zlib.error)
+
+Numbered = tuple[int, str]  # a line with its number from 1, without its end
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a file, gzipped or not, found by the byte at which every STRIDE-th line begins."""
+
+    path: Path
+    count: int
+    places: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def read(self, rows: Iterable[int]) -> Iterator[Numbered]:
+        """The lines with these numbers (from 0), without their ends; each comes with its number
+        from 1.
+
+        Raises: InputError for a line that is not UTF-8.
+        """
+        with opened(self.path) as stream:
+            reader = LineReader(self, stream)
+            for row in rows:
+                yield row + 1, reader.read(row)
+
+
+class LineReader:
+    """Reads any line of an open file by its number from 0; lines in order without seeking."""
+
+    def __init__(self, lines: Lines, stream: BufferedIOBase):
+        self.lines, self.stream, self.next = lines, stream, 0
+
+    def read(self, row: int) -> str:
+        """The line of this number, without its end.
+
+        Raises: InputError for a line that is not UTF-8, or cannot be read.
+        """
+        try:
+            if row != self.next:
+                self.stream.seek(self.lines.places[row // STRIDE])
+                for _ in range(row % STRIDE):
+                    self.stream.readline()
+            line = self.stream.readline()
+        except DAMAGE as error:
+            raise _unreadable(self.lines.path, error) from None
+        self.next = row + 1
+        return _decoded(line, self.lines.path, self.next)
+
+
+def scan_lines(
+    path: Path, most: int | None = None, check: Callable[[bytes, int], None] | None = None
+) -> Lines:
+    """The scanned lines of a file, or the first ones; empty lines after the last text do not count.
+
+    ``check`` gets every line and its number from 1.
+    Raises: InputError for a file without text, one that cannot be read, and too long a line.
+    """
+    places, offset, count, texts = [], 0, 0, 0
+    with opened(path) as stream:
+        while count != most and (line := stream.readline(LONGEST + 1)):
+            if len(line) > LONGEST:
+                raise InputError(
+                    f"{path}, line {count + 1}: more than {LONGEST:,} bytes; one example a line, "
+                    "shorten or leave out this one"
+                )
+            if count % STRIDE == 0:
+                places.append(offset)
+            offset, count = offset + len(line), count + 1
+            texts = count if line.strip() else texts
+            if check is not None:
+                check(line, count)
+    if not texts:
+        raise InputError(f"{path} is empty; give a file with examples")
+    return Lines(path, texts, tuple(places))
+
+
+def read_lines(path: Path) -> Iterator[Numbered]:
+    """The lines of a file with their numbers, from 1, without their ends.
+
+    Raises: InputError for a file that cannot be read, and a line that is not UTF-8.
+    """
+    with opened(path) as stream:
+        for number, line in enumerate(stream, 1):
+            yield number, _decoded(line, path, number)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BufferedIOBase]:
+    """The bytes of a file; unpacked if its name ends in `.gz`.
+
+    Raises: InputError where they cannot be read.
+    """
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            yield stream  # type: ignore[misc]
+    except DAMAGE as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return InputError(f"{path} cannot be read ({reason}); get it again")
+
+
+def _decoded(line: bytes, path: Path, number: int) -> str:
+    try:
+        return line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}, line {number}: byte {error.start + 1} is not UTF-8; convert the file"
+        ) from None
