@@ -11,12 +11,12 @@ All may be gzipped. Files without splits are divided by a seeded hash of the ima
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from tprprobe.data.documents.articles import as_text
-from tprprobe.data.documents.corpora import ALIASES, SHARES
+from tprprobe.data.documents.corpora import ALIASES
+from tprprobe.data.hashing import split_by_hash
 from tprprobe.errors import InputError
 from tprprobe.files.lines import opened, scan_lines
 
@@ -110,9 +110,5 @@ def in_split(images: list[Annotated], split: str, seed: int) -> list[int]:
     names = {split, *ALIASES.get(split, ())}
     if any(each.split for each in images):
         return [number for number, each in enumerate(images) if each.split in names]
-    share = SHARES.get(split, ())
-    return [number for number, each in enumerate(images) if _byte(seed, each.image) in share]
-
-
-def _byte(seed: int, image: str) -> int:
-    return blake2b(f"{seed}/{image}".encode(), digest_size=1).digest()[0]
+    found = (split_by_hash(f"{seed}/{each.image}") for each in images)
+    return [number for number, name in enumerate(found) if name == split]

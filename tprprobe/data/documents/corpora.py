@@ -6,7 +6,6 @@ document decides, so no document is in two of them. Examples that say nothing ar
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from tprprobe.console import stderr
 from tprprobe.data.dataset import ALL, Dataset, Request
 from tprprobe.data.documents.articlefiles import open_jsonl, open_two
 from tprprobe.data.documents.articles import Article
+from tprprobe.data.hashing import SHARES, split_by_hash
 from tprprobe.data.parquet import open_parquet
 from tprprobe.errors import InputError, unknown
 
@@ -25,8 +25,7 @@ FORMATS: dict[str, Opener] = {
     ".target": open_two,
     ".parquet": open_parquet,
 }
-SPLITS = ("train", "dev", "test")
-SHARES = {"train": range(205), "dev": range(205, 230), "test": range(230, 256)}  # of a byte
+SPLITS = tuple(SHARES)
 ALIASES = {"dev": ("validation", "val", "valid")}
 
 
@@ -96,28 +95,23 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
 
     Raises: InputError if there are not that many.
     """
-    share = SHARES.get(request.split or "") if divided else None
+    wanted = request.split if divided and request.split in SHARES else None
     numbers, empty = [], 0
     for number, each in enumerate(whole):
         if not each.source.strip() or not each.target.strip():
             empty += 1
-        elif share is None or _byte(request.seed, each.source) in share:
+        elif wanted is None or split_by_hash(f"{request.seed}/{each.source}") == wanted:
             numbers.append(number)
             if len(numbers) == request.n:
                 break
     if empty:
         stderr.print(_told(request.spec, empty), markup=False, highlight=False, soft_wrap=True)
     rows = request.first_rows(len(numbers))
-    if share is None and not empty:
+    if wanted is None and not empty:
         return whole[: len(rows)]
-    split = whole.split if share is None else request.split or ""
-    return Part(request.spec, split, request.seed, rows, whole, np.array(numbers, int))
+    return Part(request.spec, wanted or whole.split, request.seed, rows, whole, np.array(numbers, int))
 
 
 def _told(spec: str, empty: int) -> str:
     many = "1 example was" if empty == 1 else f"{empty:,} examples were"
     return f"{spec}: {many} left out, without a document or a summary"
-
-
-def _byte(seed: int, document: str) -> int:
-    return blake2b(f"{seed}/{document}".encode(), digest_size=1).digest()[0]

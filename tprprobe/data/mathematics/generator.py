@@ -19,6 +19,7 @@ from types import ModuleType
 
 import numpy as np
 
+from tprprobe.data.hashing import hash_byte
 from tprprobe.errors import check_extra
 
 MAX_QUESTION, MAX_ANSWER = 160, 30  # characters
@@ -136,7 +137,7 @@ def _restored() -> Iterator[Callable[[str], None]]:
 
 def is_test(question: str) -> bool:
     """True if a question belongs to the half that only `small-test` asks."""
-    return blake2b(question.encode(), digest_size=1).digest()[0] % 2 == 1
+    return hash_byte(question) % 2 == 1
 
 
 def _belongs(question: str, answer: str, module: str, split: str) -> bool:

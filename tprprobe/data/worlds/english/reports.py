@@ -8,9 +8,9 @@ done by somebody to somebody in dev or test, and so no document, is ever trained
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from hashlib import blake2b
 
 from tprprobe.data.dataset import Labels
+from tprprobe.data.hashing import split_by_hash
 from tprprobe.data.worlds.english.annotation import analyze
 from tprprobe.data.worlds.english.cast import Cast
 from tprprobe.data.worlds.english.chance import Chance
@@ -174,9 +174,7 @@ ALLOWED = {False: lambda tree: HELD_OUT.isdisjoint(pairs(tree)), True: lambda tr
 
 def split_of(story: Story) -> str:
     """The split of all reports with this main event: its verb, and who takes part by name."""
-    key = "/".join(_fingerprint(story.events[0], story))
-    first = blake2b(key.encode(), digest_size=1).digest()[0]
-    return next(split for split, bytes_ in SPLITS.items() if first in bytes_)
+    return split_by_hash("/".join(_fingerprint(story.events[0], story)), SPLITS)
 
 
 def _fingerprint(told: Event, story: Story) -> Iterator[str]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import numpy as np
 
+from tprprobe.data.hashing import split_by_hash
 from tprprobe.data.worlds.scenes.nouns import (
     ADVERBS,
     COLOURS,
@@ -18,7 +18,6 @@ from tprprobe.data.worlds.scenes.nouns import (
     VERBS,
 )
 
-SPLITS = {"train": range(205), "dev": range(205, 230), "test": range(230, 256)}  # of a byte
 COMPOSITIONAL = "compositional"
 SKIPPED = 3  # from one kind's unseen color to the next one's, so that none stands for a class
 CHANCES = {"size": 0.5, "manner": 0.3, "other": 0.75}
@@ -64,8 +63,7 @@ def split_of(scene: Scene) -> str:
     """The split that a scene belongs to, whatever the seed: no scene is in two."""
     if scene.is_unseen:
         return COMPOSITIONAL
-    byte = blake2b(repr(scene).encode(), digest_size=1).digest()[0]
-    return next(name for name, bytes_ in SPLITS.items() if byte in bytes_)
+    return split_by_hash(repr(scene))
 
 
 def draw(rng: np.random.Generator, split: str) -> Scene:

@@ -10,10 +10,11 @@ import numpy as np
 from tprprobe.data.captions.examples import Captioned
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.draws import make
+from tprprobe.data.hashing import SHARES
 from tprprobe.data.worlds.english.labelling import TASKS
 from tprprobe.data.worlds.scenes.captioning import describe
 from tprprobe.data.worlds.scenes.rendering import render
-from tprprobe.data.worlds.scenes.scene import COMPOSITIONAL, SPLITS, draw
+from tprprobe.data.worlds.scenes.scene import COMPOSITIONAL, draw
 from tprprobe.errors import InputError, unknown
 
 NAME = "scenes"
@@ -60,7 +61,7 @@ def sample(index: int, seed: int = 0, split: str = "train", knobs: Knobs = Knobs
 
     In `compositional` the main group has a color that things of its kind have in no other split.
     """
-    names = [*SPLITS, COMPOSITIONAL]
+    names = [*SHARES, COMPOSITIONAL]
     scene_rng, word_rng, image_rng = np.random.default_rng([seed, names.index(split), index]).spawn(
         3
     )
@@ -83,8 +84,8 @@ def draw_scenes(request: Request) -> Drawn:
     Raises: InputError for an unknown split or knob, or a value that a knob cannot have.
     """
     split = request.split or "test"
-    if split not in (*SPLITS, COMPOSITIONAL):
-        raise unknown("split", split, (*SPLITS, COMPOSITIONAL))
+    if split not in (*SHARES, COMPOSITIONAL):
+        raise unknown("split", split, (*SHARES, COMPOSITIONAL))
     given = request.spec.removeprefix(NAME).removeprefix(":")
     knobs = Knobs(**dict(map(_knob, filter(None, given.split(",")))))
     rows = range(request.n or 1000)
