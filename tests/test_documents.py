@@ -11,11 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tprprobe.data import lines, load_data, parquet
+from tprprobe.data import load_data, parquet
 from tprprobe.data.documents import hubsets
 from tprprobe.data.pairs import encode_mix, encode_pairs
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
+from tprprobe.files import lines
 from tprprobe.files.lines import STRIDE, scan_lines
 
 N = 3 * STRIDE + 5

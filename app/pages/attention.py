@@ -18,7 +18,7 @@ def attention() -> None:
         site = st.selectbox("Sub-layer", sites, views.first_map(sites), key="maps", **state.KEEP)
         heads = range(views.count_heads(store, site))
         head = st.selectbox("Head", heads, key="head", **state.KEEP)
-    kept = views.count_samples(store, site)
+    kept = store.count_maps(site)
     sample = state.choose_sample(kept)
     maps = views.read_maps(store, site, sample)
     roles = views.role_beside(store, site)

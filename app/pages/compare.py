@@ -42,9 +42,7 @@ def compare() -> None:
     for column, store, name, sample in zip(
         (left, right), stores, (first, second), (pair["first"], pair["second"]), strict=True
     ):
-        maps = [
-            each for each in views.list_maps(store) if views.count_samples(store, each) > sample
-        ]
+        maps = [each for each in views.list_maps(store) if store.count_maps(each) > sample]
         if maps:
             at = maps[views.first_map(maps)]
             found = views.read_maps(store, at, int(sample))

@@ -42,8 +42,8 @@ def _copy(store: Store, samples: np.ndarray, start: int, stop: int, writer: Stor
     values, attention = {}, {}
     for name, spec in store.specs.items():
         if spec.is_attention:
-            kept = store.manifest["lengths"].get(f"{spec.rows}_sample", 0)
-            attention[name] = [store.attention(name, i) for i in range(start, min(stop, kept))]
+            kept = range(start, min(stop, store.count_maps(name)))
+            attention[name] = [store.attention(name, i) for i in kept]
         else:
             of_side = samples[store.tokens["side"] == spec.rows]
             values[name] = store.read(name, slice(*np.searchsorted(of_side, [start, stop])))

@@ -113,6 +113,10 @@ class Store:
             rows = slice(start, min(start + rows_per_block, total))
             yield rows, self.read(site, rows, head)
 
+    def count_maps(self, site: str) -> int:
+        """The number of samples, the first ones, that have attention maps of a site; 0 where it is none."""
+        return self.manifest["lengths"].get(f"{self._spec(site)[1].rows}_sample", 0)
+
     def attention(self, site: str, sample: int) -> Float[np.ndarray, "head query key"]:
         """The attention maps of one sample.
 
@@ -122,7 +126,7 @@ class Store:
         name, spec = self._spec(site)
         if not spec.is_attention:
             raise InputError(f"{name} holds {' × '.join(spec.axes)}, no attention maps")
-        kept = self.manifest["lengths"].get(f"{spec.rows}_sample", 0)
+        kept = self.count_maps(name)
         if not 0 <= sample < kept:
             raise InputError(
                 f"no attention maps of sample {sample}: {self.path} keeps those of its first {kept} "

@@ -1,5 +1,4 @@
 from .accuracy import tell_score as tell_score
-from .attention import count_samples as count_samples
 from .attention import read_maps as read_maps
 from .attention import show_grid as show_grid
 from .attention import show_matrix as show_matrix

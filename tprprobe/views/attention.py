@@ -71,11 +71,6 @@ def _tokens(store: Store, sample: int, side: str) -> pd.DataFrame:
     return chosen.reset_index(drop=True).assign(row=np.arange(rows.start, rows.stop))
 
 
-def count_samples(store: Store, site: str) -> int:
-    """The number of samples that have attention maps of the site."""
-    return store.manifest["lengths"].get(f"{store.specs[site].rows}_sample", 0)
-
-
 def gold_pairs(store: Store, sample: int, relation: Relation = DIVISION) -> list[tuple[int, int]]:
     """Related digits with their operator, as positions (query, key)."""
     gold = gold_tokens(store, [sample])

@@ -23,9 +23,7 @@ def list_vectors(store: Store) -> list[str]:
 
 def list_maps(store: Store) -> list[str]:
     """The sites with attention maps, of at least one sample."""
-    lengths = store.manifest["lengths"]
-    specs = store.specs.items()
-    return [n for n, spec in specs if spec.is_attention and lengths.get(f"{spec.rows}_sample")]
+    return [name for name in store.specs if store.count_maps(name)]
 
 
 def count_heads(store: Store, site: str) -> int:

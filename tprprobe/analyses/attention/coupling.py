@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from tprprobe.analyses.attention.gold_maps import annotated_tokens, kept_samples
+from tprprobe.analyses.attention.gold_maps import annotated_tokens
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bootstrap_mean, permute_within
@@ -56,7 +56,7 @@ def couple_roles(store: Store, clusters: Iterable[Labelled], seed: int = 0) -> p
     """
     rows = []
     for site, given in _by_layer(store, clusters).items():
-        tokens = annotated_tokens(store, kept_samples(store, site))
+        tokens = annotated_tokens(store, store.count_maps(site))
         questions = pd.factorize(tokens["sample"])[0]
         labels = {
             h: np.asarray(each.labels)[: len(tokens)].astype(int) for h, each in given.items()

@@ -40,11 +40,6 @@ class Marks:
         return len(self.operator)
 
 
-def kept_samples(store: Store, site: str) -> int:
-    """The number of samples that have attention maps of the site."""
-    return store.manifest["lengths"].get(f"{store.specs[site].rows}_sample", 0)
-
-
 def find_maps(store: Store) -> list[str]:
     """The sites of the encoder's attention maps.
 
@@ -52,7 +47,7 @@ def find_maps(store: Store) -> list[str]:
         InputError: the store has none, or keeps them of no sample.
     """
     sites = store.select("encoder.*.self.attention")
-    if not kept_samples(store, sites[0]):
+    if not store.count_maps(sites[0]):
         raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
     return sites
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.attention.gold_maps import Marks, find_maps, kept_samples, mark_questions
+from tprprobe.analyses.attention.gold_maps import Marks, find_maps, mark_questions
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.store import Store
 
@@ -16,7 +16,7 @@ def pick_examples(store: Store, per_kind: int = 1, relation: Relation = DIVISION
     skipped    a numerator stands between two numbers of its term's denominator
     A kind of which there is none has no rows; where none is answered right, others are taken.
     """
-    samples = kept_samples(store, find_maps(store)[0])
+    samples = store.count_maps(find_maps(store)[0])
     first = store.tokens.loc[store.tokens["sample"] < samples].drop_duplicates("sample")
     correct = dict(zip(first["sample"], first["correct"], strict=True))
     marked = sorted(

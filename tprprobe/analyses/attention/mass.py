@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.analyses.attention.counts import DIFFERENCES, KEYS, Counts, count_question
-from tprprobe.analyses.attention.gold_maps import find_maps, kept_samples, mark_questions
+from tprprobe.analyses.attention.gold_maps import find_maps, mark_questions
 from tprprobe.analyses.attention.reference_maps import OFFSETS, make_baselines
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
@@ -70,7 +70,7 @@ def _score(store: Store, seed: int, relation: Relation) -> pd.DataFrame:
 def _count(store: Store, sites: list[str], relation: Relation) -> list[np.ndarray]:
     """The fields of Counts, question by question: of all heads, then of the baselines."""
     found = []
-    for marks in mark_questions(store, kept_samples(store, sites[0]), relation):
+    for marks in mark_questions(store, store.count_maps(sites[0]), relation):
         heads = np.concatenate([store.attention(site, marks.sample) for site in sites])
         found.append(count_question(np.concatenate([heads, make_baselines(marks)]), marks))
     if not found:
