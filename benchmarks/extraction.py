@@ -26,7 +26,6 @@ from tprprobe.data.vocabularies.characters import characters
 from tprprobe.extraction import extract
 from tprprobe.extraction.passes import BATCH
 from tprprobe.models import build, load_model
-from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import attach
 
 ROLES, TPRS = "encoder.*.self.role", "encoder.*.self.tpr"
@@ -51,7 +50,7 @@ def bare(model: Any, data: Dataset) -> float:
     pairs = encode_pairs(data, model.vocabulary)
     began = time.perf_counter()
     with torch.no_grad():
-        for indices in by_length(pairs, BATCH):
+        for indices in pairs.by_length(BATCH):
             source, target = pairs.batch(indices, model.config.pad)
             model(source, target[:, :-1])
     return time.perf_counter() - began

@@ -19,7 +19,6 @@ from tprprobe.interventions.sweeps import ALL, BATCH, find_data, list_points
 from tprprobe.interventions.variants import Variant, score_variants
 from tprprobe.models import load_model
 from tprprobe.models.decoding.generation import generate
-from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites, intervene
 from tprprobe.site.patterns import select
 
@@ -40,7 +39,7 @@ def one_by_one(model: Any, pairs: Pairs, variants: list[Variant], size: int, dec
     """A pass an intervention (and batch), nothing shared: answers scored, or decoded greedily."""
     for variant in variants:
         with intervene(model, variant):
-            for rows in by_length(pairs, size):
+            for rows in pairs.by_length(size):
                 source, target = pairs.batch(rows, model.config.pad)
                 if decode:
                     generate(model, source)
@@ -69,7 +68,7 @@ def main(n: int) -> None:
     ]
 
     def swept() -> None:
-        for rows in by_length(pairs, BATCH):
+        for rows in pairs.by_length(BATCH):
             source, target = pairs.batch(rows, model.config.pad)
             score_variants(model, source, [target], variants)
 

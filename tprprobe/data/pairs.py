@@ -40,6 +40,11 @@ class Pairs:
         """
         return self.source.padded(indices, pad), self.target.padded(indices, pad)
 
+    def by_length(self, batch_size: int) -> tuple[Int64[Tensor, " batch"], ...]:
+        """All indices in batches of like length, each batch with at most ``batch_size``."""
+        lengths = self.source.lengths * 64 + self.target.lengths
+        return torch.argsort(lengths, stable=True).split(batch_size)
+
     def tokens(self, indices: Tensor) -> int:
         """The number of ids that the chosen pairs have."""
         sides = (self.source.offsets, self.target.offsets)

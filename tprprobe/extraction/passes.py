@@ -12,7 +12,6 @@ from torch import Tensor
 from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
 from tprprobe.models.protocol import Readable
-from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import capture
 from tprprobe.site.patterns import side_of
 
@@ -73,7 +72,7 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
     places = {side: Lengths.of(bounds) for side, bounds in offsets.items()}
     sites, block = list(sites), Block(np.zeros(len(pairs), bool))
     with capture(model, sites) as acts:
-        for indices in by_length(pairs, BATCH):
+        for indices in pairs.by_length(BATCH):
             acts.clear()
             source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
             logits = model(source, target[:, :-1])

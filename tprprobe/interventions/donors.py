@@ -24,7 +24,6 @@ from tprprobe.interventions import edits
 from tprprobe.interventions.exchanges import BATCH, encode_swaps, tabulate
 from tprprobe.interventions.variants import Variant, score_variants
 from tprprobe.models.protocol import Model, require_vocabulary
-from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select
 
@@ -133,7 +132,7 @@ def measure_donors(
     chosen = choose_donors(swaps, donors, seed)
     able = np.array([bool(each) for each in next(iter(chosen.values()))], bool)
     parts = []
-    for rows in by_length(pairs, BATCH):
+    for rows in pairs.by_length(BATCH):
         batch = [pairs.batch(rows, model.config.pad), predicted.batch(rows, model.config.pad)]
         (source, answer), (_, new) = ([x.to(_device(model)) for x in each] for each in batch)
         some = [[chosen[name][i] for i in rows.tolist()] for name in DONORS]

@@ -18,7 +18,6 @@ from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.interventions.edits import exchange, swap
 from tprprobe.interventions.variants import Scores, Variant, score_variants
 from tprprobe.models.protocol import Model, require_vocabulary
-from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of
 
@@ -93,7 +92,7 @@ def measure_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.
     names = list(find_sites(model))
     parts = [
         part
-        for rows in by_length(pairs, BATCH)
+        for rows in pairs.by_length(BATCH)
         for part in _measure(model, swaps.iloc[rows.tolist()], pairs, predicted, rows, ways, names)
     ]
     return pd.concat(parts, ignore_index=True)

@@ -30,7 +30,6 @@ from tprprobe.interventions.edits import swap
 from tprprobe.interventions.exchanges import PAIR, Way, positions
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model, require_vocabulary
-from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites, intervene
 
 AGENT, PATIENT = "ARG0", "ARG1"
@@ -139,7 +138,7 @@ def judge_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.Da
     pairs = encode_texts(swaps["text"].tolist(), swaps["answer"].tolist(), vocabulary)
     names, start = list(find_sites(model)), int(vocabulary.source_start)
     parts = []
-    for rows in by_length(pairs, BATCH):
+    for rows in pairs.by_length(BATCH):
         part = swaps.iloc[rows.tolist()]
         source = pairs.source.padded(rows, model.config.pad).to(next(model.parameters()).device)
         for way in (Way("none"), *ways):

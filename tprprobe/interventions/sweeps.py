@@ -22,7 +22,6 @@ from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.interventions.variants import Variant, score_variants
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Model, require_vocabulary
-from tprprobe.scoring.answers import by_length
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of, select
 from tprprobe.statistics import bootstrap_mean, wilson
@@ -150,7 +149,7 @@ def _score(
     pad, device = model.config.pad, next(model.parameters()).device
     written = np.zeros((len(points), len(pairs)), bool)
     nats = np.zeros(written.shape, np.float32)
-    for rows in by_length(pairs, BATCH):
+    for rows in pairs.by_length(BATCH):
         source, target = (each.to(device) for each in pairs.batch(rows, pad))
         scores = score_variants(model, source, [target], variants)
         written[:, rows.numpy()] = scores.written[:, 0].numpy()

@@ -5,7 +5,7 @@ Data of documents are summarized and scored instead (tprprobe.scoring.prediction
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Int
-from torch import Tensor
 
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset, Example
@@ -33,12 +32,6 @@ from tprprobe.statistics import wilson
 EVALUATED_AT_ONCE, DECODED_AT_ONCE = 2048, 256  # questions
 
 
-def by_length(pairs: Pairs, batch_size: int) -> Iterator[Tensor]:
-    """All indices in batches of like length, each batch with at most ``batch_size``."""
-    lengths = pairs.source.lengths * 64 + pairs.target.lengths
-    yield from torch.argsort(lengths, stable=True).split(batch_size)
-
-
 @torch.no_grad()
 def exact_matches(
     model: Readable, pairs: Pairs, batch_size: int = 256
@@ -53,7 +46,7 @@ def exact_matches(
     pad, device = model.config.pad, next(model.parameters()).device
     correct = np.zeros(len(pairs), bool)
     predicted = np.full((len(pairs), int(pairs.target.lengths.max()) - 1), pad)
-    for indices in by_length(pairs, batch_size):
+    for indices in pairs.by_length(batch_size):
         source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
         best = model(source, target[:, :-1]).argmax(-1)
         right = (best == target[:, 1:]) | (target[:, 1:] == pad)

@@ -25,7 +25,7 @@ from tprprobe.models import build
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
 from tprprobe.models.tpgnstate import check_features
-from tprprobe.scoring.answers import by_length, exact_matches
+from tprprobe.scoring.answers import exact_matches
 from tprprobe.training.captioning import center, prepare_captioner
 from tprprobe.training.logs import Log
 from tprprobe.training.losses import summed_loss
@@ -279,7 +279,7 @@ def _steps(run: Run) -> Iterator[tuple[float, float]]:
 def held_out_loss(model: Model, pairs: Pairs, batch_size: int = 256) -> float:
     """The mean cross-entropy a symbol of the targets, in nats; without smoothing."""
     pad, total, count = model.config.pad, 0.0, 0
-    for indices in by_length(pairs, batch_size):
+    for indices in pairs.by_length(batch_size):
         source, target = pairs.batch(indices, pad)
         logits = model(source, target[:, :-1])
         total += float(summed_loss(logits, target[:, 1:], pad))
