@@ -6,6 +6,7 @@ from planted.questions import LAST, MAPS, plant
 
 from tprprobe import figures
 from tprprobe.analyses.attention import pick_examples
+from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, overlay
@@ -30,9 +31,7 @@ def frames_of(figure):
 
 def test_numbers_are_framed_by_their_value(store):
     """(a/b)/(c/d): a and d are in the numerator, b and c in the denominator."""
-    (question,) = [
-        table for name, table in overlay.gold_tokens(store, [2]).groupby("sample") if name == 2
-    ]
+    (question,) = [table for name, table in gold_tokens(store, [2]).groupby("sample") if name == 2]
     frames, letters = overlay.mark_polarity(question)
     tokens = question["token"].astype(str).tolist()
     numbers = ["".join(tokens[frame.start : frame.stop]) for frame in frames]
@@ -68,7 +67,7 @@ def test_clusters_with_gold_have_frames_and_letters(store):
 def test_other_questions_have_no_gold_and_are_drawn_as_they_are(tmp_path):
     store = plant(tmp_path / "store", 4)
     store.__dict__["tokens"] = store.tokens.assign(question="Where does the train go?")
-    assert overlay.gold_tokens(store) is None
+    assert gold_tokens(store) is None
     roles = cluster(store, LAST, head=0, k=6, n_seeds=2)
     assert frames_of(figures.role_clusters(store, roles, gold=True)) == []
     with pytest.raises(InputError, match="no arithmetic questions with a division"):
@@ -107,7 +106,7 @@ def test_the_weight_told_is_that_of_the_map(store):
     examples = pick_examples(store)
     sample = int(examples["sample"].iloc[0])
     figure = figures.attention_examples(store, MAPS, 1, examples.head(1))
-    gold = overlay.gold_tokens(store, [sample]).reset_index(drop=True)
+    gold = gold_tokens(store, [sample]).reset_index(drop=True)
     weights = store.attention(MAPS, sample)[1]
     for position in gold.index[(gold["place"] == 0) & (gold["polarity"] == "denominator")]:
         target = gold.index[gold["position"] == gold.loc[position, "div_second"] + 1][0]

@@ -1,4 +1,9 @@
-"""Figures: results in, matplotlib figures and tables out; no models and no files are read here."""
+"""Figures: results in, matplotlib figures and tables out.
+
+A drawing opens no file and no folder, fits nothing and runs no model. Those of single questions take an
+open store, and read of it the tokens and maps that they show. What a figure is made from is found and
+computed in :mod:`tprprobe.figures.catalogue`.
+"""
 
 import lazy_loader
 

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
-from tprprobe.figures.overlay import LETTERS, LOOKS, gold_tokens, mark_polarity
+from tprprobe.figures.overlay import LETTERS, LOOKS, mark_polarity
 from tprprobe.figures.strips import PLAIN, SIGNS, Frame, Strip, draw_strips
 from tprprobe.figures.style import INK, Drawing, drawing, tidy
 from tprprobe.store import Store

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.errors import InputError
-from tprprobe.figures.overlay import LEGEND, gold_tokens, mark_polarity
+from tprprobe.figures.overlay import LEGEND, mark_polarity
 from tprprobe.figures.strips import Strip, draw_strips
 from tprprobe.figures.style import MUTED, WRONG, Drawing, palette
 from tprprobe.store import Store

@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 from jaxtyping import Bool, Float, Int
 from plotly.subplots import make_subplots
 
+from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
 from tprprobe.figures import attention_grid, attention_matrix, attention_rows
-from tprprobe.figures.overlay import gold_tokens
 from tprprobe.figures.strips import SIGNS as SHORT
 from tprprobe.figures.style import palette
 from tprprobe.site.patterns import side_of

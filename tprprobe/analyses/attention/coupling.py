@@ -56,7 +56,7 @@ def couple_roles(store: Store, clusters: Iterable[Labelled], seed: int = 0) -> p
     """
     rows = []
     for site, given in _by_layer(store, clusters).items():
-        tokens = annotated_tokens(store, store.count_maps(site))
+        tokens = annotated_tokens(store, range(store.count_maps(site)))
         questions = pd.factorize(tokens["sample"])[0]
         labels = {
             h: np.asarray(each.labels)[: len(tokens)].astype(int) for h, each in given.items()

@@ -1,6 +1,6 @@
 """The gold structure of the questions whose attention maps a store keeps, as arrays to index maps by."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,11 +52,25 @@ def find_maps(store: Store) -> list[str]:
     return sites
 
 
-def annotated_tokens(store: Store, samples: int) -> pd.DataFrame:
-    """The source tokens of the first samples with their gold columns."""
+def annotated_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFrame:
+    """The source tokens of samples (all) with their gold columns.
+
+    Raises:
+        InputError: these are no arithmetic questions read character by character.
+    """
     tokens = store.tokens
-    source = (tokens["side"] == "source") & (tokens["sample"] < samples)
-    return join(tokens.loc[source].reset_index(drop=True))
+    chosen = tokens["side"] == "source"
+    if samples is not None:
+        chosen &= tokens["sample"].isin(samples)
+    return join(tokens.loc[chosen].reset_index(drop=True))
+
+
+def gold_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFrame | None:
+    """The same tokens, None where they are no arithmetic."""
+    try:
+        return annotated_tokens(store, samples)
+    except InputError:
+        return None
 
 
 def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) -> Iterator[Marks]:
@@ -65,7 +79,7 @@ def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) ->
     Raises:
         InputError: these are no arithmetic questions read character by character.
     """
-    for sample, tokens in annotated_tokens(store, samples).groupby("sample", sort=True):
+    for sample, tokens in annotated_tokens(store, range(samples)).groupby("sample", sort=True):
         marks = _mark(int(str(sample)), tokens, relation)
         if marks.operator.any():
             yield marks
