@@ -9,7 +9,7 @@ from planted.questions import ANSWERS, plant, plant_roles
 from sklearn import metrics
 
 import tprprobe as tp
-from tprprobe.analyses.naming import as_dict, load_names, name_all, tell
+from tprprobe.analyses.naming import load_names, name_all
 from tprprobe.analyses.naming.fields import ARITHMETIC, describe
 from tprprobe.analyses.naming.heads import read_gold
 from tprprobe.analyses.naming.lattice import build_lattice
@@ -21,6 +21,7 @@ from tprprobe.analyses.naming.polarity import decode_polarity
 from tprprobe.analyses.naming.sources import find_targets
 from tprprobe.cli import app
 from tprprobe.errors import InputError
+from tprprobe.figures.naming import polar_table, polarity_table
 from tprprobe.files.runs import Part
 
 ROLE = "encoder.0.self.role"
@@ -305,10 +306,10 @@ def test_a_run_says_what_it_compared(finished):
     marginal = naming.agreement[~naming.agreement["measure"].str.contains("given")]
     assert set(marginal["null"]) == {"question", "character"}
     assert set(marginal["measure"]) >= {"ami", "ari", "v_measure", "homogeneity", "purity"}
-    text = tell(naming)
+    text = "\n".join(table(naming).markdown() for table in (polarity_table, polar_table))
     assert "digit ∧ denominator" in text
-    assert "controls that are missing: baseline" in text
-    document = json.loads(json.dumps(as_dict(naming), allow_nan=False))
+    assert "Not in this run: baseline" in text
+    document = json.loads(json.dumps(naming.as_dict(), allow_nan=False))
     assert len(document["names"]) == len(naming.names)
 
 

@@ -15,6 +15,7 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.claims import Verdict, judge, load_claims
 from tprprobe.figures.binding import binding_table, demonstration_table
 from tprprobe.figures.hadamard import capture_table
+from tprprobe.figures.naming import COUNTS, heads_table, polarity_table
 from tprprobe.figures.reconstruction import reconstruction_table
 from tprprobe.statistics import Interval, interval_text, read_interval
 
@@ -25,11 +26,6 @@ BEHIND = {
     "distant": "'/' and any brackets",
 }
 HEADS = ["layer", "head"]
-SUBSETS = {
-    "all": "all digits",
-    "discordant": "discordant",
-    "discordant, answered": "discordant, answered right",
-}
 
 
 def make_page(runs: Path) -> str:
@@ -88,24 +84,12 @@ def _describe(found: Analyses, verdicts: list[Verdict]) -> dict[str, Any]:
 
 
 def _names(found: Analyses) -> str:
-    own = found.naming.summary.query("model == 'trained' and vectors == 'role'")
-    rows = [
-        {
-            "layer": str(row["layer"]),
-            "head": str(row["head"]),
-            "named": f"{row['named']:.0f} of {row['clusters']:.0f}",
-            "tell polarity": f"{row['with_polarity']:.0f}",
-            "tokens named": f"{row['coverage']:.0%}",
-            "stability (ARI)": f"{row['stability']:.2f}",
-        }
-        for row in own.sort_values(HEADS).to_dict("records")
-    ]
-    return table(rows)
+    return table(heads_table(found.naming).cells.loc[:, "layer":"stability (ARI)"])
 
 
 def _clusters(found: Analyses) -> Iterator[dict[str, Any]]:
     """The named clusters of every head."""
-    names = found.naming.names.query("model == 'trained' and vectors == 'role'")
+    names = found.naming.clusters
     for (layer, head), clusters in names.groupby(HEADS):
         named = clusters[clusters["name"] != UNNAMED].sort_values("coverage", ascending=False)
         told = "; ".join(
@@ -119,32 +103,7 @@ def _clusters(found: Analyses) -> Iterator[dict[str, Any]]:
 
 
 def _polarity(found: Analyses) -> str:
-    rules = found.naming.decoding.query("model == 'trained' and vectors == 'role'")
-    rules = rules[rules["predictor"].isin(["majority", "surface"])]
-    rows = [
-        {"model": "–", "vectors": f"{name} rule", "layer": "–"}
-        | {
-            SUBSETS[str(subset)]: "–" if pd.isna(value) else f"{value:.3f}"
-            for subset, value in values.items()
-        }
-        for name, each in rules.groupby("predictor")
-        for values in [each.groupby("subset")["accuracy"].first()]
-    ]
-    keys = ["model", "vectors", "layer"]
-    for (model, vectors, layer), heads in found.naming.summary.groupby(keys, sort=False):
-        rows.append(
-            {
-                "model": str(model),
-                "vectors": str(vectors),
-                "layer": str(layer),
-                SUBSETS["all"]: _spread(heads["accuracy"]),
-                SUBSETS["discordant"]: _spread(heads["accuracy_discordant"]),
-                SUBSETS["discordant, answered"]: _spread(heads["accuracy_answered"]),
-                "AMI given place": _spread(heads["polarity_given_place"]),
-                "AMI given surface": _spread(heads["polarity_given_surface"]),
-            }
-        )
-    return table(rows)
+    return table(polarity_table(found.naming).cells.drop(columns=["k", *COUNTS]))
 
 
 def _rules(found: Analyses) -> str:
@@ -278,10 +237,6 @@ def _states(found: Analyses) -> dict[str, str]:
 
 
 # ---- texts ------------------------------------------------------------------------------------------
-
-
-def _spread(values: pd.Series) -> str:
-    return "–" if values.isna().all() else f"{values.mean():.3f} ({values.max():.3f})"
 
 
 def _share(fact: Mapping[str, Any]) -> str:

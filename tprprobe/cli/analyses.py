@@ -289,8 +289,9 @@ def name(
     as_json: Json = False,
 ) -> None:
     """Name the clusters of all heads by gold structure, on held-out questions, beside controls."""
-    from tprprobe.analyses.naming import as_dict, name_all, tell
+    from tprprobe.analyses.naming import name_all
     from tprprobe.console import track
+    from tprprobe.figures.naming import heads_table, polar_table, polarity_table
     from tprprobe.store import open_store
 
     named = name_all(
@@ -305,6 +306,7 @@ def name(
         progress=lambda parts: track(parts, "naming", len(parts)),
     )
     if as_json:
-        return print_json(as_dict(named))
-    typer.echo(tell(named))
+        return print_json(named.as_dict())
+    for table in (heads_table(named), polarity_table(named), polar_table(named)):
+        typer.echo(table.markdown())
     return None

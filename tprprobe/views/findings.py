@@ -1,5 +1,6 @@
 """Finished results: probes, what clusters tell, reconstruction; values with intervals and controls."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.paths import load_probes
 from tprprobe.figures.dots import interval_dots
+from tprprobe.figures.naming import polarity_table
 from tprprobe.figures.probes import table4
 from tprprobe.figures.reconstruction import reconstruction_curves, reconstruction_table
 from tprprobe.files.kinds import KINDS
@@ -90,8 +92,8 @@ def show_decoding(folder: Path, subset: str = "all", dark: bool = False) -> View
     """The accuracy of clusters alone on numerators and denominators, held out, beside every
     control.
     """
-    found = load_names(folder).decoding
-    rows = found[found["subset"] == subset]
+    naming = load_names(folder)
+    rows = naming.decoding[naming.decoding["subset"] == subset]
     if rows.empty:
         raise InputError(f"no digits of {subset!r} in {folder}: give another subset")
     own = rows[rows["predictor"] == "clusters"]
@@ -112,7 +114,7 @@ def show_decoding(folder: Path, subset: str = "all", dark: bool = False) -> View
     table = pd.concat([dots, lines], ignore_index=True)
     n = int(rows["n"].max())
     title = f"Numerator or denominator, told by clusters alone ({subset}, {n} digits, held out)"
-    return show_dots(table, title, "accuracy", dark)
+    return replace(show_dots(table, title, "accuracy", dark), note=polarity_table(naming).caption)
 
 
 def show_dots(rows: pd.DataFrame, title: str, label: str, dark: bool = False) -> View:

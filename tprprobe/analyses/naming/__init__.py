@@ -1,7 +1,6 @@
 """Cluster naming: names from gold structure, agreement with it, and controls beside both."""
 
 from tprprobe.analyses.naming.heads import name_roles
-from tprprobe.analyses.naming.prose import as_dict, tell
 from tprprobe.analyses.naming.run import Naming, load_names, name_all
 
-__all__ = ["Naming", "as_dict", "load_names", "name_all", "name_roles", "tell"]
+__all__ = ["Naming", "load_names", "name_all", "name_roles"]

@@ -48,6 +48,30 @@ class Naming:
     summary: pd.DataFrame
     facts: dict[str, Any]
 
+    @property
+    def heads(self) -> pd.DataFrame:
+        """The rows of ``summary`` of the vectors that were asked for, in the trained model."""
+        return self._asked(self.summary)
+
+    @property
+    def clusters(self) -> pd.DataFrame:
+        """The rows of ``names`` of the same."""
+        return self._asked(self.names)
+
+    def _asked(self, table: pd.DataFrame) -> pd.DataFrame:
+        asked = self.summary["vectors"].iloc[0]
+        return table.loc[(table["vectors"] == asked) & (table["model"] == TRAINED)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Facts, summary and names in JSON types; what is missing is None."""
+        tables = {"summary": self.summary, "names": self.names}
+        return {"facts": self.facts} | {name: _records(table) for name, table in tables.items()}
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    records: Any = table.astype(object).where(table.notna(), None).to_dict("records")
+    return records
+
 
 def name_all(
     store: Store,

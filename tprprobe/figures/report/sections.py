@@ -12,12 +12,10 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import Naming
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.figures.binding import demonstration_table
+from tprprobe.figures.naming import named_table, polarity_table
 from tprprobe.figures.reconstruction import reconstruction_table
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
-
-GROUP = ["model", "vectors", "layer"]
 
 
 @dataclass(frozen=True)
@@ -52,59 +50,26 @@ def tell_clusters(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -> S
 
 def tell_names(naming: Naming) -> Section:
     """The names of clusters, and whether clusters tell numerators better than the surface rule."""
-    own = naming.summary[naming.summary["model"] == "trained"]
-    roles = own[own["vectors"] == own["vectors"].iloc[0]]
-    best = roles.sort_values(["with_polarity", "coverage"]).iloc[-1]
-    surface = roles["surface"].iloc[0]
-    right = naming.facts["discordant_questions"]
-    gate = (
-        "" if not right["n"] else f" (it answered {right['exact_match']:.0%} of {right['n']} right)"
-    )
-    absent = ", ".join(naming.facts["missing"])
+    best = naming.heads.sort_values(["with_polarity", "coverage"]).iloc[-1]
+    polarity = polarity_table(naming)
     text = (
         "A cluster's name is the shortest conjunction of exact facts about characters that explains it, "
         "chosen on half of the questions and scored on the other; without one that holds it is "
         f"{UNNAMED}.\nNumerator or denominator can be guessed without looking far: the rule 'denominator if "
-        f"right after /' is right on {surface:.1%} of these digits, and never on discordant ones, whose "
-        f"place in the whole fraction is the opposite{gate}. The table has what clusters alone tell, "
-        "held out, mean over heads: what any projection of the same states shows is no property of roles."
-        + (f"\nNot in this run: {absent}." if absent else "")
+        f"right after /' is right on {best['surface']:.1%} of these digits, and never on discordant ones, "
+        "whose place in the whole fraction is the opposite. The table has what clusters alone tell, held "
+        "out, mean over heads (best head): what any projection of the same states shows is no property of "
+        f"roles.\n{polarity.caption}"
     )
-    return Section(
-        "What the clusters stand for", text, {}, [_polarity(naming), _named(naming, best)]
-    )
+    return Section("What the clusters stand for", text, {}, [polarity, _named(naming, best)])
 
 
-def _polarity(naming: Naming) -> pd.DataFrame:
-    rows = []
-    for (model, vectors, layer), heads in naming.summary.groupby(GROUP, sort=False):
-        rows.append(
-            {
-                "model": model,
-                "clusters of": vectors,
-                "layer": str(layer),
-                "heads": len(heads),
-                "named": f"{heads['named'].sum():.0f} of {heads['clusters'].sum():.0f}",
-                "numerator or denominator told": _percent(heads["accuracy"]),
-                "discordant digits": _percent(heads["accuracy_discordant"]),
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _named(naming: Naming, of: pd.Series) -> pd.DataFrame:
-    keys = ["model", "vectors", "layer", "head", "k"]
-    names = naming.names[(naming.names[keys] == of[keys]).all(axis=1)]
+def _named(naming: Naming, of: pd.Series) -> Table:
+    """The named clusters of a head, the largest first."""
+    keys = ["layer", "head", "k"]
+    names = naming.clusters[(naming.clusters[keys] == of[keys]).all(axis=1)]
     names = names[names["name"] != UNNAMED].sort_values("size", ascending=False)
-    return pd.DataFrame(
-        {
-            f"layer {of['layer']}, head {of['head']}": [f"cluster {i}" for i in names["cluster"]],
-            "stands for": names["name"],
-            "tokens": names["size"],
-            "precision": _with_interval(names, "precision"),
-            "recall": _with_interval(names, "recall"),
-        }
-    )
+    return named_table(names, f"Named clusters of {of['site']}, head {of['head']}")
 
 
 def tell_reconstruction(store: Store, layer: int = -1) -> Section:
@@ -122,13 +87,3 @@ def tell_binding() -> Section:
         f"of a and c that differ tell them apart.\n{table.caption}"
     )
     return Section("The binding problem, exactly", text, {}, [table])
-
-
-def _percent(values: pd.Series) -> str:
-    return "–" if values.isna().all() else f"{values.mean():.1%}"
-
-
-def _with_interval(table: pd.DataFrame, name: str) -> pd.Series:
-    """Texts: value [low, high]."""
-    texts = [interval_text(read_interval(row, name), ".2f") for _, row in table.iterrows()]
-    return pd.Series(texts, table.index)

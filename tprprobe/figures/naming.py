@@ -1,0 +1,123 @@
+"""What clusters stand for, as tables: by head, by polarity beside the controls, and by name."""
+
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.analyses.naming.run import Naming
+from tprprobe.figures.tables import Table
+from tprprobe.gold.expressions import POLARITIES
+from tprprobe.statistics import Interval, interval_text, read_interval
+
+PREDICTED = {
+    "": "all digits",
+    "_discordant": "discordant",
+    "_answered": "discordant, answered right",
+}
+AGREEMENTS = {
+    "polarity_given_place": "AMI given place",
+    "polarity_given_surface": "AMI given surface",
+}
+RULES = {"majority": "majority rule", "surface": "surface rule"}
+KINDS = ["model", "vectors", "layer", "k"]
+COUNTS = ["heads", "named", "tell polarity"]
+
+
+def heads_table(naming: Naming) -> Table:
+    """How much of a head's clusters has a name, and what they tell of polarity, a row a head."""
+    rows = [
+        {
+            "site": str(row["site"]),
+            "k": str(row["k"]),
+            "layer": str(row["layer"]),
+            "head": "–" if pd.isna(row["head"]) else str(row["head"]),
+            "named": f"{row['named']:.0f} of {row['clusters']:.0f}",
+            "tell polarity": f"{row['with_polarity']:.0f}",
+            "tokens named": f"{row['coverage']:.0%}",
+            "stability (ARI)": f"{row['stability']:.2f}",
+        }
+        | {name: _interval(row, f"accuracy{end}") for end, name in PREDICTED.items()}
+        | {name: _interval(row, column) for column, name in AGREEMENTS.items()}
+        for row in naming.heads.sort_values(["layer", "head", "k"]).to_dict("records")
+    ]
+    return Table(pd.DataFrame(rows), "Heads whose clusters have names")
+
+
+def polarity_table(naming: Naming) -> Table:
+    """What clusters alone tell of numerators and denominators, held out: mean over heads (best head).
+
+    A row a rule that needs no cluster, then a row a kind of vectors and layer.
+    """
+    rows = [_rule(naming, rule) for rule in RULES]
+    groups: Any = naming.summary.groupby(KINDS, sort=False)
+    for place, heads in groups:
+        told = {name: _spread(heads[f"accuracy{end}"]) for end, name in PREDICTED.items()}
+        agreed = {name: _spread(heads[column]) for column, name in AGREEMENTS.items()}
+        named = f"{heads['named'].sum():.0f} of {heads['clusters'].sum():.0f}"
+        polar = f"{heads['with_polarity'].sum():.0f}"
+        counts = dict(zip(COUNTS, (str(len(heads)), named, polar), strict=True))
+        rows.append(dict(zip(KINDS, map(str, place), strict=True)) | counts | told | agreed)
+    title = (
+        "Numerator or denominator, told by clusters alone: held out, mean over heads (best head)"
+    )
+    return Table(pd.DataFrame(rows).fillna("–"), title, _tell_facts(naming), (len(RULES),))
+
+
+def _rule(naming: Naming, rule: str) -> dict[str, str]:
+    """What a rule tells of the same digits."""
+    first = naming.summary.iloc[0]
+    told = {name: first[f"{rule}{end}"] for end, name in PREDICTED.items()}
+    cells = {name: "–" if pd.isna(value) else f"{value:.3f}" for name, value in told.items()}
+    about = dict.fromkeys([*KINDS, *COUNTS], "–")
+    return about | {"vectors": RULES[rule]} | cells
+
+
+def _tell_facts(naming: Naming) -> str:
+    """How many questions there are and are answered right, and the controls that are missing."""
+    counts = {
+        "": naming.facts["questions"],
+        " with discordant numbers": naming.facts["discordant_questions"],
+    }
+    lines = [
+        f"{each['n']} questions{of}, "
+        f"{interval_text(Interval(each['exact_match'], *each['exact_match_interval']), '.1%')} answered right"
+        for of, each in counts.items()
+        if each["n"]
+    ]
+    if naming.facts["missing"]:
+        lines.append(f"Not in this run: {', '.join(naming.facts['missing'])}")
+    return ".\n".join(lines) + "."
+
+
+def polar_table(naming: Naming) -> Table:
+    """The clusters whose name has a polarity, best first."""
+    with_polarity = naming.clusters["name"].str.contains("|".join(POLARITIES))
+    rows = naming.clusters.loc[with_polarity].sort_values("f05", ascending=False)
+    return named_table(rows, "Clusters named by polarity")
+
+
+def named_table(names: pd.DataFrame, title: str) -> Table:
+    """Clusters and what they stand for, with held-out precision and recall, a row a cluster."""
+    cells = {
+        "site": names["site"],
+        "head": names["head"].map(lambda head: "–" if pd.isna(head) else str(head)),
+        "k": names["k"].astype(str),
+        "cluster": names["cluster"].astype(str),
+        "stands for": names["name"],
+        "tokens": names["size"].astype(str),
+        "precision": _intervals(names, "precision"),
+        "recall": _intervals(names, "recall"),
+    }
+    return Table(pd.DataFrame(cells), title, "" if len(names) else "There are none.")
+
+
+def _intervals(rows: pd.DataFrame, name: str) -> list[str]:
+    return [_interval(row, name, ".2f") for _, row in rows.iterrows()]
+
+
+def _interval(row: Any, name: str, form: str = ".3f") -> str:
+    return interval_text(read_interval(row, name), form)
+
+
+def _spread(values: pd.Series) -> str:
+    return "–" if values.isna().all() else f"{values.mean():.3f} ({values.max():.3f})"
