@@ -56,10 +56,10 @@ def tell_names(naming: Naming) -> Section:
         "A cluster's name is the shortest conjunction of exact facts about characters that explains it, "
         "chosen on half of the questions and scored on the other; without one that holds it is "
         f"{UNNAMED}.\nNumerator or denominator can be guessed without looking far: the rule 'denominator if "
-        f"right after /' is right on {best['surface']:.1%} of these digits, and never on discordant ones, "
-        "whose place in the whole fraction is the opposite. The table has what clusters alone tell, held "
-        "out, mean over heads (best head): what any projection of the same states shows is no property of "
-        f"roles.\n{polarity.caption}"
+        f"right after /' is right on {best['surface']:.1%} of these digits. Discordant digits have the "
+        "opposite place in the whole fraction to the one in their own division. The table has what clusters "
+        "alone tell, held out, mean over heads (best head): what any projection of the same states shows is "
+        f"no property of roles.\n{polarity.caption}"
     )
     return Section("What the clusters stand for", text, {}, [polarity, _named(naming, best)])
 
