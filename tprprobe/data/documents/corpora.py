@@ -109,7 +109,9 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
     rows = request.first_rows(len(numbers))
     if wanted is None and not empty:
         return whole[: len(rows)]
-    return Part(request.spec, wanted or whole.split, request.seed, rows, whole, np.array(numbers, int))
+    return Part(
+        request.spec, wanted or whole.split, request.seed, rows, whole, np.array(numbers, int)
+    )
 
 
 def _told(spec: str, empty: int) -> str:
