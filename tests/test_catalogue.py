@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.figures.catalogue import paths, registry
+from tprprobe.figures.catalogue import loaders, registry
 from tprprobe.figures.tables import Table
 
 
@@ -130,7 +130,7 @@ def test_the_command_shows_wrong_answers_and_chosen_positions(run, tmp_path, mon
 
 
 def test_evaluations_are_tidy(run):
-    frame = paths.load_evaluations([run / "eval", run / "eval" / "tiny.interpolate.json"])
+    frame = loaders.load_evaluations([run / "eval", run / "eval" / "tiny.interpolate.json"])
     assert len(frame) == 6
     assert set(frame["split"]) == {"interpolate", "extrapolate"}
     row = frame[(frame["split"] == "interpolate") & (frame["module"] == "arithmetic__mul")].iloc[0]
@@ -141,8 +141,8 @@ def test_evaluations_are_tidy(run):
 
 def test_runs_of_one_name_are_told_apart(run, tmp_path):
     write_log(tmp_path / "training")
-    assert list(paths.load_runs([run / "training"])) == ["training"]
-    both = paths.load_runs([run / "training", tmp_path / "training"])
+    assert list(loaders.load_runs([run / "training"])) == ["training"]
+    both = loaders.load_runs([run / "training", tmp_path / "training"])
     assert list(both) == [str(run / "training"), str(tmp_path / "training")]
     log = both[str(run / "training")]
     assert log["step"].tolist() == [10, 20, 20]
@@ -187,8 +187,8 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch, name, asked, s
 
 
 def test_no_division_no_attention_figure(run):
-    store = paths.load_store(run / "store")
-    assert paths.load_store(store) is store
+    store = loaders.load_store(run / "store")
+    assert loaders.load_store(store) is store
     worded = store.tokens.assign(question="Where does it go?")
     store.__dict__["tokens"] = worded
     with pytest.raises(InputError, match="not the characters of its questions"):

@@ -26,7 +26,7 @@ from tprprobe.analyses.probing.tallies import TERMS, count
 from tprprobe.analyses.probing.targets import read_targets
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import make
-from tprprobe.figures.catalogue.paths import load_probes
+from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.probes import table4
 from tprprobe.site.patterns import layer_of
 

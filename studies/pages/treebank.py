@@ -22,7 +22,7 @@ from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.data import load_data
 from tprprobe.data.annotated.sentencesets import AnnotatedFile, Source, join_labels, set_source
 from tprprobe.data.dataset import Dataset
-from tprprobe.figures.catalogue.paths import load_probes
+from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.gold.labellers import Labeller, find_labellers
 from tprprobe.models import load_model
 from tprprobe.statistics import interval_text, read_interval

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from tprprobe.analyses.naming import load_names
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
-from tprprobe.figures.catalogue.paths import load_probes
+from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.naming import polarity_table
 from tprprobe.figures.probes import table4

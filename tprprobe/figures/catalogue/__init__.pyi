@@ -2,8 +2,8 @@ from .entries import FIGURES as FIGURES
 from .entries import Entry as Entry
 from .entries import find_figure as find_figure
 from .entries import list_figures as list_figures
-from .paths import INPUTS as INPUTS
-from .paths import find_inputs as find_inputs
+from .loaders import INPUTS as INPUTS
+from .loaders import find_inputs as find_inputs
 from .registry import draw as draw
 from .registry import make as make
 from .registry import write_figure as write_figure

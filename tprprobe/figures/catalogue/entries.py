@@ -52,7 +52,7 @@ class Entry:
     @property
     def _keywords(self) -> dict[str, bool]:
         """The function's keywords, and whether each is an input."""
-        from tprprobe.figures.catalogue.paths import INPUTS
+        from tprprobe.figures.catalogue.loaders import INPUTS
 
         return {name: name in INPUTS for name in inspect.signature(self.make).parameters}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.entries import find_figure
-from tprprobe.figures.catalogue.paths import DEFAULTS, INPUTS, Source
+from tprprobe.figures.catalogue.loaders import DEFAULTS, INPUTS, Source
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
 

@@ -1,4 +1,4 @@
-"""Inputs of figures, loaded from paths: stores, evaluations, logs of training runs."""
+"""Loaders of the inputs of figures: stores, evaluations, logs of training runs."""
 
 import json
 import math

@@ -1,4 +1,6 @@
-"""The numbers and the binary operators of an expression, with what stands above them in its tree."""
+"""The nodes of an expression (numbers and binary operators), each with what stands above it in the
+tree.
+"""
 
 import ast
 from typing import NamedTuple
