@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted.roles import PlantedRoles
 
-from studies.pages import interventions_page
+from studies.pages import agents_section, interventions_page
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.gold import arithmetic, evaluate
@@ -269,3 +269,20 @@ def test_agents_are_shown_of_t5_and_of_the_untrained_twins(tmp_path, monkeypatch
     for name in ("tpt-d-english", "tpt-c-english", "t5-english"):
         assert f"| {name} |" in shown
         assert f"| untrained:{name} |" in shown
+
+
+def test_the_grammars_judgments_are_on_the_page(tmp_path):
+    """Shares of kept judgments, per exchange; no model is loaded where they are kept."""
+    verdicts = {"grammatical": [True] * 4, "true": [True, False] * 2, "true_exchanged": [False] * 4}
+    kept = pd.DataFrame(verdicts).assign(
+        vectors=["none", "none", "role", "role"], at=["pair", "pair", "pair", "elsewhere"]
+    )
+    kept.to_parquet(tmp_path / "judged-planted.parquet")
+    lines = agents_section.tell_judged(tmp_path, ["planted"]).splitlines()
+    assert [line.split(" | ")[1:3] for line in lines[2:]] == [
+        ["nothing", "2"],
+        ["roles, pair", "1"],
+        ["roles, elsewhere", "1"],
+    ]
+    assert "0.500 [" in lines[2]
+    assert "true of it with the names exchanged" in lines[0]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from studies.pages.agents_section import tell_judged
 from studies.pages.snapping_section import ONE_HOT, SNAP, tell_snapping
 from studies.templates import fill, table
 from tprprobe.claims import Evidence, find_claim, judge
@@ -60,6 +61,7 @@ def make_page(runs: Path) -> str:
         heads=_heads(best_heads(measured)),
         harmless=_harmless(swaps),
         agents=_agents(folder),
+        judged=tell_judged(folder, (DISCRETE, CONTINUOUS, PLAIN)),
         discrete=DISCRETE,
         snapping=tell_snapping(folder, {DISCRETE: ONE_HOT, CONTINUOUS: SNAP}),
         ablation=_ablation(sweeps["ablation"]),
