@@ -33,11 +33,21 @@ def compare() -> None:
     state.show(views.show_agreement(*scenes, pairs, dark), "agreement")
     number = state.choose_sample(len(pairs))
     pair = pairs.iloc[number]
-    for scene, name, sample in zip(
-        scenes, (first, second), (pair["first"], pair["second"]), strict=True
-    ):
-        st.subheader(state.escape(name))
-        state.show(views.show_strips(scene, [int(sample)], None, dark), f"strips-{name}")
+    mark = state.mark()
+    strips = views.show_strips(scenes[0], [int(pair["first"])], mark, dark)
+    same = views.carry_mark(strips, views.show_strips(scenes[1], [int(pair["second"])]), scenes[1])
+    others = views.show_strips(scenes[1], [int(pair["second"])], same, dark)
+
+    def of_strips(selection):
+        """The mark of tokens in the strip of the first store."""
+        cells = [p["point_index"] for p in selection.points if not p["curve_number"]]
+        return views.mark_rows(strips.data["row"].to_numpy()[cells], scenes[0].side)
+
+    st.subheader(state.escape(first))
+    state.show(strips, f"strips-{first}", of_strips)
+    state.tell_mark(mark, strips.data["marked"])
+    st.subheader(state.escape(second))
+    state.show(others, f"strips-{second}")
     left, right = st.columns(2)
     for column, store, name, sample in zip(
         (left, right), stores, (first, second), (pair["first"], pair["second"]), strict=True

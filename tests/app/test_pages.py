@@ -1,7 +1,10 @@
 """Every page draws itself over a run, without a browser; what it is given cannot break it."""
 
+import base64
+import json
 import sys
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -72,6 +75,21 @@ def test_an_address_chooses_what_is_shown(open_page, runs):
     app = open_page(runs, "roles", mark="cluster:0", k="7")
     assert not app.exception
     assert any("tokens are marked" in text.value for text in app.text)
+
+
+def test_marks_are_carried_to_the_other_store(open_page, runs):
+    app = open_page(runs, "compare", mark="source:1-3")
+    assert not app.exception
+    strips = [json.loads(each.proto.spec) for each in app.get("plotly_chart")[1:3]]
+    assert [sum(wide > 2 for wide in widths(each)) for each in strips] == [3, 3]
+
+
+def widths(spec):
+    """The outlines of the cells of a strip."""
+    found = spec["data"][0]["marker"]["line"]["width"]
+    if isinstance(found, dict):  # numbers as bytes
+        return np.frombuffer(base64.b64decode(found["bdata"]), found["dtype"]).tolist()
+    return found
 
 
 def test_an_empty_folder_says_what_to_do(open_page, tmp_path):

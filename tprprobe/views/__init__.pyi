@@ -18,6 +18,7 @@ from .choices import role_beside as role_beside
 from .choices import tokens_in as tokens_in
 from .clouds import build_scene as build_scene
 from .colourings import list_fields as list_fields
+from .comparison import carry_mark as carry_mark
 from .comparison import match_samples as match_samples
 from .comparison import show_agreement as show_agreement
 from .dialogue import ask as ask

@@ -12,6 +12,7 @@ from tprprobe.figures.dots import count_squares
 from tprprobe.store import Store
 from tprprobe.views.clouds import Scene
 from tprprobe.views.safe_text import plotted
+from tprprobe.views.selection import Mark, mark_rows
 from tprprobe.views.theme import dress, look
 from tprprobe.views.view import View
 
@@ -39,6 +40,14 @@ def _texts(store: Store) -> pd.DataFrame:
         raise InputError(f"{store.path} does not say what its samples are: it cannot be compared")
     samples = tokens.drop_duplicates("sample")
     return pd.DataFrame({"text": samples[column].astype(str), "sample": samples["sample"]})
+
+
+def carry_mark(first: View, second: View, scene: Scene) -> Mark | None:
+    """The mark of the tokens in a strip of ``scene`` that stand where those marked in another's do."""
+    places = first.data.loc[first.data["marked"], "position"]
+    return mark_rows(
+        second.data.loc[second.data["position"].isin(places), "row"].to_numpy(), scene.side
+    )
 
 
 def show_agreement(first: Scene, second: Scene, pairs: pd.DataFrame, dark: bool = False) -> View:
