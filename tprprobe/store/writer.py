@@ -2,7 +2,8 @@
 
 Every file grows by writes at known places, and a write cuts off what a killed run left behind it;
 the journal says how much of each counts and is replaced at one stroke after every block. At the end
-the journal becomes the manifest.
+the journal becomes the manifest. A store is no `files.runs.KeptRun`, which counts whole files: it
+grows inside its files, and its journal commits their lengths in bytes.
 """
 
 import contextlib

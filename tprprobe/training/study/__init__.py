@@ -1,5 +1,5 @@
 """Matched studies: several models trained on the same data, order and steps, with several seeds.
 
-``plans`` says what is compared, ``running`` trains it, ``tables`` and ``comparisons`` read what came
-of it and need neither weights nor the trainer.
+``plans`` says what is compared, ``runner`` trains it, ``records`` and ``comparisons`` read the tables
+of finished runs and need neither weights nor the trainer.
 """
