@@ -18,10 +18,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from planted.questions import grouping, plant_roles
 
 from tprprobe.analyses.clustering import cluster
-from tprprobe.analyses.naming import name_all, tell
+from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.naming.heads import Gold, read_gold
 from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import UNNAMED, name_clusters
+from tprprobe.figures.naming import heads_table, polar_table, polarity_table
 from tprprobe.store import open_store
 
 SITE = "encoder.0.self.role"
@@ -133,9 +134,9 @@ def main(path: str | None) -> None:
         start, cpu = time.perf_counter(), time.process_time()
         naming = name_all(open_store(path))
         wall, cpu = time.perf_counter() - start, time.process_time() - cpu
-        print(
-            f"\nAll heads of {path}: {wall:.0f} s, {cpu:.0f} s of processor time.\n\n{tell(naming)}"
-        )
+        print(f"\nAll heads of {path}: {wall:.0f} s, {cpu:.0f} s of processor time.\n")
+        for table in (heads_table(naming), polarity_table(naming), polar_table(naming)):
+            print(table.markdown())
 
 
 if __name__ == "__main__":
