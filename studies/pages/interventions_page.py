@@ -16,7 +16,7 @@ from tprprobe.gold import annotate
 from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS
 from tprprobe.interventions.shares import best_heads, compare_places, summarise_swaps
-from tprprobe.interventions.swaps import MEASURED
+from tprprobe.interventions.swaps import SWAPS
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.scoring.answers import exact_matches
@@ -41,12 +41,12 @@ def make_page(runs: Path) -> str:
     """The page; results that are in ``runs`` already are not computed again."""
     folder = runs / "interventions"
     tables = [_table_of("swaps", name, folder) for name in (MODEL, BASELINE)]
-    measured = pd.read_parquet(folder / f"swaps-{MODEL}" / MEASURED)
+    measured = pd.read_parquet(folder / f"swaps-{MODEL}" / SWAPS)
     sweeps = {name: _table_of(name, MODEL, folder) for name in ("ablation", "snap", "snap-filler")}
     sweeps["one-hot"] = _table_of("one-hot", DISCRETE, folder)
     swaps, elsewhere = pd.concat(tables, ignore_index=True), compare_places(measured)
     _table_of(DECIDING, MODEL, folder)
-    moved = pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / MEASURED)
+    moved = pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / SWAPS)
     verdict = judge(find_claim(CLAIM), _evidence(compare_places(moved, OTHER, SAME)))
     return fill(
         Path(__file__).parent,
