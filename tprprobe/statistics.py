@@ -99,7 +99,9 @@ def replicate_totals(
 def draw_runs(
     values: Float[np.ndarray, "replicate run"], seed: int = 0
 ) -> Float[np.ndarray, " replicate"]:
-    """Of every replicate the value of one run, drawn: what runs differ by is then in its spread."""
+    """One run's value per replicate, drawn at random, so that the spread includes the runs'
+    differences.
+    """
     replicates, runs = values.shape
     return values[
         np.arange(replicates), np.random.default_rng(seed).integers(runs, size=replicates)

@@ -78,7 +78,7 @@ def _of_roles(found: Analyses) -> dict[str, Cases]:
 
 
 def _ones(found: Analyses) -> Cases:
-    """Of every head the best cluster of ones digits; the worse of the two polarities."""
+    """The best cluster of ones digits in every head; of the two polarities the worse."""
     rows = found.naming.ones.query(
         "model == 'trained' and vectors == 'role' and layer == @found.last"
     )

@@ -107,7 +107,7 @@ def _polarity(found: Analyses) -> str:
 
 
 def _rules(found: Analyses) -> str:
-    """What clusters of the last layer tell beyond each rule, role by head and controls together."""
+    """The gain of the last layer's clusters over each rule, roles by head and controls together."""
     decoding = found.naming.decoding.query(
         "model == 'trained' and layer == @found.last and subset == 'all'"
     )

@@ -114,7 +114,7 @@ def _differences(elsewhere: pd.DataFrame, vectors: Sequence[str]) -> dict[str, A
 
 
 def _donors(swaps: pd.DataFrame) -> str:
-    """What roles of other questions' digits do, beside the exchange of the pair's own."""
+    """The effect of roles of other questions' digits, beside the exchange of the pair's own."""
     rows = _answered(swaps, "polarity").query("vectors == 'role' and layer == -1 and head == -1")
     rows = rows.assign(order=rows["at"].isin(["pair", "elsewhere"]))
     rows = rows.sort_values(["model", "order", "at"], ascending=[False, True, True])

@@ -1,4 +1,4 @@
-"""What clusters stand for, as tables: by head, by polarity beside the controls, and by name."""
+"""Tables of cluster names: by head, by polarity beside the controls, and by name."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ COUNTS = ["heads", "named", "tell polarity"]
 
 
 def heads_table(naming: Naming) -> Table:
-    """How much of a head's clusters has a name, and what they tell of polarity, a row a head."""
+    """One row per head: the share of its clusters with a name, and the polarity that they tell."""
     rows = [
         {
             "site": str(row["site"]),
@@ -44,7 +44,7 @@ def heads_table(naming: Naming) -> Table:
 
 
 def polarity_table(naming: Naming) -> Table:
-    """What clusters alone tell of numerators and denominators, held out: mean over heads (best head).
+    """The accuracy of clusters alone on numerators and denominators, held out: mean over heads (best head).
 
     A row a rule that needs no cluster, then a row a kind of vectors and layer.
     """
@@ -64,7 +64,7 @@ def polarity_table(naming: Naming) -> Table:
 
 
 def _rule(naming: Naming, rule: str) -> dict[str, str]:
-    """What a rule tells of the same digits."""
+    """The row of a rule's accuracy on the same digits."""
     first = naming.summary.iloc[0]
     told = {name: first[f"{rule}{end}"] for end, name in PREDICTED.items()}
     cells = {name: "–" if pd.isna(value) else f"{value:.3f}" for name, value in told.items()}
@@ -73,7 +73,7 @@ def _rule(naming: Naming, rule: str) -> dict[str, str]:
 
 
 def _tell_facts(naming: Naming) -> str:
-    """How many questions there are and are answered right, and the controls that are missing."""
+    """The numbers of questions and of right answers, and the missing controls, as a sentence."""
     counts = {
         "": naming.facts["questions"],
         " with discordant numbers": naming.facts["discordant_questions"],

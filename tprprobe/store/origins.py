@@ -22,18 +22,20 @@ class Origin:
 
     @property
     def is_known(self) -> bool:
-        """Whether the result says what it was made of."""
+        """True if the result names a store or a model."""
         return bool(self.stores or self.models)
 
     def has(self, store: Store) -> bool:
-        """Whether the result was made of the store; where it names no store, of the store's model."""
+        """True if the result was made of the store; a result that names no store, of the store's
+        model.
+        """
         if self.stores:
             return store.fingerprint in self.stores
         return store.model in self.models
 
 
 def read_origin(folder: str | os.PathLike[str]) -> Origin:
-    """What the JSON files of a result name, all of them together."""
+    """The fingerprints of stores and models that the JSON files of a result name, all together."""
     named = [pair for file in sorted(Path(folder).glob("*.json")) for pair in _read(file)]
     stores, models = (
         frozenset(value for key, value in named if key in keys) for keys in (STORES, MODELS)

@@ -35,7 +35,7 @@ class Store:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """What tells the store from others, wherever it lies."""
+        """The digest of the store's manifest, which is the same wherever the store lies."""
         return hashlib.sha256(json.dumps(self.manifest, sort_keys=True).encode()).hexdigest()
 
     @property

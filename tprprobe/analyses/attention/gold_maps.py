@@ -66,7 +66,7 @@ def annotated_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.D
 
 
 def gold_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFrame | None:
-    """The same tokens, None where they are no arithmetic."""
+    """The tokens of :func:`annotated_tokens`; None for data that are no arithmetic."""
     try:
         return annotated_tokens(store, samples)
     except InputError:

@@ -107,11 +107,13 @@ FIGURES = {
             "catalogue.schlag:tabulate_demonstration",
         ),
         Entry(
-            "schlag-sec6.2-trained", "Which digit divides which", "catalogue.schlag:draw_binding"
+            "schlag-sec6.2-trained",
+            "The binding problem, in trained models",
+            "catalogue.schlag:draw_binding",
         ),
         Entry(
             "schlag-sec6.2-trained-table",
-            "Which digit divides which",
+            "The binding problem, in trained models",
             "catalogue.schlag:tabulate_binding",
         ),
         Entry(
@@ -122,7 +124,7 @@ FIGURES = {
         ),
         Entry(
             "schlag-sec7-table",
-            "What the diagonal keeps of v ⊗ r",
+            "The share of v ⊗ r that the diagonal keeps",
             "catalogue.schlag:tabulate_capture",
             ("encoder.*.self.role", "encoder.*.self.filler"),
         ),
@@ -131,16 +133,16 @@ FIGURES = {
         ),
         Entry("jiang-table3", "Votes of people on summaries", "summaries:table3"),
         Entry("jiang-unfaithful", "Unsupported facts of references", "summaries:unsupported_table"),
-        Entry("jiang-table4", "What vectors know about words", "probes:table4"),
+        Entry("jiang-table4", "F1 of edge probes, layer by layer", "probes:table4"),
         Entry(
             "jiang-discreteness",
-            "How discrete roles are",
+            "Discreteness of role distributions",
             "catalogue.jiang:draw_discreteness",
             ("*.role_weights",),
         ),
         Entry(
             "jiang-roles",
-            "What each discrete role stands for",
+            "Names of discrete roles",
             "catalogue.jiang:tabulate_dictionary",
             ("*.role_weights",),
         ),
@@ -153,7 +155,7 @@ FIGURES = {
         ),
         Entry(
             "huang-table3",
-            "What ten clusters stand for",
+            "Ten clusters of unbinding vectors, named",
             "catalogue.huang:tabulate_interpretation",
             ("word.unbinding",),
         ),
@@ -207,7 +209,7 @@ FIGURES = {
         ),
         Entry(
             "matched-study",
-            "What binding buys at equal steps and size",
+            "Variants with and without binding, trained alike",
             "catalogue.schlag:draw_study",
         ),
         Entry(
@@ -217,10 +219,14 @@ FIGURES = {
         ),
         Entry(
             "snap",
-            "Exact match with vectors snapped to k centres",
+            "Exact match with vectors snapped to k centers",
             "catalogue.interventions:draw_snap",
         ),
-        Entry("ablation-map", "Which heads matter", "catalogue.interventions:draw_ablation"),
+        Entry(
+            "ablation-map",
+            "Change of exact match by head replaced",
+            "catalogue.interventions:draw_ablation",
+        ),
         Entry("learning-curve", "Loss and exact match against steps", "curves:learning_curve"),
     )
 }

@@ -158,7 +158,7 @@ def save_binding(
 
 
 def _named(origin: Mapping[str, list[str]]) -> str:
-    """What a result was made of, as JSON (see `store.origins`)."""
+    """The origin of a result as JSON (see `store.origins`)."""
     return json.dumps(origin, indent=1) + "\n"
 
 

@@ -129,7 +129,7 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
 
 
 def _of_store(found: Mapping[str, Any], store: Store | None) -> tuple[dict[str, Any], list[str]]:
-    """What was found without the results of other stores, and a line about what is left out."""
+    """The results without those of other stores, and lines about the results left out."""
     own = dict(found)
     others: dict[str, None] = {}
     unknown: dict[str, None] = {}
