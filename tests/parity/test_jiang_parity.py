@@ -8,9 +8,13 @@ from itertools import product
 import pytest
 import torch
 import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from parity.authors import BATCHES, JIANG, assert_close, double, record
 from parity.publishedbeam import published_beam
+from parity.singlesoftmax import attend_singly, single_softmax
 
+from tprprobe.models import sublayers
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.relative import additive
 from tprprobe.models.tpt import CROSS_HIDDEN, SELF_HIDDEN
@@ -54,11 +58,12 @@ def run(ours, tensors):
 
 
 @pytest.mark.parametrize(("name", "batch"), CASES)
-def test_logits(reference, name, batch):
+def test_logits(reference, name, batch, monkeypatch):
     ours, tensors = reference(name), reference(name).batch(batch)
     real = tensors["lm_labels"] != -100
     with torch.no_grad():
         assert_close(run(ours, tensors)[real], tensors["logits"][real], "logits")
+    monkeypatch.setattr(sublayers, "attend", attend_singly)
     exact = double(ours.model, tensors["input_ids"], tensors["decoder_input_ids"])
     assert (exact - ours.logits64[f"{batch}/logits"])[real].abs().max() <= 1e-9
 
@@ -146,3 +151,17 @@ def test_published_beam_search_over_our_cache(reference, name, batch):
     ours, tensors = reference(name), reference(name).batch(batch)
     found = published_beam(ours.model, tensors["input_ids"], beam=4, max_length=14, min_length=3)
     assert found.equal(tensors["beam4_cache"])
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 70), st.integers(0, 2**31), st.floats(0.1, 30.0))
+def test_single_softmax_is_the_softmax_in_float32(keys, seed, scale):
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.randn(3, keys, generator=generator, dtype=torch.float64) * scale
+    scores[0, keys // 2 + 1 :] -= 1e9  # masked keys
+    found = single_softmax(scores)
+    assert found.float().double().equal(found)
+    exact = scores.softmax(-1)
+    assert (found - exact).abs().max() <= 3e-7 + scale * 2e-6
+    if keys > 1:
+        assert found[0, keys // 2 + 1 :].eq(0).all()

@@ -1,14 +1,11 @@
 """The attention sub-layer of jiang's models: T5's attention with filler, role, binding and TPR."""
 
-import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from tprprobe.models.attention import attend, split_heads
 from tprprobe.models.caches import KeyValues
 from tprprobe.models.roles import Add, Concatenate, Drop, Gate, Project, Reduction, RoleDictionary
-from tprprobe.models.softmax import single_softmax
 from tprprobe.models.tptconfig import TPTConfig
 from tprprobe.site.site import Site, attention_map, per_head, per_position
 
@@ -89,7 +86,7 @@ class SubLayer(nn.Module):
         query = self.query(split_heads(self.to_query(normed), self.n_heads))
         key, value = self._keys_values(normed, memory, past or KeyValues())
         rate = self.rate if self.training else 0.0
-        v_bar = t5_attention(query, key, value, bias, rate, self.attention)
+        v_bar = attend(query, key, value, bias, 1.0, rate, self.attention)
         if self.inside:
             v_bar = self._bind(self.filler(v_bar), normed, query)
         out = x + self.dropout(self.output(v_bar.flatten(-2)))
@@ -124,28 +121,6 @@ class SubLayer(nn.Module):
             source = filler.flatten(-2) if self.role_input == "v_bar" else read
             weights = self.roles.weights(source)
         return self.roles.mix(self.role_weights(weights))
-
-
-def t5_attention(
-    query: Float[Tensor, "batch query head d_head"],
-    key: Float[Tensor, "sample key head d_head"],
-    value: Float[Tensor, "sample key head d_head"],
-    bias: Float[Tensor, "#sample #head #query key"],
-    dropout: float,
-    site: Site,
-) -> Float[Tensor, "batch query head d_head"]:
-    """v̄ = softmax(q kᵀ + bias) v, the softmax in single precision whatever the model's."""
-    if query.dtype != torch.float64:
-        return attend(query, key, value, bias, 1.0, dropout, site)
-    key, value, bias = (repeat_rows(each, len(query)) for each in (key, value, bias))
-    scores = torch.einsum("bqhd,bkhd->bhqk", query, key) + bias
-    weights = F.dropout(site(single_softmax(scores)), dropout)
-    return torch.einsum("bhqk,bkhd->bqhd", weights, value)
-
-
-def repeat_rows(x: Tensor, rows: int) -> Tensor:
-    """The tensor with ``rows`` rows, each repeated in place; a single row is left to broadcast."""
-    return x if len(x) in (1, rows) else x.repeat_interleave(rows // len(x), 0)
 
 
 def role_shape(config: TPTConfig) -> tuple[int, int]:

@@ -1,9 +1,9 @@
-"""A softmax in single precision that gives the same bits on every processor.
+"""jiang's attention in double precision, with the same bits on every processor.
 
-jiang's code takes the attention's softmax in float32 whatever the model's precision, so that a
-float64 forward pass carries its rounding, and torch's kernel rounds differently on processors of
-different vector width. This is that kernel's arithmetic at 16 lanes (AVX-512), on which the
-reference values of the published models were computed.
+jiang's code takes the attention's softmax in float32 whatever the model's precision, so that its
+float64 logits carry that rounding, and torch's kernel rounds differently on processors of different
+vector width. This is that kernel's arithmetic at 16 lanes (AVX-512), on which the reference values
+of the published models were computed.
 """
 
 from functools import reduce
@@ -30,6 +30,12 @@ LOG2_E, LN2_HIGH, LN2_LOW, *COEFFICIENTS = (  # of SLEEF's expf: eˢ for |s| ≤
         0.5,
     )
 )
+
+
+def attend_singly(query, key, value, bias, scale, dropout, site):
+    """v̄ of `tprprobe.models.attention.attend` without dropout, the softmax in single precision."""
+    scores = torch.einsum("bqhd,bkhd->bhqk", query, key) * scale + bias
+    return torch.einsum("bhqk,bkhd->bqhd", site(single_softmax(scores)), value)
 
 
 def single_softmax(scores: Float64[Tensor, "*rows key"]) -> Float64[Tensor, "*rows key"]:
