@@ -1,5 +1,8 @@
 """Every figure is drawn by its name from what lies in a folder; what is wrong is said in a line."""
 
+import subprocess
+import sys
+
 import pytest
 from matplotlib.figure import Figure
 from planted.captions import plant_captions
@@ -240,3 +243,28 @@ def test_scatters_are_of_words_that_the_axes_were_not_found_on(run):
     assert f"Drawn: {sum(drawn.values())} words of held-out images" in tokens
     with pytest.raises(InputError, match="unknown projection 'tsne'"):
         catalogue.draw("huang-fig4", store=store, method="tsne")
+
+
+ALONE = """
+import sys
+from tprprobe.cli import app
+from tprprobe.figures import catalogue
+
+for entry in catalogue.list_figures():
+    if entry.inputs == ["store"]:
+        entry.make  # which imports what makes it
+store, captions, out = sys.argv[1:]
+for command in (
+    ["inspect", store],
+    ["cluster", store, "--site", "encoder.-1.self.role", "--head", "0", "--k", "3"],
+    ["figure", "schlag-fig2", "--store", store, "--k", "3", "--out", f"{out}/two.png"],
+    ["figure", "huang-table2", "--store", captions, "--out", f"{out}/table.md"],
+):
+    app(command, standalone_mode=False)
+    assert "torch" not in sys.modules, command
+"""
+
+
+def test_a_store_is_inspected_clustered_and_drawn_without_torch(run, tmp_path):
+    stores = [run / "store", run.parent / "captioned" / "store"]
+    subprocess.run([sys.executable, "-c", ALONE, *stores, tmp_path], check=True)

@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 from scipy.linalg import hadamard
 
 from tprprobe.algebra import bind, unbind
-from tprprobe.analyses.hadamard import (
-    bases,
+from tprprobe.analyses.hadamard import bases, crosstalk, variance
+from tprprobe.analyses.hadamard.crosstalk import measure_unbinding, unbind_sums
+from tprprobe.analyses.hadamard.variance import (
+    Bound,
     capture_variance,
-    crosstalk,
-    measure_unbinding,
-    unbind_sums,
-    variance,
+    fit_bases,
+    second_moment,
 )
-from tprprobe.analyses.hadamard.variance import Bound, fit_bases, second_moment
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 

@@ -8,7 +8,7 @@ from planted.values import LAYERS, plant_values
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprprobe.analyses.hadamard import capture_variance
+from tprprobe.analyses.hadamard.variance import capture_variance
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue

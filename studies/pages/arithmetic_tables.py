@@ -12,7 +12,7 @@ from tprprobe.algebra import bind
 from tprprobe.analyses.attention import couple_roles, score_relations
 from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
 from tprprobe.analyses.clustering import cluster_all
-from tprprobe.analyses.hadamard import capture_variance
+from tprprobe.analyses.hadamard.variance import capture_variance
 from tprprobe.analyses.naming.run import Naming, name_all
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.console import stderr, track

@@ -14,7 +14,7 @@ import torch
 from tprprobe.analyses.attention import couple_roles
 from tprprobe.analyses.clustering import cluster_all
 from tprprobe.analyses.clustering.kmeans import cluster_source
-from tprprobe.analyses.hadamard import capture_variance
+from tprprobe.analyses.hadamard.variance import capture_variance
 from tprprobe.analyses.naming.sources import find_targets
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.data import load_data

@@ -8,15 +8,10 @@ import pandas as pd
 from tprprobe.analyses.dictionary.discreteness import SUFFIX, measure_roles
 from tprprobe.analyses.dictionary.role_names import name_dictionary
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.figures.discreteness import dictionary_table, role_peaks
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
-from tprprobe.interventions.snapping import measure_snapping
-from tprprobe.models import load_model
-from tprprobe.models.checkpoint import default_data
-from tprprobe.models.protocol import require_model
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
@@ -39,6 +34,12 @@ def draw_discreteness(store: Store) -> Drawing:
 
 
 def _find_cost(store: Store) -> pd.DataFrame | None:
+    from tprprobe.data import load_data  # here, for what is made of the store alone
+    from tprprobe.interventions.snapping import measure_snapping
+    from tprprobe.models import load_model
+    from tprprobe.models.checkpoint import default_data
+    from tprprobe.models.protocol import require_model
+
     about: Any = store.manifest.get("model")
     try:
         loaded = require_model(load_model(about["name"]), "whose roles are not ours to edit")

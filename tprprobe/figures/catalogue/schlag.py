@@ -11,7 +11,7 @@ import pandas as pd
 from tprprobe.analyses.attention import pick_examples, score_relations
 from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
 from tprprobe.analyses.clustering import cluster
-from tprprobe.analyses.hadamard import capture_variance, measure_unbinding
+from tprprobe.analyses.hadamard.variance import capture_variance
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
 from tprprobe.figures import binding, hadamard, reconstruction
@@ -106,6 +106,8 @@ def tabulate_binding(bindings: pd.DataFrame) -> Table:
 
 
 def draw_capture(store: Store, seed: int = 0) -> Drawing:
+    from tprprobe.analyses.hadamard.crosstalk import measure_unbinding  # imports torch
+
     found = capture_variance(store, seed=seed)
     return hadamard.hadamard_against_tensor(found, measure_unbinding(store, seed=seed))
 

@@ -1,16 +1,14 @@
-"""An overview of a checkpoint, a store or a corpus, as text and as data."""
+"""An overview of a checkpoint, a store or a corpus, as text and as data.
+
+What reads models and corpora is imported where it is needed: a store is told of without torch.
+"""
 
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from tprprobe.data import SOURCES, load_data
 from tprprobe.files.kinds import KINDS
-from tprprobe.models import load_model
-from tprprobe.models.equations import binding_contract, describe, random_batch
-from tprprobe.models.protocol import Model
-from tprprobe.scoring.extractiveness import describe_corpus
 from tprprobe.store import open_store
 
 MEASURED = 2000  # first examples of a corpus
@@ -43,6 +41,8 @@ def inspect(what: str) -> Overview:
     """An overview of a store, of a corpus, or of a checkpoint with its equations checked on a batch."""
     if KINDS["store"].is_in(what):
         return inspect_store(what)
+    from tprprobe.data import SOURCES
+
     if not KINDS["checkpoint"].is_in(what) and any(
         matches(what) for matches, _ in SOURCES.values()
     ):
@@ -52,6 +52,9 @@ def inspect(what: str) -> Overview:
 
 def inspect_data(spec: str) -> Overview:
     """Size and split of a corpus, and how much its summaries copy, measured on its first examples."""
+    from tprprobe.data import load_data
+    from tprprobe.scoring.extractiveness import describe_corpus
+
     data = load_data(spec)
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
     return Overview(facts, {"extractiveness": describe_corpus(data[:MEASURED])})
@@ -59,6 +62,10 @@ def inspect_data(spec: str) -> Overview:
 
 def inspect_model(name: str) -> Overview:
     """Architecture, sizes, vocabulary, sites, and the largest deviation from the paper's equations."""
+    from tprprobe.models import load_model
+    from tprprobe.models.equations import binding_contract, describe, random_batch
+    from tprprobe.models.protocol import Model
+
     model = load_model(name)
     about = describe(model)
     facts = {
