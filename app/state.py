@@ -19,7 +19,7 @@ KEEP = {"bind": "query-params", "persist_state": "session"}
 
 @st.cache_resource(ttl=30, show_spinner=False)
 def find_runs(root: str) -> Any:
-    return tp.views.find_runs(root)
+    return tp.views.folders.find_runs(root)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Opening the store …")
@@ -105,7 +105,7 @@ def mark() -> Any:
     """The marked tokens: what the address says, else what was marked on another page."""
     text = st.query_params.get("mark", st.session_state.get("kept_mark", ""))
     try:
-        found = tp.views.read_mark(text)
+        found = tp.views.selection.read_mark(text)
     except tp.InputError:
         found = None
     set_mark(found)
@@ -163,7 +163,7 @@ def show(view: Any, name: str, read: Callable[[Any], Any] | None = None) -> None
 
 def offer(make: Callable[[], Any], name: str) -> None:
     """One button per format; the view and its file are made when it is pressed."""
-    for kind, mime in tp.views.FORMATS.items():
+    for kind, mime in tp.views.formats.FORMATS.items():
         st.download_button(
             kind.upper(),
             lambda kind=kind: make().export(kind),
@@ -223,20 +223,20 @@ def tell_unclaimed(*kinds: str) -> None:
 
 @st.cache_resource(ttl=60, max_entries=4, show_spinner="Reading the probes …")
 def read_probes(root: str, name: str) -> Any:
-    return tp.views.read_probes(find_runs(root).beside(open_store(root, name), "probes"))
+    return tp.views.findings.read_probes(find_runs(root).beside(open_store(root, name), "probes"))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reconstructing the states …")
 def reconstruct(root: str, name: str) -> Any:
     found = find_runs(root).beside(open_store(root, name), "reconstruction")
-    return tp.views.read_reconstruction(open_store(root, name), found)
+    return tp.views.findings.read_reconstruction(open_store(root, name), found)
 
 
 @st.cache_resource(max_entries=2, show_spinner="Loading the model …")
 def load_asked(folder: str) -> Any:
-    return tp.views.load_asked(folder)
+    return tp.views.dialogue.load_asked(folder)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Asking …")
 def ask(folder: str, text: str) -> Any:
-    return tp.views.ask(load_asked(folder), text)
+    return tp.views.dialogue.ask(load_asked(folder), text)

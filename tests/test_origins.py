@@ -30,7 +30,7 @@ def runs(tmp_path_factory):
 
 
 def test_results_in_one_folder_are_told_apart(runs):
-    found = tp.views.find_runs(runs)
+    found = tp.views.folders.find_runs(runs)
     store = {name: found.open(f"runs/{name}") for name in "abc"}
     kinds = ("clusters", "names", "reconstruction")
     beside = {name: [list(found.beside(store[name], kind)) for kind in kinds] for name in "abc"}
@@ -45,7 +45,7 @@ def test_what_does_not_say_whose_it_is_belongs_to_none_and_is_listed(tmp_path):
     old = tmp_path / "runs" / "old"
     made = plant(tmp_path / "runs" / "a", 4)
     save_clusters([cluster(made, LAST, head=0, k=3, n_seeds=2)], old, made)
-    found = tp.views.find_runs(tmp_path / "runs")
+    found = tp.views.folders.find_runs(tmp_path / "runs")
     store = found.open("runs/a")
     assert list(found.beside(store, "clusters")) == ["runs/old"]
     assert found.unclaimed(store, "clusters", "names") == []

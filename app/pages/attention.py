@@ -10,30 +10,31 @@ import tprprobe as tp
 @state.page("Attention")
 def attention() -> None:
     store, views = state.store(), tp.views
-    sites = views.list_maps(store)
+    choices = views.choices
+    sites = choices.list_maps(store)
     if not sites:
         st.info("This store keeps no attention maps. Extract with `--attention-samples`.")
         st.stop()
     with st.container(horizontal=True):
-        site = st.selectbox("Sub-layer", sites, views.first_map(sites), key="maps", **state.KEEP)
-        heads = range(views.count_heads(store, site))
+        site = st.selectbox("Sub-layer", sites, choices.first_map(sites), key="maps", **state.KEEP)
+        heads = range(choices.count_heads(store, site))
         head = st.selectbox("Head", heads, key="head", **state.KEEP)
     kept = store.count_maps(site)
     sample = state.choose_sample(kept)
     maps = views.read_maps(store, site, sample)
-    roles = views.role_beside(store, site)
+    roles = choices.role_beside(store, site)
     scene = state.scene(roles, head, st.session_state.get("k", 20)) if roles else None
     mark = state.mark()
     clusters = marked = None
     if scene is not None:
-        clusters = views.label_queries(scene, maps)
-        marked = views.find_queries(scene, maps, clusters, mark)
+        clusters = choices.label_queries(scene, maps)
+        marked = choices.find_queries(scene, maps, clusters, mark)
 
     def of_tokens(selection):
         """The mark of tokens along either axis, where both are the same tokens."""
         tokens = [p["point_index"] for p in selection.points if p["curve_number"] in (0, 1)]
-        inside = [i for box in selection.box for i in views.tokens_in(maps, box["x"], box["y"])]
-        return views.mark_rows(
+        inside = [i for box in selection.box for i in choices.tokens_in(maps, box["x"], box["y"])]
+        return views.selection.mark_rows(
             maps.queries["row"].to_numpy()[np.array(tokens + inside, int)], maps.side
         )
 
@@ -43,13 +44,17 @@ def attention() -> None:
         chart = views.show_matrix(store, maps, head, clusters, marked, dark)
         state.show(chart, "matrix", of_tokens)
     with right:
-        state.show(views.show_grid(store, views.like(sites, site), sample, dark), "grid")
+        state.show(
+            views.attention.show_grid(store, choices.like(sites, site), sample, dark), "grid"
+        )
         state.tell_mark(mark, marked)
-    tokens = [f"{i} {views.visible(token)}" for i, token in enumerate(maps.queries["token"])]
-    chosen = views.first_queries(store, maps, marked)
+    tokens = [
+        f"{i} {views.safe_text.visible(token)}" for i, token in enumerate(maps.queries["token"])
+    ]
+    chosen = choices.first_queries(store, maps, marked)
     queries = range(len(tokens))
     rows = st.multiselect("Queries, row by row", queries, chosen, format_func=tokens.__getitem__)
     if rows:
-        state.show(views.show_rows(store, maps, head, rows[:8], dark), "rows")
+        state.show(views.attention.show_rows(store, maps, head, rows[:8], dark), "rows")
     if scene is not None:
         state.show(views.show_strips(scene, [sample], mark, dark), "tokens")

@@ -9,6 +9,7 @@ import tprprobe as tp
 @state.page("Compare")
 def compare() -> None:
     runs, first, views, dark = state.runs(), state.store_name(), tp.views, state.is_dark()
+    choices = views.choices
     others = [each for each in (*runs.names("control"), *runs.names("store")) if each != first]
     if not others:
         st.info("There is no other store to compare with.")
@@ -18,16 +19,18 @@ def compare() -> None:
         at = others.index(default) if default in others else 0
         second = st.selectbox("With", others, at, key="with", **state.KEEP)
         stores = [state.open_store(state.root(), name) for name in (first, second)]
-        sites = [views.list_vectors(store) for store in stores]
-        site = st.selectbox("Site", sites[0], views.first_role(sites[0]), key="site", **state.KEEP)
-        at = sites[1].index(site) if site in sites[1] else views.first_role(sites[1])
+        sites = [choices.list_vectors(store) for store in stores]
+        site = st.selectbox(
+            "Site", sites[0], choices.first_role(sites[0]), key="site", **state.KEEP
+        )
+        at = sites[1].index(site) if site in sites[1] else choices.first_role(sites[1])
         other = st.selectbox("Site of the second", sites[1], at, key="other", **state.KEEP)
-        heads = range(max(views.count_heads(stores[0], site), 1))
+        heads = range(max(choices.count_heads(stores[0], site), 1))
         head = st.selectbox("Head", heads, key="head", **state.KEEP)
         k = st.number_input("Clusters", 2, 60, 20, key="k", **state.KEEP)
-    pairs = views.match_samples(*stores)
+    pairs = views.comparison.match_samples(*stores)
     scenes = [
-        state.build_scene(state.root(), name, at, views.find_head(store, at, head), k, "pca")
+        state.build_scene(state.root(), name, at, choices.find_head(store, at, head), k, "pca")
         for name, store, at in zip((first, second), stores, (site, other), strict=True)
     ]
     state.show(views.show_agreement(*scenes, pairs, dark), "agreement")
@@ -35,7 +38,9 @@ def compare() -> None:
     pair = pairs.iloc[number]
     mark = state.mark()
     strips = views.show_strips(scenes[0], [int(pair["first"])], mark, dark)
-    same = views.carry_mark(strips, views.show_strips(scenes[1], [int(pair["second"])]), scenes[1])
+    same = views.comparison.carry_mark(
+        strips, views.show_strips(scenes[1], [int(pair["second"])]), scenes[1]
+    )
     others = views.show_strips(scenes[1], [int(pair["second"])], same, dark)
 
     def of_strips(selection):
@@ -52,9 +57,9 @@ def compare() -> None:
     for column, store, name, sample in zip(
         (left, right), stores, (first, second), (pair["first"], pair["second"]), strict=True
     ):
-        maps = [each for each in views.list_maps(store) if store.count_maps(each) > sample]
+        maps = [each for each in choices.list_maps(store) if store.count_maps(each) > sample]
         if maps:
-            at = maps[views.first_map(maps)]
+            at = maps[choices.first_map(maps)]
             found = views.read_maps(store, at, int(sample))
             with column:
                 shown = min(head, len(found.weights) - 1)

@@ -16,7 +16,7 @@ def interventions() -> None:
         st.code(f"tprprobe intervene RECIPE.toml --ckpt NAME --out {runs.root}/sweep")
         st.stop()
     name = st.selectbox("Run", names, key="intervention", **state.KEEP)
-    found = tp.views.read_interventions(runs.folder("interventions", name))
+    found = tp.views.interventions.read_interventions(runs.folder("interventions", name))
     chosen = st.selectbox("What was done", list(found), key="edit", **state.KEEP)
     view = tp.views.show_interventions(found[chosen], chosen, state.is_dark())
     state.show(view, "interventions")

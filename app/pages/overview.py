@@ -23,7 +23,7 @@ def overview() -> None:
             card = column.container(border=True, height="stretch")
             card.markdown(f"**{state.escape(name)}**" + (" · chosen" if name == chosen else ""))
             try:
-                facts = tp.views.tell_store(state.open_store(state.root(), name))
+                facts = tp.views.store_card.tell_store(state.open_store(state.root(), name))
             except tp.InputError as error:
                 card.warning("This store cannot be read.")
                 card.text(str(error))
@@ -36,22 +36,22 @@ def overview() -> None:
 
     store = state.store()
     st.subheader(state.escape(chosen))
-    facts = tp.views.tell_store(store)
+    facts = tp.views.store_card.tell_store(store)
     columns = st.columns(5)
     for column, key in zip(columns, ("samples", "tokens", "sites", "size"), strict=False):
         column.metric(key, facts[key])
     st.dataframe(store.summary.astype({"shape": str}), hide_index=True)
-    score = tp.views.tell_score(store)  # reads the tokens: the rest is there before
+    score = tp.views.accuracy.tell_score(store)  # reads the tokens: the rest is there before
     if score:
         told = f"95 % interval: {score.low:.1%} to {score.high:.1%}"
         columns[4].metric("answered right", f"{score.value:.1%}")
         columns[4].caption(told)
     with st.popover("Export the table of sites"):
-        state.offer(lambda: tp.views.show_sites(store), "sites")
-    card = tp.views.read_card(runs, store)
+        state.offer(lambda: tp.views.inventory.show_sites(store), "sites")
+    card = tp.views.model_card.read_card(runs, store)
     if card:
         with st.expander("Model card"):
             st.code(card, language=None, wrap_lines=True)
     if st.button("Write a report of this run"):
-        page = tp.views.report_bytes(runs.run_of(chosen))
+        page = tp.views.report.report_bytes(runs.run_of(chosen))
         st.download_button("Download report.html", page, "report.html", "text/html")

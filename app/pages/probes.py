@@ -20,7 +20,7 @@ def probes() -> None:
         folder = st.selectbox("Names", list(named), key="names", **state.KEEP)
         subsets = ["all", "discordant", "discordant, answered"]
         subset = st.selectbox("Digits", subsets, key="digits", **state.KEEP)
-        state.show(tp.views.show_decoding(named[folder], subset, dark), "decoding")
+        state.show(tp.views.findings.show_decoding(named[folder], subset, dark), "decoding")
         st.caption(
             "Discordant: the place in the whole fraction is not what a look at the ‘/’ tells."
         )

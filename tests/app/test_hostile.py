@@ -61,7 +61,7 @@ def test_markup_in_tokens_is_text(odd):
         tp.views.show_map(scene, "token"),
         tp.views.show_strips(scene, [0, 1]),
         tp.views.show_matrix(odd, maps, 0),
-        tp.views.show_rows(odd, maps, 0, [0]),
+        tp.views.attention.show_rows(odd, maps, 0, [0]),
     ]
     for view in views:
         sent = drawn(view)
@@ -74,7 +74,7 @@ def test_markup_in_tokens_is_text(odd):
 def test_every_format_is_written_of_every_text(odd):
     scene = tp.views.build_scene(odd, ROLE, 0, k=3)
     view = tp.views.show_strips(scene, [0, 1, 2])
-    files = {kind: view.export(kind) for kind in tp.views.FORMATS}
+    files = {kind: view.export(kind) for kind in tp.views.formats.FORMATS}
     assert files["pdf"].startswith(b"%PDF")
     assert files["png"].startswith(b"\x89PNG")
     assert b"<script" not in files["svg"]
@@ -84,12 +84,12 @@ def test_every_format_is_written_of_every_text(odd):
 
 
 def test_texts_that_turn_others_around_or_hide_are_seen():
-    assert tp.views.visible("\u202eabc") == "‹202E›abc"
-    assert tp.views.visible("\x00") == "‹0000›"
-    assert tp.views.visible("") == "∅"
-    assert tp.views.visible("👩‍👩‍👧") == "👩‍👩‍👧"
-    assert tp.views.visible("שלום") == "שלום"
-    assert len(tp.views.visible("x" * 10_000)) < 30
+    assert tp.views.safe_text.visible("\u202eabc") == "‹202E›abc"
+    assert tp.views.safe_text.visible("\x00") == "‹0000›"
+    assert tp.views.safe_text.visible("") == "∅"
+    assert tp.views.safe_text.visible("👩‍👩‍👧") == "👩‍👩‍👧"
+    assert tp.views.safe_text.visible("שלום") == "שלום"
+    assert len(tp.views.safe_text.visible("x" * 10_000)) < 30
 
 
 def test_vectors_that_are_not_numbers_leave_only_their_samples_out(tmp_path):
@@ -135,21 +135,21 @@ def test_a_huge_sample_is_drawn_in_part(tmp_path):
 
 
 def test_a_run_is_what_lies_beside_its_only_store(runs, tmp_path):
-    found = tp.views.find_runs(runs)
+    found = tp.views.folders.find_runs(runs)
     assert found.run_of("runs/demo/store") == runs / "demo"
     store = found.open("runs/demo/store")
     assert list(found.beside(store, "clusters")) == ["runs/demo/clusters"]
     assert list(found.beside(store, "interventions")) == ["runs/demo/heads", "runs/demo/layers"]
     plant(tmp_path / "a", 4)
     plant(tmp_path / "b", 4)
-    assert tp.views.find_runs(tmp_path).run_of(f"{tmp_path.name}/a") == tmp_path / "a"
+    assert tp.views.folders.find_runs(tmp_path).run_of(f"{tmp_path.name}/a") == tmp_path / "a"
 
 
 def test_a_store_with_a_missing_array_is_refused_and_the_others_open(tmp_path):
     plant(tmp_path / "runs" / "whole", 4)
     plant(tmp_path / "runs" / "torn", 4)
     shutil.rmtree(tmp_path / "runs" / "torn" / "arrays.zarr" / ROLE)
-    runs = tp.views.find_runs(tmp_path / "runs")
+    runs = tp.views.folders.find_runs(tmp_path / "runs")
     assert runs.open("runs/whole").samples == 4
     with pytest.raises(InputError, match="damaged"):
         runs.open("runs/torn")
@@ -159,7 +159,7 @@ def test_a_store_with_a_missing_array_is_refused_and_the_others_open(tmp_path):
 def test_a_damaged_or_foreign_manifest_is_one_line(tmp_path, text):
     (tmp_path / "runs" / "bad").mkdir(parents=True)
     (tmp_path / "runs" / "bad" / "manifest.json").write_text(text)
-    runs = tp.views.find_runs(tmp_path / "runs")
+    runs = tp.views.folders.find_runs(tmp_path / "runs")
     with pytest.raises(InputError) as told:
         runs.open("runs/bad")
     assert "\n" not in str(told.value)
@@ -169,7 +169,7 @@ def test_a_foreign_zarr_is_found_and_refused(tmp_path):
     import zarr
 
     zarr.save_array(tmp_path / "runs" / "foreign.zarr", np.zeros(3))
-    runs = tp.views.find_runs(tmp_path / "runs")
+    runs = tp.views.folders.find_runs(tmp_path / "runs")
     assert runs.names("store") == ["runs/foreign.zarr"]
     with pytest.raises(InputError, match="not a store"):
         runs.open("runs/foreign.zarr")
@@ -178,7 +178,7 @@ def test_a_foreign_zarr_is_found_and_refused(tmp_path):
 def test_what_an_address_names_is_looked_up_never_joined(tmp_path):
     plant(tmp_path / "outside", 4)
     (tmp_path / "runs").mkdir()
-    runs = tp.views.find_runs(tmp_path / "runs")
+    runs = tp.views.folders.find_runs(tmp_path / "runs")
     for name in ("../outside", str(tmp_path / "outside"), "runs/../../outside", "%2e%2e/outside"):
         with pytest.raises(InputError, match="unknown store"):
             runs.open(name)
@@ -188,13 +188,13 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path):
     plant(tmp_path / "outside", 4)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "linked").symlink_to(tmp_path / "outside")
-    assert tp.views.find_runs(tmp_path / "runs").names("store") == []
+    assert tp.views.folders.find_runs(tmp_path / "runs").names("store") == []
     plant(tmp_path / "runs" / "inside", 4)
     tokens = tmp_path / "runs" / "inside" / "tokens.parquet"
     tokens.unlink()
     tokens.symlink_to(tmp_path / "outside" / "tokens.parquet")
     with pytest.raises(InputError, match="lies outside"):
-        tp.views.find_runs(tmp_path / "runs").open("runs/inside")
+        tp.views.folders.find_runs(tmp_path / "runs").open("runs/inside")
 
 
 @pytest.mark.parametrize(
@@ -203,17 +203,17 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path):
 )
 def test_marks_that_say_nothing_are_refused(text):
     with pytest.raises(InputError):
-        tp.views.read_mark(text)
+        tp.views.selection.read_mark(text)
 
 
 def test_models_named_oddly_load_nothing(tmp_path):
     for number, model in enumerate(("../../etc", "hf:owner/name", ["x"], {"name": {"a": 1}}, 7)):
         store = write(tmp_path / "runs" / str(number), [list("ab")], model=model)
-        runs = tp.views.find_runs(tmp_path / "runs")
-        assert tp.views.find_checkpoint(runs, store) is None
-        assert tp.views.tell_store(store)["model"]
+        runs = tp.views.folders.find_runs(tmp_path / "runs")
+        assert tp.views.model_card.find_checkpoint(runs, store) is None
+        assert tp.views.store_card.tell_store(store)["model"]
 
 
 def test_a_text_is_not_put_to_a_model_of_images():
     with pytest.raises(InputError, match="tpgn-scenes writes captions of images"):
-        tp.views.load_asked("tpgn-scenes")
+        tp.views.dialogue.load_asked("tpgn-scenes")

@@ -28,7 +28,9 @@ def scene(store):
 
 @given(st.sets(st.integers(0, 5000), min_size=1, max_size=60))
 def test_marked_rows_are_the_same_after_a_journey_through_an_address(rows):
-    mark = tp.views.read_mark(str(tp.views.mark_rows(np.array(sorted(rows)), "source")))
+    mark = tp.views.selection.read_mark(
+        str(tp.views.selection.mark_rows(np.array(sorted(rows)), "source"))
+    )
     everything = np.arange(5001)
     assert set(everything[mark.contains(everything, "source")]) == rows
     assert not mark.contains(everything, "target").any()
@@ -39,7 +41,7 @@ def test_an_area_marks_the_points_inside_it(scene):
     corners = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
     inside = ((scene.points > low) & (scene.points < high)).all(1)
     for kind, outline in (("lasso", corners), ("box", corners[[0, 2]])):
-        found = tp.views.mark_area(scene, outline, kind).find(scene)
+        found = tp.views.selection.mark_area(scene, outline, kind).find(scene)
         assert inside.any()
         assert (found == inside).mean() > 0.99  # the border is rounded
 
