@@ -16,10 +16,10 @@ MODULES = ["arithmetic__div", "arithmetic__mixed", "numbers__gcd"]
 
 
 @pytest.fixture
-def file(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "GROUP", 7)
+def file(tmp_path):
     path = tmp_path / "questions.parquet"
-    write_parquet(load_data("mathematics:arithmetic__mixed+numbers__gcd", n=31, seed=5), path)
+    data = load_data("mathematics:arithmetic__mixed+numbers__gcd", n=31, seed=5)
+    write_parquet(data, path, rows_per_group=7)
     return path
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import hadamard
 
 from tprprobe.algebra import bind, unbind
-from tprprobe.analyses.hadamard import bases, crosstalk, variance
+from tprprobe.analyses.hadamard import bases, crosstalk
 from tprprobe.analyses.hadamard.crosstalk import measure_unbinding, unbind_sums
 from tprprobe.analyses.hadamard.variance import (
     Bound,
@@ -155,12 +155,11 @@ def test_dependent_vectors_are_not_captured_by_pairs(tmp_path):
     assert found["orthonormal pairs"] == pytest.approx(1, abs=1e-6)
 
 
-def test_heads_twin_and_a_limit_on_positions(tmp_path, monkeypatch):
+def test_heads_twin_and_a_limit_on_positions(tmp_path):
     rng = np.random.default_rng(0)
     vectors = [rng.normal(size=(800, 2, 3)) for _ in range(4)]
     store = made(tmp_path / "store", *vectors[:2], control=vectors[2:])
-    monkeypatch.setattr(variance, "POSITIONS", 300)
-    found = capture_variance(store)
+    found = capture_variance(store, positions=300)
     assert len(found) == 2 * (2 + 1) * 5
     assert found.groupby("untrained")["head"].nunique().tolist() == [2, 2]
     for _, basis in found.groupby(["untrained", "basis"]):
@@ -170,7 +169,7 @@ def test_heads_twin_and_a_limit_on_positions(tmp_path, monkeypatch):
             assert mean[f"{name}_low"] <= mean[name] <= mean[f"{name}_high"]
             assert mean[f"{name}_low"] >= alone[f"{name}_low"].min()
     assert found["positions"].between(100, 200).all()
-    same = capture_variance(store)
+    same = capture_variance(store, positions=300)
     pd.testing.assert_frame_equal(found, same)
 
 

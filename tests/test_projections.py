@@ -71,11 +71,11 @@ def test_discriminants_share_what_lies_between_the_means():
 
 
 def test_large_sets_are_fitted_on_a_sample_and_placed_in_blocks(monkeypatch):
-    monkeypatch.setattr("tprprobe.analyses.projections.FITTED", 100)
     monkeypatch.setattr("tprprobe.analyses.projections.ROWS", 64)
     vectors, labels = groups()
     seen = []
-    found = project(vectors, "linear", labels, progress=lambda rows: seen.extend(rows) or rows)
+    watch = {"progress": lambda rows: seen.extend(rows) or rows}
+    found = project(vectors, "linear", labels, most=100, **watch)
     assert found.fitted.sum() == 100
     assert len(seen) == 4
     assert separation(found.points, labels) > 5

@@ -15,7 +15,6 @@ from sklearn.decomposition import PCA
 from tprprobe.errors import InputError, check_extra, unknown
 
 METHODS = ("pca", "linear", "umap")
-FITTED = 20_000  # rows at most that axes are found on, drawn at random; the others are placed there
 ROWS = 8192  # of a block that is placed at once
 
 Blocks = Callable[[Sequence[slice]], Iterable[slice]]
@@ -52,6 +51,7 @@ def project(
     seed: int = 0,
     fit: Bool[np.ndarray, " token"] | None = None,
     progress: Blocks = iter,
+    most: int = 20_000,
 ) -> Projection:
     """The vectors' places in the plane.
 
@@ -61,9 +61,9 @@ def project(
             Wolf). Of two classes there is one; then the second is the first component of the rest
     umap    UMAP with a fixed seed (needs ``umap-learn``)
 
-    Axes are found on the rows ``fit`` (default: all), or 20,000 of these; ``progress`` wraps the
-    list of blocks of rows that are then placed. Axes that part classes part those they were found
-    on best: what other rows show is what counts.
+    Axes are found on the rows ``fit`` (default: all), or on ``most`` of these, drawn at random;
+    ``progress`` wraps the list of blocks of rows that are then placed. Axes that part classes part
+    those they were found on best: what other rows show is what counts.
 
     Raises:
         InputError: an unknown method, vectors that are not finite, fewer than three to fit, no
@@ -71,7 +71,7 @@ def project(
     """
     if method not in METHODS:
         raise unknown("projection", method, METHODS)
-    fitted = _choose(len(vectors), fit, seed)
+    fitted = _choose(len(vectors), fit, most, seed)
     known = _finite(vectors[fitted])
     if method == "pca":
         plane = _principal(known, seed)
@@ -90,12 +90,12 @@ def project(
     return Projection(points, method, plane.axes, plane.explained, fitted)
 
 
-def _choose(n: int, fit: np.ndarray | None, seed: int) -> Bool[np.ndarray, " token"]:
+def _choose(n: int, fit: np.ndarray | None, most: int, seed: int) -> Bool[np.ndarray, " token"]:
     rows = np.arange(n) if fit is None else np.flatnonzero(fit)
     if len(rows) < 3:
         raise InputError(f"{len(rows)} vectors to find axes on: give 3 or more")
-    if len(rows) > FITTED:
-        rows = np.random.default_rng(seed).choice(rows, FITTED, replace=False)
+    if len(rows) > most:
+        rows = np.random.default_rng(seed).choice(rows, most, replace=False)
     return np.isin(np.arange(n), rows)
 
 

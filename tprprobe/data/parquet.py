@@ -18,7 +18,6 @@ from tprprobe.files.writing import whole
 
 COLUMNS = ("question", "answer", "module")
 KEY = b"tprprobe"  # of our metadata in the file's
-GROUP = 16384  # rows a group
 BATCH = 1024  # rows that are decoded at a time
 
 
@@ -76,13 +75,15 @@ class Stored(Dataset[E]):
         ]
 
 
-def write_parquet(dataset: Dataset[Question], path: str | Path) -> None:
+def write_parquet(
+    dataset: Dataset[Question], path: str | Path, rows_per_group: int = 16384
+) -> None:
     """Writes the questions of a data set, streamed; the file appears when it is complete."""
     about = {"name": dataset.name, "split": dataset.split, "seed": dataset.seed, "n": len(dataset)}
     schema = pa.schema([(name, pa.string()) for name in COLUMNS], {KEY: json.dumps(about)})
     questions = iter(dataset)
     with whole(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        while block := list(islice(questions, GROUP)):
+        while block := list(islice(questions, rows_per_group)):
             columns = [[getattr(question, name) for question in block] for name in COLUMNS]
             writer.write_table(pa.table(columns, schema=schema))
 

@@ -16,7 +16,7 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bounds, group_sums, replicate_totals
 from tprprobe.store import Store
 
-POSITIONS, DRAWS, ROWS_AT_ONCE = 20_000, 5, 512
+DRAWS, ROWS_AT_ONCE = 5, 512
 BASES = ("own", "principal", "repeated pairs", "orthonormal pairs", "random pairs")
 
 Vectors = Float64[np.ndarray, "row d_head"]
@@ -56,7 +56,10 @@ class Captured:
 
 
 def capture_variance(
-    store: Store, pattern: str = "encoder.*.self.role", seed: int = 0
+    store: Store,
+    pattern: str = "encoder.*.self.role",
+    seed: int = 0,
+    positions: int = 20_000,
 ) -> pd.DataFrame:
     """The share of E|v ⊗ r|² that d directions capture, v and r of width d: a row per head and basis.
 
@@ -71,14 +74,14 @@ def capture_variance(
     directions   of the basis: d, or fewer where they capture all
     untrained    the randomly initialized twin; no such rows where the store has no control
     Where there are several heads, rows without head, layer and site are their mean, by ``stack``.
-    At most 20,000 positions a head. Every dimension of v and of r has mean square 1, so that the
-    shares do not depend on factors that the model leaves open. Source: schlag Sec. 7.
+    At most ``positions`` a head, drawn at random. Every dimension of v and of r has mean square 1,
+    so that the shares do not depend on factors that the model leaves open. Source: schlag Sec. 7.
 
     Raises:
         InputError: no such roles, or fillers of another shape beside them.
     """
     rows, together = [], defaultdict(list)
-    for place, bound in read_heads(store, pattern, POSITIONS, seed):
+    for place, bound in read_heads(store, pattern, positions, seed):
         found = _capture(bound, seed)
         stack = place["site"].partition(".")[0]
         together[place["untrained"], stack].append(found)
