@@ -128,13 +128,12 @@ def bounds(
 def bootstrap(
     sums: Sums,
     statistic: Statistic,
-    level: float = 0.95,
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> Interval:
     """A statistic of totals over groups, with its interval by drawing groups."""
     values = statistic(replicate_totals(sums, replicates, seed))
-    low, high = bounds(values, len(sums), level)
+    low, high = bounds(values, len(sums))
     value = statistic(sums.sum(0, keepdims=True))[0]
     return Interval(float(value), float(low), float(high), replicates=values)
 
@@ -186,11 +185,11 @@ def _quotient(totals: Totals) -> Float[np.ndarray, " replicate"]:
     return divide(totals[:, 0], totals[:, 1])
 
 
-def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
-    """The proportion of n independent trials, with Wilson's interval; NaN for no trials."""
+def wilson(successes: int, n: int) -> Interval:
+    """The proportion of n independent trials, with Wilson's 95 % interval; NaN for no trials."""
     if not n:
         return Interval(math.nan, math.nan, math.nan)
-    low, high = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
+    low, high = stats.binomtest(successes, n).proportion_ci(0.95, method="wilson")
     return Interval(successes / n, float(low), float(high))
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
 
 MARKERS = "osD^vPX*"
 
 
-def interval_dots(rows: pd.DataFrame, title: str, label: str = "", note: str = "") -> Drawing:
+def interval_dots(rows: pd.DataFrame, title: str, label: str = "") -> Drawing:
     """A dot with its interval for every row, a color and a marker a group.
 
     ``rows`` have name, group, value, low and high; rows of one name lie on one line.
@@ -32,8 +32,6 @@ def interval_dots(rows: pd.DataFrame, title: str, label: str = "", note: str = "
     panel.grid(axis="x", color=FAINT, linewidth=0.5)
     tidy(panel, title)
     figure.legend(loc="outside lower right", ncols=4, fontsize=7, frameon=False)
-    if note:
-        figure.supxlabel(note, fontsize=6.5, color=MUTED, x=0.01, ha="left")
     return figure
 
 

@@ -6,7 +6,6 @@ jiang's study: of 100 references of XSum 71 have such facts; the Transformer wri
 """
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +29,17 @@ def find_names(text: str) -> set[str]:
     return {found.lower() for found in NAME.findall(text.strip())}
 
 
-def unsupported(
-    source: str, reference: str, find: Callable[[str], set[str]] = find_names
-) -> set[str]:
+def unsupported(source: str, reference: str) -> set[str]:
     """Names and numbers of the reference that are nowhere in the source."""
-    return find(reference) - set(words(source)) - find(source)
+    return find_names(reference) - set(words(source)) - find_names(source)
 
 
-def match_unsupported(
-    rows: pd.DataFrame, find: Callable[[str], set[str]] = find_names
-) -> pd.DataFrame:
+def match_unsupported(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per reference: whether it has unsupported facts (unsupported), and whether the
     prediction has at least one of them (matched).
     """
-    facts = [unsupported(*pair, find) for pair in zip(rows["source"], rows["target"], strict=True)]
-    texts = (set(words(text)) | find(text) for text in rows["prediction"])
+    facts = [unsupported(*pair) for pair in zip(rows["source"], rows["target"], strict=True)]
+    texts = (set(words(text)) | find_names(text) for text in rows["prediction"])
     matched = [bool(fact & text) for fact, text in zip(facts, texts, strict=True)]
     found = {"unsupported": [bool(fact) for fact in facts], "matched": matched}
     return pd.DataFrame(found, index=rows.index)

@@ -36,7 +36,7 @@ class Answers:
         same = variant == reference
         return Interval(0.0, 0.0, 0.0) if same else self.contrast({variant: 1.0, reference: -1.0})
 
-    def contrast(self, weights: Mapping[str, float], level: float = 0.95) -> Interval:
+    def contrast(self, weights: Mapping[str, float]) -> Interval:
         """Σ weight × share answered, over the seeds that all of these variants have.
 
         With D[seed, question] the weighted sum of what is right, the variance of its mean is
@@ -56,7 +56,7 @@ class Answers:
         variances, degrees = _parts(d, pooled * sum(w**2 for w in weights.values()), freedom)
         variance = variances[0] + max(variances[1] - variances[2], 0.0)
         df = variance**2 / max(np.sum(variances**2 / degrees), np.finfo(float).tiny)
-        half = float(stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance))
+        half = float(stats.t.ppf(0.975, df) * np.sqrt(variance))
         return Interval(value, value - half, value + half, float(df))
 
     def between_seeds(self, balanced: bool) -> tuple[float, int]:
