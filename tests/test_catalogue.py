@@ -29,7 +29,7 @@ from tprprobe.figures.tables import Table
 def run(tmp_path_factory):
     """A folder with a store, evaluations, the log of a training run and a binding probe."""
     run = tmp_path_factory.mktemp("run")
-    plant(run / "store", 6)
+    plant(run / "store", 6, model={"name": "planted"})
     write_evaluation(run / "eval", parameters=570_000)
     write_evaluation(run / "eval", split="extrapolate")
     write_log(run / "training")

@@ -69,7 +69,7 @@ def plant(
     """The store; the last layer's roles of head 0 are GROUPS far centers, all else is noise."""
     rng = np.random.default_rng(seed)
     centers = 3 * rng.normal(size=(GROUPS, 8))
-    about = {"model": {"name": model}, "data": {"name": "made", "split": "test"}}
+    about = {"model": model, "data": {"name": "made", "split": "test"}}
     writer = StoreWriter.create(path, SITES, about)
     for sample in range(samples):
         table = tokens_of(sample, *ask(rng))

@@ -18,7 +18,7 @@ from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.swaps import run_swaps
 from tprprobe.interventions.sweep_recipes import Recipe, read_recipe
-from tprprobe.interventions.sweeps import find_data, summarise_sweep, sweep
+from tprprobe.interventions.sweeps import find_data, sweep
 
 __all__ = [
     "Chain",
@@ -38,7 +38,6 @@ __all__ = [
     "set_to",
     "snap",
     "summarise_swaps",
-    "summarise_sweep",
     "swap",
     "sweep",
     "zero",

@@ -18,17 +18,13 @@ The modules in the order in which data goes through them, each read once:
 
 from tprprobe.analyses.probing.comparison import compare_runs
 from tprprobe.analyses.probing.probing_run import probe
-from tprprobe.analyses.probing.saved_probes import SavedProbe, load_probe
-from tprprobe.analyses.probing.settings import BASELINES, CONTROLS, Schedule, Settings
-from tprprobe.analyses.probing.tasks import Task, read_task
+from tprprobe.analyses.probing.saved_probes import load_probe
+from tprprobe.analyses.probing.settings import Schedule, Settings
+from tprprobe.analyses.probing.tasks import read_task
 
 __all__ = [
-    "BASELINES",
-    "CONTROLS",
-    "SavedProbe",
     "Schedule",
     "Settings",
-    "Task",
     "compare_runs",
     "load_probe",
     "probe",

@@ -15,9 +15,6 @@ from tprprobe.data.worlds.english.reports import (
     split_of,
 )
 from tprprobe.data.worlds.english.sentences import (
-    Argument,
-    Entity,
-    Frame,
     Sentence,
     Word,
     detokenize,
@@ -28,9 +25,6 @@ __all__ = [
     "CONSTRUCTIONS",
     "HELD_OUT",
     "STRUCTURES",
-    "Argument",
-    "Entity",
-    "Frame",
     "Knobs",
     "Report",
     "Sentence",
