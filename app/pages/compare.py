@@ -46,7 +46,7 @@ def compare() -> None:
     def of_strips(selection):
         """The mark of tokens in the strip of the first store."""
         cells = [p["point_index"] for p in selection.points if not p["curve_number"]]
-        return views.mark_rows(strips.data["row"].to_numpy()[cells], scenes[0].side)
+        return views.selection.mark_rows(strips.data["row"].to_numpy()[cells], scenes[0].side)
 
     st.subheader(state.escape(first))
     state.show(strips, f"strips-{first}", of_strips)
