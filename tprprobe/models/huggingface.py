@@ -150,7 +150,7 @@ class Tokens(Codec):
                 f"{config.model_type} names no {', '.join(lacking)}: add it to the folder's "
                 f"{'config.json' if both or 'pad_token_id' in lacking else 'tokenizer_config.json'}"
             )
-        first, last, pad = map(int, ids.values())
+        first, last, pad = (int(value) for value in ids.values() if value is not None)
         return cls(tokenizer, pad, first, last, not both)
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64, Int
+from jaxtyping import Float, Float64, Int
 
 from tprprobe.analyses.hadamard import bases
 from tprprobe.analyses.hadamard.bases import Basis, Second
@@ -120,15 +120,16 @@ def _read(store: Store, site: str, positions: int, seed: int) -> Iterator[Bound]
     chosen[rng.permutation(len(tokens))[:positions]] = True
     questions = pd.factorize(tokens["question" if "question" in tokens else "sample"])[0][chosen]
     for head in range(shapes[0][0]):
-        parts = [
+        fillers, roles = (
             np.concatenate([block[chosen[rows]] for rows, block in store.iterate(name, head)])
             for name in (filler, site)
-        ]
-        yield Bound(*(_unit(part.astype(np.float64)) for part in parts), questions)
+        )
+        yield Bound(_unit(fillers), _unit(roles), questions)
 
 
-def _unit(vectors: Vectors) -> Vectors:
+def _unit(vectors: Float[np.ndarray, "row d_head"]) -> Vectors:
     """The vectors with mean square 1 in every dimension that is not 0 throughout."""
+    vectors = vectors.astype(np.float64)
     size = np.sqrt(np.square(vectors).mean(0))
     return vectors / np.where(size == 0, 1.0, size)
 
