@@ -11,6 +11,7 @@ from studies.pages import contrasts
 from studies.pages import probing_page as probing
 from studies.pages.contrasts import Place, compare
 from studies.pages.probing_runs import DISCRETE, MODELS, Probed
+from studies.pages.verdicts import claims_of, read_page
 from tprprobe.analyses.dictionary.role_names import name_dictionary, read_fields
 from tprprobe.analyses.probing.scores import Score, describe
 from tprprobe.analyses.probing.tallies import TERMS
@@ -123,11 +124,11 @@ def lines_of(page, words):
 
 
 def test_every_claim_about_probing_has_its_verdict(page):
-    names = [name for name in load_claims() if name.startswith("jiang")]
-    about = [n for n in names if not n.startswith((*probing.LEFT_OUT, *probing.WRITTEN_CLAIMS))]
-    assert len(about) == 15
-    for name in names:
-        assert (load_claims()[name].quotation in page) == (name in about), name
+    own = [claim.id for claim in claims_of("probing")]
+    assert len(own) == 15
+    for name, claim in load_claims().items():
+        assert (claim.quotation in page) == (name in own), name
+    assert [row[0] for row in read_page("probing", page)] == own
     for words, verdict in (
         ("a trend of increasing scores", "holds"),
         ("outperform the roles and fillers alone", "holds"),

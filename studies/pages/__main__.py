@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from studies.pages.verdicts import write_verdicts
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.writing import write_file
 
 # NAME_page.make_page(runs) gives the text of docs/results-NAME.md
-PAGES = ("arithmetic", "captions", "interventions", "probing", "study")
+PAGES = ("arithmetic", "captions", "interventions", "probing", "study", "summaries")
 
 
 def main(
@@ -30,6 +31,7 @@ def main(
         except InputError as error:
             raise typer.BadParameter(f"page {name!r}: {error}") from error
         typer.echo(f"written: {write_file(out / f'results-{name}.md', text)}")
+    typer.echo(f"written: {write_verdicts(out)}")
 
 
 if __name__ == "__main__":

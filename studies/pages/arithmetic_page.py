@@ -10,22 +10,23 @@ from studies.pages import arithmetic_tables as tables
 from studies.pages.arithmetic_estimates import gather_evidence
 from studies.pages.arithmetic_tables import Analyses
 from studies.pages.markdown import verdict_table
+from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.claims import Verdict, judge, load_claims
+from tprprobe.claims import Verdict, judge
 from tprprobe.figures.binding import binding_table, demonstration_table
 from tprprobe.figures.hadamard import capture_table
 from tprprobe.figures.naming import COUNTS, heads_table, polarity_table
 from tprprobe.figures.reconstruction import reconstruction_table
 from tprprobe.statistics import Interval, interval_text, read_interval
 
-PAPER = "schlag"
 BEHIND = {
     "adjacent": "right after '/'",
     "surface": "'/', '/(' or '/(-'",
     "distant": "'/' and any brackets",
 }
 HEADS = ["layer", "head"]
+EXACT = "exact"  # the unit of claims that algebra or arithmetic decides, and no measurement
 
 
 def make_page(runs: Path) -> str:
@@ -36,11 +37,7 @@ def make_page(runs: Path) -> str:
 def write_page(found: Analyses) -> str:
     """The page."""
     evidence = gather_evidence(found)
-    verdicts = [
-        judge(claim, evidence.get(name))
-        for name, claim in load_claims().items()
-        if name.startswith(PAPER)
-    ]
+    verdicts = [judge(claim, evidence.get(claim.id)) for claim in claims_of("arithmetic")]
     return fill(
         Path(__file__).parent,
         "arithmetic.md.j2",
@@ -62,7 +59,8 @@ def write_page(found: Analyses) -> str:
 def _describe(found: Analyses, verdicts: list[Verdict]) -> dict[str, Any]:
     """A description of the models and questions that were measured."""
     facts = found.naming.facts
-    counts = pd.Series([each.outcome for each in verdicts]).value_counts()
+    measured = [each for each in verdicts if each.claim.unit != EXACT]
+    shown = [each for each in verdicts if each.claim.unit == EXACT]
     return {
         "model": tables.MODEL,
         "baseline": tables.BASELINE,
@@ -76,8 +74,16 @@ def _describe(found: Analyses, verdicts: list[Verdict]) -> dict[str, Any]:
         "discordant": facts["discordant_questions"]["n"],
         "discordant_answered": _share(facts["discordant_questions"]),
         "claims": len(verdicts),
-        "outcomes": ", ".join(f"{count} {outcome}" for outcome, count in counts.items()),
+        "measured": len(measured),
+        "outcomes": _count(measured),
+        "shown": len(shown),
+        "shown_outcomes": _count(shown),
     }
+
+
+def _count(verdicts: list[Verdict]) -> str:
+    counts = pd.Series([each.outcome for each in verdicts]).value_counts()
+    return ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
 
 
 # ---- names ------------------------------------------------------------------------------------------

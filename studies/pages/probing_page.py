@@ -14,9 +14,10 @@ from studies.pages.contrasts import Place, compare, count_documents
 from studies.pages.markdown import verdict_table
 from studies.pages.probing_runs import CONTINUOUS, DISCRETE, MODELS, TRANSFORMER, Probed
 from studies.pages.treebank import tell_treebank
+from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
 from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles
-from tprprobe.claims import Evidence, judge, load_claims
+from tprprobe.claims import Evidence, judge
 from tprprobe.console import stderr
 from tprprobe.figures.probes import table4
 from tprprobe.statistics import (
@@ -30,8 +31,6 @@ from tprprobe.statistics import (
 from tprprobe.store import Store, open_store
 
 TASKS = ("pos", "dep", "srl", "nel")
-LEFT_OUT = ("jiang-table2", "jiang-tptc", "jiang-largest", "jiang-human", "jiang-external")
-WRITTEN_CLAIMS = ("jiang-grammatical", "jiang-factual")
 NAMES = {
     "untrained": "untrained twin",
     "previous": "previous word",
@@ -53,11 +52,7 @@ def make_page(runs: Path) -> str:
 def write_page(found: Found, folder: Path) -> str:
     """The page of these probes, and of the probes of real text in the folder."""
     evidence = gather_evidence(found, folder)
-    verdicts = [
-        judge(claim, evidence.get(name))
-        for name, claim in load_claims().items()
-        if name.startswith("jiang") and not name.startswith((*LEFT_OUT, *WRITTEN_CLAIMS))
-    ]
+    verdicts = [judge(claim, evidence.get(claim.id)) for claim in claims_of("probing")]
     store = open_store(folder / f"{DISCRETE}.read.store")
     return fill(
         Path(__file__).parent,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from studies.pages.markdown import verdict_table
+from studies.pages.verdicts import claims_of
 from studies.templates import fill
 from tprprobe.analyses.unbinding import (
     Words,
@@ -19,7 +20,7 @@ from tprprobe.analyses.unbinding import (
 )
 from tprprobe.analyses.unbinding.conformity import share_whole
 from tprprobe.analyses.unbinding.ten_clusters import labels_of
-from tprprobe.claims import Verdict, find_claim, judge, load_claims
+from tprprobe.claims import Verdict, judge
 from tprprobe.console import stderr
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
@@ -39,7 +40,6 @@ MODELS = ("tpgn-scenes", "tpgn-coco-words")
 TAGGED = {"tpgn-coco-words"}  # whose words no data tag: TAGGER in the folder of runs does
 TAGGER, N, SEED = "tagger", 1000, 0
 SITES = ["word.unbinding"]
-SCOPE = "huang-"
 
 
 def tell_unbinding(runs: Path) -> str:
@@ -114,12 +114,9 @@ def _tell(words: Words) -> Iterator[str]:
 
 
 def _all(verdicts: list[Verdict]) -> list[Verdict]:
-    """A verdict on every claim of the paper, in the order of the claims; “not measured” without
-    evidence.
-    """
+    """A verdict on every claim of the page; “not measured” without evidence."""
     known = {each.claim.id: each for each in verdicts}
-    names = [name for name in load_claims() if name.startswith(SCOPE)]
-    return [known.get(name) or judge(find_claim(name), None) for name in names]
+    return [known.get(each.id) or judge(each, None) for each in claims_of("captions")]
 
 
 def _as_text(table: Table) -> str:

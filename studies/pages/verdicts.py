@@ -1,0 +1,92 @@
+"""The one table of verdicts: every claim is decided on one page, and read from that page.
+
+``docs/verdicts.csv`` has a row for each claim (of captions for each claim and model).
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from tprprobe.claims import Claim, load_claims
+
+FILE = "verdicts.csv"
+COLUMNS = ["claim", "page", "model", "verdict", "reason"]
+PAGE_OF_PAPER = {"schlag": "arithmetic", "jiang": "probing", "huang": "captions"}
+OTHER_PAGE = {
+    "schlag-interpolation": "study",
+    "schlag-same-weights": "study",
+    "schlag-diagonal-sufficient": "study",
+    "schlag-full-product-better": "study",
+    "schlag-extrapolation": "study",
+    "schlag-used": "interventions",
+    "jiang-table2-better": "summaries",
+    "jiang-table2-cnndm": "summaries",
+    "jiang-tptc-worst": "summaries",
+    "jiang-largest-on-xsum": "summaries",
+    "jiang-human-grammar-xsum": "summaries",
+    "jiang-human-saliency-wikihow": "summaries",
+    "jiang-human-overall-wikihow": "summaries",
+    "jiang-external-facts": "summaries",
+    "jiang-grammatical": "summaries",
+    "jiang-factual": "summaries",
+}
+SIZE = "not measured: no model of the paper's size, on its 56 modules, ships"
+NO_PAGE = {  # claim → why no page decides it
+    "schlag-state-of-the-art": SIZE,
+    "schlag-every-module": SIZE,
+    "schlag-steady-progress": SIZE,
+    "schlag-more-steps": SIZE,
+}
+SENTENCE = re.compile(r"^\*\*Verdict: (.+?)\*\*, (.*)\.$", re.M)
+MODEL = re.compile(r"### `(.+)`")
+NOT_YET = "its page was made before the claim was written so: make the page anew"
+
+
+def claims_of(page: str) -> list[Claim]:
+    """The claims that a page decides, in the order of the file of claims."""
+    return [each for each in load_claims().values() if page_of(each.id) == page]
+
+
+def page_of(name: str) -> str:
+    """The page that decides a claim; an empty text if none does."""
+    if name in NO_PAGE:
+        return ""
+    return OTHER_PAGE.get(name) or PAGE_OF_PAPER[name.partition("-")[0]]
+
+
+def write_verdicts(docs: Path) -> Path:
+    """The table, written beside the pages that it was read from."""
+    read_pages(docs).to_csv(docs / FILE, index=False)
+    return docs / FILE
+
+
+def read_pages(docs: Path) -> pd.DataFrame:
+    """The verdicts of the pages in a folder, in the order of the claims; also on claims without a
+    page.
+    """
+    rows = [
+        row
+        for file in sorted(docs.glob("results-*.md"))
+        for row in read_page(file.stem.removeprefix("results-"), file.read_text("utf-8"))
+    ]
+    rows += [(name, "", "", "undecided", why) for name, why in NO_PAGE.items()]
+    order, told = list(load_claims()), {row[0] for row in rows}
+    rows += [(each, page_of(each), "", "undecided", NOT_YET) for each in order if each not in told]
+    return pd.DataFrame(sorted(rows, key=lambda row: order.index(row[0])), columns=COLUMNS)
+
+
+def read_page(page: str, text: str) -> Iterator[tuple[str, str, str, str, str]]:
+    """The verdicts that a page gives on its own claims, as rows of the table."""
+    own, model = claims_of(page), ""
+    for line in text.splitlines():
+        if heading := MODEL.fullmatch(line):
+            model = heading[1]
+        cells = [each.strip() for each in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) == 5 and "“" in cells[0]:
+            for claim in own:
+                if re.fullmatch(rf"{re.escape(claim.statistic)}( \((ours|amended).*)?", cells[1]):
+                    yield claim.id, page, model, cells[4], cells[3]
+    for verdict, reason in SENTENCE.findall(text):
+        yield own[0].id, page, "", verdict, reason
