@@ -1,0 +1,135 @@
+"""The page on summaries: the shipped models against each other, from the scores beside them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from studies.pages.arithmetic_estimates import minus
+from studies.pages.markdown import verdict_table
+from studies.pages.verdicts import claims_of
+from studies.templates import fill, table
+from tprprobe.claims import Claim, Evidence, judge
+from tprprobe.data import load_data
+from tprprobe.files import assets
+from tprprobe.scoring.baselines import BASELINES, baseline_rows
+from tprprobe.scoring.summaries import mean_scores, score_summaries
+from tprprobe.statistics import Interval, interval_text, read_interval
+
+CONTINUOUS, TRANSFORMER, DISCRETE = MODELS = ("tpt-c", "t5", "tpt-d")
+ENGLISH, TITLES = DATA = ("english", "arxiv-titles")
+SCORES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "meteor": "METEOR"}
+JUDGED = {"grammatical": "grammatical", "faithful": "true of the document"}
+SHOWN = SCORES | {"exact_match": "exact match"} | JUDGED
+
+Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
+
+
+def make_page(runs: Path) -> str:
+    """The page; no model is run anew, so ``runs`` stays empty."""
+    found = {data: {name: _expected(f"{name}-{data}") for name in MODELS} for data in DATA}
+    recompute = found[ENGLISH][TRANSFORMER]["recompute"]
+    splits = {split: _scores(found[ENGLISH], split) for split in _splits(found[ENGLISH])}
+    return write_page(
+        splits, score_lead(recompute["data"], recompute["split"]), _scores(found[TITLES], "test")
+    )
+
+
+def write_page(splits: Mapping[str, Scores], lead: Mapping[str, Interval], titles: Scores) -> str:
+    """The page of the English models' scores by split, the first sentences' and the titles'."""
+    evidence = gather_evidence(splits, lead)
+    claims = sorted(claims_of("summaries"), key=lambda each: order(each, evidence.get(each.id)))
+    return fill(
+        Path(__file__).parent,
+        "summaries.md.j2",
+        models=MODELS,
+        verdicts=verdict_table([judge(each, evidence.get(each.id)) for each in claims]),
+        splits=[{"name": name, "table": _table(found)} for name, found in splits.items()],
+        lead=interval_text(lead["rougeL"]),
+        titles=_table(titles),
+    )
+
+
+def _expected(name: str) -> dict[str, Any]:
+    return json.loads((assets.find("models", name) / "expected.json").read_text("utf-8"))
+
+
+def _splits(found: Mapping[str, Any]) -> list[str]:
+    return list(found[TRANSFORMER]["scores"])
+
+
+def _scores(found: Mapping[str, Any], split: str) -> Scores:
+    return {
+        model: {name: read_interval(row, "value") for name, row in each["scores"][split].items()}
+        for model, each in found.items()
+    }
+
+
+def score_lead(data: str, split: str, n: int = 1000) -> dict[str, Interval]:
+    """The scores of the first sentences of documents."""
+    documents = load_data(data, split=split, n=n)
+    rows = pd.DataFrame([{"source": each.source, "target": each.target} for each in documents])
+    found = mean_scores(score_summaries(baseline_rows(rows, BASELINES[0]), english=True))
+    return {str(name): read_interval(row, "value") for name, row in found.iterrows()}
+
+
+# ---- claims -----------------------------------------------------------------------------------------
+
+
+def gather_evidence(
+    splits: Mapping[str, Scores], lead: Mapping[str, Interval]
+) -> dict[str, Evidence]:
+    """The evidence for the claims that the scores speak about: one seed of every model."""
+    test = splits["test"]
+    own, other = test[DISCRETE], test[TRANSFORMER]
+    better = {
+        f"{title}, {split}": minus(found[DISCRETE][name], found[TRANSFORMER][name])
+        for split, found in splits.items()
+        for name, title in SCORES.items()
+    }
+    worst = {
+        f"{title}, {split}": minus(
+            min((found[each][name] for each in (DISCRETE, TRANSFORMER)), key=lambda e: e.value),
+            found[CONTINUOUS][name],
+        )
+        for split, found in splits.items()
+        for name, title in SCORES.items()
+    }
+    cases = {
+        "jiang-table2-better": better,
+        "jiang-table2-cnndm": better,
+        "jiang-tptc-worst": worst,
+        "jiang-grammatical": {"": minus(own["grammatical"], other["grammatical"])},
+        "jiang-factual": {"": minus(own["faithful"], other["faithful"])},
+    }
+    gates = {"transformer_beats_lead": minus(other["rougeL"], lead["rougeL"])}
+    return {name: Evidence(each, "model seed", 1, gates) for name, each in cases.items()}
+
+
+def order(claim: Claim, evidence: Evidence | None) -> int:
+    """0 for a claim that some measured case speaks against, 1 where all speak for it, 2 unmeasured."""
+    if evidence is None or not evidence.conditions.issuperset(claim.conditions):
+        return 2
+    return int(all(each.value > claim.threshold for each in evidence.cases.values()))
+
+
+# ---- tables -----------------------------------------------------------------------------------------
+
+
+def _table(found: Scores) -> str:
+    """Every model's scores, and the differences from the Transformer."""
+    rows = []
+    for name, title in SHOWN.items():
+        if name in found[TRANSFORMER]:
+            own = {model: each[name] for model, each in found.items()}
+            cells = {model: interval_text(each) for model, each in own.items()}
+            differences = {
+                f"{model} − {TRANSFORMER}": interval_text(
+                    minus(own[model], own[TRANSFORMER]), "+.3f"
+                )
+                for model in (DISCRETE, CONTINUOUS)
+            }
+            rows.append({"score": title} | cells | differences)
+    return table(rows)
