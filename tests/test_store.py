@@ -18,9 +18,11 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprprobe.cli import main
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, concatenate, layout, manifests, open_store, tokens
 from tprprobe.store.arrays import write_at
+from tprprobe.store.verification import verify
 
 SITES = {
     "encoder.0.self.role": SiteSpec(("source", "head", "d_head"), (2, 3)),
@@ -491,6 +493,82 @@ def test_a_begun_store_that_lost_a_chunk_is_not_resumed(tmp_path):
     (path / "arrays.zarr" / ROLE / "c.0.0.0").unlink()
     with pytest.raises(InputError, match="damaged"):
         extract(path, resume=True)
+
+
+# ---------------------------------------------------------------- verified
+
+
+def flip(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+PATTERNS = "'encoder.[01].self.role' --sites encoder.0.self.attention --sites decoder.0.cross"
+
+
+def inspected(store, monkeypatch, *options):
+    """The exit code of `tprprobe inspect STORE --verify`."""
+    monkeypatch.setattr("sys.argv", ["tprprobe", "inspect", str(store), "--verify", *options])
+    with pytest.raises(SystemExit) as told:
+        main()
+    return told.value.code
+
+
+def test_a_flipped_byte_in_any_file_is_named(store):
+    extract(store.path / "untrained", LENGTHS[:2])
+    assert not verify(store.path).damage
+    for file in contents(store.path):
+        if not file.endswith("manifest.json"):  # which may then be no JSON
+            before = (store.path / file).read_bytes()
+            flip(store.path / file)
+            assert [each.file for each in verify(store.path).damage] == [file]
+            (store.path / file).write_bytes(before)
+
+
+def test_a_changed_manifest_is_named(store):
+    rewrite(data={"name": "made", "seed": 1})(store.path / "manifest.json")
+    assert [each.file for each in verify(store.path).damage] == ["manifest.json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil", "told"),
+    [
+        (f"arrays.zarr/{ROLE}/c.2.0.0", flip, f"{ROLE}, rows 8 to 11 (*is not what was written)"),
+        (f"arrays.zarr/{ROLE}/c.2.0.0", Path.unlink, f"{ROLE}, rows 8 to 11 (*is missing)"),
+        (f"arrays.zarr/{ROLE}/c.9.0.0", cut, f"{ROLE}, rows 36 to 38 (*has 95 of 96 bytes)"),
+        ("tokens.parquet", flip, "tokens.parquet is not what was written"),
+    ],
+)
+def test_verify_tells_the_damage_and_the_command(store, monkeypatch, capsys, name, spoil, told):
+    spoil(store.path / name)
+    assert inspected(store.path, monkeypatch) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert all(part in line for part in told.split("*"))
+    assert f"`tprprobe extract --ckpt '…' --data made --seed 0 --sites {PATTERNS}" in line
+    assert line.endswith(f"--no-control --out {store.path}`")
+    assert inspected(store.path, monkeypatch, "--json") == 2
+    (damage,) = json.loads(capsys.readouterr().out)["damage"]
+    assert damage["file"] == name
+
+
+def test_a_good_store_is_verified_in_one_line(store, monkeypatch, capsys):
+    assert inspected(store.path, monkeypatch) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.endswith(f"all {len(contents(store.path))} files are as they were written")
+    assert inspected(store.path, monkeypatch, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["damage"] == []
+
+
+def test_a_store_without_checksums_opens_and_is_the_same_store(store, monkeypatch, capsys):
+    file = store.path / "manifest.json"
+    old = {key: value for key, value in store.manifest.items() if key != "checksums"}
+    file.write_text(json.dumps(old))
+    assert open_store(store.path).fingerprint == store.fingerprint
+    assert inspected(store.path, monkeypatch) == 0
+    assert "written without checksums" in capsys.readouterr().out
+    cut(store.path / "tokens.parquet")
+    assert inspected(store.path, monkeypatch) == 2
 
 
 # ---------------------------------------------------------------- several writers, little memory

@@ -21,6 +21,7 @@ from tprprobe.cli.options import (
     print_json,
     say,
 )
+from tprprobe.errors import InputError
 
 
 class Context(StrEnum):
@@ -95,9 +96,14 @@ def extract(
 
 def inspect(
     what: Annotated[str, typer.Argument(help="A store, a checkpoint, or the name of data.")],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read every file of a store and name what is damaged.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Describe a store, a corpus or a checkpoint; check a checkpoint against its paper's equations."""
+    if verify:
+        return _verify(Path(what), as_json)
     from tprprobe.figures.report.overview import inspect as run
 
     overview = run(what)
@@ -105,3 +111,15 @@ def inspect(
         return print_json(overview.as_dict())
     typer.echo(overview.as_text())
     return None
+
+
+def _verify(store: Path, as_json: bool) -> None:
+    from tprprobe.store.verification import verify
+
+    found = verify(store)
+    if as_json:
+        print_json(found.as_dict())
+    if found.damage:
+        raise InputError(str(found))
+    if not as_json:
+        typer.echo(str(found))

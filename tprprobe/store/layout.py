@@ -7,7 +7,7 @@ STORE/untrained/          the control, a store of its own
 STORE/journal.json, tokens.arrow   only while the store is written
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,16 @@ class SiteSpec:
         return sizes
 
 
+@dataclass(frozen=True)
+class Part:
+    """A file of a store, the bytes that it needs, and the site and the rows that it holds, if any."""
+
+    file: str
+    size: int
+    site: str | None = None
+    rows: tuple[int, int] | None = None
+
+
 def all_arrays(sites: Mapping[str, SiteSpec]) -> dict[str, SiteSpec]:
     """The arrays of a store: its sites, and per kind of attention each sample's place and shape.
 
@@ -87,3 +97,19 @@ def arrays_of(manifest: Mapping[str, Any]) -> dict[str, tuple[SiteSpec, int]]:
     """Every array of a store with its number of rows."""
     arrays = all_arrays(sites_of(manifest))
     return {name: (spec, manifest["lengths"].get(spec.rows, 0)) for name, spec in arrays.items()}
+
+
+def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
+    """Every file that a store needs, complete or begun, but its manifest."""
+    complete = manifest["complete"]
+    for name, (spec, rows) in arrays_of(manifest).items():
+        for index, size in enumerate(spec.chunk_sizes(rows, padded=complete)):
+            first = index * spec.chunk_rows
+            held = (first, min(first + spec.chunk_rows, rows))
+            yield Part(f"{ARRAYS}/{name}/{spec.chunk_file(index)}", size, name, held)
+        if complete:
+            yield Part(f"{ARRAYS}/{name}/zarr.json", 1, name)
+    if complete:
+        yield Part(f"{ARRAYS}/zarr.json", 1)
+    if complete or manifest["token_bytes"]:
+        yield Part(TOKENS if complete else TOKENS_BEGUN, manifest["token_bytes"])

@@ -2,18 +2,18 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError
 from tprprobe.files.writing import partial_of, write_file
-from tprprobe.store.layout import ARRAYS, JOURNAL, MANIFEST, TOKENS, TOKENS_BEGUN, arrays_of
+from tprprobe.store.layout import JOURNAL, MANIFEST, Part, parts_of
 
 FORMAT, VERSION = "tprprobe-store", 1
-PROGRESS = ("complete", "samples", "lengths", "token_bytes")
-KEYS = {"format", "version", "sites", *PROGRESS}
+CHECKSUMS = "checksums"  # which older stores lack
+PROGRESS = ("complete", "samples", "lengths", "token_bytes", CHECKSUMS)
+KEYS = {"format", "version", "sites", *PROGRESS} - {CHECKSUMS}
 
 Manifest = dict[str, Any]
 
@@ -32,6 +32,23 @@ def read_manifest(path: Path) -> Manifest | None:
             f"{path} is not a store (it has no {MANIFEST}): give the folder of a store"
         )
     return None
+
+
+def read_complete(path: Path) -> Manifest:
+    """The manifest of the complete store at ``path``.
+
+    Raises:
+        InputError: there is none, or it is not complete.
+    """
+    manifest = read_manifest(path)
+    if manifest is None:
+        raise InputError(f"no store at {path}: make one with `tprprobe extract --out {path}`")
+    if not is_finished(path):
+        raise InputError(
+            f"{path} is not complete ({manifest['samples']} samples so far): go on with "
+            f"`tprprobe extract … --out {path} --resume`"
+        )
+    return manifest
 
 
 def is_finished(path: Path) -> bool:
@@ -92,32 +109,21 @@ def check_files(path: Path, manifest: Manifest) -> None:
     Raises:
         InputError: naming a file that is missing or cut short.
     """
-    complete = manifest["complete"]
     with undamaged(path):
-        for name, (spec, rows) in arrays_of(manifest).items():
-            folder = path / ARRAYS / name
-            sizes = _sizes(folder)
-            for index, size in enumerate(spec.chunk_sizes(rows, padded=complete)):
-                _check(folder / spec.chunk_file(index), sizes, size)
-            if complete:
-                _check(folder / "zarr.json", sizes, 1)
-        tokens = path / (TOKENS if complete else TOKENS_BEGUN)
-        if complete or manifest["token_bytes"]:
-            _check(tokens, _sizes(path), manifest["token_bytes"])
+        for part in parts_of(manifest):
+            if fault := fault_of(path, part):
+                raise InputError(
+                    f"{path / part.file} {fault}: the store is damaged, extract it again"
+                )
 
 
-def _check(file: Path, sizes: Mapping[str, int], needed: int) -> None:
-    size = sizes.get(file.name, -1)
-    if size < needed:
-        fault = "is missing" if size < 0 else f"has {size} of {needed} bytes"
-        raise InputError(f"{file} {fault}: the store is damaged, extract it again")
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    if not folder.is_dir():
-        return {}
-    with os.scandir(folder) as entries:
-        return {entry.name: entry.stat().st_size for entry in entries}
+def fault_of(path: Path, part: Part) -> str | None:
+    """What a file's length tells against it: missing, or cut short."""
+    try:
+        size = (path / part.file).stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return "is missing"
+    return f"has {size} of {part.size} bytes" if size < part.size else None
 
 
 @contextlib.contextmanager

@@ -35,8 +35,9 @@ class Store:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """The digest of the store's manifest, which is the same wherever the store lies."""
-        return hashlib.sha256(json.dumps(self.manifest, sort_keys=True).encode()).hexdigest()
+        """The digest of what the store is of, which is the same wherever the store lies."""
+        told = {key: value for key, value in self.manifest.items() if key != manifests.CHECKSUMS}
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
     @property
     def model(self) -> str | None:
@@ -177,13 +178,6 @@ def open_store(path: str | Path) -> Store:
         InputError: there is none, it is not complete, or it is damaged.
     """
     path = Path(path)
-    manifest = manifests.read_manifest(path)
-    if manifest is None:
-        raise InputError(f"no store at {path}: make one with `tprprobe extract --out {path}`")
-    if not manifests.is_finished(path):
-        raise InputError(
-            f"{path} is not complete ({manifest['samples']} samples so far): go on with "
-            f"`tprprobe extract … --out {path} --resume`"
-        )
+    manifest = manifests.read_complete(path)
     manifests.check_files(path, manifest)
     return Store(path, manifest)

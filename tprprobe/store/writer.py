@@ -22,6 +22,7 @@ from jaxtyping import Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.store import arrays, layout, manifests, tokens
+from tprprobe.store.checksums import with_checksums
 from tprprobe.store.layout import SIDES, SiteSpec
 from tprprobe.store.manifests import Manifest
 
@@ -119,7 +120,8 @@ class StoreWriter:
                 table = self.path / layout.TOKENS
                 size = self._journal["token_bytes"]
                 tokens.write_parquet(self.path / layout.TOKENS_BEGUN, size, table)
-                self._commit(complete=True, token_bytes=table.stat().st_size)
+                done = {"complete": True, "token_bytes": table.stat().st_size}
+                self._commit(**with_checksums(self.path, {**self._journal, **done}))
             if not manifests.is_finished(self.path):
                 (self.path / layout.TOKENS_BEGUN).unlink(missing_ok=True)
                 os.replace(self.path / layout.JOURNAL, self.path / layout.MANIFEST)

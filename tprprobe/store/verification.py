@@ -1,0 +1,105 @@
+"""What of a store is not as it was written: files that are missing, cut short or changed."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tprprobe.store.checksums import sum_file, sum_manifest
+from tprprobe.store.command import extract_command
+from tprprobe.store.layout import CONTROL, MANIFEST, Part, parts_of
+from tprprobe.store.manifests import CHECKSUMS, Manifest, fault_of, read_complete, undamaged
+
+CHANGED = "is not what was written"
+NAMED = 3  # damaged files in a line
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A damaged file of a store, what is wrong with it, and the site and the rows that it holds."""
+
+    file: str
+    fault: str
+    site: str | None = None
+    rows: tuple[int, int] | None = None
+
+    def __str__(self) -> str:
+        told = f"{self.file} {self.fault}"
+        if self.rows is None:
+            return told
+        return f"{self.site}, rows {self.rows[0]} to {self.rows[1] - 1} ({told})"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The damage of a store and its control; without checksums only lengths could be compared."""
+
+    store: Path
+    files: int
+    has_checksums: bool
+    damage: list[Damage]
+    command: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The verification in JSON types; the command, if there is damage."""
+        return {
+            "store": str(self.store),
+            "files": self.files,
+            "checksums": self.has_checksums,
+            "damage": [asdict(each) for each in self.damage],
+            "command": self.command if self.damage else None,
+        }
+
+    def __str__(self) -> str:
+        if self.damage:
+            more = len(self.damage) - NAMED
+            named = "; ".join(map(str, self.damage[:NAMED]))
+            rest = f"; and {more} files more (--json lists all)" if more > 0 else ""
+            return f"{self.store} is damaged: {named}{rest}: remove it and run `{self.command}`"
+        if self.has_checksums:
+            return f"{self.store}: all {self.files} files are as they were written"
+        return (
+            f"{self.store}: all {self.files} files have their lengths; it was written without "
+            "checksums, so changed bytes would go unnoticed"
+        )
+
+
+def verify(path: Path) -> Verification:
+    """The damage of a store and its control, every file read once.
+
+    Raises:
+        InputError: no complete store, or a manifest that cannot be read.
+    """
+    manifest = read_complete(path)
+    with undamaged(path):
+        damage = list(_find_damage(path, manifest))
+        files = 1 + sum(1 for _ in parts_of(manifest))
+        command = extract_command(path, manifest)
+    found = Verification(path, files, CHECKSUMS in manifest, damage, command)
+    return _with_control(found) if (path / CONTROL).exists() else found
+
+
+def _with_control(found: Verification) -> Verification:
+    control = verify(found.store / CONTROL)
+    of_control = [Damage(f"{CONTROL}/{d.file}", d.fault, d.site, d.rows) for d in control.damage]
+    return Verification(
+        found.store,
+        found.files + control.files,
+        found.has_checksums and control.has_checksums,
+        found.damage + of_control,
+        found.command,
+    )
+
+
+def _find_damage(path: Path, manifest: Manifest) -> Iterator[Damage]:
+    sums = manifest.get(CHECKSUMS, {})
+    if sums and sums.get(MANIFEST) != sum_manifest(manifest):
+        yield Damage(MANIFEST, CHANGED)
+    for part in parts_of(manifest):
+        if fault := fault_of(path, part) or _change(path, part, sums):
+            yield Damage(part.file, fault, part.site, part.rows)
+
+
+def _change(path: Path, part: Part, sums: dict[str, str]) -> str | None:
+    written = sums.get(part.file)
+    return CHANGED if written not in (None, sum_file(path / part.file)) else None
