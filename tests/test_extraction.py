@@ -12,6 +12,7 @@ from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.data.worlds.english.reportsets import Drawn
 from tprprobe.errors import InputError
 from tprprobe.extraction import blocks
+from tprprobe.files.locks import held_beside
 from tprprobe.gold.labels import decode_cell
 from tprprobe.models import build
 
@@ -157,3 +158,30 @@ def test_blocks_end_where_maps_end_and_before_they_are_too_large(model, reports,
     assert [(first, len(some)) for first, some in run.split(2, [4])] == [(2, 2), (4, 1)]
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
     assert [len(some) for _, some in run.split(0, [5])] == [1] * 5
+
+
+def test_a_second_writer_is_refused_while_the_first_is_at_work(
+    model, reports, tmp_path, monkeypatch
+):
+    out, told = tmp_path / "store", []
+    write = blocks.Extraction.write
+
+    def meanwhile(self, passes):
+        with pytest.raises(InputError, match="written by another extraction") as refused:
+            tp.extract(model, reports, SITES, out, control=False, resume=True)
+        told.append(str(refused.value))
+        write(self, passes)
+
+    monkeypatch.setattr(blocks.Extraction, "write", meanwhile)
+    store = tp.extract(model, reports, SITES, out, control=False)
+    assert [len(line.splitlines()) for line in told] == [1]
+    assert store.samples == len(reports)
+    assert [file.name for file in tmp_path.iterdir()] == ["store"]
+
+
+def test_the_lock_of_a_killed_extraction_is_taken(model, reports, tmp_path):
+    with held_beside(tmp_path / "store"):
+        (left,) = tmp_path.iterdir()
+    left.touch()
+    tp.extract(model, reports, SITES, tmp_path / "store", control=False)
+    assert [file.name for file in tmp_path.iterdir()] == ["store"]

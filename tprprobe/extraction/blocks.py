@@ -20,6 +20,7 @@ from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import align_words
 from tprprobe.extraction.passes import ATTENTION, Block, read_block, sides_of
 from tprprobe.extraction.token_rows import token_table
+from tprprobe.files.locks import held_beside
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.loading import find_twin
@@ -58,7 +59,8 @@ def extract(
     ``labellers`` label the words of sources and targets, generated ones too.
 
     Raises:
-        InputError: no such site, text that cannot be encoded, an existing store, a full disk.
+        InputError: no such site, text that cannot be encoded, an existing store, one that another
+            extraction is writing, a full disk.
     """
     if not len(data):
         raise InputError(f"{data.name} has no examples here: give at least one")
@@ -69,12 +71,17 @@ def extract(
     run = Extraction(
         model.eval(), vocabulary, data, names, attention_samples, target, tuple(labellers)
     )
-    passes = [run.open(model, Path(out), len(data), resume)]
-    twin = find_twin(model) if control else None
-    if twin is not None:
-        few = min(len(data), CONTROL_SAMPLES)
-        passes.insert(0, run.open(twin.eval(), Path(out) / CONTROL, few, resume))
-    run.write(passes)
+    with held_beside(Path(out)) as mine:
+        if not mine:
+            raise InputError(
+                f"{out} is being written by another extraction: wait for it, or give another --out"
+            )
+        passes = [run.open(model, Path(out), len(data), resume)]
+        twin = find_twin(model) if control else None
+        if twin is not None:
+            few = min(len(data), CONTROL_SAMPLES)
+            passes.insert(0, run.open(twin.eval(), Path(out) / CONTROL, few, resume))
+        run.write(passes)
     return open_store(Path(out))
 
 

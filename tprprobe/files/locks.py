@@ -1,7 +1,7 @@
 """Locks by which processes that share a folder take turns; a lock ends with its process."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -25,6 +25,23 @@ def held(path: Path, wait: bool = True) -> Iterator[bool]:
             yield False
         else:
             yield True
+
+
+@contextmanager
+def held_beside(path: Path) -> Iterator[bool]:
+    """A block that yields True while no other process is in such a block for the same path.
+
+    The lock lies beside the path and goes with the block; one that a killed process left is taken.
+    """
+    path = path.resolve()
+    lock = path.with_name(f".{path.name}.lock")
+    with held(lock, wait=False) as mine:
+        try:
+            yield mine
+        finally:
+            if mine:
+                with suppress(PermissionError):  # Windows keeps what is open
+                    lock.unlink(missing_ok=True)
 
 
 def _lock(file: IO[str], wait: bool) -> None:

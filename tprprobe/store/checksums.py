@@ -10,7 +10,7 @@ import google_crc32c
 from tprprobe.store.layout import MANIFEST, parts_of
 from tprprobe.store.manifests import CHECKSUMS, Manifest
 
-READ_AT_ONCE = 2**20  # bytes
+READ_AT_ONCE = 2**18  # bytes
 
 
 def with_checksums(path: Path, manifest: Mapping[str, Any]) -> Manifest:
