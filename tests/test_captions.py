@@ -21,7 +21,7 @@ from tprprobe.data.captions.bags import bag_vector
 from tprprobe.data.captions.captionfiles import read_annotations
 from tprprobe.data.captions.glove import read_glove
 from tprprobe.data.vocabularies.words import BRACKETS, Words, count_words, tokenize
-from tprprobe.data.worlds.scenes import Group, Knobs, Scene, describe, render, sample
+from tprprobe.data.worlds.scenes import Group, Scene, SceneKnobs, describe, render, sample
 from tprprobe.data.worlds.scenes.rendering import facts
 from tprprobe.data.worlds.scenes.scene import draw, split_of, unseen_colour
 from tprprobe.errors import InputError
@@ -389,7 +389,7 @@ def check_tree(words: Any) -> None:
 @settings(max_examples=60)
 @given(st.integers(0, 10**6), st.sampled_from(["train", "dev", "test", "compositional"]))
 def test_a_scene_has_captions_with_labels(index, split):
-    scene = sample(index, split=split, knobs=Knobs(captions=6))
+    scene = sample(index, split=split, knobs=SceneKnobs(captions=6))
     assert len(set(scene.captions)) == len(scene.captions) >= 5
     for caption, sentence in zip(scene.captions, scene.sentences, strict=True):
         assert sentence.text == caption

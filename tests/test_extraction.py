@@ -9,7 +9,7 @@ import pytest
 import tprprobe as tp
 from tprprobe.data.annotated.sentencesets import join_labels, set_source
 from tprprobe.data.vocabularies.subwords import train_subwords
-from tprprobe.data.worlds.english.reportsets import Drawn
+from tprprobe.data.worlds.english.reportsets import DrawnReports
 from tprprobe.errors import InputError
 from tprprobe.extraction import blocks
 from tprprobe.files.locks import held_beside
@@ -147,7 +147,7 @@ def test_labels_of_another_file_are_joined(file, tmp_path):
 
 
 def test_what_is_not_annotated_has_no_other_source(reports):
-    assert isinstance(reports, Drawn)
+    assert isinstance(reports, DrawnReports)
     with pytest.raises(InputError, match="--source is for annotated files"):
         set_source(reports, "empty")
 

@@ -10,7 +10,7 @@ from planted.sentences import ENCODER, FILLER, plant
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from tprprobe.analyses.probing import Schedule, Settings, compare_runs, load_probe, probe
+from tprprobe.analyses.probing import ProbeSettings, Schedule, compare_runs, load_probe, probe
 from tprprobe.analyses.probing.logistic import fit_logistic
 from tprprobe.cli import app
 from tprprobe.errors import InputError
@@ -60,7 +60,7 @@ def reachable(store: Store) -> float:
 
     task = read_task("pos")
     corpus = read_corpus(store, store.tokens, "source", [task], 0)
-    splits = split_targets(task, corpus, None, Settings())
+    splits = split_targets(task, corpus, None, ProbeSettings())
     vectors = store.read(SITE)
     x, y = (
         {name: read(getattr(splits, name).targets) for name in ("train", "dev", "test")}

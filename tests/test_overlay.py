@@ -10,7 +10,7 @@ from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, overlay
-from tprprobe.figures.strips import COLUMNS, Frame
+from tprprobe.figures.strips import COLUMNS, StripFrame
 from tprprobe.gold.expressions import arithmetic
 
 
@@ -47,9 +47,9 @@ def test_numbers_are_framed_by_their_value(store):
 
 
 def test_a_frame_goes_on_in_the_next_line():
-    assert list(Frame(COLUMNS - 2, COLUMNS + 3).boxes) == [(0, COLUMNS - 2, 2), (1, 0, 3)]
-    assert list(Frame(3, 5).boxes) == [(0, 3, 2)]
-    assert list(Frame(COLUMNS - 1, COLUMNS).boxes) == [(0, COLUMNS - 1, 1)]
+    assert list(StripFrame(COLUMNS - 2, COLUMNS + 3).boxes) == [(0, COLUMNS - 2, 2), (1, 0, 3)]
+    assert list(StripFrame(3, 5).boxes) == [(0, 3, 2)]
+    assert list(StripFrame(COLUMNS - 1, COLUMNS).boxes) == [(0, COLUMNS - 1, 1)]
 
 
 def test_clusters_with_gold_have_frames_and_letters(store):

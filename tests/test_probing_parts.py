@@ -15,7 +15,7 @@ from torch import nn
 from tprprobe.analyses.probing import Schedule, compare_runs, probe, read_task
 from tprprobe.analyses.probing.codelength import codelength, compression, constant_bits
 from tprprobe.analyses.probing.controls import draw_labels
-from tprprobe.analyses.probing.descents import Moments
+from tprprobe.analyses.probing.descents import DescentMoments
 from tprprobe.analyses.probing.probed_sites import needed_sites
 from tprprobe.analyses.probing.probes import EdgeProbes, Shape, draw_dropout
 from tprprobe.analyses.probing.scores import Score, differences
@@ -137,7 +137,7 @@ def test_steps_are_those_of_amsgrad_with_clipping(seed, n_probes):
     grads = [30 * torch.randn(n_probes, 3, 2, generator=rng, dtype=torch.float64) for _ in range(4)]
     rates = torch.rand(n_probes, generator=rng, dtype=torch.float64)
     ours = start.clone()
-    moments = Moments.begin(ours)
+    moments = DescentMoments.begin(ours)
     for step, grad in enumerate(grads, 1):
         clip = (5 / (grad.flatten(1).norm(dim=1) + 1e-6)).clamp(max=1)
         moments.step(ours, grad.clone(), clip, rates, step)

@@ -13,7 +13,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.interventions.sweep_recipes import OF_EDITS
 from tprprobe.interventions.sweep_recipes import Recipe as Sweep
-from tprprobe.training.recipes import Mix, Optimizer, Recipe, Stage, Subwords, Words
+from tprprobe.training.recipes import Mix, Optimizer, Recipe, Stage, SubwordSettings, WordSettings
 from tprprobe.training.study.plans import Plan
 
 MIX = {"data": "mathematics:arithmetic__div"}
@@ -34,8 +34,8 @@ OTHERS: dict[type[Settings], Mapping[str, Any]] = {
     Stage: {
         "steps": 2, "learning_rate": 0.2, "warmup": 1, "decay": "cosine", "mix": [MIX, MIX],
     },
-    Subwords: {"file": "f", "size": 9, "texts": 9, "max_source": 9, "max_target": 9},
-    Words: {"threshold": 9, "glove": "f"},
+    SubwordSettings: {"file": "f", "size": 9, "texts": 9, "max_source": 9, "max_target": 9},
+    WordSettings: {"threshold": 9, "glove": "f"},
     Optimizer: {
         "name": "muon", "betas": [0.1, 0.2], "eps": 0.1, "weight_decay": 0.1, "clip": 1.0,
     },
@@ -62,9 +62,9 @@ BASES: list[tuple[type[Settings], Mapping[str, Any], set[str]]] = [  # and what 
     (Mix, MIX, set()),
     (Stage, STAGE, set()),
     (Stage, {**STAGE, "decay": "adafactor"}, {"warmup"}),
-    (Subwords, {}, set()),
-    (Subwords, {"file": "g"}, {"size", "texts"}),
-    (Words, {}, set()),
+    (SubwordSettings, {}, set()),
+    (SubwordSettings, {"file": "g"}, {"size", "texts"}),
+    (WordSettings, {}, set()),
     (Optimizer, {}, set()),
     (Optimizer, {"name": "adafactor"}, {"betas", "eps", "weight_decay"}),
     (Recipe, RECIPE, set()),

@@ -9,7 +9,7 @@ from studies.pages.markdown import verdict_table
 from studies.pages.verdicts import claims_of
 from studies.templates import fill
 from tprprobe.analyses.unbinding import (
-    Words,
+    GeneratedWords,
     compare_ks,
     find_clusters,
     interpret,
@@ -86,7 +86,7 @@ def extract_words(name: str, runs: Path) -> Store:
     return extract(model, data, SITES, path, resume=path.exists(), labellers=labellers)
 
 
-def _tell(words: Words) -> Iterator[str]:
+def _tell(words: GeneratedWords) -> Iterator[str]:
     clusters = find_clusters(words, seed=SEED)
     two, ten = (labels_of(words, clusters[k]) for k in (2, 10))
     regions = part_space(words, seed=SEED)

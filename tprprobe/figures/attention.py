@@ -13,7 +13,7 @@ from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
 from tprprobe.figures.overlay import LETTERS, LOOKS, mark_polarity
-from tprprobe.figures.strips import PLAIN, SIGNS, Frame, Strip, draw_strips
+from tprprobe.figures.strips import PLAIN, SIGNS, Strip, StripFrame, draw_strips
 from tprprobe.figures.style import INK, Drawing, drawing, tidy
 from tprprobe.store import Store
 
@@ -53,7 +53,7 @@ def attention_rows(
         Strip(
             **_row(keys, weights[position]),
             heading=f"from ‘{SIGNS.get(queries[position], queries[position])}’ at {position}",
-            frames=[Frame(position, position + 1)] if is_self else [],
+            frames=[StripFrame(position, position + 1)] if is_self else [],
         )
         for position in chosen
     ]
@@ -104,10 +104,10 @@ def _queried(relation: Relation, question: pd.DataFrame) -> list[int]:
 
 def _relate(
     relation: Relation, question: pd.DataFrame, weights: Float[np.ndarray, " key"], position: int
-) -> tuple[str, list[Frame]]:
+) -> tuple[str, list[StripFrame]]:
     """A row's heading and its frames."""
     query: Any = question.loc[position]
-    frames = [Frame(position, position + 1)]
+    frames = [StripFrame(position, position + 1)]
     target = int(relation.net.targets(question)[position])
     kind = relation.related if target >= 0 else relation.contrast
     about = f"‘{query['token']}’ at {position}, {kind}:"
@@ -115,7 +115,7 @@ def _relate(
         colour, style = LOOKS[kind]
         return f"{about} {weights[target]:.0%} on its '{relation.operator}'", [
             *frames,
-            Frame(target, target + 1, colour, style),
+            StripFrame(target, target + 1, colour, style),
         ]
     on_any = weights[relation.operators(question)].sum()
     return f"{about} {on_any:.0%} on any '{relation.operator}'", frames

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tprprobe.figures.strips import Frame
+from tprprobe.figures.strips import StripFrame
 
 LOOKS = {"numerator": ("#0072B2", "solid"), "denominator": ("#B34700", "dashed")}
 MISLED = "capitals: a '/' right before the number, or none, would tell the opposite"
@@ -10,12 +10,12 @@ LETTERS = f"gold structure: n numerator, d denominator, s sign\n{MISLED}"
 LEGEND = f"gold structure: n numerator (solid frame), d denominator (dashed), s sign\n{MISLED}"
 
 
-def mark_polarity(question: pd.DataFrame) -> tuple[list[Frame], list[str]]:
+def mark_polarity(question: pd.DataFrame) -> tuple[list[StripFrame], list[str]]:
     """Frames around the numbers of one question's tokens, and a letter under each character."""
     question = question.reset_index(drop=True)
     known = question[question["polarity"].notna()]
     frames = [
-        Frame(rows[0], rows[-1] + 1, *LOOKS[str(known.at[rows[0], "polarity"])])
+        StripFrame(rows[0], rows[-1] + 1, *LOOKS[str(known.at[rows[0], "polarity"])])
         for _, digits in known.groupby("number")
         for rows in [digits.index.tolist()]
     ]

@@ -24,7 +24,7 @@ Colour = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Frame:
+class StripFrame:
     """A frame around the characters from ``start`` to before ``stop``."""
 
     start: int
@@ -50,7 +50,7 @@ class Strip:
     heading: str = ""
     after: str = ""
     after_colour: str = MUTED
-    frames: Sequence[Frame] = ()
+    frames: Sequence[StripFrame] = ()
     gold: Sequence[str] = ()  # a second row of notes
 
     @property

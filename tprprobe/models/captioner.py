@@ -31,7 +31,7 @@ class CaptionerConfig:
     eos: int = 3
 
 
-class Word(nn.Module):
+class CaptionerWordSites(nn.Module):
     """The site of the LSTM's output at every word."""
 
     def __init__(self, d_model: int):
@@ -56,7 +56,7 @@ class Captioner(CaptionModel[CaptionerConfig, State, State]):
         self.embedding.weight.requires_grad_(config.embedding == "trained")
         self.lstm = nn.LSTM(config.d_embedding, config.d_model, batch_first=True)
         self.output = nn.Linear(config.d_model, config.vocab_size)
-        self.word = Word(config.d_model)
+        self.word = CaptionerWordSites(config.d_model)
         self.dropout = nn.Dropout(config.dropout)
         for matrix in (self.image.weight, self.output.weight):
             nn.init.xavier_uniform_(matrix)

@@ -33,19 +33,19 @@ class LSTMConfig:
 
 
 @dataclass
-class State:
+class LSTMState:
     """The recurrent state after some input: h and c, each [batch, d_model]."""
 
     h: Tensor
     c: Tensor
 
-    def __getitem__(self, rows: Tensor) -> "State":
-        return State(self.h[rows], self.c[rows])
+    def __getitem__(self, rows: Tensor) -> "LSTMState":
+        return LSTMState(self.h[rows], self.c[rows])
 
     @staticmethod
-    def join(parts: Sequence["State"]) -> "State":
+    def join(parts: Sequence["LSTMState"]) -> "LSTMState":
         """The rows of all states."""
-        return State(torch.cat([p.h for p in parts]), torch.cat([p.c for p in parts]))
+        return LSTMState(torch.cat([p.h for p in parts]), torch.cat([p.c for p in parts]))
 
 
 class Layer(nn.Module):
@@ -56,7 +56,7 @@ class Layer(nn.Module):
         self.hidden = per_position(d_model)
 
 
-class LSTM(Model[LSTMConfig, State, State]):
+class LSTM(Model[LSTMConfig, LSTMState, LSTMState]):
     """Question, thinking steps, answer: one LSTM over one-hot symbols and a linear read-out."""
 
     def __init__(self, config: LSTMConfig):
@@ -67,7 +67,7 @@ class LSTM(Model[LSTMConfig, State, State]):
         self.encoder: Any = nn.ModuleList([Layer(config.d_model)])
         self.decoder: Any = nn.ModuleList([Layer(config.d_model)])
 
-    def encode(self, source: Int[Tensor, "batch seq"]) -> State:
+    def encode(self, source: Int[Tensor, "batch seq"]) -> LSTMState:
         """The state after the last real symbol and the thinking steps.
 
         Of the site's vectors only the last one goes on (as h): within the question torch's LSTM
@@ -84,16 +84,16 @@ class LSTM(Model[LSTMConfig, State, State]):
         if self.config.thinking_steps:
             zeros = h.new_zeros(len(source), self.config.thinking_steps, self.config.vocab_size)
             _, (h, c) = self.lstm(zeros, (h, c))
-        return State(h[0], c[0])
+        return LSTMState(h[0], c[0])
 
     def decode(
-        self, target: Int[Tensor, "batch seq"], memory: State, cache: State | None = None
-    ) -> tuple[Float[Tensor, "batch seq vocab"], State]:
+        self, target: Int[Tensor, "batch seq"], memory: LSTMState, cache: LSTMState | None = None
+    ) -> tuple[Float[Tensor, "batch seq vocab"], LSTMState]:
         """Logits and the state after ``target``; with a cache, ``target`` continues from it."""
         rows = torch.arange(len(target), device=target.device)  # several may share a memory
         state = cache or memory[rows // (len(target) // len(memory.h))]
         out, (h, c) = self.lstm(self._one_hot(target), (state.h[None], state.c[None]))
-        return self.output(self.decoder[0].hidden(out)), State(h[0], c[0])
+        return self.output(self.decoder[0].hidden(out)), LSTMState(h[0], c[0])
 
     def _one_hot(self, ids: Tensor) -> Tensor:
         return F.one_hot(ids, self.config.vocab_size).to(self.output.weight.dtype)

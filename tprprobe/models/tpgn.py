@@ -36,7 +36,7 @@ class Gates(nn.Module):
         self.register_parameter("bias", _bias(units) if config.biases else None)
 
 
-class Sentence(nn.Module):
+class SentenceSites(nn.Module):
     """The sentence LSTM S, whose gates read p_{t−1}, x_{t−1} and all of Ŝ_{t−1} (Eqs. 3-8)."""
 
     def __init__(self, config: TPGNConfig):
@@ -51,7 +51,7 @@ class Sentence(nn.Module):
         return torch.cat([self.gates.from_sentence, self.gates.from_word], 2)
 
 
-class Word(nn.Module):
+class TPGNWordSites(nn.Module):
     """The word LSTM U, whose gates read a linear map of Ŝ_{t−1}'s rows (Eqs. 10-15); u_t = tanh(W_u
     p_t).
     """
@@ -88,7 +88,7 @@ class TPGN(CaptionModel[TPGNConfig, State, State]):
         self.embedding = nn.Embedding(config.vocab_size, config.d_embedding)  # W_e
         nn.init.normal_(self.embedding.weight, std=config.d_embedding**-0.5)
         self.embedding.weight.requires_grad_(config.embedding == "trained")
-        self.sentence, self.word = Sentence(config), Word(config)
+        self.sentence, self.word = SentenceSites(config), TPGNWordSites(config)
         self.cells = None
         if config.cells == "features":
             self.cells = nn.Linear(config.d_features, d * d, bias=config.biases)

@@ -20,7 +20,7 @@ from tprprobe.site.site import per_position
 SELF_HIDDEN, CROSS_HIDDEN = -1e4, -1e9  # what the published masks add to a hidden key's score
 
 
-class FeedForward(nn.Module):
+class T5FeedForward(nn.Module):
     """x + W_2 relu(W_1 norm(x)), without biases."""
 
     def __init__(self, config: TPTConfig):
@@ -37,27 +37,27 @@ class FeedForward(nn.Module):
         return x + self.dropout(self.contract(inner))
 
 
-class EncoderLayer(nn.Module):
+class T5EncoderLayer(nn.Module):
     """Self-attention with its TPR, then the feed-forward layer."""
 
     def __init__(self, config: TPTConfig, bound: bool):
         super().__init__()
         self.self = SubLayer(config, bound, cross=False)
-        self.feed_forward = FeedForward(config)
+        self.feed_forward = T5FeedForward(config)
         self.hidden = per_position(config.d_model)
 
     def forward(self, x: Tensor, bias: Tensor) -> Float[Tensor, "batch seq d_model"]:
         return self.hidden(self.feed_forward(self.self(x, bias)))
 
 
-class DecoderLayer(nn.Module):
+class T5DecoderLayer(nn.Module):
     """Self-attention and cross-attention, each with its own TPR, then the feed-forward layer."""
 
     def __init__(self, config: TPTConfig, bound: bool):
         super().__init__()
         self.self = SubLayer(config, bound, cross=False)
         self.cross = SubLayer(config, bound, cross=True)
-        self.feed_forward = FeedForward(config)
+        self.feed_forward = T5FeedForward(config)
         self.hidden = per_position(config.d_model)
 
     def forward(
@@ -82,8 +82,8 @@ class TPT(Model[TPTConfig, Memory, Cache]):
         d, (n_encoder, n_decoder) = config.d_model, config.n_layers
         in_encoder, in_decoder = (config.roles != "none" and on for on in config.role_stacks)
         self.embedding = nn.Embedding(config.vocab_size, d)
-        self.encoder = nn.ModuleList(EncoderLayer(config, in_encoder) for _ in range(n_encoder))
-        self.decoder = nn.ModuleList(DecoderLayer(config, in_decoder) for _ in range(n_decoder))
+        self.encoder = nn.ModuleList(T5EncoderLayer(config, in_encoder) for _ in range(n_encoder))
+        self.decoder = nn.ModuleList(T5DecoderLayer(config, in_decoder) for _ in range(n_decoder))
         self.encoder_norm = nn.RMSNorm(d, eps=config.norm_epsilon)
         self.decoder_norm = nn.RMSNorm(d, eps=config.norm_epsilon)
         self.encoder_bias = position_bias(config, in_encoder, bidirectional=True)

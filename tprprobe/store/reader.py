@@ -114,6 +114,11 @@ class Store:
             rows = slice(start, min(start + rows_per_block, total))
             yield rows, self.read(site, rows, head)
 
+    @property
+    def has_questions(self) -> bool:
+        """True if the samples are questions of mathematics, which have a module."""
+        return "module" in self.tokens and bool((self.tokens["module"].astype(str) != "").any())
+
     def count_maps(self, site: str) -> int:
         """The number of samples, the first ones, that have attention maps of a site; 0 where it is none."""
         return self.manifest["lengths"].get(f"{self._spec(site)[1].rows}_sample", 0)

@@ -10,13 +10,13 @@ from tprprobe.data.captions.glove import read_glove
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.models.protocol import CaptionModel, Model
-from tprprobe.training.recipes import Words as Settings
+from tprprobe.training.recipes import WordSettings
 
 SUMMED_AT_ONCE = 4096  # vectors
 
 
 @torch.no_grad()
-def prepare_captioner(model: Model, words: Codec, settings: Settings | None) -> None:
+def prepare_captioner(model: Model, words: Codec, settings: WordSettings | None) -> None:
     """Checks that a captioning model is trained on words, and sets W_e to their vectors if they
     have any.
 

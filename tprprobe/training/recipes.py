@@ -41,7 +41,7 @@ class Stage(Settings):
         return self
 
 
-class Subwords(Settings):
+class SubwordSettings(Settings):
     """The sub-words of a run: read from a file, or trained on the first texts of the first mix."""
 
     file: str | None = None
@@ -51,13 +51,13 @@ class Subwords(Settings):
     max_target: Annotated[int, Field(gt=0)] = 64
 
     @model_validator(mode="after")
-    def _used(self) -> "Subwords":
+    def _used(self) -> "SubwordSettings":
         if self.file is not None:
             self.refuse(["size", "texts"], "of sub-words from a file")
         return self
 
 
-class Words(Settings):
+class WordSettings(Settings):
     """The words of a run's captions: all that occur at least ``threshold`` times in the first
     stage's.
 
@@ -99,8 +99,8 @@ class Recipe(Settings):
     seed: int = 0
     optimizer: Optimizer = Optimizer()
     label_smoothing: Share = 0.0
-    subwords: Subwords | None = None  # without either: characters of the Mathematics Dataset
-    words: Words | None = None  # of models that caption images
+    subwords: SubwordSettings | None = None  # without either: characters of the Mathematics Dataset
+    words: WordSettings | None = None  # of models that caption images
     evaluate: list[Mix] = Field(default_factory=list)
     evaluate_every: Annotated[int, Field(gt=0)] = 1000
     save_every: Annotated[int, Field(gt=0)] = 1000

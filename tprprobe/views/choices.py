@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int32
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.views.attention import Maps, gold_pairs
-from tprprobe.views.clouds import Scene
+from tprprobe.views.clouds import Cloud
 from tprprobe.views.sampling import take
 from tprprobe.views.selection import Mark
 from tprprobe.views.strips import find_marked
@@ -63,13 +63,13 @@ def role_beside(store: Store, site: str) -> str | None:
     return role if role in store.sites else None
 
 
-def label_queries(scene: Scene, maps: Maps) -> Int32[np.ndarray, " query"]:
+def label_queries(scene: Cloud, maps: Maps) -> Int32[np.ndarray, " query"]:
     """The role cluster of every query."""
     return scene.labels_of(take(scene.store, np.array([maps.sample])))
 
 
 def find_queries(
-    scene: Scene, maps: Maps, clusters: Int32[np.ndarray, " query"], mark: Mark | None
+    scene: Cloud, maps: Maps, clusters: Int32[np.ndarray, " query"], mark: Mark | None
 ) -> Bool[np.ndarray, " query"]:
     """The queries that are marked."""
     return find_marked(scene, mark, maps.queries.assign(cluster=clusters))

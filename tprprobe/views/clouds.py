@@ -22,7 +22,7 @@ SEEDS = 5  # runs of k-means
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class Cloud:
     """The drawn vectors of a head: ``drawn`` is the store or a part of it, ``rows`` are its rows in
     the store.
     """
@@ -70,7 +70,7 @@ class Scene:
         """The names of the clusters, scored held out; None for data without gold structure."""
         return _known(lambda: name_roles(self.drawn, self.roles))
 
-    def on(self, store: Store) -> "Scene":
+    def on(self, store: Store) -> "Cloud":
         """The scene with its clusters applied to another store of the same sites."""
         return replace(self, store=store)
 
@@ -105,7 +105,7 @@ def build_scene(
     raw: bool = False,
     seed: int = 0,
     most: int = MOST,
-) -> Scene:
+) -> Cloud:
     """The scene of one head of a site; k is lowered to the number of vectors.
 
     Raises:
@@ -118,7 +118,7 @@ def build_scene(
     rows = drawn.rows(site) if isinstance(drawn, Thinned) else np.arange(len(vectors))
     roles = cluster(drawn, site, head, min(k, len(rows)), seed, raw, SEEDS)
     plane = place(drawn, roles, method, seed)
-    return Scene(store, drawn, roles, plane, drawn.tokens_of(roles.site), rows, left_out)
+    return Cloud(store, drawn, roles, plane, drawn.tokens_of(roles.site), rows, left_out)
 
 
 def read_vectors(store: Store, site: str, head: int | None) -> Float32[np.ndarray, "row width"]:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.errors import unknown
-from tprprobe.views.clouds import Scene
+from tprprobe.views.clouds import Cloud
 from tprprobe.views.safe_text import visible
 
 CLUSTER, OTHER, NONE = "cluster", "other", "–"
@@ -14,14 +14,14 @@ MOST = 20  # values that have a color of their own
 WHOLE = ("question", "answer", "prediction", "source", "target", "side", "sample", "id")
 
 
-def list_fields(scene: Scene) -> list[str]:
+def list_fields(scene: Cloud) -> list[str]:
     """The fields by which the tokens of a scene can be colored; the first is the cluster."""
     gold = [] if scene.gold is None else [f"gold {name}" for name in scene.gold]
     columns = [str(name) for name in scene.tokens if name not in WHOLE]
     return [CLUSTER, *columns, *gold]
 
 
-def read_field(scene: Scene, name: str) -> pd.Series:
+def read_field(scene: Cloud, name: str) -> pd.Series:
     """The values of a field, one per token, as texts: the commonest by name, the others together.
 
     Raises:

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 from tprprobe.errors import InputError
 from tprprobe.figures.dots import count_squares
 from tprprobe.store import Store
-from tprprobe.views.clouds import Scene
+from tprprobe.views.clouds import Cloud
 from tprprobe.views.safe_text import plotted
 from tprprobe.views.selection import Mark, mark_rows
 from tprprobe.views.theme import dress, look
@@ -42,7 +42,7 @@ def _texts(store: Store) -> pd.DataFrame:
     return pd.DataFrame({"text": samples[column].astype(str), "sample": samples["sample"]})
 
 
-def carry_mark(first: View, second: View, scene: Scene) -> Mark | None:
+def carry_mark(first: View, second: View, scene: Cloud) -> Mark | None:
     """The mark of the tokens in a strip of ``scene`` that stand where those marked in another's do."""
     places = first.data.loc[first.data["marked"], "position"]
     return mark_rows(
@@ -50,7 +50,7 @@ def carry_mark(first: View, second: View, scene: Scene) -> Mark | None:
     )
 
 
-def show_agreement(first: Scene, second: Scene, pairs: pd.DataFrame, dark: bool = False) -> View:
+def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame, dark: bool = False) -> View:
     """Which clusters of the first lie in which of the second, over the tokens both have.
 
     Raises:

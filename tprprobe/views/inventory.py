@@ -7,7 +7,7 @@ from jaxtyping import Bool
 
 from tprprobe.figures.tables import Table
 from tprprobe.store import Store
-from tprprobe.views.clouds import Scene
+from tprprobe.views.clouds import Cloud
 from tprprobe.views.safe_text import visible
 from tprprobe.views.store_card import tell_size
 from tprprobe.views.view import View
@@ -31,7 +31,7 @@ def show_sites(store: Store) -> View:
     return View(table.title, go.Figure(), table.draw, cells)
 
 
-def cluster_table(scene: Scene) -> pd.DataFrame:
+def cluster_table(scene: Cloud) -> pd.DataFrame:
     """One row per cluster: name and precision (held out) where data have exact structure, its tokens."""
     summary = scene.roles.summary
     table = pd.DataFrame({"cluster": summary["cluster"]})
@@ -46,7 +46,7 @@ def cluster_table(scene: Scene) -> pd.DataFrame:
     return table
 
 
-def token_table(scene: Scene, marked: Bool[np.ndarray, " token"]) -> pd.DataFrame:
+def token_table(scene: Cloud, marked: Bool[np.ndarray, " token"]) -> pd.DataFrame:
     """The marked tokens (the first MOST of them), a row each, their texts made visible."""
     chosen = np.flatnonzero(marked)[:MOST]
     tokens = scene.tokens.iloc[chosen]

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from jaxtyping import Bool
 
 from tprprobe.figures.maps import map_points
-from tprprobe.views.clouds import Scene
+from tprprobe.views.clouds import Cloud
 from tprprobe.views.colourings import CLUSTER, NONE, OTHER, order_values, read_field
 from tprprobe.views.safe_text import plotted
 from tprprobe.views.theme import NEITHER, colours, dress, look
@@ -19,7 +19,7 @@ FADED = 0.22
 
 
 def show_map(
-    scene: Scene,
+    scene: Cloud,
     field: str = CLUSTER,
     marked: Bool[np.ndarray, " token"] | None = None,
     dark: bool = False,
@@ -57,7 +57,7 @@ def value_colours(order: list[str]) -> dict[str, str]:
     return found | {each: NEITHER for each in (OTHER, NONE) if each in found}
 
 
-def _points(scene: Scene, values: pd.Series, order: list[str], pale: bool) -> go.Scattergl:
+def _points(scene: Cloud, values: pd.Series, order: list[str], pale: bool) -> go.Scattergl:
     """Every token; a point's color is its value's, by its number in the scale."""
     shown = value_colours(order)
     codes = pd.Categorical(values, order).codes.astype(np.int16)
@@ -89,7 +89,7 @@ def _points(scene: Scene, values: pd.Series, order: list[str], pale: bool) -> go
 
 
 def _ringed(
-    scene: Scene, values: pd.Series, order: list[str], marked: np.ndarray, dark: bool
+    scene: Cloud, values: pd.Series, order: list[str], marked: np.ndarray, dark: bool
 ) -> go.Scattergl:
     shown = value_colours(order)
     return go.Scattergl(
@@ -105,7 +105,7 @@ def _ringed(
     )
 
 
-def _labels(scene: Scene, values: pd.Series, order: list[str], dark: bool) -> list[dict]:
+def _labels(scene: Cloud, values: pd.Series, order: list[str], dark: bool) -> list[dict]:
     """A text at the middle of each value's points, so that color alone carries nothing."""
     points = pd.DataFrame(scene.points, columns=["x", "y"])
     middle = points.groupby(values.to_numpy()).median()

@@ -9,7 +9,7 @@ from matplotlib.path import Path as Outline
 
 from tprprobe.errors import InputError
 from tprprobe.store.layout import SIDES
-from tprprobe.views.clouds import Scene
+from tprprobe.views.clouds import Cloud
 
 LONGEST, MOST_ROWS = 4000, 2_000_000_000
 NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
@@ -40,7 +40,7 @@ class Mark:
     def clusters(self) -> list[int]:
         return self._numbers(int)
 
-    def find(self, scene: Scene) -> Bool[np.ndarray, " token"]:
+    def find(self, scene: Cloud) -> Bool[np.ndarray, " token"]:
         """The tokens of a scene that are marked, as flags."""
         if self.kind == "cluster":
             return np.isin(scene.roles.labels, self.clusters)
@@ -94,7 +94,7 @@ def mark_rows(rows: Integer[np.ndarray, " row"], side: str) -> Mark | None:
     return Mark(side, ",".join(parts))
 
 
-def mark_area(scene: Scene, outline: np.ndarray, kind: str) -> Mark | None:
+def mark_area(scene: Cloud, outline: np.ndarray, kind: str) -> Mark | None:
     """The tokens in an area of the map: by their rows where these are few, else by the area."""
     area = Mark(kind, ",".join(f"{number:.4g}" for number in np.ravel(outline)))
     rows = mark_rows(scene.rows[area.find(scene)], scene.side)

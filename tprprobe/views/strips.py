@@ -12,7 +12,7 @@ from jaxtyping import Bool
 from tprprobe.errors import InputError
 from tprprobe.figures import role_clusters
 from tprprobe.figures.style import palette
-from tprprobe.views.clouds import Scene
+from tprprobe.views.clouds import Cloud
 from tprprobe.views.safe_text import plotted, visible
 from tprprobe.views.selection import Mark
 from tprprobe.views.theme import MONO, NEITHER, colours, dress, inks, look
@@ -47,7 +47,7 @@ def lay_out(texts: Sequence[str]) -> Cells:
 
 
 def show_strips(
-    scene: Scene, samples: Sequence[int], mark: Mark | None = None, dark: bool = False
+    scene: Cloud, samples: Sequence[int], mark: Mark | None = None, dark: bool = False
 ) -> View:
     """Samples as strips of tokens, colored by cluster; marked tokens framed, the others pale.
 
@@ -73,7 +73,7 @@ def show_strips(
 
 
 def find_marked(
-    scene: Scene, mark: Mark | None, tokens: pd.DataFrame
+    scene: Cloud, mark: Mark | None, tokens: pd.DataFrame
 ) -> Bool[np.ndarray, " token"]:
     """The tokens of a table, with row and cluster, that are marked; areas mark what is drawn."""
     if mark is None:

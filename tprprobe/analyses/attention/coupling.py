@@ -20,7 +20,7 @@ Bits = Float[np.ndarray, " token"]
 
 
 @runtime_checkable
-class Labelled(Protocol):
+class HeadClusters(Protocol):
     """Clusters of the vectors of one head, as :func:`tprprobe.analyses.clustering.cluster` returns."""
 
     @property
@@ -33,7 +33,7 @@ class Labelled(Protocol):
     def labels(self) -> np.ndarray: ...
 
 
-def couple_roles(store: Store, clusters: Iterable[Labelled], seed: int = 0) -> pd.DataFrame:
+def couple_roles(store: Store, clusters: Iterable[HeadClusters], seed: int = 0) -> pd.DataFrame:
     """Mutual information of a head's role clusters with the token that the head attends to.
 
     One row per head and kind of ``attended``: the symbol at the key with the largest weight, or its
@@ -68,9 +68,9 @@ def couple_roles(store: Store, clusters: Iterable[Labelled], seed: int = 0) -> p
     return pd.DataFrame(rows)
 
 
-def _by_layer(store: Store, clusters: Iterable[Labelled]) -> dict[str, dict[int, Labelled]]:
+def _by_layer(store: Store, clusters: Iterable[HeadClusters]) -> dict[str, dict[int, HeadClusters]]:
     """The clusters of every head, by the site of the maps of their layer."""
-    found: dict[str, dict[int, Labelled]] = {}
+    found: dict[str, dict[int, HeadClusters]] = {}
     for each in clusters:
         site = store.select(each.site.rpartition(".")[0] + ".attention")[0]
         if each.head is None:

@@ -52,7 +52,7 @@ def cluster_source(
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class KMeansRuns:
     """k-means from several seeds: the clusters of every vector, the centers, and the inertia of each."""
 
     source: Source
@@ -89,7 +89,7 @@ class Runs:
 
 def run_all(
     source: Source, k: int = 20, seed: int = 0, raw: bool = False, n_seeds: int = 10
-) -> Runs:
+) -> KMeansRuns:
     """All runs of which ``cluster_source`` gives the best."""
     if not 1 <= k <= source.rows:
         raise InputError(f"k is {k}, but {source} has {source.rows} vectors: give 1 to that many")
@@ -104,7 +104,7 @@ def run_all(
         (known,) = blocks()
     fits = _fit(source, known, k, range(seed, seed + n_seeds))
     labels, inertia = _measure(blocks, fits)
-    return Runs(source, seed, raw, labels, np.stack(fits), inertia, mean, scale)
+    return KMeansRuns(source, seed, raw, labels, np.stack(fits), inertia, mean, scale)
 
 
 def cluster_all(

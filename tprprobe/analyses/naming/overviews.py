@@ -8,7 +8,14 @@ import pandas as pd
 from tprprobe.analyses.naming.heads import Gold
 from tprprobe.analyses.naming.lattice import AND
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.sources import BASELINE, CONTROLS, RANDOM, TRAINED, UNTRAINED, Target
+from tprprobe.analyses.naming.sources import (
+    BASELINE,
+    CONTROLS,
+    RANDOM,
+    TRAINED,
+    UNTRAINED,
+    NamingTarget,
+)
 from tprprobe.gold.expressions import POLARITIES
 from tprprobe.statistics import wilson
 
@@ -81,7 +88,7 @@ def _take(table: pd.DataFrame, rows: pd.Series, columns: Mapping[str, str]) -> p
     return taken.rename(columns=columns)
 
 
-def find_facts(targets: Sequence[Target], golds: Mapping[str, Gold]) -> dict[str, Any]:
+def find_facts(targets: Sequence[NamingTarget], golds: Mapping[str, Gold]) -> dict[str, Any]:
     """The number of questions, the share answered right, and the missing controls.
 
     Of those with a discordant number too. ``unlabelled``: worded, or no expression we can parse.

@@ -12,7 +12,7 @@ import pandas as pd
 from tprprobe.analyses.naming.heads import read_gold
 from tprprobe.analyses.naming.overviews import find_facts, summarize
 from tprprobe.analyses.naming.sources import BASELINE, TRAINED, UNTRAINED, find_targets
-from tprprobe.analyses.naming.steps import Plan
+from tprprobe.analyses.naming.steps import NamingPlan
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
@@ -113,7 +113,7 @@ def name_all(
         if not run.is_done:
             targets = find_targets(store, patterns, baseline, seed, projections)
             golds = {model: read_gold(each) for model, each in stores.items()}
-            plan = Plan(targets, ks, settings["sites"], golds, raw, seed, run)
+            plan = NamingPlan(targets, ks, settings["sites"], golds, raw, seed, run)
             for part in progress(plan.parts()):
                 part.finish()
             _finish(run, plan)
@@ -137,7 +137,7 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
     return Naming(**heads, facts=manifest["facts"])
 
 
-def _finish(run: KeptRun, plan: Plan) -> None:
+def _finish(run: KeptRun, plan: NamingPlan) -> None:
     """Writes the tables and the labels, then the manifest."""
     tables = plan.tables()
     tables["summary"] = summarize(tables["names"], tables["agreement"], tables["decoding"])

@@ -23,7 +23,7 @@ TRAINED, UNTRAINED, BASELINE = "trained", "untrained", "baseline"
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class NamingTarget:
     """Vectors to cluster: their model, kind, head and source."""
 
     model: str
@@ -45,7 +45,7 @@ def find_targets(
     baseline: Store | None = None,
     seed: int = 0,
     projections: int | None = None,
-) -> list[Target]:
+) -> list[NamingTarget]:
     """Every head of the sites that match, and of the sites that are controls of these.
 
     From the same store queries, keys, v̄, z, and random projections of LN(z) as wide as the site's
@@ -73,10 +73,10 @@ def _beside(site: str, kind: str) -> str:
     return f"{stem.removesuffix('.self') if kind == 'hidden' else stem}.{kind}"
 
 
-def _find(store: Store, sites: list[str], model: str) -> list[Target]:
+def _find(store: Store, sites: list[str], model: str) -> list[NamingTarget]:
     """Every head of those of the sites that the store has."""
     return [
-        Target(model, site.rpartition(".")[2], head, _gauged(Source.find(store, site, head)))
+        NamingTarget(model, site.rpartition(".")[2], head, _gauged(Source.find(store, site, head)))
         for site in sites
         if site in store.sites
         for _, head in find_heads(store, site)
@@ -92,7 +92,7 @@ def _gauged(source: Source) -> Source:
     return source.whitened() if is_free else source
 
 
-def _project(store: Store, site: str, seed: int, count: int | None) -> list[Target]:
+def _project(store: Store, site: str, seed: int, count: int | None) -> list[NamingTarget]:
     """Random projections of LN(z) where the store has it, as wide as the site's heads."""
     origin, shape = _beside(site, "input"), store.specs[site].shape
     if origin not in store.sites:
@@ -102,10 +102,10 @@ def _project(store: Store, site: str, seed: int, count: int | None) -> list[Targ
     rng = np.random.default_rng((seed, layer_of(site) or 0))
     maps = rng.normal(size=(heads, source.width, shape[-1])) / np.sqrt(source.width)
     images = [source.project(each.astype(np.float32)) for each in maps]
-    return [Target(TRAINED, RANDOM, head, image) for head, image in enumerate(images)]
+    return [NamingTarget(TRAINED, RANDOM, head, image) for head, image in enumerate(images)]
 
 
-def _of_baseline(store: Store, baseline: Store, controls: list[str]) -> list[Target]:
+def _of_baseline(store: Store, baseline: Store, controls: list[str]) -> list[NamingTarget]:
     if _questions(store) != _questions(baseline):
         raise InputError(
             f"{baseline.path} holds other questions than {store.path}: extract the same for both"

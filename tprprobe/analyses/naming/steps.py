@@ -15,7 +15,7 @@ from tprprobe.analyses.naming.names import decide, score_candidates
 from tprprobe.analyses.naming.ones import score_ones
 from tprprobe.analyses.naming.permutations import agreement, conditional_agreement
 from tprprobe.analyses.naming.polarity import decode_polarity
-from tprprobe.analyses.naming.sources import RANDOM, SHUFFLED, TRAINED, Target
+from tprprobe.analyses.naming.sources import RANDOM, SHUFFLED, TRAINED, NamingTarget
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts
 from tprprobe.statistics import permute_within
 
@@ -23,11 +23,11 @@ SEEDS = 3  # of k-means
 GIVEN = (("kind", "place"), ("kind", "place", "surface"))  # beside which polarity must say more
 TABLES = ("names", "agreement", "decoding", "ones")
 
-Clustering = tuple[Target, int]  # and into how many
+Clustering = tuple[NamingTarget, int]  # and into how many
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class NamingPlan:
     """The plan of a run of naming: vectors to cluster, numbers of clusters, and the run that has the
     parts.
 
@@ -35,7 +35,7 @@ class Plan:
     are also named and decoded after they are shuffled within questions.
     """
 
-    targets: Sequence[Target]
+    targets: Sequence[NamingTarget]
     ks: Sequence[int]
     meant: Sequence[str]
     golds: Mapping[str, Gold]
@@ -74,7 +74,7 @@ class Plan:
             }
         )
 
-    def _is_meant(self, target: Target) -> bool:
+    def _is_meant(self, target: NamingTarget) -> bool:
         own = target.model == TRAINED and target.vectors != RANDOM
         return own and target.source.site in self.meant
 
@@ -89,7 +89,7 @@ class Plan:
         parts = {each: self._clustered(each) for each in self.clusterings}
         return {each: part.read("labels")["label"].to_numpy() for each, part in parts.items()}
 
-    def _cluster(self, target: Target, k: int) -> Tables:
+    def _cluster(self, target: NamingTarget, k: int) -> Tables:
         """The labels of one clustering, and what can be said of it alone."""
         runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
         found, place = runs.best(), {**target.place, "k": k}

@@ -19,12 +19,12 @@ The modules in the order in which data goes through them, each read once:
 from tprprobe.analyses.probing.comparison import compare_runs
 from tprprobe.analyses.probing.probing_run import probe
 from tprprobe.analyses.probing.saved_probes import load_probe
-from tprprobe.analyses.probing.settings import Schedule, Settings
+from tprprobe.analyses.probing.settings import ProbeSettings, Schedule
 from tprprobe.analyses.probing.tasks import read_task
 
 __all__ = [
+    "ProbeSettings",
     "Schedule",
-    "Settings",
     "compare_runs",
     "load_probe",
     "probe",

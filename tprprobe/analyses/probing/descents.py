@@ -21,7 +21,7 @@ class Descent:
         n, device = len(stack.probes), stack.device
         self.stack, self.schedule = stack, stack.schedule
         self.module = stack.best.take(torch.arange(n, device=device))
-        self.moments = {name: Moments.begin(p) for name, p in self.module.named_parameters()}
+        self.moments = {name: DescentMoments.begin(p) for name, p in self.module.named_parameters()}
         self.live = np.arange(n)
         self.rate = np.full(n, self.schedule.learning_rate)
         self.score = np.full(n, -np.inf)
@@ -111,7 +111,7 @@ class Descent:
 
 
 @dataclass
-class Moments:
+class DescentMoments:
     """Adam's moments of a stacked parameter, with the largest second one (AMSGrad)."""
 
     first: Tensor
@@ -119,7 +119,7 @@ class Moments:
     largest: Tensor
 
     @classmethod
-    def begin(cls, parameter: Tensor) -> "Moments":
+    def begin(cls, parameter: Tensor) -> "DescentMoments":
         return cls(*(torch.zeros_like(parameter.detach()) for _ in range(3)))
 
     def take(self, chosen: Tensor) -> None:

@@ -9,7 +9,7 @@ from tprprobe.analyses.probing.batches import CHUNK
 from tprprobe.analyses.probing.controls import LABELS
 from tprprobe.analyses.probing.labelled_splits import MOST, Splits
 from tprprobe.analyses.probing.probes import Shape
-from tprprobe.analyses.probing.settings import Kind, Loss, Settings
+from tprprobe.analyses.probing.settings import Kind, Loss, ProbeSettings
 from tprprobe.analyses.probing.sides import TRAIN, Corpus
 from tprprobe.analyses.probing.tasks import Task
 from tprprobe.analyses.probing.vectors import (
@@ -72,7 +72,7 @@ def lay_out(
     corpus: Corpus,
     sites: Sequence[str],
     splits: Mapping[Task, Splits],
-    settings: Settings,
+    settings: ProbeSettings,
     test: Store | None = None,
 ) -> list[list[Piece]]:
     """The probes of all tasks on one side of a store, in rounds.
@@ -113,7 +113,7 @@ def lay_out(
 
 
 def _control_vectors(
-    store: Store, sites: Sequence[str], real: Sequence[Vector], settings: Settings
+    store: Store, sites: Sequence[str], real: Sequence[Vector], settings: ProbeSettings
 ) -> Iterator[Vector]:
     if settings.has("untrained") and store.control is not None:
         for vector in real:
@@ -130,7 +130,7 @@ def _control_vectors(
 
 
 def _probes(
-    task: Task, real: Sequence[Vector], others: Sequence[Vector], side: str, settings: Settings
+    task: Task, real: Sequence[Vector], others: Sequence[Vector], side: str, settings: ProbeSettings
 ) -> Iterator[Probe]:
     names, loss, kind = ["real"], settings.loss_of_probes, settings.kind
     names += [name for name in ("control", "shuffled") if settings.has(name)]
@@ -143,7 +143,7 @@ def _probes(
             yield Probe(task, vector, seed, vector.control, loss, kind=kind)
 
 
-def _pieces(probes: Sequence[Probe], splits: Splits, settings: Settings) -> Iterator[Piece]:
+def _pieces(probes: Sequence[Probe], splits: Splits, settings: ProbeSettings) -> Iterator[Piece]:
     """Pieces of one shape, whose activations and weights take at most half of the budget."""
     by_width: dict[int, list[Probe]] = {}
     for probe in probes:
@@ -174,7 +174,7 @@ def _probe_bytes(shape: Shape, splits: Splits) -> int:
     return FLOAT * (activations + STATES * shape.parameters)
 
 
-def _rounds(pieces: Sequence[Piece], settings: Settings) -> list[list[Piece]]:
+def _rounds(pieces: Sequence[Piece], settings: ProbeSettings) -> list[list[Piece]]:
     """Rounds of pieces whose weights and vectors of one chunk take at most half of the budget."""
     rounds: list[list[Piece]] = []
     held: set[Vector] = set()

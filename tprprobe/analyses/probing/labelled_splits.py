@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from tprprobe.analyses.probing.controls import control_labels
-from tprprobe.analyses.probing.settings import Settings
+from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.sides import DEV, TEST, TRAIN, Corpus
 from tprprobe.analyses.probing.targets import Targets, read_targets
 from tprprobe.analyses.probing.tasks import Task
@@ -123,7 +123,9 @@ class Splits:
             yield size / len(samples), replace(self, train=self.train.of(samples[:size]), test=test)
 
 
-def split_targets(task: Task, corpus: Corpus, test: Corpus | None, settings: Settings) -> Splits:
+def split_targets(
+    task: Task, corpus: Corpus, test: Corpus | None, settings: ProbeSettings
+) -> Splits:
     """The targets of a task for training, validation and testing.
 
     With a ``test`` corpus all its targets are the test, and documents that it has are not trained on.
@@ -170,7 +172,7 @@ def _split_names(targets: Targets, corpus: Corpus, test: Corpus | None) -> np.nd
     return np.where(known[corpus.document[targets.sample]], TEST, split)
 
 
-def _checked(found: Splits, task: Task, settings: Settings) -> Splits:
+def _checked(found: Splits, task: Task, settings: ProbeSettings) -> Splits:
     if not len(found.test):
         raise InputError(
             f"no targets of {task.name} on the {found.train.corpus.side} side to test on"

@@ -3,7 +3,7 @@
 import fnmatch
 from collections.abc import Sequence
 
-from tprprobe.analyses.probing.settings import SITES, Settings
+from tprprobe.analyses.probing.settings import SITES, ProbeSettings
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import select
 from tprprobe.store import Store
@@ -21,7 +21,7 @@ def find_sites(store: Store, patterns: Sequence[str]) -> list[str]:
     return [site for site in found if not store.specs[site].is_attention]
 
 
-def check_test(store: Store, test: Store, sites: Sequence[str], settings: Settings) -> None:
+def check_test(store: Store, test: Store, sites: Sequence[str], settings: ProbeSettings) -> None:
     """Refuses a test store on which probes of these sites of ``store`` cannot be tested.
 
     Raises:

@@ -26,7 +26,7 @@ from tprprobe.analyses.probing.rounds import Fitted, Report, run_round
 from tprprobe.analyses.probing.rows import Results, Tested, gather
 from tprprobe.analyses.probing.saved_probes import save_probe
 from tprprobe.analyses.probing.scores import Score, describe
-from tprprobe.analyses.probing.settings import Settings, find_schedule
+from tprprobe.analyses.probing.settings import ProbeSettings, find_schedule
 from tprprobe.analyses.probing.sides import read_corpus
 from tprprobe.analyses.probing.stacks import Stack
 from tprprobe.analyses.probing.tasks import Task, find_tasks
@@ -60,14 +60,14 @@ def probe(
     ``test`` is another store to test on (what the model generates, say), ``tokens`` a token table in
     place of the store's own (with labels that it lacks). ``out`` gets rows, differences and documents
     as Parquet and CSV, and the probes of real labels (see :func:`load_probe`); a run that was cut off
-    goes on with ``resume``. See :class:`Settings` for the others.
+    goes on with ``resume``. See :class:`ProbeSettings` for the others.
     Source: Tenney et al. 2019; jiang §4 for decoders.
 
     Raises:
         InputError: no labels, no such task, site or setting, too few documents, a folder in use.
     """
-    chosen = Settings.of(**settings)
-    run = Run.prepare(store, task, test, tokens, chosen)
+    chosen = ProbeSettings.of(**settings)
+    run = ProbingRun.prepare(store, task, test, tokens, chosen)
     kept = None if out is None else open_run(Path(out), run.describe(), resume)
     results = run.finish(kept and kept.folder, torch.device(device))
     if kept is not None:
@@ -76,11 +76,11 @@ def probe(
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ProbingRun:
     """A run: all probes that are to be trained, in rounds that fit in memory."""
 
     store: Store
-    settings: Settings
+    settings: ProbeSettings
     tasks: Sequence[Task]
     splits: dict[tuple[Task, str], Splits]
     rounds: list[list[Piece]]
@@ -94,8 +94,8 @@ class Run:
         task: str | os.PathLike[str] | Iterable[str],
         test: Store | None,
         tokens: pd.DataFrame | None,
-        settings: Settings,
-    ) -> "Run":
+        settings: ProbeSettings,
+    ) -> "ProbingRun":
         """The run of some tasks on a store, on both sides where both have labels and sites."""
         table = store.tokens if tokens is None else tokens
         tasks = find_tasks(task, table.columns)

@@ -67,7 +67,7 @@ def find_schedule(given: str | Schedule) -> Schedule:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ProbeSettings:
     """The settings of a run of probes.
 
     Args:
@@ -123,7 +123,7 @@ class Settings:
 
     def _check_linear(self) -> None:
         others = {"seeds": self.seeds > 1, "loss": self.loss == "sigmoid"}
-        others["schedule"] = self.schedule != Settings.schedule
+        others["schedule"] = self.schedule != ProbeSettings.schedule
         if given := [name for name, other in others.items() if other]:
             raise InputError(
                 f"{', '.join(given)}: a linear probe is the one optimum of its softmax loss, without "
@@ -147,7 +147,7 @@ class Settings:
         return 0 if self.probe == "linear" else HIDDEN
 
     @classmethod
-    def of(cls, **given: Any) -> "Settings":
+    def of(cls, **given: Any) -> "ProbeSettings":
         """The settings of keyword arguments; lists and single globs become tuples."""
         for key in ("sites", "controls"):
             if given.get(key) is None:

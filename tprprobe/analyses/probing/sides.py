@@ -21,7 +21,7 @@ SAME = {"validation": DEV, "valid": DEV}
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class SideWords:
     """The words on one side of a store, in its order: their tokens, texts and label cells.
 
     ``rows`` are half open, among the tokens of that side.
@@ -58,7 +58,7 @@ class Corpus:
 
     store: Store
     side: str
-    words: Words
+    words: SideWords
     document: Int[np.ndarray, " sample"]
     names: tuple[str, ...]
     split: np.ndarray
@@ -105,7 +105,7 @@ def read_corpus(
     )
 
 
-def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
+def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> SideWords:
     """The words of the tokens of one side."""
     if WORD not in tokens:
         raise InputError(
@@ -121,7 +121,7 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
     form = joined.to_numpy(object)
     cells = {t.cells: tokens[t.cells].astype(object).to_numpy()[at][first] for t in tasks}
     rows = np.stack([at[first], at[last] + 1], axis=1)
-    return Words(sample[first], number[first], rows, form, cells)
+    return SideWords(sample[first], number[first], rows, form, cells)
 
 
 def _given_split(per_sample: pd.DataFrame) -> np.ndarray:
@@ -150,7 +150,7 @@ def _divide(document: np.ndarray, seed: int) -> np.ndarray:
     return split
 
 
-def _previous(words: Words, side: str, n_rows: int) -> Int[np.ndarray, " row"]:
+def _previous(words: SideWords, side: str, n_rows: int) -> Int[np.ndarray, " row"]:
     """A hash of the word before each row's word (−1 at the start); a decoder's row is about the next word."""
     word = np.full(n_rows + 1, -1)
     for token in range(int((words.rows[:, 1] - words.rows[:, 0]).max(initial=0))):

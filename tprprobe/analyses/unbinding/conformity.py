@@ -7,7 +7,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from tprprobe.analyses.unbinding.categories import NOMINAL, SIDES, VERBAL
-from tprprobe.analyses.unbinding.generations import Words
+from tprprobe.analyses.unbinding.generations import GeneratedWords
 from tprprobe.statistics import Interval, bootstrap_mean, bootstrap_ratio, group_sums
 
 PRINTED = {  # N_w, N_r. Source: huang Table 2
@@ -24,7 +24,7 @@ TOTAL = "all"
 
 
 def measure_conformity(
-    words: Words, labels: Int[np.ndarray, " word"], seed: int = 0
+    words: GeneratedWords, labels: Int[np.ndarray, " word"], seed: int = 0
 ) -> pd.DataFrame:
     """One row per category, then all: n, conforming, share with low and high, majority.
 
@@ -40,7 +40,7 @@ def measure_conformity(
     return pd.DataFrame(found)
 
 
-def _conforms(words: Words, labels: Int[np.ndarray, " word"]) -> np.ndarray:
+def _conforms(words: GeneratedWords, labels: Int[np.ndarray, " word"]) -> np.ndarray:
     """True for every word of a side that is generated from that side's cluster."""
     table = words.table
     learned = (table["learned"] & (table["position"] > 1)).to_numpy()
@@ -70,7 +70,7 @@ def _row(name: str, counted: pd.DataFrame, commoner: str, seed: int) -> dict[str
     }
 
 
-def share_whole(words: Words, labels: Int[np.ndarray, " word"]) -> float:
+def share_whole(words: GeneratedWords, labels: Int[np.ndarray, " word"]) -> float:
     """The share of captions all of whose words are in one cluster: 0 where clusters are roles.
 
     Clusters that tell captions apart and not words have a conformity near chance.
@@ -79,7 +79,9 @@ def share_whole(words: Words, labels: Int[np.ndarray, " word"]) -> float:
     return float((each.min() == each.max()).mean())
 
 
-def split_initial(words: Words, labels: Int[np.ndarray, " word"], seed: int = 0) -> Interval:
+def split_initial(
+    words: GeneratedWords, labels: Int[np.ndarray, " word"], seed: int = 0
+) -> Interval:
     """The share of first words in the rarer of the two clusters: huang §5.3.2."""
     first = (words.table["position"] == 1).to_numpy() & ~words.table["learned"].to_numpy()
     rarer = int(np.argmin(np.bincount(labels[first], minlength=2)))

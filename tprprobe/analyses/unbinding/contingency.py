@@ -18,7 +18,7 @@ REPLICATES = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Contingency:
     """``sums`` counts the words of every image by cluster and class."""
 
     sums: Float[np.ndarray, "group cluster class"]
@@ -46,7 +46,7 @@ def count(
     classes: "pd.Series[str]",
     groups: "pd.Series[int]",
     names: Sequence[str] | None = None,
-) -> Counts:
+) -> Contingency:
     """The counts of words that have a class, of clusters 0 to the largest; ``names`` are all classes."""
     known = (classes != "").to_numpy()
     names = tuple(names or sorted(classes[known].unique()))
@@ -56,7 +56,7 @@ def count(
     kept = code >= 0
     cell = (group * shape[1] + labels[known]) * shape[2] + code
     sums = np.bincount(cell[kept], minlength=int(np.prod(shape))).reshape(shape)
-    return Counts(sums.astype(float), names)
+    return Contingency(sums.astype(float), names)
 
 
 def shares(tables: Tables) -> Tables:
@@ -64,7 +64,7 @@ def shares(tables: Tables) -> Tables:
     return divide(tables, np.broadcast_to(tables.sum(2, keepdims=True), tables.shape))
 
 
-def compare(first: Counts, second: Counts, of: Measure, seed: int = 0) -> Interval:
+def compare(first: Contingency, second: Contingency, of: Measure, seed: int = 0) -> Interval:
     """of(first) − of(second) on the same images, drawn together; their tables may differ in shape."""
     shapes = [each.sums.shape for each in (first, second)]
     flat = [each.sums.reshape(len(each.sums), -1) for each in (first, second)]

@@ -17,7 +17,7 @@ GOLD = "of the data (exact)"
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class GeneratedWords:
     """Words and their unbinding vectors: ``table`` has a row per word.
 
     row       of the site's vectors: the word before was read there, this one came out
@@ -42,7 +42,7 @@ class Words:
 
 def read_words(
     store: Store, site: str = SITE, tagger: Pipeline | None = None, seed: int = 0
-) -> Words:
+) -> GeneratedWords:
     """The words of a store of captions (or other texts) that a site's vectors stand before.
 
     Tags are the store's own column ``pos``; a store that has none needs a ``tagger``.
@@ -80,7 +80,9 @@ def read_words(
     known = found["pos"] != ""
     if not known.any():
         raise InputError(f"{store.path} has no word with a tag: give a tagger")
-    return Words(store, site, found.loc[known].reset_index(drop=True), name, int((~known).sum()))
+    return GeneratedWords(
+        store, site, found.loc[known].reset_index(drop=True), name, int((~known).sum())
+    )
 
 
 def _half(groups: Int[np.ndarray, " word"], seed: int) -> Bool[np.ndarray, " word"]:

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from tprprobe.analyses.naming.fields import Field, describe
 from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import name_clusters
-from tprprobe.analyses.unbinding.generations import Words
+from tprprobe.analyses.unbinding.generations import GeneratedWords
 
 LAST = 6  # positions from here on are told together
 FIELDS = {
@@ -25,7 +25,9 @@ TOLD = 0.08  # least share of a cluster's words that a kind must have to be told
 DOMINANT = 0.95  # share of one position from which on the position alone is told, as in the paper
 
 
-def interpret(words: Words, labels: Int[np.ndarray, " word"], seed: int = 0) -> pd.DataFrame:
+def interpret(
+    words: GeneratedWords, labels: Int[np.ndarray, " word"], seed: int = 0
+) -> pd.DataFrame:
     """One row per cluster: its name by ``name_clusters``, and its words on the held-out half.
 
     ``told`` is the interpretation in the paper's form: the position where nearly all words stand at

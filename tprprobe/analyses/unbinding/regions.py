@@ -16,8 +16,8 @@ from sklearn.linear_model import RidgeClassifier
 
 from tprprobe.analyses.clustering.clusters import nearest
 from tprprobe.analyses.clustering.kmeans import fit_means
-from tprprobe.analyses.unbinding.contingency import Counts, Tables, compare, count
-from tprprobe.analyses.unbinding.generations import Words
+from tprprobe.analyses.unbinding.contingency import Contingency, Tables, compare, count
+from tprprobe.analyses.unbinding.generations import GeneratedWords
 from tprprobe.statistics import Interval, divide
 
 REGIONS = 17
@@ -43,7 +43,7 @@ Found = tuple[str, str, str]  # reading, vectors, split
 class Regions:
     """Counts of words by region and by whether they have the region's tag, for every partition."""
 
-    counts: Mapping[Found, Counts]
+    counts: Mapping[Found, Contingency]
     words: int
     images: int
     tags: int
@@ -89,7 +89,7 @@ def _micro(tables: Tables) -> Float[np.ndarray, " replicate"]:
 MEASURES = {"macro": _macro, "micro": _micro}
 
 
-def part_space(words: Words, most: int = MOST, seed: int = 0) -> Regions:
+def part_space(words: GeneratedWords, most: int = MOST, seed: int = 0) -> Regions:
     """All partitions of the words of the first images (``most`` words) by part of speech."""
     table = _first(words, most)
     tags, groups = table["pos"].to_numpy(), table["group"]
@@ -114,7 +114,7 @@ def part_space(words: Words, most: int = MOST, seed: int = 0) -> Regions:
     return Regions(counts, len(table), int(groups.nunique()), len(np.unique(tags)), seed)
 
 
-def _first(words: Words, most: int) -> pd.DataFrame:
+def _first(words: GeneratedWords, most: int) -> pd.DataFrame:
     """The words of the first samples, of those only that the untrained twin has too."""
     table = words.table
     if words.store.control is not None:
@@ -125,7 +125,9 @@ def _first(words: Words, most: int) -> pd.DataFrame:
     return table.assign(group=pd.factorize(table["group"])[0])
 
 
-def read_vectors(words: Words, table: pd.DataFrame) -> dict[str, Float[np.ndarray, "word width"]]:
+def read_vectors(
+    words: GeneratedWords, table: pd.DataFrame
+) -> dict[str, Float[np.ndarray, "word width"]]:
     """The vectors of some words, and codes of their place and of the word before."""
     rows = table["row"].to_numpy()
 
@@ -167,7 +169,7 @@ def _counted(
     split: str,
     groups: pd.Series,
     seed: int,
-) -> Counts:
+) -> Contingency:
     """Regions and whether each word has its region's tag; regions of a fold are its own."""
     if split == SPLITS[0]:
         return _count(*_part(reading, vectors, tags, vectors, tags, seed), groups)
@@ -203,7 +205,7 @@ def _part(
     return np.unique(said, return_inverse=True)[1].astype(int), said == tags
 
 
-def _count(region: Int[np.ndarray, " word"], right: np.ndarray, groups: pd.Series) -> Counts:
+def _count(region: Int[np.ndarray, " word"], right: np.ndarray, groups: pd.Series) -> Contingency:
     region = np.unique(region, return_inverse=True)[1]
     names: Any = pd.Series(np.where(right, "right", "wrong"), groups.index)
     return count(region, names, groups, ("right", "wrong"))

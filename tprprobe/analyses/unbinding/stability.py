@@ -7,14 +7,14 @@ import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming.measures import count_tables, measure
-from tprprobe.analyses.unbinding.generations import Words
+from tprprobe.analyses.unbinding.generations import GeneratedWords
 from tprprobe.analyses.unbinding.ten_clusters import labels_of
 
 KS = (2, 5, 10, 17, 20)
 
 
 def find_clusters(
-    words: Words, ks: Sequence[int] = KS, seed: int = 0, n_seeds: int = 10
+    words: GeneratedWords, ks: Sequence[int] = KS, seed: int = 0, n_seeds: int = 10
 ) -> dict[int, Clusters]:
     """The clusters of a site's raw vectors, for every k. Source: huang §5.3.2 (k-means, 2 and 10)."""
     return {
@@ -22,7 +22,7 @@ def find_clusters(
     }
 
 
-def compare_ks(words: Words, clusters: Iterable[Clusters]) -> pd.DataFrame:
+def compare_ks(words: GeneratedWords, clusters: Iterable[Clusters]) -> pd.DataFrame:
     """One row per k: stability (mean adjusted Rand index between seeds), inertia, AMI with tag, kind,
     side and position.
     """

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tprprobe.analyses.unbinding.generations import Words
+from tprprobe.analyses.unbinding.generations import GeneratedWords
 from tprprobe.analyses.unbinding.regions import (
     BEFORE,
     BOTH,
@@ -35,7 +35,7 @@ LABEL = re.compile(r"^[^\[\s]*")
 Mask = Bool[np.ndarray, " noun"]
 
 
-def tell_subjects(words: Words, seed: int = 0) -> pd.DataFrame:
+def tell_subjects(words: GeneratedWords, seed: int = 0) -> pd.DataFrame:
     """One row per kind of vectors: auc of all pairs of a subject and an object, and matched: of pairs
     at one position after one tag; with _low and _high over images.
 
@@ -66,7 +66,7 @@ def tell_subjects(words: Words, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _nouns(words: Words) -> pd.DataFrame:
+def _nouns(words: GeneratedWords) -> pd.DataFrame:
     tokens = words.store.tokens_of(words.site)
     if "dep" not in tokens:
         raise InputError(f"{words.store.path} has no dependencies (a column `dep`) of its words")

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.unbinding.categories import KINDS
 from tprprobe.analyses.unbinding.contingency import Tables, compare, count, shares
-from tprprobe.analyses.unbinding.generations import Words
+from tprprobe.analyses.unbinding.generations import GeneratedWords
 from tprprobe.analyses.unbinding.regions import cluster_rows, word_codes
 from tprprobe.statistics import Interval, divide, permutations_within
 
@@ -20,12 +20,12 @@ PERMUTATIONS = 20
 DEPTH = 12  # positions from here on are one
 
 
-def labels_of(words: Words, clusters: Clusters) -> Labels:
+def labels_of(words: GeneratedWords, clusters: Clusters) -> Labels:
     """The cluster of every word."""
     return clusters.labels[words.table["row"].to_numpy()].astype(int)
 
 
-def find_position(words: Words, labels: Labels, position: int, seed: int = 0) -> Interval:
+def find_position(words: GeneratedWords, labels: Labels, position: int, seed: int = 0) -> Interval:
     """The lower of precision and recall of the best cluster for the words at a position.
 
     The cluster is chosen on one half of the images, and measured on the other.
@@ -49,7 +49,7 @@ def _lower(tables: Tables, cluster: Any) -> np.ndarray:
     return np.minimum(np.nan_to_num(divide(hit, tables[:, cluster].sum(-1))), recall)
 
 
-def find_spatial(words: Words, labels: Labels, seed: int = 0) -> dict[str, Interval]:
+def find_spatial(words: GeneratedWords, labels: Labels, seed: int = 0) -> dict[str, Interval]:
     """The share of spatial prepositions in every cluster of at least 1 % of the words."""
     held = words.held_out
     own = held["spatial"].where(held["spatial"] == "spatial", "none")
@@ -62,7 +62,7 @@ def find_spatial(words: Words, labels: Labels, seed: int = 0) -> dict[str, Inter
     }
 
 
-def one_side(words: Words, labels: Labels, seed: int = 0) -> Interval:
+def one_side(words: GeneratedWords, labels: Labels, seed: int = 0) -> Interval:
     """The share of words after the second that are on the commoner side of their cluster."""
     held = words.held_out
     late = held.loc[held["position"] > 2]
@@ -70,7 +70,7 @@ def one_side(words: Words, labels: Labels, seed: int = 0) -> Interval:
     return counted.measure(lambda tables: tables.max(2).sum(1) / tables.sum((1, 2)), seed)
 
 
-def dominant_kind(words: Words, labels: Labels, seed: int = 0) -> dict[str, Interval]:
+def dominant_kind(words: GeneratedWords, labels: Labels, seed: int = 0) -> dict[str, Interval]:
     """The share of the commonest kind after the second word, mean over clusters.
 
     ``clusters``; the same of as many clusters of the word before (``previous``); the ``difference``.
@@ -98,7 +98,7 @@ def _dominance(tables: Tables) -> Float[np.ndarray, " replicate"]:
     return (of_each * large).sum(1) / large.sum(1)
 
 
-def hybrid_roles(words: Words, labels: Labels, seed: int = 0) -> dict[str, Interval]:
+def hybrid_roles(words: GeneratedWords, labels: Labels, seed: int = 0) -> dict[str, Interval]:
     """Adjusted mutual information of clusters with ``position`` in the first two words, and with
     ``pos`` given position after them; (I − P) / ((H(K) + H(C)) / 2 − P), sums over positions.
 

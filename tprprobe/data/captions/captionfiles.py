@@ -25,7 +25,7 @@ CAPTIONS = "a JSON object with 'images' (Karpathy's split) or 'annotations' (COC
 
 
 @dataclass(frozen=True, slots=True)
-class Annotated:
+class CaptionedImage:
     """An image by its name, the split it is in ("" if the file has none), and its captions."""
 
     image: str
@@ -33,7 +33,7 @@ class Annotated:
     captions: tuple[str, ...]
 
 
-def read_annotations(path: Path) -> list[Annotated]:
+def read_annotations(path: Path) -> list[CaptionedImage]:
     """The images of a file in its order, with all their captions.
 
     Raises: InputError naming the place of what is missing, empty, twice there or damaged.
@@ -52,7 +52,7 @@ def read_annotations(path: Path) -> list[Annotated]:
     return images
 
 
-def _from_lines(path: Path) -> Iterator[Annotated]:
+def _from_lines(path: Path) -> Iterator[CaptionedImage]:
     lines = scan_lines(path)
     for number, line in lines.read(range(len(lines))):
         where = f"{path}, line {number}"
@@ -65,7 +65,7 @@ def _from_lines(path: Path) -> Iterator[Annotated]:
         yield _annotated(row["image_id"], row.get("split", ""), row["captions"], where)
 
 
-def _from_json(path: Path) -> Iterator[Annotated]:
+def _from_json(path: Path) -> Iterator[CaptionedImage]:
     try:
         with opened(path) as stream:
             content = json.load(stream)
@@ -81,7 +81,7 @@ def _from_json(path: Path) -> Iterator[Annotated]:
         raise InputError(f"{path} lacks {error}: give {CAPTIONS}") from None
 
 
-def _official(annotations: list[dict[str, Any]], path: Path) -> Iterator[Annotated]:
+def _official(annotations: list[dict[str, Any]], path: Path) -> Iterator[CaptionedImage]:
     captions: dict[Any, list[str]] = {}
     for each in annotations:
         captions.setdefault(each["image_id"], []).append(each["caption"])
@@ -89,23 +89,25 @@ def _official(annotations: list[dict[str, Any]], path: Path) -> Iterator[Annotat
         yield _annotated(image, "", several, f"{path}, image {image}")
 
 
-def _karpathy(image: dict[str, Any], path: Path) -> Annotated:
+def _karpathy(image: dict[str, Any], path: Path) -> CaptionedImage:
     name = image.get("cocoid", image.get("filename"))
     captions = [sentence["raw"] for sentence in image["sentences"]]
     split = "train" if image["split"] == RESTVAL else image["split"]
     return _annotated(name, split, captions, f"{path}, image {name}")
 
 
-def _annotated(image: Any, split: str, captions: Any, where: str) -> Annotated:
+def _annotated(image: Any, split: str, captions: Any, where: str) -> CaptionedImage:
     if not isinstance(captions, list) or not captions:
         raise InputError(f"{where}: captions are {captions!r}; give a list of texts")
     for caption in captions:
         if not as_text(caption, "caption", where).strip():
             raise InputError(f"{where}: the caption is empty; leave the example out")
-    return Annotated(str(image), split, tuple(" ".join(caption.split()) for caption in captions))
+    return CaptionedImage(
+        str(image), split, tuple(" ".join(caption.split()) for caption in captions)
+    )
 
 
-def in_split(images: list[Annotated], split: str, seed: int) -> list[int]:
+def in_split(images: list[CaptionedImage], split: str, seed: int) -> list[int]:
     """The numbers of a split's images: by the file's own splits, else by a hash of the image."""
     names = {split, *ALIASES.get(split, ())}
     if any(each.split for each in images):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tprprobe.data.captions.bags import bag_vector
-from tprprobe.data.captions.captionfiles import Annotated, in_split, read_annotations
+from tprprobe.data.captions.captionfiles import CaptionedImage, in_split, read_annotations
 from tprprobe.data.captions.examples import Captioned
 from tprprobe.data.captions.features import Features, open_features
 from tprprobe.data.dataset import Dataset, Request
@@ -25,7 +25,7 @@ OPTIONS = ("features", "held")
 class Images(Dataset[Captioned]):
     """Images with their feature vectors, in these rows of a file."""
 
-    images: tuple[Annotated, ...]
+    images: tuple[CaptionedImage, ...]
     features: Features
     places: tuple[int, ...]
     has_images = True
@@ -40,7 +40,7 @@ class Images(Dataset[Captioned]):
 class HeldOut(Dataset[Captioned]):
     """Held-out captions, each with a vector made of its image's other captions."""
 
-    images: tuple[Annotated, ...]
+    images: tuple[CaptionedImage, ...]
     parts: tuple[tuple[int, tuple[int, ...]], ...]  # of which image which captions
     has_images = True
 
@@ -88,7 +88,7 @@ def open_captions(request: Request) -> Dataset[Captioned]:
 
 
 def _with_features(
-    request: Request, split: str, images: list[Annotated], chosen: list[int], path: Path
+    request: Request, split: str, images: list[CaptionedImage], chosen: list[int], path: Path
 ) -> Images:
     features = open_features(path)
     named = features.names is not None

@@ -30,7 +30,7 @@ ALIASES = {"dev": ("validation", "val", "valid")}
 
 
 @dataclass(frozen=True)
-class Part(Dataset[Article]):
+class ChosenArticles(Dataset[Article]):
     """A part of a data set: the examples with these numbers."""
 
     whole: Dataset[Article]
@@ -109,7 +109,7 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
     rows = request.first_rows(len(numbers))
     if wanted is None and not empty:
         return whole[: len(rows)]
-    return Part(
+    return ChosenArticles(
         request.spec, wanted or whole.split, request.seed, rows, whole, np.array(numbers, int)
     )
 

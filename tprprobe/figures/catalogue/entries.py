@@ -6,12 +6,11 @@ The functions are named, not imported: the list is read without what draws.
 import fnmatch
 import inspect
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from tprprobe.errors import unknown
-from tprprobe.store import Store
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,11 @@ class Entry:
         """The options that the figure accepts."""
         return [name for name, is_input in self._keywords.items() if not is_input]
 
-    def concerns(self, store: Store) -> bool:
-        """True if the store has what the figure is made of."""
-        known = all(fnmatch.filter(store.sites, pattern) for pattern in self.sites)
-        return known and (not self.questions or has_questions(store))
+    def concerns(self, sites: Iterable[str], has_questions: bool) -> bool:
+        """True if a store of these sites, of questions or not, has what the figure is made of."""
+        names = list(sites)
+        known = all(fnmatch.filter(names, pattern) for pattern in self.sites)
+        return known and (has_questions or not self.questions)
 
     @property
     def _keywords(self) -> dict[str, bool]:
@@ -55,11 +55,6 @@ class Entry:
         from tprprobe.figures.catalogue.loaders import INPUTS
 
         return {name: name in INPUTS for name in inspect.signature(self.make).parameters}
-
-
-def has_questions(store: Store) -> bool:
-    """True if the store is of questions of mathematics, which have a module."""
-    return "module" in store.tokens and bool((store.tokens["module"].astype(str) != "").any())
 
 
 FIGURES = {

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tprprobe.analyses.projections import METHODS, project
 from tprprobe.analyses.unbinding import (
-    Words,
+    GeneratedWords,
     compare_ks,
     find_clusters,
     interpret,
@@ -44,12 +44,12 @@ FEW = 20  # words of a kind that has a mark of its own
 Cases = dict[str, Interval]
 
 
-def read(store: Store, tagger: str = "", seed: int = 0) -> Words:
+def read(store: Store, tagger: str = "", seed: int = 0) -> GeneratedWords:
     """The words of a store, tagged by the store or by a spaCy pipeline (a name or folder)."""
     return read_words(store, tagger=load_pipeline(tagger) if tagger else None, seed=seed)
 
 
-def note_words(words: Words) -> str:
+def note_words(words: GeneratedWords) -> str:
     """A note on a table's words: model, data, target, tags."""
     made = words.store.manifest
     model, data = made.get("model"), made.get("data")
@@ -74,7 +74,7 @@ def judge_cases(cases: Mapping[str, Cases], units: int) -> list[Verdict]:
     ]
 
 
-def judge_words(words: Words, cases: Mapping[str, Cases]) -> list[Verdict]:
+def judge_words(words: GeneratedWords, cases: Mapping[str, Cases]) -> list[Verdict]:
     """The verdicts on claims, by claim id, with intervals over the held-out half of the images."""
     return judge_cases(cases, int(words.held_out["group"].nunique()))
 
@@ -86,7 +86,7 @@ def judge_subjects(found: pd.DataFrame) -> list[Verdict]:
     return judge_cases({"huang-subject-object": matched}, int(row["images"]))
 
 
-def of_two(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
+def of_two(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
     """The evidence of two clusters, by claim id."""
     total: Any = measure_conformity(words, labels, seed).set_index("category").loc[TOTAL]
     return {
@@ -95,7 +95,7 @@ def of_two(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
     }
 
 
-def of_ten(words: Words, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
+def of_ten(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
     """The evidence of ten clusters, by claim id."""
     spatial, hybrid = find_spatial(words, labels, seed), hybrid_roles(words, labels, seed)
     return {

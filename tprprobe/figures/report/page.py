@@ -18,7 +18,6 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.figures.catalogue.entries import has_questions
 from tprprobe.figures.report.sections import Section, tell_clusters, tell_names
 from tprprobe.figures.tables import Table
 from tprprobe.files.kinds import KINDS
@@ -121,7 +120,7 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
         tell(KINDS[name].load(each)) for name, tell in TOLD.items() for each in found[name]
     ]
     for entry in catalogue.list_figures():
-        concerns = store is None or entry.concerns(store)
+        concerns = store is None or entry.concerns(store.sites, store.has_questions)
         if concerns and all(found.get(name) for name in entry.inputs):
             sections.append(_drawn(entry, {key: found[key] for key in entry.inputs}))
     lead = " ".join([f"What {run} holds.", *left_out])
@@ -147,7 +146,7 @@ def _of_store(found: Mapping[str, Any], store: Store | None) -> tuple[dict[str, 
 
 def _about(store: Store) -> Section:
     text = repr(store)
-    if has_questions(store):
+    if store.has_questions:
         right = store.tokens.drop_duplicates("sample")["correct"].mean()
         text += f"\n{right:.1%} of its questions were answered right."
     return Section("The store", text, tables=[store.summary])

@@ -38,7 +38,7 @@ NUMBERS = [
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedFile:
     """A checkpoint as it was found: ``state`` with its own key names, unwrapped."""
 
     name: str
@@ -48,7 +48,7 @@ class Published:
     config: dict[str, Any] = field(default_factory=dict)
 
 
-def read_checkpoint(source: str | os.PathLike[str]) -> Published:
+def read_checkpoint(source: str | os.PathLike[str]) -> PublishedFile:
     """The weights in a ``.pt``, ``.ckpt`` or Hugging Face folder, or inside a ``.tar.gz``.
 
     ``ARCHIVE.tar.gz:MEMBER`` names one of several checkpoints of an archive.
@@ -65,7 +65,7 @@ def read_checkpoint(source: str | os.PathLike[str]) -> Published:
     hparams = loaded.get("hparams") if wrapper else None
     facts = {**(loaded if wrapper else {}), **(hparams if isinstance(hparams, Mapping) else {})}
     facts = {str(key): value for key, value in facts.items() if _is_plain(value)}
-    return Published(name, digest, _unprefixed(state, name), facts)
+    return PublishedFile(name, digest, _unprefixed(state, name), facts)
 
 
 def read_bytes(
@@ -123,14 +123,14 @@ def _only_checkpoint(archive: str, files: Mapping[str, Any], suffixes: tuple[str
     raise InputError(f"{archive} holds {len(found)} checkpoints: give {archive}:MEMBER ({listed})")
 
 
-def _read_folder(folder: Path) -> Published:
+def _read_folder(folder: Path) -> PublishedFile:
     weights = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
     if weights is None:
         raise InputError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}")
     content, name, digest = read_bytes(weights)
     config = read_json(folder / hub.CONFIG)
     state = _unprefixed(_load(content, name), name)
-    return Published(f"{folder.name}/{name}", digest, state, config=config)
+    return PublishedFile(f"{folder.name}/{name}", digest, state, config=config)
 
 
 def _load(content: bytes, name: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tprprobe.files.writing import refuse_existing
 from tprprobe.models.architectures import ARCHITECTURES, build
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.published import jiang, jiangconfig, schlag
-from tprprobe.models.published.containers import Published, read_bytes, read_checkpoint
+from tprprobe.models.published.containers import PublishedFile, read_bytes, read_checkpoint
 from tprprobe.models.published.keys import Options, rename
 from tprprobe.models.published.provenance import provenance_card
 from tprprobe.models.published.torchtext import read_vocabulary
@@ -75,7 +75,7 @@ def read_config(config: Config) -> dict[str, Any]:
     return read
 
 
-def _rebuild(found: Published, given: dict[str, Any]) -> tuple[Any, dict[str, str], list[str]]:
+def _rebuild(found: PublishedFile, given: dict[str, Any]) -> tuple[Any, dict[str, str], list[str]]:
     """The model, ``{our tensor: published name}``, and the published names that were passed over."""
     family = next((family for family in (schlag, jiang) if family.is_ours(found.state)), None)
     if family is None:

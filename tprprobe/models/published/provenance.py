@@ -8,11 +8,11 @@ from torch import Tensor
 
 from tprprobe.models.checkpoint import describe_config
 from tprprobe.models.protocol import Model
-from tprprobe.models.published.containers import Published
+from tprprobe.models.published.containers import PublishedFile
 
 
 def provenance_card(
-    found: Published, model: Model, mapping: dict[str, str], passed_over: list[str]
+    found: PublishedFile, model: Model, mapping: dict[str, str], passed_over: list[str]
 ) -> str:
     """README.md of the folder: source, sha256, settings, the mapping of names, what was left."""
     settings = describe_config(model)

@@ -19,7 +19,7 @@ class Record:
     """The stand-in of a pickled object: its attributes and nothing else."""
 
 
-class Table(dict[Any, Any]):
+class PickledTable(dict[Any, Any]):
     """The stand-in of a Counter or a defaultdict; its factory of missing entries is ignored."""
 
     def __init__(self, *values: Any):
@@ -29,9 +29,9 @@ class Table(dict[Any, Any]):
 STAND_INS = {
     ("torchtext.vocab", "Vocab"): Record,
     ("torchtext.vocab", "_default_unk_index"): None,
-    ("collections", "Counter"): Table,
-    ("collections", "defaultdict"): Table,
-    ("collections", "OrderedDict"): Table,
+    ("collections", "Counter"): PickledTable,
+    ("collections", "defaultdict"): PickledTable,
+    ("collections", "OrderedDict"): PickledTable,
 }
 
 

@@ -23,7 +23,7 @@ Weights = list[dict[Ngram, float]]  # of the n-grams of a text, by n
 
 
 @dataclass(frozen=True)
-class Vector:
+class TfIdf:
     """A text's n-grams, weighed; their norm by n; how many pairs of words it has."""
 
     weights: Weights
@@ -40,12 +40,12 @@ def cider_d(
     everything = math.log(len(references))
     rarity = {ngram: everything - math.log(times) for ngram, times in documents.items()}
 
-    def weigh(counts: Counter[Ngram]) -> Vector:
+    def weigh(counts: Counter[Ngram]) -> TfIdf:
         weights: Weights = [{} for _ in range(ORDERS)]
         for ngram, times in counts.items():
             weights[len(ngram) - 1][ngram] = times * rarity.get(ngram, everything)
         norms = [math.sqrt(sum(w * w for w in order.values())) for order in weights]
-        return Vector(weights, norms, sum(t for ngram, t in counts.items() if len(ngram) == 2))
+        return TfIdf(weights, norms, sum(t for ngram, t in counts.items() if len(ngram) == 2))
 
     return np.array(
         [
@@ -55,11 +55,11 @@ def cider_d(
     )
 
 
-def _score(caption: Vector, references: Sequence[Vector]) -> float:
+def _score(caption: TfIdf, references: Sequence[TfIdf]) -> float:
     return SCALE * sum(_similarity(caption, each) for each in references) / len(references)
 
 
-def _similarity(caption: Vector, reference: Vector) -> float:
+def _similarity(caption: TfIdf, reference: TfIdf) -> float:
     """The mean over n of clipped cosines, less where the lengths differ."""
     cosines = 0.0
     for own, other, norm, length in zip(

@@ -7,8 +7,8 @@ from tprprobe.data.worlds.english.constructions import CONSTRUCTIONS, HELD_OUT, 
 from tprprobe.data.worlds.english.judging import is_faithful, is_grammatical
 from tprprobe.data.worlds.english.parsing import parse
 from tprprobe.data.worlds.english.reports import (
-    Knobs,
     Report,
+    ReportKnobs,
     is_true,
     read_story,
     sample,
@@ -25,8 +25,8 @@ __all__ = [
     "CONSTRUCTIONS",
     "HELD_OUT",
     "STRUCTURES",
-    "Knobs",
     "Report",
+    "ReportKnobs",
     "Sentence",
     "Word",
     "detokenize",

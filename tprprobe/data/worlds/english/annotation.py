@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from tprprobe.data.worlds.english.grammar import CLOSE, Item, Node
-from tprprobe.data.worlds.english.lexicon import VOWELS, Entry
+from tprprobe.data.worlds.english.lexicon import VOWELS, LexicalEntry
 from tprprobe.data.worlds.english.sentences import Argument, Entity, Frame, Sentence, Span, Word
 
 VERBAL = ("verb", "vg")  # phrases of a verb and its particle, its auxiliaries
@@ -17,7 +17,7 @@ class Filler:
     role: str
     label: str
     span: Span
-    phrase: Node | Entry
+    phrase: Node | LexicalEntry
     head: int
 
 
@@ -25,21 +25,23 @@ class Filler:
 class Predication:
     """A predicate where it stands, with what fills its roles."""
 
-    entry: Entry
+    entry: LexicalEntry
     span: Span
     tense: int = 0
     fillers: list[Filler] = field(default_factory=list)
 
 
 Roles = list[tuple[int, str]]  # of predicates, that are not filled yet
-Placed = tuple[Item, Node | Entry, int, int, int, Roles]  # a part: start, end, head, open roles
+Placed = tuple[
+    Item, Node | LexicalEntry, int, int, int, Roles
+]  # a part: start, end, head, open roles
 
 
 @dataclass(slots=True)
 class Analysis:
     """A sentence taken apart; predications by the word of the predicate."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LexicalEntry] = field(default_factory=list)
     heads: list[int] = field(default_factory=list)
     relations: list[str] = field(default_factory=list)
     predications: dict[int, Predication] = field(default_factory=dict)
@@ -73,7 +75,7 @@ def article(following: str) -> str:
     return "an" if following[0].lower() in VOWELS and following not in CONSONANTAL else "a"
 
 
-def surface(entries: list[Entry]) -> list[str]:
+def surface(entries: list[LexicalEntry]) -> list[str]:
     """The words as they are written: `an` before vowels, a capital at the start."""
     forms = [entry.form for entry in entries]
     for i, form in enumerate(forms[:-1]):
@@ -111,7 +113,7 @@ class _Annotator:
             self._note(phrase, (start, len(analysis.entries)), head)
         return head, self._give_roles(phrase, head, parts) if rule.has_roles else still
 
-    def _place_word(self, entry: Entry) -> tuple[int, Roles]:
+    def _place_word(self, entry: LexicalEntry) -> tuple[int, Roles]:
         """The place of a word; -1 for a comma after a comma, and a stop removes one."""
         analysis = self.analysis
         last = analysis.entries[-1] if analysis.entries else None
@@ -166,8 +168,8 @@ class _Annotator:
             predication.fillers.append(Filler(role, label, (start, end), phrase, head))
 
 
-def _is_relative(phrase: Node | Entry) -> bool:
-    return isinstance(phrase, Entry) and phrase.tag in ("WP", "WDT")
+def _is_relative(phrase: Node | LexicalEntry) -> bool:
+    return isinstance(phrase, LexicalEntry) and phrase.tag in ("WP", "WDT")
 
 
 def analyze(tree: Node) -> Analysis:

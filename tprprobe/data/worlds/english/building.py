@@ -5,9 +5,9 @@ from functools import cache
 
 from tprprobe.data.worlds.english.atoms import ANY, mask
 from tprprobe.data.worlds.english.grammar import Node, join, rules
-from tprprobe.data.worlds.english.lexicon import Entry, lexicon
+from tprprobe.data.worlds.english.lexicon import LexicalEntry, lexicon
 
-Parts = Mapping[str, Node | Entry | None]
+Parts = Mapping[str, Node | LexicalEntry | None]
 
 
 def build(name: str, parts: Parts) -> Node:
@@ -29,7 +29,7 @@ def build(name: str, parts: Parts) -> Node:
 
 
 @cache
-def word(symbol: str, lexeme: str, tag: str = "") -> Entry:
+def word(symbol: str, lexeme: str, tag: str = "") -> LexicalEntry:
     """A form of a word."""
     found = (e for e in lexicon().classes[symbol] if e.lexeme == lexeme and tag in ("", e.tag))
     return next(found)

@@ -99,7 +99,7 @@ EMPTY = ((), None)  # what is not told
 
 
 @dataclass
-class Reader:
+class DiscourseReader:
     """A story as far as it was read; `subjects` are those of the main clauses, the latest last."""
 
     referents: list[Referent] = field(default_factory=list)
@@ -161,7 +161,7 @@ class Reader:
 
 def read(trees: Iterable[Node]) -> Story:
     """The story that sentences tell."""
-    reader = Reader()
+    reader = DiscourseReader()
     for tree in trees:
         reader.read(tree)
     return reader.story

@@ -12,11 +12,11 @@ from functools import cache
 from importlib.resources import files
 
 from tprprobe.data.worlds.english.atoms import ANY, Features, mask
-from tprprobe.data.worlds.english.lexicon import Entry
+from tprprobe.data.worlds.english.lexicon import LexicalEntry
 
 RULE = re.compile(r"(\w+)\.([\w.]+)(?:<(\w)>)?(?:\[(.*?)\])? ?([A-Z]*)\s+=\s+(.*)")
 ITEM = re.compile(r"([*\w:]+)(!?)(?:/([\w-]+))?(>\*)?(?:<([\w*]))?=([^\s\[?]+)(?:\[(.*?)\])?(\?)?")
-CLOSE = Entry(",", ",", "close")  # a comma that vanishes before another comma or a stop
+CLOSE = LexicalEntry(",", ",", "close")  # a comma that vanishes before another comma or a stop
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class Item:
     demands: tuple[tuple[str, int, str], ...]  # feature, and a mask or the name of a variable
     optional: bool
     key: str  # what tells the item from the others of its rule: the role, else the relation
-    word: Entry | None  # the one word that can stand there
+    word: LexicalEntry | None  # the one word that can stand there
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,10 +61,10 @@ class Node:
     """A phrase: its rule and, for every item that is there, the phrase or word in its place."""
 
     rule: Rule
-    parts: tuple[tuple[Item, "Node | Entry"], ...]
+    parts: tuple[tuple[Item, "Node | LexicalEntry"], ...]
     features: Features
 
-    def part(self, key: str) -> "Node | Entry | None":
+    def part(self, key: str) -> "Node | LexicalEntry | None":
         """The phrase or word in the place of that role or relation."""
         return next((child for item, child in self.parts if item.key == key), None)
 
@@ -72,7 +72,7 @@ class Node:
         return " ".join(str(child) for _, child in self.parts)
 
 
-Part = tuple[Item, Node | Entry]
+Part = tuple[Item, Node | LexicalEntry]
 
 
 def join(rule: Rule, parts: Sequence[Part]) -> Node | None:
@@ -174,9 +174,9 @@ def rules_of(symbol: str) -> tuple[Rule, ...]:
 
 
 @cache
-def literal(symbol: str) -> Entry | None:
+def literal(symbol: str) -> LexicalEntry | None:
     """The word of a symbol like `the_DT` or of `close`, or None for other symbols."""
     if symbol == "close":
         return CLOSE
     form, _, tag = symbol.rpartition("_")
-    return Entry(form, tag, form) if form else None
+    return LexicalEntry(form, tag, form) if form else None

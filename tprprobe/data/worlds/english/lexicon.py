@@ -19,7 +19,7 @@ VOWELS = "aeiou"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class LexicalEntry:
     """One form of one word in one class; `lexeme` names the word, the form apart."""
 
     form: str
@@ -53,7 +53,7 @@ class Verb:
 class Lexicon:
     """The words by class; verbs by lexeme; the plain lists of names and kinds."""
 
-    classes: Mapping[str, tuple[Entry, ...]]
+    classes: Mapping[str, tuple[LexicalEntry, ...]]
     verbs: Mapping[str, Verb]
     names: Mapping[str, tuple[str, ...]]
     kinds: Mapping[str, tuple[str, ...]]
@@ -89,43 +89,47 @@ def _by_word(lists: Mapping[str, Iterable[str]]) -> dict[str, int]:
     return types
 
 
-def _name_entries(names: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, Entry]]:
+def _name_entries(names: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, LexicalEntry]]:
     types: defaultdict[str, int] = defaultdict(int)
     for group, kind in NAMES.items():
         for form in names[group]:
             types[form] |= mask(kind)
     for gender in ("female", "male"):
         for form in names[gender]:
-            yield "first", Entry(form, "NNP", form, features(gender=gender, type="person"))
+            yield "first", LexicalEntry(form, "NNP", form, features(gender=gender, type="person"))
     for group, kind in NAMES.items():
         for form in names[group]:
             rivals = types[form] & ~mask(kind)
-            yield group, Entry(form, "NNP", form, {"type": mask(kind), "rivals": rivals})
+            yield group, LexicalEntry(form, "NNP", form, {"type": mask(kind), "rivals": rivals})
 
 
-def _noun_entries(nouns: Mapping[str, tuple[str, ...]], name: str) -> Iterator[tuple[str, Entry]]:
+def _noun_entries(
+    nouns: Mapping[str, tuple[str, ...]], name: str
+) -> Iterator[tuple[str, LexicalEntry]]:
     for lemma, types in _by_word(nouns).items():
         for form, tag, number in ((lemma, "NN", "singular"), (plural(lemma), "NNS", "plural")):
-            yield name, Entry(form, tag, lemma, {"type": types, "number": mask(number)})
+            yield name, LexicalEntry(form, tag, lemma, {"type": types, "number": mask(number)})
 
 
-def _relation_entries(relations: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, Entry]]:
+def _relation_entries(
+    relations: Mapping[str, tuple[str, ...]],
+) -> Iterator[tuple[str, LexicalEntry]]:
     for lemma, owners in _by_word(relations).items():
         known = features(type="person", number="singular") | {"owner": owners}
-        yield "relation", Entry(lemma, "NN", lemma, known)
+        yield "relation", LexicalEntry(lemma, "NN", lemma, known)
 
 
-def _closed_entries(closed: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+def _closed_entries(closed: Mapping[str, Any]) -> Iterator[tuple[str, LexicalEntry]]:
     for name, content in closed.items():
         if isinstance(content, dict):
             for form in content["forms"].split():
-                yield name, Entry(form, content["tag"], form)
+                yield name, LexicalEntry(form, content["tag"], form)
             continue
         for row in content:
             form, tag = row["form"], row["tag"]
             known = features(**{k: v for k, v in row.items() if k not in ("form", "tag")})
             roleset = "be.01" if name == "copula" else ""
-            yield name, Entry(form, tag, form, known, roleset)
+            yield name, LexicalEntry(form, tag, form, known, roleset)
 
 
 def _verb_forms(lemma: str, row: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, int]]]:
@@ -144,14 +148,19 @@ def _selected(row: Mapping[str, Any]) -> dict[str, str]:
     return goods | {slot: row[slot] for slot in "sor" if slot in row}
 
 
-def _verb_entries(group: str, lemma: str, row: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+def _verb_entries(
+    group: str, lemma: str, row: Mapping[str, Any]
+) -> Iterator[tuple[str, LexicalEntry]]:
     frame = "transitive" if group in ("habitual", "reaction") else group
     known = features(frame=frame, particle=row.get("particle", "none"))
     known |= {slot: mask(kinds) for slot, kinds in _selected(row).items()}
     roles = ROLES | (CAUSATIVE if group == "causative" else {}) | row.get("roles", {})
     roleset = row.get("roleset", f"{lemma}.01")
     for form, tag, inflection in _verb_forms(lemma, row):
-        yield "lexical", Entry(form, tag, f"{group}:{lemma}", known | inflection, roleset, roles)
+        yield (
+            "lexical",
+            LexicalEntry(form, tag, f"{group}:{lemma}", known | inflection, roleset, roles),
+        )
 
 
 def _verb(group: str, lemma: str, row: Mapping[str, Any]) -> Verb:
@@ -170,9 +179,9 @@ def _entries(table: Mapping[str, Any], nouns: dict[str, tuple[str, ...]]) -> Ite
     yield from _relation_entries(_lists(table["relations"]))
     yield from _closed_entries(table["closed"])
     for title, kind in table["titles"].items():
-        yield "title", Entry(title, "NNP", kind)
+        yield "title", LexicalEntry(title, "NNP", kind)
     for adjective in dict.fromkeys(" ".join(table["adjectives"].values()).split()):
-        yield "adjective", Entry(adjective, "JJ", adjective)
+        yield "adjective", LexicalEntry(adjective, "JJ", adjective)
     for group, rows in table["verbs"].items():
         for lemma, row in rows.items():
             yield from _verb_entries(group, lemma, row)

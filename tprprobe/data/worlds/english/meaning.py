@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from tprprobe.data.worlds.english.grammar import Node
-from tprprobe.data.worlds.english.lexicon import Entry
+from tprprobe.data.worlds.english.lexicon import LexicalEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Mention:
     owner: "Mention | None" = None
 
 
-def _entry(phrase: Node, key: str) -> Entry:
+def _entry(phrase: Node, key: str) -> LexicalEntry:
     word = phrase.part(key)
-    assert isinstance(word, Entry)
+    assert isinstance(word, LexicalEntry)
     return word
 
 
@@ -36,7 +36,7 @@ def _node(phrase: Node, key: str) -> Node:
 
 def name_of(phrase: Node) -> tuple[str, ...]:
     """The words of a name."""
-    return tuple(word.form for _, word in phrase.parts if isinstance(word, Entry))
+    return tuple(word.form for _, word in phrase.parts if isinstance(word, LexicalEntry))
 
 
 def traits_of(phrase: Node) -> frozenset[str]:
@@ -45,8 +45,8 @@ def traits_of(phrase: Node) -> frozenset[str]:
     return frozenset(" ".join(_forms(child)) for child in found)
 
 
-def _forms(phrase: Node | Entry) -> tuple[str, ...]:
-    if isinstance(phrase, Entry):
+def _forms(phrase: Node | LexicalEntry) -> tuple[str, ...]:
+    if isinstance(phrase, LexicalEntry):
         return (phrase.form,)
     return tuple(form for _, child in phrase.parts for form in _forms(child))
 
@@ -75,7 +75,7 @@ def _owner(phrase: Node) -> Mention:
     return _pronoun(_entry(phrase, "*"))
 
 
-def _pronoun(word: Entry) -> Mention:
+def _pronoun(word: LexicalEntry) -> Mention:
     return Mention("pronoun", word.features["type"], gender=word.features["gender"])
 
 

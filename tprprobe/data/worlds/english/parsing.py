@@ -17,13 +17,13 @@ from tprprobe.data.worlds.english.grammar import (
     rules,
     rules_of,
 )
-from tprprobe.data.worlds.english.lexicon import Entry, lexicon
+from tprprobe.data.worlds.english.lexicon import LexicalEntry, lexicon
 from tprprobe.data.worlds.english.sentences import Sentence
 
-Words = Mapping[str, Sequence[Entry]]  # by symbol: what a form can be
+Words = Mapping[str, Sequence[LexicalEntry]]  # by symbol: what a form can be
 
 
-def _symbols() -> Iterator[tuple[str, Entry]]:
+def _symbols() -> Iterator[tuple[str, LexicalEntry]]:
     for name, entries in lexicon().classes.items():
         yield from ((name, entry) for entry in entries)
     for symbol in dict.fromkeys(item.symbol for rule in rules().values() for item in rule.items):
@@ -34,7 +34,9 @@ def _symbols() -> Iterator[tuple[str, Entry]]:
 @cache
 def _dictionary(initial: bool) -> Mapping[str, Words]:
     """The words by form, as it is written inside a sentence or at its start."""
-    found: defaultdict[str, defaultdict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
+    found: defaultdict[str, defaultdict[str, list[LexicalEntry]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for symbol, entry in _symbols():
         form = entry.form[0].upper() + entry.form[1:] if initial else entry.form
         found[form][symbol].append(entry)
@@ -65,7 +67,7 @@ class _Chart:
     def __init__(self, forms: Sequence[str]) -> None:
         self.forms = forms
         self.words = [self._readings(i) for i in range(len(forms))]
-        self.found: dict[tuple[str, int], list[tuple[int, Node | Entry]]] = {}
+        self.found: dict[tuple[str, int], list[tuple[int, Node | LexicalEntry]]] = {}
 
     def _readings(self, i: int) -> Words:
         form = self.forms[i]
@@ -75,14 +77,14 @@ class _Chart:
             form = form[0]
         return _dictionary(i == 0).get(form, {})
 
-    def phrases(self, symbol: str, start: int) -> list[tuple[int, Node | Entry]]:
+    def phrases(self, symbol: str, start: int) -> list[tuple[int, Node | LexicalEntry]]:
         """All phrases of a kind that start there, with their ends."""
         key = symbol, start
         if key not in self.found:
             self.found[key] = list(self._search(symbol, start))
         return self.found[key]
 
-    def _search(self, symbol: str, start: int) -> Iterator[tuple[int, Node | Entry]]:
+    def _search(self, symbol: str, start: int) -> Iterator[tuple[int, Node | LexicalEntry]]:
         if symbol == "close":
             yield from self._closes(start)
         elif start < len(self.forms):
@@ -92,7 +94,7 @@ class _Chart:
                 if not _starts_of(rule).isdisjoint(words):
                     yield from self._extend(rule, 0, start, ())
 
-    def _closes(self, start: int) -> Iterator[tuple[int, Entry]]:
+    def _closes(self, start: int) -> Iterator[tuple[int, LexicalEntry]]:
         if self.forms[start : start + 1] == (",",):
             yield start + 1, CLOSE
         elif self.forms[start : start + 1] == (".",) or self.forms[start - 1] == ",":
@@ -114,7 +116,7 @@ class _Chart:
                 yield from self._extend(rule, i + 1, end, (*parts, (item, child)))
 
 
-def _fits(item: Item, child: Node | Entry) -> bool:
+def _fits(item: Item, child: Node | LexicalEntry) -> bool:
     """True if a phrase has what the item asks for, whatever stands beside it."""
     known = child.features
     return all(variable or known.get(name, ANY) & atoms for name, atoms, variable in item.demands)

@@ -34,7 +34,7 @@ NAMES = 24, 60  # the fewest and the most names of a kind
 
 
 @dataclass(frozen=True, slots=True)
-class Knobs:
+class ReportKnobs:
     """The difficulty of reports."""
 
     sentences: tuple[int, int] = (4, 8)  # fewest and most in a document
@@ -44,7 +44,7 @@ class Knobs:
     pronouns: float = 0.5  # how often a pronoun is used where it can be
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> "Knobs":
+    def of(cls, given: Mapping[str, object]) -> "ReportKnobs":
         """The default knobs with the given ones changed."""
         for name in given:
             if name not in asdict(cls()):
@@ -131,13 +131,13 @@ def sample(index: int, seed: int = 0, split: str = "train", **knobs: object) -> 
     Raises: InputError for an unknown split or knob, or a knob out of its range.
     """
     check_split(split)
-    chance, chosen = Chance(f"{seed}/{split}/{index}"), Knobs.of(knobs)
+    chance, chosen = Chance(f"{seed}/{split}/{index}"), ReportKnobs.of(knobs)
     while not (report := _attempt(chance, split, chosen)):
         pass
     return report
 
 
-def _attempt(chance: Chance, split: str, knobs: Knobs) -> Report | None:
+def _attempt(chance: Chance, split: str, knobs: ReportKnobs) -> Report | None:
     """A report; None if the drawn story does not belong to the split."""
     cast = Cast(chance, knobs.names, knobs.ambiguity)
     planner = Planner(chance, cast)

@@ -7,14 +7,14 @@ from functools import partial
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.draws import make
 from tprprobe.data.worlds.english.labelling import TASKS
-from tprprobe.data.worlds.english.reports import Knobs, Report, check_split, sample
+from tprprobe.data.worlds.english.reports import Report, ReportKnobs, check_split, sample
 from tprprobe.errors import InputError, unknown
 
 NAME = "english"
 
 
 @dataclass(frozen=True)
-class Drawn(Dataset[Report]):
+class DrawnReports(Dataset[Report]):
     """Reports drawn when they are read; row i is `sample(i, seed, split, **knobs)`."""
 
     knobs: Mapping[str, object]
@@ -38,7 +38,7 @@ def is_english(spec: str) -> bool:
     return spec.partition(":")[0] == NAME
 
 
-def draw_reports(request: Request) -> Drawn:
+def draw_reports(request: Request) -> DrawnReports:
     """The generated English; by default 1,000 reports of `test`.
 
     Knobs stand behind a colon: `english:ambiguity=1,sentences=4-6`.
@@ -48,15 +48,15 @@ def draw_reports(request: Request) -> Drawn:
     check_split(split)
     given = request.spec.removeprefix(NAME).removeprefix(":")
     knobs = dict(map(_knob, filter(None, given.split(","))))
-    Knobs.of(knobs)
+    ReportKnobs.of(knobs)
     rows = range(request.n or 1000)
-    return Drawn(request.spec, split, request.seed, rows, knobs, request.workers)
+    return DrawnReports(request.spec, split, request.seed, rows, knobs, request.workers)
 
 
 def _knob(text: str) -> tuple[str, object]:
     """The name and value of a knob: a number, or two for `sentences`."""
     name, _, value = text.partition("=")
-    kinds = asdict(Knobs())
+    kinds = asdict(ReportKnobs())
     if name not in kinds:
         raise unknown("knob", name, kinds)
     try:

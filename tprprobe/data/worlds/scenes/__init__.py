@@ -6,12 +6,12 @@ A scene is rendered to an image's feature vector and worded in captions whose ev
 from tprprobe.data.worlds.scenes.captioning import describe
 from tprprobe.data.worlds.scenes.rendering import render
 from tprprobe.data.worlds.scenes.scene import Group, Scene
-from tprprobe.data.worlds.scenes.scenesets import Knobs, draw_scenes, is_scenes, sample
+from tprprobe.data.worlds.scenes.scenesets import SceneKnobs, draw_scenes, is_scenes, sample
 
 __all__ = [
     "Group",
-    "Knobs",
     "Scene",
+    "SceneKnobs",
     "describe",
     "draw_scenes",
     "is_scenes",

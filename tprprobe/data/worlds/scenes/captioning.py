@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from tprprobe.data.worlds.english.sentences import Sentence
-from tprprobe.data.worlds.scenes.nouns import COUNTS, KINDS, PLACES, POSTURES, VERBS, Verb
+from tprprobe.data.worlds.scenes.nouns import COUNTS, KINDS, PLACES, POSTURES, VERBS, SceneVerb
 from tprprobe.data.worlds.scenes.scene import Group, Scene
 from tprprobe.data.worlds.scenes.trees import Phrase, label
 
@@ -109,7 +109,7 @@ def progressive(scene: Scene, rng: np.random.Generator, with_place: bool = True)
 
 def present(scene: Scene, rng: np.random.Generator) -> Phrase:
     """`a dog sits under a table`."""
-    forms: Verb = (POSTURES | VERBS)[scene.action]
+    forms: SceneVerb = (POSTURES | VERBS)[scene.action]
     one = scene.main.count == 1
     verb = verbal(scene, rng, forms.third if one else forms.base, "VBZ" if one else "VBP")
     return verb.before("nsubj", noun(scene.main))

@@ -3,14 +3,14 @@
 from typing import NamedTuple
 
 
-class Kind(NamedTuple):
+class NounKind(NamedTuple):
     """A noun's category in a scene, and its plural."""
 
     category: str  # person, animal, thing (can be held), support (others are on or under it)
     plural: str
 
 
-class Verb(NamedTuple):
+class SceneVerb(NamedTuple):
     """A verb's forms (sits, sit), and the kinds that it can have as subject and object."""
 
     third: str
@@ -19,7 +19,7 @@ class Verb(NamedTuple):
     objects: tuple[str, ...] = ()
 
 
-class Place(NamedTuple):
+class ScenePlace(NamedTuple):
     """A place's preposition (`in`, `on`) and article, as people use them."""
 
     preposition: str
@@ -27,49 +27,49 @@ class Place(NamedTuple):
 
 
 KINDS = {
-    "man": Kind("person", "men"),
-    "woman": Kind("person", "women"),
-    "boy": Kind("person", "boys"),
-    "girl": Kind("person", "girls"),
-    "child": Kind("person", "children"),
-    "dog": Kind("animal", "dogs"),
-    "cat": Kind("animal", "cats"),
-    "horse": Kind("animal", "horses"),
-    "cow": Kind("animal", "cows"),
-    "bird": Kind("animal", "birds"),
-    "elephant": Kind("animal", "elephants"),
-    "ball": Kind("thing", "balls"),
-    "book": Kind("thing", "books"),
-    "umbrella": Kind("thing", "umbrellas"),
-    "bag": Kind("thing", "bags"),
-    "kite": Kind("thing", "kites"),
-    "table": Kind("support", "tables"),
-    "bench": Kind("support", "benches"),
-    "bed": Kind("support", "beds"),
-    "box": Kind("support", "boxes"),
-    "car": Kind("support", "cars"),
-    "tree": Kind("support", "trees"),
+    "man": NounKind("person", "men"),
+    "woman": NounKind("person", "women"),
+    "boy": NounKind("person", "boys"),
+    "girl": NounKind("person", "girls"),
+    "child": NounKind("person", "children"),
+    "dog": NounKind("animal", "dogs"),
+    "cat": NounKind("animal", "cats"),
+    "horse": NounKind("animal", "horses"),
+    "cow": NounKind("animal", "cows"),
+    "bird": NounKind("animal", "birds"),
+    "elephant": NounKind("animal", "elephants"),
+    "ball": NounKind("thing", "balls"),
+    "book": NounKind("thing", "books"),
+    "umbrella": NounKind("thing", "umbrellas"),
+    "bag": NounKind("thing", "bags"),
+    "kite": NounKind("thing", "kites"),
+    "table": NounKind("support", "tables"),
+    "bench": NounKind("support", "benches"),
+    "bed": NounKind("support", "beds"),
+    "box": NounKind("support", "boxes"),
+    "car": NounKind("support", "cars"),
+    "tree": NounKind("support", "trees"),
 }
 COLOURS = ("white", "black", "brown", "red", "blue", "green", "orange")
 SIZES = ("small", "large", "old")
 COUNTS = ("a", "two", "three", "several")
 ADVERBS = ("quietly", "happily", "slowly", "together")
 POSTURES = {
-    "sitting": Verb("sits", "sit"),
-    "standing": Verb("stands", "stand"),
-    "lying": Verb("lies", "lie"),
-    "waiting": Verb("waits", "wait"),
-    "playing": Verb("plays", "play"),
+    "sitting": SceneVerb("sits", "sit"),
+    "standing": SceneVerb("stands", "stand"),
+    "lying": SceneVerb("lies", "lie"),
+    "waiting": SceneVerb("waits", "wait"),
+    "playing": SceneVerb("plays", "play"),
 }
 BOTH, HELD = ("person", "animal"), ("thing",)
 VERBS = {
-    "holding": Verb("holds", "hold", ("person",), HELD),
-    "carrying": Verb("carries", "carry", BOTH, HELD),
-    "buying": Verb("buys", "buy", ("person",), HELD),
-    "washing": Verb("washes", "wash", ("person",), ("animal", "support")),
-    "watching": Verb("watches", "watch", BOTH, (*BOTH, "thing")),
-    "chasing": Verb("chases", "chase", BOTH, (*BOTH, "thing")),
-    "following": Verb("follows", "follow", BOTH, BOTH),
+    "holding": SceneVerb("holds", "hold", ("person",), HELD),
+    "carrying": SceneVerb("carries", "carry", BOTH, HELD),
+    "buying": SceneVerb("buys", "buy", ("person",), HELD),
+    "washing": SceneVerb("washes", "wash", ("person",), ("animal", "support")),
+    "watching": SceneVerb("watches", "watch", BOTH, (*BOTH, "thing")),
+    "chasing": SceneVerb("chases", "chase", BOTH, (*BOTH, "thing")),
+    "following": SceneVerb("follows", "follow", BOTH, BOTH),
 }
 PREPOSITIONS = {  # with what they go
     "on": ("support",),
@@ -79,12 +79,12 @@ PREPOSITIONS = {  # with what they go
     "beside": ("support", "thing"),
 }
 PLACES = {
-    "park": Place("in", "the"),
-    "kitchen": Place("in", "a"),
-    "beach": Place("on", "the"),
-    "street": Place("on", "a"),
-    "field": Place("in", "a"),
-    "garden": Place("in", "the"),
-    "room": Place("in", "a"),
-    "water": Place("in", "the"),
+    "park": ScenePlace("in", "the"),
+    "kitchen": ScenePlace("in", "a"),
+    "beach": ScenePlace("on", "the"),
+    "street": ScenePlace("on", "a"),
+    "field": ScenePlace("in", "a"),
+    "garden": ScenePlace("in", "the"),
+    "room": ScenePlace("in", "a"),
+    "water": ScenePlace("in", "the"),
 }

@@ -22,7 +22,7 @@ MOST = 12  # captions that every scene has wordings for
 
 
 @dataclass(frozen=True, slots=True)
-class Knobs:
+class SceneKnobs:
     """The settings of scenes: the noise of images (1 equals the signal), and the captions per
     image.
     """
@@ -37,10 +37,10 @@ class Knobs:
 
 
 @dataclass(frozen=True)
-class Drawn(Dataset[Captioned]):
+class DrawnScenes(Dataset[Captioned]):
     """Scenes drawn when they are read; row i is `sample(i, seed, split, knobs)`."""
 
-    knobs: Knobs
+    knobs: SceneKnobs
     workers: int
     has_images = True
 
@@ -52,11 +52,13 @@ class Drawn(Dataset[Captioned]):
         return make(partial(_draw, self.seed, self.split, self.knobs), rows, self.workers)
 
 
-def _draw(seed: int, split: str, knobs: Knobs, rows: range) -> list[Captioned]:
+def _draw(seed: int, split: str, knobs: SceneKnobs, rows: range) -> list[Captioned]:
     return [sample(row, seed, split, knobs) for row in rows]
 
 
-def sample(index: int, seed: int = 0, split: str = "train", knobs: Knobs = Knobs()) -> Captioned:
+def sample(
+    index: int, seed: int = 0, split: str = "train", knobs: SceneKnobs = SceneKnobs()
+) -> Captioned:
     """Scene number `index` of a split: always the same for the same arguments.
 
     In `compositional` the main group has a color that things of its kind have in no other split.
@@ -77,7 +79,7 @@ def is_scenes(spec: str) -> bool:
     return spec.partition(":")[0] == NAME
 
 
-def draw_scenes(request: Request) -> Drawn:
+def draw_scenes(request: Request) -> DrawnScenes:
     """The generated scenes; by default 1,000 of `test`.
 
     Knobs stand behind a colon: `scenes:noise=0.5,captions=8`.
@@ -87,16 +89,16 @@ def draw_scenes(request: Request) -> Drawn:
     if split not in (*SHARES, COMPOSITIONAL):
         raise unknown("split", split, (*SHARES, COMPOSITIONAL))
     given = request.spec.removeprefix(NAME).removeprefix(":")
-    knobs = Knobs(**dict(map(_knob, filter(None, given.split(",")))))
+    knobs = SceneKnobs(**dict(map(_knob, filter(None, given.split(",")))))
     rows = range(request.n or 1000)
-    return Drawn(request.spec, split, request.seed, rows, knobs, request.workers)
+    return DrawnScenes(request.spec, split, request.seed, rows, knobs, request.workers)
 
 
 def _knob(text: str) -> tuple[str, Any]:
     name, _, value = text.partition("=")
     kinds = {"noise": float, "captions": int}
     if name not in kinds:
-        raise unknown("knob", name, [field.name for field in fields(Knobs)])
+        raise unknown("knob", name, [field.name for field in fields(SceneKnobs)])
     try:
         return name, kinds[name](value)
     except ValueError:
