@@ -571,6 +571,24 @@ def test_a_store_without_checksums_opens_and_is_the_same_store(store, monkeypatc
     assert inspected(store.path, monkeypatch) == 2
 
 
+def test_a_store_begun_without_checksums_gets_all_of_them(tmp_path):
+    path = begun(tmp_path / "store")
+    journal = path / "journal.json"
+    old = json.loads(journal.read_text())
+    del old["checksums"]
+    journal.write_text(json.dumps(old))
+    extract(path, resume=True)
+    extract(tmp_path / "whole")
+    assert contents(path) == contents(tmp_path / "whole")
+
+
+def test_a_byte_that_flips_before_the_store_is_complete_is_found(tmp_path):
+    path = begun(tmp_path / "store")
+    flip(path / "arrays.zarr" / ROLE / "c.0.0.0")
+    extract(path, resume=True)
+    assert [each.file for each in verify(path).damage] == [f"arrays.zarr/{ROLE}/c.0.0.0"]
+
+
 # ---------------------------------------------------------------- several writers, little memory
 
 

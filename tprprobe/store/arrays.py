@@ -11,20 +11,29 @@ import zarr
 from jaxtyping import Shaped
 from zarr.storage import MemoryStore
 
-from tprprobe.store.layout import SiteSpec
+from tprprobe.store.checksums import Checksums, add_to_sum
+from tprprobe.store.layout import ARRAYS, SiteSpec
 
 
 def write_rows(
-    folder: Path, spec: SiteSpec, start: int, rows: Shaped[np.ndarray, "token ..."]
+    folder: Path,
+    spec: SiteSpec,
+    start: int,
+    rows: Shaped[np.ndarray, "token ..."],
+    sums: Checksums,
 ) -> None:
-    """Writes rows ``start``, ``start + 1``, … of an array and cuts off what lay behind them."""
+    """Writes rows ``start``, ``start + 1``, … of an array, cuts off what lay behind them and carries
+    the checksums of its files on.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     done = 0
     while done < len(rows):
         index, within = divmod(start + done, spec.chunk_rows)
         count = min(spec.chunk_rows - within, len(rows) - done)
         data = rows[done : done + count].reshape(-1).view(np.uint8).data
-        write_at(folder / spec.chunk_file(index), within * spec.row_bytes, data)
+        file = spec.chunk_file(index)
+        write_at(folder / file, within * spec.row_bytes, data)
+        add_to_sum(sums, f"{ARRAYS}/{folder.name}/{file}", within == 0, data)
         done += count
 
 

@@ -7,15 +7,35 @@ from typing import Any
 
 import google_crc32c
 
-from tprprobe.store.layout import MANIFEST, parts_of
+from tprprobe.store.layout import MANIFEST, arrays_of, parts_of
 from tprprobe.store.manifests import CHECKSUMS, Manifest
 
 READ_AT_ONCE = 2**18  # bytes
+EMPTY = "00000000"
+
+Checksums = dict[str, str]  # by file, in hexadecimal
+
+
+def add_to_sum(sums: Checksums, file: str, is_new: bool, data: bytes | memoryview) -> None:
+    """Carries a file's checksum on over data written at its end; of an unknown one it stays unknown."""
+    before = EMPTY if is_new else sums.get(file)
+    if before is not None:
+        sums[file] = f"{google_crc32c.extend(int(before, 16), bytes(data)):08x}"
 
 
 def with_checksums(path: Path, manifest: Mapping[str, Any]) -> Manifest:
-    """The manifest of a complete store with the checksum of every file and of itself."""
-    sums = {part.file: sum_file(path / part.file) for part in parts_of(manifest)}
+    """The manifest of a complete store with the checksum of every file and of itself.
+
+    What was summed while it was written is not read again.
+    """
+    sites, known = arrays_of(manifest), dict(manifest.get(CHECKSUMS, {}))
+    for part in parts_of(manifest):
+        if part.file in known and part.site and part.rows:
+            written = (part.rows[1] - part.rows[0]) * sites[part.site][0].row_bytes
+            add_to_sum(known, part.file, False, bytes(part.size - written))
+    sums = {
+        part.file: known.get(part.file) or sum_file(path / part.file) for part in parts_of(manifest)
+    }
     summed = {**manifest, CHECKSUMS: sums}
     return {**summed, CHECKSUMS: {**sums, MANIFEST: sum_manifest(summed)}}
 

@@ -67,7 +67,7 @@ class StoreWriter:
         writer = cls(path, wanted)
         with writer._explained():
             path.mkdir(parents=True, exist_ok=True)
-            writer._commit(complete=False, samples=0, lengths={}, token_bytes=0)
+            writer._commit(complete=False, samples=0, lengths={}, token_bytes=0, checksums={})
         return writer
 
     @property
@@ -91,6 +91,7 @@ class StoreWriter:
         """
         table = tokens.sort_tokens(table)
         lengths = dict(self._journal["lengths"])
+        sums = dict(self._journal.get(manifests.CHECKSUMS, {}))
         rows = {name: self._typed(name, array) for name, array in values.items()}
         rows |= self._pairs(attention, lengths)
         added = self._count(rows, table)
@@ -98,7 +99,7 @@ class StoreWriter:
             for name, array in rows.items():
                 spec = self._arrays[name]
                 folder = self.path / layout.ARRAYS / name
-                arrays.write_rows(folder, spec, lengths.get(spec.rows, 0), array)
+                arrays.write_rows(folder, spec, lengths.get(spec.rows, 0), array, sums)
             size = self._journal["token_bytes"]
             block = tokens.encode_block(table)
             arrays.write_at(self.path / layout.TOKENS_BEGUN, size, block)
@@ -106,6 +107,7 @@ class StoreWriter:
                 samples=self.samples_done + table["sample"].nunique(),
                 lengths=lengths | {axis: lengths.get(axis, 0) + n for axis, n in added.items()},
                 token_bytes=size + len(block),
+                checksums=sums,
             )
 
     def finish(self) -> None:
