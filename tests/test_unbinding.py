@@ -1,6 +1,7 @@
 """Planted clusters of unbinding vectors are read for what they are, and controls for what they are."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,8 +29,12 @@ from tprprobe.analyses.unbinding.ten_clusters import (
 )
 from tprprobe.claims import find_claim, load_claims
 from tprprobe.errors import InputError
+from tprprobe.figures.catalogue import huang
+from tprprobe.statistics import Interval
 
 GROUPS = 6  # that are planted
+
+EVEN = {"": Interval(0.6, 0.55, 0.65)}  # above what the claims ask for
 
 
 @pytest.fixture(scope="module")
@@ -224,6 +229,24 @@ def test_subjects_are_told_beyond_place_only_where_vectors_tell_them(words, tmp_
     assert told.loc["u, tags permuted", "matched_low"] < 0.6
 
 
+def test_what_holds_whatever_the_model_does_is_not_decided(words, labels):
+    whole = words.table["sample"].to_numpy() % 2  # clusters that tell captions apart
+    for two, decided in ((whole, False), (by_side(words), True)):
+        void = huang.void_of_two(words, two)
+        (verdict,) = huang.judge_cases({"huang-initial-word": EVEN}, 100, void)
+        assert (verdict.outcome == "not decidable here") != decided
+        assert ("100.0% of captions lie in one cluster" in verdict.reason) != decided
+    few = words.table["spatial"].where(words.table["spatial"] == "", "spatial").to_numpy().copy()
+    for others, decided in ((0, False), (len(few), True)):
+        rows = np.flatnonzero(few == "spatial")[:others:2]
+        told = few.copy()
+        told[rows] = "other"
+        void = huang.void_of_ten(replace(words, table=words.table.assign(spatial=told)))
+        (verdict,) = huang.judge_cases({"huang-spatial-prepositions": EVEN}, 100, void)
+        assert (verdict.outcome == "not decidable here") != decided
+        assert ("100.0% of the prepositions are spatial" in verdict.reason) != decided
+
+
 def test_what_cannot_be_read_is_told(tmp_path):
     with pytest.raises(InputError, match="give --tagger"):
         read_words(plant_captions(tmp_path / "plain", 6, tagged=False))
@@ -249,7 +272,9 @@ def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_pa
     ids = [name for name in load_claims() if name.startswith("huang-")]
     for name in ids:
         assert f"“{find_claim(name).quotation}”" in page
-    outcomes = re.findall(r"\| (holds|fails|undecided|not comparable) \|$", page, re.M)
+    outcomes = re.findall(
+        r"\| (holds|fails|undecided|not comparable|not decidable here) \|$", page, re.M
+    )
     assert len(outcomes) == len(ids)
     assert "| not measured | undecided |" in page
     assert "Not measured (no tagger)" in page

@@ -7,7 +7,8 @@
    claim asks, or that was not measured: undecided. So too with an interval over another unit than
    the claim's, over fewer units than it asks, or with no interval.
 3. Where what a claim must beat leaves less than LEAST_ROOM up to the highest possible score, nothing
-   could hold: not decidable here.
+   could hold; where the alternative could not have occurred (``void``), nothing could fail: not
+   decidable here.
 4. One number, against the threshold t:
        greater   holds if low > t              fails if high ≤ t
        less      holds if high < t             fails if low ≥ t
@@ -99,6 +100,7 @@ class Evidence:
     units: int
     gates: Mapping[str, Interval] = field(default_factory=dict)
     conditions: frozenset[str] = frozenset()
+    void: str = ""  # why nothing else could have been measured
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,8 @@ def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
     shown = _explain(claim, evidence)
     if unmet := _unmet(claim, evidence):
         return Verdict(claim, "undecided", f"{shown}; {unmet}")
+    if evidence.void:
+        return Verdict(claim, "not decidable here", f"{shown}; {evidence.void}")
     room = evidence.gates.get(ROOM)
     if room is not None and room.value < LEAST_ROOM:
         told = f"{shown}; the best baseline leaves {room.value:.3f} to beat it by"

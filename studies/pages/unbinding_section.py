@@ -91,7 +91,8 @@ def _tell(words: GeneratedWords) -> Iterator[str]:
     two, ten = (labels_of(words, clusters[k]) for k in (2, 10))
     regions = part_space(words, seed=SEED)
     note = huang.note_words(words)
-    verdicts = huang.judge_words(words, huang.of_two(words, two) | huang.of_ten(words, ten))
+    void = huang.void_of_two(words, two) | huang.void_of_ten(words)
+    verdicts = huang.judge_words(words, huang.of_two(words, two) | huang.of_ten(words, ten), void)
     verdicts += huang.judge_cases(huang.of_regions(regions), regions.images)
     told = [
         tables.conformity_table(

@@ -39,6 +39,8 @@ from tprprobe.statistics import Interval, read_interval
 from tprprobe.store import Store
 
 SHOWN = 1000  # words of a figure, as in the paper
+LEAST_OTHER = 0.1  # of prepositions must not be spatial, if clusters are to tell the spatial ones
+MOST_WHOLE = 0.5  # of captions may lie in one of two clusters, if these are to be of words
 FEW = 20  # words of a kind that has a mark of its own
 
 Cases = dict[str, Interval]
@@ -66,17 +68,25 @@ def note_words(words: GeneratedWords) -> str:
 # ---- evidence ---------------------------------------------------------------------------------------
 
 
-def judge_cases(cases: Mapping[str, Cases], units: int) -> list[Verdict]:
-    """The verdicts on claims, by claim id, with intervals over ``units`` images."""
+def judge_cases(
+    cases: Mapping[str, Cases], units: int, void: Mapping[str, str] = {}
+) -> list[Verdict]:
+    """The verdicts on claims, by claim id, with intervals over ``units`` images.
+
+    ``void`` has the claims whose alternative could not have occurred, and why.
+    """
     claims = load_claims()
     return [
-        judge(claims[name], Evidence(found, "document", units)) for name, found in cases.items()
+        judge(claims[name], Evidence(found, "document", units, void=void.get(name, "")))
+        for name, found in cases.items()
     ]
 
 
-def judge_words(words: GeneratedWords, cases: Mapping[str, Cases]) -> list[Verdict]:
+def judge_words(
+    words: GeneratedWords, cases: Mapping[str, Cases], void: Mapping[str, str] = {}
+) -> list[Verdict]:
     """The verdicts on claims, by claim id, with intervals over the held-out half of the images."""
-    return judge_cases(cases, int(words.held_out["group"].nunique()))
+    return judge_cases(cases, int(words.held_out["group"].nunique()), void)
 
 
 def judge_subjects(found: pd.DataFrame) -> list[Verdict]:
@@ -93,6 +103,25 @@ def of_two(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str
         "huang-nominal-verbal": {"": read_interval(total, "share")},
         "huang-initial-word": {"": split_initial(words, labels, seed)},
     }
+
+
+def void_of_two(words: GeneratedWords, labels: np.ndarray) -> dict[str, str]:
+    """Why first words fall into both clusters anyway: clusters that tell captions apart, not words."""
+    whole = share_whole(words, labels)
+    told = f"{whole:.1%} of captions lie in one cluster, so that first words are in both anyway"
+    return {"huang-initial-word": told} if whole > MOST_WHOLE else {}
+
+
+def void_of_ten(words: GeneratedWords) -> dict[str, str]:
+    """Why no cluster could have other prepositions: nearly all that there are are spatial."""
+    table = words.table
+    own = table.loc[table["kind"] == "preposition", "spatial"].eq("spatial")
+    share = float(own.to_numpy(bool).mean())
+    told = (
+        f"{share:.1%} of the prepositions are spatial, "
+        "so that a cluster of prepositions is spatial anyway"
+    )
+    return {"huang-spatial-prepositions": told} if share > 1 - LEAST_OTHER else {}
 
 
 def of_ten(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
@@ -131,7 +160,7 @@ def tabulate_scores(captioned: list[dict[str, Any]]) -> Table:
 def tabulate_conformity(store: Store, tagger: str = "", seed: int = 0) -> Table:
     words = read(store, tagger, seed)
     labels = labels_of(words, find_clusters(words, [2], seed)[2])
-    verdicts = judge_words(words, of_two(words, labels, seed))
+    verdicts = judge_words(words, of_two(words, labels, seed), void_of_two(words, labels))
     found = measure_conformity(words, labels, seed)
     whole = share_whole(words, labels)
     return tables.conformity_table(found, whole, note_words(words), verdicts)
@@ -140,7 +169,9 @@ def tabulate_conformity(store: Store, tagger: str = "", seed: int = 0) -> Table:
 def tabulate_interpretation(store: Store, tagger: str = "", k: int = 10, seed: int = 0) -> Table:
     words = read(store, tagger, seed)
     labels = labels_of(words, find_clusters(words, [k], seed)[k])
-    verdicts = judge_words(words, of_ten(words, labels, seed)) if k == 10 else []
+    verdicts = (
+        judge_words(words, of_ten(words, labels, seed), void_of_ten(words)) if k == 10 else []
+    )
     return tables.interpretation_table(interpret(words, labels, seed), note_words(words), verdicts)
 
 
