@@ -88,7 +88,7 @@ def _gains(
     axes.margins(x=0.12)
     tidy(axes, f"Exact match minus that of {reference}, 95 % interval over seeds and questions")
     axes.set_xlabel("points of exact match")
-    axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+.0f}" if share else "0")
+    axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+g}" if share else "0")
     axes.grid(axis="x", color=FAINT, linewidth=0.5)
 
 
