@@ -1,6 +1,7 @@
 """The base of vocabularies (characters, words, sub-words), which turn texts into ids and back."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -14,7 +15,7 @@ from tprprobe.errors import InputError
 L = TypeVar("L", bound="Listed")
 
 
-class Codec:
+class Codec(ABC):
     """A vocabulary: the base of all codecs. A symbol's place is its id.
 
     Of these `pad` fills up, `sos` starts and `eos` ends a text.
@@ -44,9 +45,9 @@ class Codec:
         """The smallest integer type of torch that holds every id."""
         return np.dtype("i4")
 
+    @abstractmethod
     def encode(self, text: str) -> list[int]:
         """The ids of a text; no start or end symbol is added, nothing is cut."""
-        raise NotImplementedError
 
     def encode_all(
         self, texts: Sequence[str]
@@ -54,22 +55,22 @@ class Codec:
         """The ids of all texts one after another, and where each begins (and the last ends)."""
         return self._joined([self.encode(text) for text in texts])
 
+    @abstractmethod
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """The start and end of each symbol of `encode` in the text, in characters."""
-        raise NotImplementedError
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids up to the first end symbol, without start and padding."""
         written = takewhile(lambda i: i != self.eos, map(int, ids))
         return self.spell([i for i in written if i not in (self.sos, self.pad)])
 
+    @abstractmethod
     def spell(self, ids: list[int]) -> str:
         """The text of these ids, every one of them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def files(self) -> dict[str, str]:
         """The files of it that a checkpoint folder keeps, by name."""
-        raise NotImplementedError
 
     def _joined(
         self, encoded: Sequence[Sequence[int]]
@@ -86,8 +87,8 @@ class Listed(Codec):
     file: ClassVar[str]
     indent: ClassVar[int | None] = None
 
-    def __init__(self, symbols: tuple[str, ...]):
-        raise NotImplementedError
+    @abstractmethod
+    def __init__(self, symbols: tuple[str, ...]): ...
 
     def files(self) -> dict[str, str]:
         """The file of it that a checkpoint folder keeps."""
