@@ -22,3 +22,4 @@ from .site.hooks import capture as capture
 from .site.hooks import intervene as intervene
 from .site.hooks import sites as sites
 from .store import open_store as open_store
+from .store.dumps import import_store as import_store

@@ -7,7 +7,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning th
 
 import typer
 
-from tprprobe.cli import analyses, extraction, figures, training
+from tprprobe.cli import analyses, extraction, figures, stores, training
 from tprprobe.cli.options import say
 from tprprobe.errors import InputError
 
@@ -23,6 +23,7 @@ COMMANDS = {
     "convert": training.convert,
     "eval": training.evaluate,
     "extract": extraction.extract,
+    "import": stores.import_vectors,
     "inspect": extraction.inspect,
     "cluster": analyses.cluster,
     "probe": analyses.probe,

@@ -9,8 +9,12 @@ from typing import Any
 from tprprobe.store.layout import CONTROL
 
 
-def extract_command(path: Path, manifest: Mapping[str, Any]) -> str:
-    """The `tprprobe extract` of a store; what its manifest does not say is left open as …"""
+def making_command(path: Path, manifest: Mapping[str, Any]) -> str:
+    """The `tprprobe extract` or `import` of a store; what its manifest does not say is left open as …"""
+    imported = _mapping(manifest.get("imported"))
+    if imported:
+        source, form = f"…/{imported.get('source')}", str(imported.get("format"))
+        return shlex.join(["tprprobe", "import", source, str(path), "--format", form])
     model, data = (_mapping(manifest.get(key)) for key in ("model", "data"))
     options = {
         "--ckpt": model.get("name", "…"),

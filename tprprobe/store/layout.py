@@ -19,6 +19,7 @@ MANIFEST, JOURNAL = KINDS["store"].files
 ARRAYS = "arrays.zarr"
 TOKENS, TOKENS_BEGUN, CONTROL = "tokens.parquet", "tokens.arrow", "untrained"
 SIDES = ("source", "target")
+SAMPLE = "sample"  # the rows of a site with one vector a sample
 CHUNK_BYTES = 2 * 2**20
 
 
@@ -26,8 +27,9 @@ CHUNK_BYTES = 2 * 2**20
 class SiteSpec:
     """The layout of an array: its axes, the shape of one row, the type of a number.
 
-    The first axis counts rows: ``source`` or ``target`` tokens; for attention maps it is
-    ``<queries>_<keys>``, e.g. ``target_source``, and a row is one pair of a query and a key.
+    The first axis counts rows: ``source`` or ``target`` tokens, or ``sample`` where there is one
+    vector a sample; for attention maps it is ``<queries>_<keys>``, e.g. ``target_source``, and a
+    row is one pair of a query and a key.
     """
 
     axes: tuple[str, ...]
@@ -40,7 +42,7 @@ class SiteSpec:
 
     @property
     def is_attention(self) -> bool:
-        return self.rows not in SIDES
+        return self.rows not in (*SIDES, SAMPLE)
 
     @property
     def row_bytes(self) -> int:

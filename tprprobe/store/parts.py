@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from tprprobe.errors import InputError
+from tprprobe.store.layout import SAMPLE
 from tprprobe.store.manifests import PROGRESS, check_same
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.writer import StoreWriter
@@ -44,6 +45,8 @@ def _copy(store: Store, samples: np.ndarray, start: int, stop: int, writer: Stor
         if spec.is_attention:
             kept = range(start, min(stop, store.count_maps(name)))
             attention[name] = [store.attention(name, i) for i in kept]
+        elif spec.rows == SAMPLE:
+            values[name] = store.read(name, slice(start, stop))
         else:
             of_side = samples[store.tokens["side"] == spec.rows]
             values[name] = store.read(name, slice(*np.searchsorted(of_side, [start, stop])))

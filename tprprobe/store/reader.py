@@ -87,13 +87,21 @@ class Store:
         return select(patterns, self.sites)
 
     def side(self, site: str) -> str:
-        """The side whose tokens a site's rows (a map's queries) are: ``source`` or ``target``."""
+        """The tokens that a site's rows (a map's queries) are, ``source`` or ``target``; or ``sample``,
+        where there is one vector a sample.
+        """
         return self._spec(site)[1].rows.partition("_")[0]
 
     def tokens_of(self, site: str) -> pd.DataFrame:
-        """The tokens that the rows of a site belong to, one row each, in the same order."""
-        table = self.tokens
-        return table.loc[table["side"] == self.side(site)].reset_index(drop=True)
+        """The tokens that the rows of a site belong to, one row each, in the same order.
+
+        Of a site with one vector a sample, a row is the sample: its ``token`` is all its source
+        tokens, its ``position`` that of the last one.
+        """
+        table, side = self.tokens, self.side(site)
+        if side == layout.SAMPLE:
+            return tokens.join_samples(table)
+        return table.loc[table["side"] == side].reset_index(drop=True)
 
     def read(
         self, site: str, rows: Rows | None = None, head: int | None = None

@@ -21,6 +21,16 @@ def sort_tokens(tokens: pd.DataFrame) -> pd.DataFrame:
     return tokens.assign(side=side).sort_values(["sample", "side"], kind="stable")
 
 
+def join_samples(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a sample: its last source token's, whose ``token`` becomes all of them, with blanks
+    between.
+    """
+    source = table.loc[table["side"] == SIDES[0]]
+    texts = source["token"].astype(str).groupby(source["sample"]).agg(" ".join)
+    last = source.drop_duplicates("sample", keep="last").reset_index(drop=True)
+    return last.assign(token=pd.Categorical(texts.to_numpy()))
+
+
 def encode_block(tokens: pd.DataFrame) -> bytes:
     """One block of the table as a self-contained Arrow stream; every text column is a category."""
     table = pa.Table.from_pandas(tokens, preserve_index=False).replace_schema_metadata(None)

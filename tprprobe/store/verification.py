@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.store.checksums import sum_file, sum_manifest
-from tprprobe.store.command import extract_command
+from tprprobe.store.command import making_command
 from tprprobe.store.layout import CONTROL, MANIFEST, Part, parts_of
 from tprprobe.store.manifests import CHECKSUMS, Manifest, fault_of, read_complete, undamaged
 
@@ -74,7 +74,7 @@ def verify(path: Path) -> Verification:
     with undamaged(path):
         damage = list(_find_damage(path, manifest))
         files = 1 + sum(1 for _ in parts_of(manifest))
-        command = extract_command(path, manifest)
+        command = making_command(path, manifest)
     found = Verification(path, files, CHECKSUMS in manifest, damage, command)
     return _with_control(found) if (path / CONTROL).exists() else found
 

@@ -23,7 +23,7 @@ from jaxtyping import Shaped
 from tprprobe.errors import InputError
 from tprprobe.store import arrays, layout, manifests, tokens
 from tprprobe.store.checksums import with_checksums
-from tprprobe.store.layout import SIDES, SiteSpec
+from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
 from tprprobe.store.manifests import Manifest
 
 Rows = Shaped[np.ndarray, "_token ..."]  # _: as many as the site's side has
@@ -83,7 +83,7 @@ class StoreWriter:
     ) -> None:
         """Adds whole samples: all their rows of all sites, and their rows of the token table.
 
-        Rows go by sample, as the tokens of the site's side do. ``attention`` holds maps, one a
+        Rows go by sample, as the tokens of the site's side do, or are one a sample. ``attention`` holds maps, one a
         sample, of the first samples of the block; only the first samples of a store have any.
 
         Raises:
@@ -161,6 +161,8 @@ class StoreWriter:
         if missing := needed - rows.keys():
             raise ValueError(f"a block lacks {', '.join(sorted(missing))}")
         added = {side: int(np.sum(table["side"] == side)) for side in SIDES}
+        if any(spec.rows == SAMPLE for spec in self._sites.values()):
+            added[SAMPLE] = table["sample"].nunique()
         for name, array in rows.items():
             axis = self._arrays[name].rows
             if added.setdefault(axis, len(array)) != len(array):

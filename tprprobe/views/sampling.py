@@ -8,6 +8,7 @@ import pandas as pd
 from jaxtyping import Bool, Integer
 
 from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE, SIDES
 from tprprobe.store.reader import Rows
 
 STRETCHES = 64  # runs of samples that follow one another: a disk is read in few places
@@ -31,8 +32,7 @@ class Thinned(Store):
 
     def rows(self, site: str) -> Integer[np.ndarray, " row"]:
         """The rows of a site in the whole store."""
-        side = (self.whole.tokens["side"] == self.whole.side(site)).to_numpy()
-        return np.flatnonzero(self._chosen[side])
+        return np.flatnonzero(np.isin(self.whole.tokens_of(site)["sample"].to_numpy(), self.kept))
 
     def read(self, site: str, rows: Rows | None = None, head: int | None = None) -> np.ndarray:
         chosen = self.rows(site)
@@ -43,8 +43,8 @@ def take(store: Store, samples: Integer[np.ndarray, " sample"]) -> Thinned:
     """The store of these samples only."""
     tokens = store.tokens
     chosen = np.isin(tokens["sample"].to_numpy(), samples)
-    counts = {side: int(((tokens["side"] == side) & chosen).sum()) for side in ("source", "target")}
-    lengths = {**store.manifest["lengths"], **counts}
+    counts = {side: int(((tokens["side"] == side) & chosen).sum()) for side in SIDES}
+    lengths = {**store.manifest["lengths"], **counts, SAMPLE: len(samples)}
     manifest = {**store.manifest, "lengths": lengths, "samples": len(samples)}
     return Thinned(store.path, manifest, store, np.asarray(samples))
 

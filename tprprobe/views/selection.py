@@ -8,15 +8,15 @@ from jaxtyping import Bool, Integer
 from matplotlib.path import Path as Outline
 
 from tprprobe.errors import InputError
-from tprprobe.store.layout import SIDES
+from tprprobe.store.layout import SAMPLE, SIDES
 from tprprobe.views.clouds import Cloud
 
 LONGEST, MOST_ROWS = 4000, 2_000_000_000
 NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 ROWS = re.compile(r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*")
+COUNTED = (*SIDES, SAMPLE)  # what rows are
 FORMS = {
-    "source": ROWS,
-    "target": ROWS,
+    **dict.fromkeys(COUNTED, ROWS),
     "cluster": re.compile(r"\d+(?:,\d+)*"),
     "box": re.compile(rf"{NUMBER}(?:,{NUMBER}){{3}}"),
     "lasso": re.compile(rf"{NUMBER}(?:,{NUMBER}){{5,}}"),
@@ -25,7 +25,7 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Mark:
-    """Marked tokens: rows of a side (``source``, ``target``), clusters, or an area of the map.
+    """Marked tokens: rows (``source``, ``target``, ``sample``), clusters, or an area of the map.
 
     ``box`` is x0,y0,x1,y1 and ``lasso`` x,y,x,y,… in the coordinates of the map.
     """
@@ -44,7 +44,7 @@ class Mark:
         """The tokens of a scene that are marked, as flags."""
         if self.kind == "cluster":
             return np.isin(scene.roles.labels, self.clusters)
-        if self.kind in SIDES:
+        if self.kind in COUNTED:
             return self.contains(scene.rows, scene.side)
         numbers = np.array(self._numbers(float)).reshape(-1, 2)
         if self.kind == "box":
@@ -78,7 +78,7 @@ def read_mark(text: str | None) -> Mark | None:
         raise InputError(
             f"unknown mark {text[:40]!r}: give source:1-5,9 or cluster:3 or box:x0,y0,x1,y1"
         )
-    if kind in ("cluster", *SIDES) and max(map(int, re.findall(r"\d+", value))) > MOST_ROWS:
+    if kind in ("cluster", *COUNTED) and max(map(int, re.findall(r"\d+", value))) > MOST_ROWS:
         raise InputError(f"no token {value[:40]}: rows are counted from 0")
     return Mark(kind, value)
 

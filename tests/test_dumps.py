@@ -1,0 +1,239 @@
+"""Vectors that other programs wrote become a store that every reader takes."""
+
+import gzip
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import xarray as xr
+from safetensors.torch import save_file
+
+import tprprobe as tp
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.store import StoreWriter, concatenate
+from tprprobe.store.dumps import tpdn
+from tprprobe.store.verification import verify
+from tprprobe.views.clouds import build_scene
+
+DIGITS = [
+    ("1 9 8", [0.5, -1.25, 2.0]),
+    ("4", [1e-3, 7, 0]),
+    ("9 9", [3, 1, -2e5]),
+    ("8 1", [1, 2, 3]),
+]
+
+
+def write_tpdn(path, lines=DIGITS):
+    text = "".join(f"{symbols}\t{' '.join(map(str, vector))} \n" for symbols, vector in lines)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", ["dev.data_from", "dev.data_from.gz"])
+def test_sequences_and_their_encodings_come_in(tmp_path, name):
+    store = tp.import_store(write_tpdn(tmp_path / name), tmp_path / "store")
+    vectors = np.array([vector for _, vector in DIGITS], np.float32)
+    assert (store.read("encoding") == vectors).all()
+    assert store.arrays["encoding"].dims == ("sample", "d_model")
+    assert (xr.open_zarr(tmp_path / "store" / "arrays.zarr")["encoding"].values == vectors).all()
+    texts = store.tokens.groupby("sample")["token"].agg(" ".join).tolist()
+    assert texts == [symbols for symbols, _ in DIGITS]
+    assert store.tokens["id"].tolist() == [0, 1, 2, 3, 1, 1, 2, 0]
+    rows = store.tokens_of("encoding")
+    assert rows["token"].tolist() == texts
+    assert rows["position"].tolist() == [2, 0, 1, 1]
+    assert store.side("encoding") == "sample"
+    assert not verify(store.path).damage
+
+
+def test_encodings_of_digits_come_in_whole(shared, tmp_path):
+    source = shared / "data" / "tpdn" / "example.data_from_dev.gz"
+    store = tp.import_store(source, tmp_path / "store")
+    assert (store.samples, len(store.tokens)) == (5000, 26033)
+    with gzip.open(source, "rt") as lines:
+        last = list(lines)[-1].split("\t")
+    assert (
+        store.read("encoding", slice(4999, None))[0] == np.array(last[1].split(), np.float32)
+    ).all()
+    assert store.tokens_of("encoding")["token"].iloc[-1] == last[0]
+    assert tp.cluster(store, "encoding", k=3, n_seeds=2).summary["size"].sum() == 5000
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("1 2\t1 2 3\n3\t1 2\n", r"line 2 has a vector of 2 numbers, the first line one of 3"),
+        ("1 2\t1 2 3\n3\t1 x 2\n", r"line 2: could not convert string to float: 'x'"),
+        ("1 2\t1 2 3\n3 1 2 3\n", r"line 2: '3 1 2 3'"),
+        ("\n\n", "has no lines"),
+    ],
+)
+def test_a_bad_line_is_named_and_nothing_is_left(tmp_path, text, line):
+    (tmp_path / "bad.txt").write_text(text)
+    with pytest.raises(InputError, match=line):
+        tp.import_store(tmp_path / "bad.txt", tmp_path / "store", "tpdn")
+    with pytest.raises(InputError, match=r"no store at|is not complete"):
+        tp.open_store(tmp_path / "store")
+
+
+def test_an_import_that_was_killed_goes_on_to_the_same_store(tmp_path, monkeypatch):
+    source = write_tpdn(tmp_path / "dev.txt", DIGITS * 3)
+    whole = tp.import_store(source, tmp_path / "whole")
+    monkeypatch.setattr(tpdn, "BLOCK_BYTES", 16 * 3 * 5)  # five samples
+    append, calls = StoreWriter.append, itertools.count()
+
+    def killed(self, *block):
+        if next(calls) == 1:
+            raise KeyboardInterrupt
+        append(self, *block)
+
+    monkeypatch.setattr(StoreWriter, "append", killed)
+    with pytest.raises(KeyboardInterrupt):
+        tp.import_store(source, tmp_path / "store")
+    with pytest.raises(InputError, match="go on with --resume"):
+        tp.import_store(source, tmp_path / "store")
+    resumed = tp.import_store(source, tmp_path / "store", resume=True)
+    assert resumed.manifest == whole.manifest
+    pd.testing.assert_frame_equal(resumed.tokens, whole.tokens)
+    assert (resumed.read("encoding") == whole.read("encoding")).all()
+
+
+SAMPLES = np.array([0, 0, 0, 1, 1, 2])
+TOKENS = pd.DataFrame({"sample": SAMPLES + 7, "token": [*"abcab", "NA"], "pos": list("NVNVNV")})
+RNG = np.random.default_rng(0)
+ARRAYS = {
+    "layers.0.hidden": RNG.normal(size=(6, 4)).astype(np.float32),
+    "layers.0.self.query": RNG.normal(size=(6, 2, 3)).astype(np.float16),
+    "encoding": RNG.normal(size=(3, 5)),
+}
+
+
+def check_arrays(store, arrays=ARRAYS):
+    assert store.sites == list(arrays)
+    for name, array in arrays.items():
+        assert store.specs[name].dtype == array.dtype.name
+        assert (store.read(name) == array).all()
+    assert store.specs["layers.0.self.query"].axes == ("source", "head", "d_head")
+    assert store.specs["encoding"].axes == ("sample", "d_model")
+    assert store.tokens["sample"].tolist() == SAMPLES.tolist()
+    assert store.tokens["token"].tolist() == TOKENS["token"].tolist()
+    assert store.tokens["pos"].tolist() == TOKENS["pos"].tolist()
+    assert store.tokens["position"].tolist() == [0, 1, 2, 0, 1, 0]
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_numpys_arrays_come_in_with_their_tokens(tmp_path, monkeypatch, save, ending):
+    monkeypatch.setattr("tprprobe.store.dumps.tensors.BLOCK_BYTES", 200)  # several blocks
+    save(tmp_path / "acts.npz", **ARRAYS)
+    table = tmp_path / f"acts{ending}"
+    TOKENS.to_csv(table, index=False) if ending == ".csv" else TOKENS.to_parquet(table)
+    check_arrays(tp.import_store(tmp_path / "acts.npz", tmp_path / "store"))
+
+
+def test_safetensors_come_in_with_bfloat16_exactly(tmp_path):
+    tensors = {name: torch.tensor(array) for name, array in ARRAYS.items()}
+    half = torch.randn(6, 4).bfloat16()
+    save_file({**tensors, "layers.1.hidden": half}, tmp_path / "acts.safetensors")
+    TOKENS.to_parquet(tmp_path / "words.parquet")
+    store = tp.import_store(
+        tmp_path / "acts.safetensors", tmp_path / "store", tokens=tmp_path / "words.parquet"
+    )
+    assert (store.read("layers.1.hidden") == half.float().numpy()).all()
+    for name, array in ARRAYS.items():
+        assert (store.read(name) == array).all()
+
+
+def test_a_table_may_have_a_row_a_sample_and_targets(tmp_path):
+    np.save(tmp_path / "encoding.npy", ARRAYS["encoding"])
+    pd.DataFrame({"sequence": ["a b", "c", "a a a"], "kind": [1, 2, 3]}).to_csv(
+        tmp_path / "tokens.csv", index=False
+    )
+    store = tp.import_store(tmp_path / "encoding.npy", tmp_path / "one")
+    assert store.tokens_of("encoding")[["token", "kind"]].to_numpy().tolist() == [
+        ["a b", 1], ["c", 2], ["a a a", 3],
+    ]  # fmt: skip
+    sides = TOKENS.assign(side=["source", "source", "target", "source", "target", "target"])
+    sides.to_csv(tmp_path / "tokens.csv", index=False)
+    np.savez(tmp_path / "acts.npz", **{"decoder.0.hidden": ARRAYS["layers.0.hidden"][:3]})
+    store = tp.import_store(tmp_path / "acts.npz", tmp_path / "two")
+    assert store.specs["decoder.0.hidden"].axes == ("target", "d_model")
+    assert store.tokens_of("decoder.0.hidden")["token"].tolist() == ["c", "b", "NA"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "table", "line"),
+    [
+        ({"hidden": np.zeros((5, 2))}, TOKENS, r"shape \(5, 2\), but the table has 6 source tokens of 3"),
+        ({"hidden": np.zeros((6, 2, 2, 2))}, TOKENS, "samples one after another without padding"),
+        ({"hidden": np.zeros((6, 2), int)}, TOKENS, "holds int64; vectors are float16"),
+        ({"../hidden": np.zeros((6, 2))}, TOKENS, "is no name of a site"),
+        ({"hidden": np.zeros((6, 2))}, TOKENS.drop(columns="token"), "has no column token"),
+        ({"hidden": np.zeros((6, 2))}, TOKENS.iloc[[0, 3, 1, 2, 4, 5]], "do not follow one another"),
+        ({"hidden": np.zeros((6, 2))}, TOKENS.assign(side="left"), "'left': a side is source or"),
+        ({"hidden": np.zeros((6, 2))}, None, "says no tokens: put acts.parquet or .csv beside it"),
+        ({"hidden": np.array([object()] * 6)}, TOKENS, "cannot be read as arrays"),
+    ],
+)  # fmt: skip
+def test_arrays_that_do_not_fit_their_tokens_are_refused(tmp_path, arrays, table, line):
+    np.savez(tmp_path / "acts.npz", **arrays)
+    if table is not None:
+        table.to_csv(tmp_path / "acts.csv", index=False)
+    with pytest.raises(InputError, match=line):
+        tp.import_store(tmp_path / "acts.npz", tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_numbers_that_are_no_floats_are_refused(tmp_path):
+    TOKENS.to_csv(tmp_path / "acts.csv", index=False)
+    save_file({"hidden": torch.zeros(6, 2, dtype=torch.int8)}, tmp_path / "acts.safetensors")
+    with pytest.raises(InputError, match="hidden holds I8; vectors are F16, F32, F64, BF16"):
+        tp.import_store(tmp_path / "acts.safetensors", tmp_path / "store")
+
+
+@pytest.mark.parametrize("name", ["acts.npz", "acts.safetensors", "acts.npy", "acts.bin"])
+def test_damaged_files_are_refused_in_one_line(tmp_path, name):
+    (tmp_path / name).write_bytes(b"\xff" * 50)
+    with pytest.raises(InputError, match=r"cannot be read as arrays|in no format that is known"):
+        tp.import_store(tmp_path / name, tmp_path / "store")
+
+
+def test_one_vector_a_sample_is_read_by_all_that_reads_stores(tmp_path):
+    lines = [(f"{i % 10} {i % 3}", RNG.normal(size=4).tolist()) for i in range(40)]
+    halves = []
+    for name, part in (("a", lines[:20]), ("b", lines[20:])):
+        source = tmp_path / name / "dev.txt"
+        source.parent.mkdir()
+        halves.append(tp.import_store(write_tpdn(source, part), tmp_path / name / "store"))
+    store = halves[0]
+    roles = tp.cluster(store, "encoding", k=3, n_seeds=2)
+    assert roles.summary["size"].sum() == len(roles.labels) == 20
+    scene = build_scene(store, "encoding", k=3, most=12)
+    assert len(scene.rows) == len(scene.tokens) <= 12
+    assert scene.note == f"{len(scene.rows)} of 20 tokens, whole samples drawn at random"
+    copies = []
+    for each, first in zip(halves, (0, 20), strict=True):
+        path = tmp_path / f"part{first}"
+        writer = StoreWriter.create(path, each.specs, {"model": "gru"})
+        table = each.tokens.assign(sample=each.tokens["sample"] + first)
+        writer.append({"encoding": each.read("encoding")}, table)
+        writer.finish()
+        copies.append(path)
+    concatenate(copies, tmp_path / "joined")
+    joined = tp.open_store(tmp_path / "joined").read("encoding")
+    assert (joined == np.concatenate([each.read("encoding") for each in halves])).all()
+
+
+def test_the_command_line_imports_and_says_how_to_import_again(tmp_path, capsys):
+    source = write_tpdn(tmp_path / "dev.txt")
+    app(["import", str(source), str(tmp_path / "store"), "--json"], standalone_mode=False)
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"samples": 4, "sites": ["encoding"], "store": str(tmp_path / "store")}
+    chunk = next((tmp_path / "store" / "arrays.zarr" / "encoding").glob("c.*"))
+    chunk.write_bytes(bytes(len(chunk.read_bytes())))
+    again = f"tprprobe import '…/dev.txt' {tmp_path / 'store'} --format tpdn"
+    assert verify(tmp_path / "store").command == again

@@ -1,0 +1,31 @@
+"""Commands that carry vectors between stores and other programs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tprprobe.cli.options import Json, Resume, print_json, say
+
+
+def import_vectors(
+    source: Annotated[Path, typer.Argument(help="The file or folder that another program wrote.")],
+    out: Annotated[Path, typer.Argument(help="The folder of the new store.")],
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="arrays or tpdn; by default what the source looks like."),
+    ] = None,
+    tokens: Annotated[
+        Path | None,
+        typer.Option(help="The token table (CSV, Parquet) of arrays, if it is not beside them."),
+    ] = None,
+    resume: Resume = False,
+    as_json: Json = False,
+) -> None:
+    """Bring the vectors that another program wrote into a store."""
+    from tprprobe.store.dumps import import_store
+
+    store = import_store(source, out, form, tokens, resume)
+    if as_json:
+        print_json({"samples": store.samples, "sites": store.sites, "store": str(out)})
+    say(f"{store.samples} samples, {len(store.sites)} sites: {out}")

@@ -1,0 +1,85 @@
+"""A dump of another program's vectors, whatever its format, written as a store."""
+
+import os
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from tprprobe.errors import InputError, unknown
+from tprprobe.files.locks import held_beside
+from tprprobe.store.checksums import sum_file
+from tprprobe.store.dumps.dump import Dump
+from tprprobe.store.dumps.tensors import ArrayFile
+from tprprobe.store.dumps.tpdn import SequenceVectors
+from tprprobe.store.reader import Store, open_store
+from tprprobe.store.writer import StoreWriter
+
+
+class Format(NamedTuple):
+    """A format of dumps: what it is, what tells it, what opens it with a token table (or None)."""
+
+    title: str
+    reads: Callable[[Path], bool]
+    open: Callable[[Path, Path | None], Dump]
+
+
+FORMATS = {
+    "arrays": Format(".npz, .npy or .safetensors with a token table", ArrayFile.reads, ArrayFile),
+    "tpdn": Format(
+        "TPDN's text files", SequenceVectors.reads, lambda path, _tokens: SequenceVectors(path)
+    ),
+}
+
+
+def import_store(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    format: str | None = None,
+    tokens: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+) -> Store:
+    """The store of the vectors that another program wrote to ``source``.
+
+    ``format`` is a key of ``FORMATS``, by default the first that knows the source; ``tokens`` is the
+    token table of arrays, where it does not lie beside them. Numbers keep the type that they have
+    on disk (bfloat16 becomes float32). A killed run goes on with ``resume``.
+
+    Raises:
+        InputError: no such source or format, a damaged file, an existing store, a full disk.
+    """
+    path, out = Path(source), Path(out)
+    table = None if tokens is None else Path(tokens)
+    if not path.exists():
+        raise InputError(f"no file or folder {path} to import")
+    name = format or _recognize(path)
+    if name not in FORMATS:
+        raise unknown("format", name, FORMATS)
+    dump = FORMATS[name].open(path, table)
+    settings = {
+        "model": {"name": path.name},
+        "data": {"name": path.name, "split": None, "seed": None, "n": None},
+        "imported": {"source": path.name, "format": name, "crc32c": _sum(path)},
+        "tprprobe": version("tprprobe"),
+    }
+    with held_beside(out) as mine:
+        if not mine:
+            raise InputError(f"{out} is being written by another process: give another OUT")
+        writer = StoreWriter.create(out, dump.specs, settings, resume)
+        for values, block in dump.blocks(writer.samples_done):
+            writer.append(values, block)
+        writer.finish()
+    return open_store(out)
+
+
+def _recognize(path: Path) -> str:
+    for name, each in FORMATS.items():
+        if each.reads(path):
+            return name
+    listed = "; ".join(f"{name}: {each.title}" for name, each in FORMATS.items())
+    raise InputError(f"{path} is in no format that is known here ({listed}): give --format")
+
+
+def _sum(path: Path) -> str | None:
+    """The checksum of a file, which says what the store is of; a folder has none."""
+    return sum_file(path) if path.is_file() else None

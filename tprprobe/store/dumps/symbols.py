@@ -1,0 +1,98 @@
+"""Token tables (CSV, Parquet) of foreign arrays, in the columns that a store's table has."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tprprobe.errors import InputError
+from tprprobe.store.layout import SIDES
+from tprprobe.store.tokens import sort_tokens
+
+SUFFIXES = (".parquet", ".csv", ".tsv")
+SEQUENCE = "sequence"
+WANTED = (
+    "a table of tokens has a row a token with columns sample and token, or a row a sample with a column "
+    "sequence (symbols with blanks between)"
+)
+
+
+def find_table(source: Path, given: Path | None) -> Path:
+    """The token table that is given, or that lies beside the arrays under their name or as ``tokens``.
+
+    Raises:
+        InputError: there is none.
+    """
+    if given is not None:
+        if given.suffix not in SUFFIXES or not given.is_file():
+            raise InputError(f"no token table {given}: give a {', '.join(SUFFIXES)} file; {WANTED}")
+        return given
+    near = [source.with_name(stem + end) for stem in (source.stem, "tokens") for end in SUFFIXES]
+    found = next((path for path in near if path.is_file()), None)
+    if found is None:
+        raise InputError(
+            f"{source} says no tokens: put {source.stem}.parquet or .csv beside it, or give --tokens "
+            f"FILE; {WANTED}"
+        )
+    return found
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """The tokens of a table: side, sample (from 0), position, id, token, question, and its own columns.
+
+    Raises:
+        InputError: it lacks columns, or its samples are not in one piece.
+    """
+    table = _read(path)
+    if SEQUENCE in table and "token" not in table:
+        table = _split(table)
+    if lacking := {"sample", "token"} - {*table}:
+        raise InputError(f"{path} has no column {', '.join(sorted(lacking))}: {WANTED}")
+    side = table["side"] if "side" in table else pd.Series(SIDES[0], table.index)
+    if unknown := set(side.unique()) - {*SIDES}:
+        raise InputError(
+            f"{path}: side {sorted(map(str, unknown))[0]!r}: a side is source or target"
+        )
+    runs = (table["sample"] != table["sample"].shift()).to_numpy()
+    if runs.sum() != table["sample"].nunique():
+        raise InputError(f"{path}: the rows of a sample do not follow one another: sort the table")
+    table = sort_tokens(table.assign(side=side, sample=np.cumsum(runs) - 1)).reset_index(drop=True)
+    token = table["token"].astype(str).astype("category")
+    filled = {
+        "side": table["side"],
+        "sample": table["sample"],
+        "position": table.groupby(["sample", "side"], observed=True).cumcount(),
+        "id": token.cat.codes.astype(np.int32),
+        "token": token,
+        "question": _questions(table),
+    }
+    kept = {name: table[name] for name in table if name not in ("side", "sample", "token")}
+    return pd.DataFrame(filled | kept)
+
+
+def _read(path: Path) -> pd.DataFrame:
+    try:
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        texts = {"token": str, SEQUENCE: str}
+        separator = "\t" if path.suffix == ".tsv" else ","
+        return pd.read_csv(path, sep=separator, dtype=texts, keep_default_na=False)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{path} cannot be read as a table ({reason}); {WANTED}") from error
+
+
+def _split(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a symbol of a table with one row a sample."""
+    table = table.drop(columns="sample", errors="ignore")
+    symbols = table[SEQUENCE].astype(str).str.split()
+    table = table.drop(columns=SEQUENCE).assign(sample=range(len(table)), token=symbols)
+    return table.explode("token", ignore_index=True)
+
+
+def _questions(table: pd.DataFrame) -> pd.Series:
+    """The source of every token's sample: its symbols with blanks between."""
+    source = table.loc[table["side"] == SIDES[0]]
+    texts = source["token"].astype(str).groupby(source["sample"]).agg(" ".join)
+    return table["sample"].map(texts).fillna("").astype("category")
