@@ -11,9 +11,12 @@ import pytest
 import torch
 
 from studies.pages.study_page import COMPARED, write_page
+from tprprobe.data import load_data
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
+from tprprobe.models import build, load_model
+from tprprobe.scoring.answers import evaluate
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix
 from tprprobe.training.study import shared_data
@@ -29,13 +32,14 @@ from tprprobe.training.study.runner import run_study
 from tprprobe.training.study.shared_data import pools
 
 STARTS = Path(__file__).parent.parent / "studies" / "matched-starts" / "plan.toml"
+SUMMARIES = Path(__file__).parent.parent / "studies" / "matched-summaries" / "plan.toml"
 SHIPPED = Path(__file__).parent.parent / "studies" / "matched-arithmetic" / "plan.toml"
 MIX = 'data = "mathematics:arithmetic__add_or_sub+arithmetic__mixed", split = "small"'
 PLAN = f"""
 name = "tiny"
 seeds = [0, 1]
 longest = 24
-test = {{ {MIX}, n = 30 }}
+test = [{{ {MIX}, n = 30 }}]
 
 [variants.transformer]
 architecture = "transformer"
@@ -81,7 +85,7 @@ def finished(plan_file, tmp_path_factory):
 def test_a_study_has_a_run_for_every_variant_and_seed(finished):
     study = load_study(finished)
     assert list(study.runs["run"]) == ["transformer-0", "transformer-1", "outer-0", "outer-1"]
-    assert set(study.runs["run"]) <= set(study.questions)
+    assert set(study.runs["run"]) <= set(study.examples)
     sizes = study.runs.groupby("variant")["parameters"].unique().str[0]
     assert sizes["outer"] > sizes["transformer"]
     last = study.curves.query("metric == 'exact_match'").groupby("run")["step"].max()
@@ -89,14 +93,9 @@ def test_a_study_has_a_run_for_every_variant_and_seed(finished):
 
 
 def test_a_finished_run_answers_as_its_checkpoint_does(finished):
-    from tprprobe.models import load_model
-    from tprprobe.scoring.answers import evaluate
-
     study = load_study(finished)
     model = load_model(finished / "runs" / "outer-1" / "model").eval()
-    for question, answer, right in study.questions[["question", "answer", "outer-1"]].to_numpy()[
-        :5
-    ]:
+    for question, answer, right in study.examples[["source", "target", "outer-1"]].to_numpy()[:5]:
         data = _one(question, answer)
         assert bool(evaluate(model, data)["correct"].iloc[0]) == bool(right)
 
@@ -114,9 +113,9 @@ def _one(question, answer):
 
 def test_longer_questions_are_kept_out_of_training_and_tested_apart(finished):
     study = load_study(finished)
-    longer = study.questions["longer"] == 1
+    longer = study.examples["longer"] == 1
     assert 0 < longer.sum() < len(longer)
-    assert ((study.questions["question"].str.len() > 24) == longer).all()
+    assert ((study.examples["source"].str.len() > 24) == longer).all()
     [file] = (finished / "data").glob("*.pt")
     values, offsets, _, _, indices, lengths = torch.load(file, weights_only=True)
     assert 0 < len(indices) == len(lengths) < 32
@@ -146,7 +145,7 @@ def test_a_study_that_was_cut_off_ends_as_if_it_was_not(finished, plan_file, tmp
         shutil.rmtree(cut / "runs" / name)
     run_study(read_plan(plan_file), cut, resume=True)
     whole, again = load_study(finished), load_study(cut)
-    pd.testing.assert_frame_equal(whole.questions, again.questions)
+    pd.testing.assert_frame_equal(whole.examples, again.examples)
     drop = ["seconds"]
     pd.testing.assert_frame_equal(whole.curves.drop(columns=drop), again.curves.drop(columns=drop))
 
@@ -193,11 +192,63 @@ def test_a_study_goes_on_from_its_tables(finished, plan_file, tmp_path, monkeypa
     study, before = load_study(copy), load_study(finished)
     assert study.variants == ["transformer", "outer", "ones"]
     assert study.seeds("outer", "ones").tolist() == [0, 1, 2]
-    pd.testing.assert_frame_equal(study.questions[list(before.questions)], before.questions)
+    pd.testing.assert_frame_equal(study.examples[list(before.examples)], before.examples)
     rows = (copy / FILES[0]).read_text().splitlines()
     assert set((finished / FILES[0]).read_text().splitlines()) < set(rows)
     assert len(rows) == 1 + 9
     assert len(study.curves) * 4 == len(before.curves) * 9
+
+
+DOCUMENTS = """
+name = "tiny-documents"
+seeds = [0]
+test = [
+    { data = "english:depth=1,sentences=4-6", split = "test", n = 6 },
+    { data = "english:depth=1,sentences=4-6", split = "compositional", n = 5 },
+]
+[variants.t5]
+architecture = "t5"
+[variants.tpt-d]
+roles = "discrete"
+n_roles = 4
+[recipe]
+batch_size = 4
+subwords = { size = 300, texts = 20, max_source = 128, max_target = 24 }
+[recipe.model]
+architecture = "tpt"
+d_model = 8
+n_heads = 2
+d_head = 4
+n_layers = [1, 1]
+d_ff = 16
+[[recipe.stages]]
+steps = 2
+learning_rate = 0.01
+mix = [{ data = "english:depth=1,sentences=4-6", split = "train", n = 16 }]
+"""
+
+
+def test_a_study_of_documents_has_every_score_of_every_summary(tmp_path):
+    (tmp_path / "plan.toml").write_text(DOCUMENTS)
+    plan = read_plan(tmp_path / "plan.toml")
+    study = load_study(run_study(plan, tmp_path / "out"))
+    assert study.examples["module"].value_counts().to_dict() == {"test": 6, "compositional": 5}
+    assert {"exact_match", "rougeL", "grammatical", "faithful"} <= set(study.measures)
+    model = load_model(tmp_path / "out" / "runs" / "tpt-d-0" / "model")
+    rows = evaluate(model, load_data("english:depth=1,sentences=4-6", split="test", n=6))
+    for measure in ("exact_match", "rougeL", "novel2"):
+        scores = study.scores(measure)["tpt-d-0"][:6]
+        assert scores.to_numpy() == pytest.approx(
+            rows[measure].to_numpy(float), abs=1e-4, nan_ok=True
+        )
+    table = compare_variants(study, "t5").set_index(["measure", "variant", "set"])
+    gain = study.scores("rougeL")[["tpt-d-0", "t5-0"]][6:].mean()
+    found = table.loc[("rougeL", "tpt-d", "compositional"), "difference"]
+    assert found == pytest.approx(gain["tpt-d-0"] - gain["t5-0"])
+    again = run_study(plan, tmp_path / "out", resume=True)  # as it is, to the last byte
+    pd.testing.assert_frame_equal(load_study(again).examples, study.examples)
+    with pytest.raises(InputError, match="longest = 3 is of questions"):
+        run_study(read_plan(tmp_path / "plan.toml", ["longest=3"]), tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -212,6 +263,19 @@ def test_a_study_goes_on_from_its_tables(finished, plan_file, tmp_path, monkeypa
 def test_mistakes_in_a_plan_are_named(plan_file, override, message):
     with pytest.raises(InputError, match=message):
         read_plan(plan_file, [override])
+
+
+def test_the_plan_of_summaries_crosses_roles_and_starts():
+    runs = read_plan(SUMMARIES).runs()
+    configs = {name: build(run.model | {"vocab_size": 1500}).config for name, run in runs.items()}
+    found = {name: (each.roles, each.start) for name, each in configs.items() if name.endswith("0")}
+    assert found == {
+        "t5-0": ("none", "t5"),
+        "t5-torch-0": ("none", "torch"),
+        "tpt-c-0": ("continuous", "t5"),
+        "tpt-d-0": ("discrete", "torch"),
+        "tpt-d-t5-0": ("discrete", "t5"),
+    }
 
 
 def test_the_shipped_plan_matches_sizes():
@@ -255,8 +319,8 @@ def test_differences_find_what_was_planted():
     assert table.loc[("transformer", "all"), "difference"] == 0
     rows = subsets(study)["a"]
     assert Answers(study, rows).difference("b", "same").value == pytest.approx(
-        study.questions.loc[rows, [f"b-{s}" for s in range(4)]].to_numpy().mean()
-        - study.questions.loc[rows, [f"same-{s}" for s in range(4)]].to_numpy().mean()
+        study.examples.loc[rows, [f"b-{s}" for s in range(4)]].to_numpy().mean()
+        - study.examples.loc[rows, [f"same-{s}" for s in range(4)]].to_numpy().mean()
     )
 
 

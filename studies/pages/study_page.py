@@ -85,8 +85,8 @@ def _describe(study: Study, plan: Plan) -> dict[str, Any]:
         "optimizer": recipe.optimizer.name,
         "seeds": len(plan.seeds),
         "longest": plan.longest,
-        "questions": len(study.questions),
-        "longer": int(study.questions["longer"].sum()),
+        "questions": len(study.examples),
+        "longer": int(study.examples["longer"].sum()),
         "finished": ", ".join(f"{name} {count}" for name, count in finished.items()),
     }
 
@@ -108,7 +108,7 @@ def _evidence(
     if len(seeds) == 0 or name not in answers:
         return None
     found = answers[name]
-    gates = {"transformer_exact_match": found.exact_match(BASELINE)}
+    gates = {"transformer_exact_match": found.mean(BASELINE)}
     cases = {f"{variant} − {reference}": found.difference(variant, reference)}
     alike = frozenset({ALIKE} if starts[variant] == starts[reference] else ())
     return Evidence(cases, "model seed", len(seeds), gates, alike)
@@ -123,7 +123,7 @@ def _scores(scores: pd.DataFrame, starts: Mapping[str, str]) -> str:
         for name, title in SETS.items():
             if name in cells:
                 own, n = cells[name], cells[name]["n"]
-                row[f"{title} (n {n:,})"] = interval_text(read_interval(own, "exact_match"))
+                row[f"{title} (n {n:,})"] = interval_text(read_interval(own, "value"))
                 row[f"{title}: gain"] = interval_text(read_interval(own, "difference"), "+.3f")
         rows.append(row)
     return table(rows)
@@ -131,7 +131,7 @@ def _scores(scores: pd.DataFrame, starts: Mapping[str, str]) -> str:
 
 def _modules(scores: pd.DataFrame) -> str:
     modules = scores[~scores["set"].isin(list(SETS))]
-    wide = modules.pivot(index="variant", columns="set", values="exact_match")
+    wide = modules.pivot(index="variant", columns="set", values="value")
     wide = wide.loc[list(dict.fromkeys(scores["variant"]))]
     return table(
         [
@@ -165,7 +165,7 @@ def _costs(study: Study) -> str:
 
 def _seeds(study: Study, rows: Bool[np.ndarray, " question"]) -> str:
     names = list(study.runs["run"])
-    match = study.questions.loc[rows, names].mean()
+    match = study.examples.loc[rows, names].mean()
     each = study.runs.assign(value=match[names].to_numpy())
     wide = each.pivot(index="variant", columns="seed", values="value").loc[study.variants]
     return table(

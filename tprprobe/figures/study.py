@@ -26,6 +26,7 @@ def matched_study(
         InputError: no run was evaluated.
     """
     curves = curves[curves["metric"] == "exact_match"]
+    scores = scores[scores["measure"] == "exact_match"]
     if curves.empty:
         raise InputError(
             "this study's runs have no exact match: give its recipe [[recipe.evaluate]]"

@@ -1,13 +1,14 @@
-"""Exact match of every variant, and contrasts of variants, over seeds and questions.
+"""Scores of every variant, and contrasts of variants, over seeds and examples.
 
-Seeds and questions are crossed: every run answers the same questions, and runs of a seed saw the
-same examples in the same order. So an interval has two parts, a variance between seeds, pooled over
-the variants of the study (three seeds alone tell little of it), and one between questions, and is a
-t interval at the degrees of freedom of their sum.
+Seeds and examples are crossed: every run answers the same questions (or summarizes the same
+documents), and runs of a seed saw the same examples in the same order. So an interval has two
+parts, a variance between seeds, pooled over the variants of the study (three seeds alone tell
+little of it), and one between examples, and is a t interval at the degrees of freedom of their sum.
 """
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,41 +18,46 @@ from scipy import stats
 
 from tprprobe.errors import unknown
 from tprprobe.statistics import Interval
-from tprprobe.training.study.records import Study
+from tprprobe.training.study.records import EXACT, FLAGS, Study
 
 
 class Answers:
-    """The questions that each run of a study answers, as means and variances need them."""
+    """What each run of a study scores on some of the examples, as means and variances need it.
 
-    def __init__(self, study: Study, rows: Bool[np.ndarray, " question"]):
-        self.study, self.n = study, int(rows.sum())
-        self.right = study.questions.loc[rows, list(study.runs["run"])]
+    Of documents those count that have the score in every run.
+    """
 
-    def exact_match(self, variant: str) -> Interval:
-        """The share of questions that a variant answers, over its seeds."""
+    def __init__(self, study: Study, rows: Bool[np.ndarray, " example"], measure: str = EXACT):
+        self.study, self.right = study, study.scores(measure)[rows].dropna()
+        self.n = len(self.right)
+
+    def mean(self, variant: str) -> Interval:
+        """The mean score of a variant, over its seeds: of exact match the share answered."""
         return self.contrast({variant: 1.0})
 
     def difference(self, variant: str, reference: str) -> Interval:
-        """The share that one variant answers minus another's, over the seeds that both have."""
+        """One variant's mean score minus another's, over the seeds that both have."""
         same = variant == reference
         return Interval(0.0, 0.0, 0.0) if same else self.contrast({variant: 1.0, reference: -1.0})
 
     def contrast(self, weights: Mapping[str, float]) -> Interval:
-        """Σ weight × share answered, over the seeds that all of these variants have.
+        """Σ weight × mean score, over the seeds that all of these variants have.
 
-        With D[seed, question] the weighted sum of what is right, the variance of its mean is
-        σ² Σ weight² / seeds + (var of D's question means − residual / seeds) / questions; σ² is the
+        With D[seed, example] the weighted sum of scores, the variance of its mean is
+        σ² Σ weight² / seeds + (var of D's example means − residual / seeds) / examples; σ² is the
         pooled variance between seeds (:meth:`between_seeds`). The interval is Student's at
-        Satterthwaite's degrees of freedom. NaN where no variance between seeds can be estimated.
+        Satterthwaite's degrees of freedom, NaN where no variance between seeds can be estimated.
         """
         seeds = self.study.seeds(*weights)
+        if not len(seeds) or not self.n:
+            return Interval(np.nan, np.nan, np.nan)
         parts = [weight * self._right(variant, seeds) for variant, weight in weights.items()]
         d = np.sum(parts, axis=0)
-        value = float(np.mean(d)) if len(seeds) else np.nan
+        value = float(np.mean(d))
         pooled, freedom = self.between_seeds(
             balanced=math.isclose(sum(weights.values()), 0, abs_tol=1e-9)
         )
-        if not len(seeds) or freedom < 1:
+        if freedom < 1:
             return Interval(value, np.nan, np.nan)
         variances, degrees = _parts(d, pooled * sum(w**2 for w in weights.values()), freedom)
         variance = variances[0] + max(variances[1] - variances[2], 0.0)
@@ -60,7 +66,7 @@ class Answers:
         return Interval(value, value - half, value + half, float(df))
 
     def between_seeds(self, balanced: bool) -> tuple[float, int]:
-        """The variance of a run's share between seeds, pooled over variants, and its degrees of freedom.
+        """The variance of a run's mean between seeds, pooled over variants, and its degrees of freedom.
 
         ``balanced``: of contrasts whose weights add up to zero. What the seed does to all variants
         alike cancels there, so it is taken out (an additive model of variant and seed).
@@ -73,34 +79,35 @@ class Answers:
         residual = share - design @ np.linalg.lstsq(design, share, rcond=None)[0]
         return float(residual @ residual) / max(freedom, 1), freedom
 
-    def _right(self, variant: str, seeds: Any) -> Float[np.ndarray, "seed question"]:
+    def _right(self, variant: str, seeds: Any) -> Float[np.ndarray, "seed example"]:
         return self.right[[f"{variant}-{seed}" for seed in seeds]].to_numpy(float).T
 
 
 def _parts(
-    d: Float[np.ndarray, "seed question"], between: float, freedom: int
+    d: Float[np.ndarray, "seed example"], between: float, freedom: int
 ) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
-    """The variances of the mean of D (over seeds, over questions, counted in both), with degrees of
+    """The variances of the mean of D (over seeds, over examples, counted in both), with degrees of
     freedom.
     """
-    seeds, questions = d.shape
-    by_question = d.mean(0)
-    centred = d - by_question - d.mean(1, keepdims=True) + d.mean()
-    both = max((seeds - 1) * (questions - 1), 1)
-    residual = float(np.sum(centred**2)) / both / (seeds * questions)
-    across = float(by_question.var(ddof=1)) / questions if questions > 1 else 0.0
-    degrees = np.array([freedom, max(questions - 1, 1), both], float)
+    seeds, examples = d.shape
+    by_example = d.mean(0)
+    centred = d - by_example - d.mean(1, keepdims=True) + d.mean()
+    both = max((seeds - 1) * (examples - 1), 1)
+    residual = float(np.sum(centred**2)) / both / (seeds * examples)
+    across = float(by_example.var(ddof=1)) / examples if examples > 1 else 0.0
+    degrees = np.array([freedom, max(examples - 1, 1), both], float)
     return np.array([between / seeds, across, residual]), degrees
 
 
-def subsets(study: Study) -> dict[str, Bool[np.ndarray, " question"]]:
-    """The questions of each set that has any, as flags.
+def subsets(study: Study) -> dict[str, Bool[np.ndarray, " example"]]:
+    """The examples of each set that has any, as flags.
 
     ``all`` that are as long as the trained ones, of them the ``discordant`` ones and those of each
-    module; and the ``longer`` ones.
+    module (documents: of each split); and the ``longer`` ones.
     """
-    table = study.questions
-    longer, discordant = (table[name].to_numpy(bool) for name in ("longer", "discordant"))
+    table = study.examples
+    none = np.zeros(len(table), bool)
+    longer, discordant = (np.asarray(table.get(name, none), bool) for name in FLAGS)
     sets = {"all": ~longer, "discordant": ~longer & discordant, "longer": longer}
     modules = {
         str(name): (table["module"] == name).to_numpy() for name in sorted(set(table["module"]))
@@ -110,9 +117,9 @@ def subsets(study: Study) -> dict[str, Bool[np.ndarray, " question"]]:
 
 
 def compare_variants(study: Study, reference: str = "transformer") -> pd.DataFrame:
-    """One row per variant and set of questions.
+    """One row per measure, variant and set of examples.
 
-    Columns: variant, set, n (questions), seeds, exact_match, low, high; difference (from the
+    Columns: measure, variant, set, n (examples), seeds, value, low, high; difference (from the
     reference, over the seeds that both have), difference_low, difference_high, and difference_df,
     the degrees of freedom of its interval.
 
@@ -125,16 +132,17 @@ def compare_variants(study: Study, reference: str = "transformer") -> pd.DataFra
 
 
 def _rows(study: Study, reference: str) -> Iterator[dict[str, object]]:
-    for name, rows in subsets(study).items():
-        answers = Answers(study, rows)
+    for measure, (name, rows) in product(study.measures, subsets(study).items()):
+        answers = Answers(study, rows, measure)
         for variant in study.variants:
-            own, gain = answers.exact_match(variant), answers.difference(variant, reference)
+            own, gain = answers.mean(variant), answers.difference(variant, reference)
             yield {
+                "measure": measure,
                 "variant": variant,
                 "set": name,
                 "n": answers.n,
                 "seeds": len(study.seeds(variant)),
-                "exact_match": own.value,
+                "value": own.value,
                 "low": own.low,
                 "high": own.high,
                 "difference": gain.value,

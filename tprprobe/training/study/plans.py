@@ -17,7 +17,8 @@ class Plan(Settings):
     """A study: every variant is trained with every seed by one recipe.
 
     ``variants`` are what each changes of the recipe's ``model``. Questions of more than ``longest``
-    characters are kept out of training, and tested apart. ``test`` is what finished runs answer.
+    characters are kept out of training, and tested apart. ``test`` is what finished runs answer or
+    summarize.
     """
 
     name: Name
@@ -25,13 +26,14 @@ class Plan(Settings):
     longest: Annotated[int, Field(gt=0)] | None = None
     recipe: dict[str, Any]
     variants: Annotated[dict[Name, dict[str, Any]], Field(min_length=1)]
-    test: Mix
+    test: Annotated[list[Mix], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _used(self) -> "Plan":
         if given := [name for name in ("name", "seed") if name in self.recipe]:
             raise ValueError(f"recipe.{given[0]} is the run's own: leave it out")
-        self.test.refuse(["repeat"], "in what is tested")
+        for mix in self.test:
+            mix.refuse(["repeat"], "in what is tested")
         return self
 
     def runs(self) -> dict[str, Recipe]:

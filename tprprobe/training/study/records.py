@@ -18,7 +18,9 @@ from tprprobe.files.writing import write_file
 from tprprobe.training.logs import read_log
 
 PLAN, ANSWERS, TEST = "plan.json", "answers.json", "test.parquet"
-FILES = ("runs.csv", "curves.csv", "questions.csv")
+FILES = ("runs.csv", "curves.csv", "examples.csv")
+EXACT = "exact_match"
+FLAGS = ("longer", "discordant")  # of questions
 WATCHED = ("loss", "exact_match", "held_out_loss")
 
 
@@ -28,13 +30,15 @@ class Study:
 
     ``runs`` (a row per run): run, variant, seed, parameters, gigaflops a step, steps, seconds.
     ``curves``: run, variant, seed, step, seconds, metric, value.
-    ``questions``: module, question, answer, longer, discordant, and 0 or 1 for every run.
+    ``examples`` (a row per tested example): module (of documents: split), source, target; of
+    questions also longer and discordant; a column per run, 0 or 1 for exact match, and of documents
+    a column ``run:score`` for every other score.
     """
 
     name: str
     runs: pd.DataFrame
     curves: pd.DataFrame
-    questions: pd.DataFrame
+    examples: pd.DataFrame
 
     @cached_property
     def variants(self) -> list[str]:
@@ -45,6 +49,24 @@ class Study:
         """The seeds with which all of these variants have finished."""
         have = [set(self.runs.loc[self.runs["variant"] == each, "seed"]) for each in variants]
         return np.array(sorted(set.intersection(*have)), int)
+
+    @cached_property
+    def measures(self) -> list[str]:
+        """Exact match, and the scores of documents."""
+        first = f"{self.runs['run'].iloc[0]}:"
+        scores = [name.removeprefix(first) for name in self.examples if name.startswith(first)]
+        return [EXACT, *scores]
+
+    def scores(self, measure: str = EXACT) -> pd.DataFrame:
+        """One measure of every example (rows) by every run (columns)."""
+        return self.examples[[column(run, measure) for run in self.runs["run"]]].set_axis(
+            list(self.runs["run"]), axis=1
+        )
+
+
+def column(run: str, measure: str) -> str:
+    """The column of the examples in which one measure of a run stands."""
+    return run if measure == EXACT else f"{run}:{measure}"
 
 
 def collect_study(folder: str | os.PathLike[str]) -> Path:
@@ -57,42 +79,49 @@ def collect_study(folder: str | os.PathLike[str]) -> Path:
     """
     folder = Path(folder)
     plan, recorded = read_json(folder / PLAN), read_records(folder)
-    questions, runs, curves = pd.read_parquet(folder / "data" / TEST), [], []
+    examples, runs, curves = pd.read_parquet(folder / "data" / TEST), [], []
+    scores: list[pd.DataFrame] = []
     told = {f"{v}-{s}": {"variant": v, "seed": s} for v in plan["variants"] for s in plan["seeds"]}
     for name in dict.fromkeys([*told, *recorded[0]["run"]]):
         path = folder / "runs" / name
         if (path / ANSWERS).is_file():
             found = _read_run(path, {"run": name, **told[name]})
         elif name in set(recorded[0]["run"]):
-            found = _recorded_run(recorded, name, questions["question"])
+            found = _recorded_run(recorded, name)
         else:
             continue
         runs.append(found[0])
         curves.append(found[1])
-        questions[name] = found[2]
+        scores.append(found[2])
     if not runs:
         raise InputError(f"{folder} has no finished run yet: train on with --resume")
-    questions = questions.astype({"longer": int, "discordant": int})
-    for file, table in zip(FILES, (pd.concat(runs), pd.concat(curves), questions), strict=True):
+    flags = examples.select_dtypes(bool).columns
+    examples = examples.astype(dict.fromkeys(flags, int)).join(scores)
+    for file, table in zip(FILES, (pd.concat(runs), pd.concat(curves), examples), strict=True):
         write_file(folder / file, table.to_csv(index=False))
     return folder
 
 
-Found = tuple[pd.DataFrame, pd.DataFrame, Sequence[Any]]  # its row, its curve, its answers
+Found = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]  # its row, its curve, its scores
 
 
 def _read_run(path: Path, told: dict[str, Any]) -> Found:
     about, log = read_json(path / ANSWERS), pd.DataFrame(read_log(path))
     log = log[log["metric"].isin(WATCHED)].astype({"step": int, "seconds": float})
-    answers = [int(digit) for digit in about.pop("correct")]
+    scores = {column(told["run"], name): values for name, values in about.pop("scores").items()}
     row = told | about | {"seconds": log["seconds"].iloc[-1]}
-    return pd.DataFrame([row]), log[["step", "seconds", "metric", "value"]].assign(**told), answers
+    return (
+        pd.DataFrame([row]),
+        log[["step", "seconds", "metric", "value"]].assign(**told),
+        pd.DataFrame(scores),
+    )
 
 
-def _recorded_run(recorded: Sequence[pd.DataFrame], name: str, questions: pd.Series) -> Found:
-    runs, curves, answers = recorded
+def _recorded_run(recorded: Sequence[pd.DataFrame], name: str) -> Found:
+    runs, curves, examples = recorded
     row, curve = (table[table["run"] == name] for table in (runs, curves))
-    return row, curve, answers.set_index("question")[name].loc[questions].tolist()
+    own = [each for each in examples if str(each).partition(":")[0] == name]
+    return row, curve, examples[own]
 
 
 def read_records(folder: Path) -> list[pd.DataFrame]:

@@ -6,12 +6,14 @@ run that another process holds is passed over, and one that was cut off goes on 
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from tprprobe.data import load_data
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.errors import InputError
 from tprprobe.files.locks import held
@@ -19,15 +21,17 @@ from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model, require_vocabulary
+from tprprobe.scoring import score_summaries
 from tprprobe.scoring.answers import exact_matches
+from tprprobe.scoring.predictions import write_summaries
 from tprprobe.training.loop import MODEL, train
 from tprprobe.training.recipes import Recipe
 from tprprobe.training.study.plans import Plan, read_plan
-from tprprobe.training.study.records import ANSWERS, PLAN, collect_study, read_records
-from tprprobe.training.study.shared_data import pools, tested
+from tprprobe.training.study.records import ANSWERS, EXACT, PLAN, collect_study, read_records
+from tprprobe.training.study.shared_data import has_one_answer, pools, tested
 
 LOCK, COPIED = "lock", "plan.toml"
-COUNTED = 64  # questions whose forward and backward pass is counted
+COUNTED = 64  # examples whose forward and backward pass is counted
 
 
 def run_study(
@@ -46,7 +50,8 @@ def run_study(
     with held(out / LOCK):
         _open(plan, out, resume)
     workers = os.cpu_count() or 1
-    questions = tested(plan, out, workers)
+    examples = tested(plan, out, workers)
+    judged = not has_one_answer(examples) and load_data(plan.test[0].data).has_grammar
     load = pools(out / "data", plan.longest)
     recorded = set(read_records(out)[0]["run"])
     missing = {name: recipe for name, recipe in plan.runs().items() if name not in recorded}
@@ -56,7 +61,7 @@ def run_study(
             if mine and not (folder / ANSWERS).exists():
                 if not (folder / MODEL).exists():
                     train(recipe, folder, resume=True, device=device, load_pool=load)
-                _answer(recipe, folder, questions)
+                _answer(recipe, folder, examples, judged)
     with held(out / LOCK):
         return collect_study(out)
 
@@ -73,23 +78,38 @@ def _open(plan: Plan, out: Path, resume: bool) -> None:
     KeptRun.open(out, settings, resume, PLAN, PLAN, {LOCK}, growing=("seeds", "variants"))
 
 
-def _answer(recipe: Recipe, folder: Path, questions: pd.DataFrame) -> None:
-    """Writes which questions the run answers, its size and the arithmetic of a training step."""
-    model = read_checkpoint(folder / MODEL)
+def _answer(recipe: Recipe, folder: Path, examples: pd.DataFrame, judged: bool) -> None:
+    """Writes the scores of a run on every tested example, its size, and the arithmetic of a step.
+
+    ``judged``: documents have a grammar, which tells whether a summary is grammatical and true.
+    """
+    model = read_checkpoint(folder / MODEL).eval()
     vocabulary = require_vocabulary(model)
-    pairs = encode_texts(list(questions["question"]), list(questions["answer"]), vocabulary)
-    correct, _ = exact_matches(model, pairs)
+    sources, targets = list(examples["source"]), list(examples["target"])
+    pairs = encode_texts(sources, targets, vocabulary)
+    if has_one_answer(examples):
+        scores = pd.DataFrame({EXACT: exact_matches(model, pairs)[0]})
+    else:
+        written = write_summaries(model, sources, targets, vocabulary)
+        scores = score_summaries(examples.assign(prediction=written), judged)
     about = {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "gigaflops": _count_flops(model, pairs) / 1e9,
         "steps": recipe.steps,
-        "correct": "".join(str(int(right)) for right in correct),
+        "scores": {str(name): _values(scores[name]) for name in scores},
     }
     write_file(folder / ANSWERS, json.dumps(about, indent=1))
 
 
+def _values(scores: pd.Series) -> Sequence[float | None]:
+    """The values of a score as JSON has them: 0 or 1 of what is true or false, None of what lacks it."""
+    if scores.dtype == bool:
+        return scores.astype(int).tolist()
+    return [None if pd.isna(value) else round(value, 4) for value in scores]
+
+
 def _count_flops(model: Model, pairs: Pairs) -> float:
-    """The floating point operations of a forward and backward pass on the first questions."""
+    """The floating point operations of a forward and backward pass on the first examples."""
     first = torch.arange(min(COUNTED, len(pairs)))
     source, target = pairs.batch(first, model.config.pad)
     with FlopCounterMode(display=False) as counter:

@@ -1,4 +1,4 @@
-"""Data that all runs of a study share: the encoded training examples, and the tested questions."""
+"""Data that all runs of a study share: the encoded training examples, and the tested ones."""
 
 from collections.abc import Callable
 from hashlib import blake2b
@@ -20,7 +20,7 @@ from tprprobe.files.writing import whole, write_file
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix
 from tprprobe.training.study.plans import Plan
-from tprprobe.training.study.records import TEST, read_records
+from tprprobe.training.study.records import FLAGS, TEST, read_records
 
 
 def pools(folder: Path, longest: int | None) -> Callable[[list[Mix], Codec, torch.device], Pool]:
@@ -63,48 +63,61 @@ def _read(path: Path, device: torch.device) -> Pool:
 
 
 def tested(plan: Plan, folder: Path, workers: int) -> pd.DataFrame:
-    """The questions that finished runs answer, generated once.
+    """The examples that finished runs answer or summarize, generated once.
 
-    Columns: module, question, answer, ``longer`` (than any that was trained on), ``discordant`` (a
-    number whose place in the whole fraction is not what its own division says).
+    Columns: module (of documents: split), source, target; of questions also ``longer`` (than any
+    that was trained on) and ``discordant`` (a number whose place in the whole fraction is not what
+    its own division says).
 
     Raises:
-        InputError: the test is not of questions.
+        InputError: the test has questions and documents, or ``longest`` is given for documents.
     """
     path = folder / "data" / TEST
     with held(path.parent / "lock"):
         if not path.exists():
             recorded = _recorded(folder)
-            table = _questions(plan, workers) if recorded is None else recorded
+            table = _generated(plan, workers) if recorded is None else recorded
             write_file(path, table.to_parquet())
     return pd.read_parquet(path)
 
 
+def has_one_answer(tested: pd.DataFrame) -> bool:
+    """True if questions are tested, false for documents."""
+    return FLAGS[0] in tested
+
+
 def _recorded(folder: Path) -> pd.DataFrame | None:
-    """The questions that the runs in the tables of a study answered."""
+    """The examples that the runs in the tables of a study were tested on."""
     _, _, table = read_records(folder)
-    if "question" not in table:
+    if "source" not in table:
         return None
-    flags = {name: table[name] == "1" for name in ("longer", "discordant")}
-    return table[["module", "question", "answer"]].assign(**flags)
+    flags = {name: table[name] == "1" for name in FLAGS if name in table}
+    return table[["module", "source", "target"]].assign(**flags)
 
 
-def _questions(plan: Plan, workers: int) -> pd.DataFrame:
-    mix = plan.test
-    data = load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=workers)
-    examples = [each for block in data.examples(1024) for each in block]
-    if not examples[0].has_one_answer:
-        raise InputError(f"{plan.name}: test: {mix.data!r} has no questions with one right answer")
-    table = pd.DataFrame(
-        {
-            "module": [each.module for each in examples],
-            "question": [each.question for each in examples],
-            "answer": [each.answer for each in examples],
-        }
-    ).drop_duplicates("question", ignore_index=True)
-    table["longer"] = table["question"].str.len() > (plan.longest or table["question"].str.len())
-    table["discordant"] = [_discordant(question) for question in table["question"]]
-    return table
+def _generated(plan: Plan, workers: int) -> pd.DataFrame:
+    parts = [
+        load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=workers)
+        for mix in plan.test
+    ]
+    if len({data[0].has_one_answer for data in parts}) > 1:
+        raise InputError(f"{plan.name}: test: questions and documents are studied apart")
+    rows = [
+        (each.module or data.split, each.source, each.target)
+        for data in parts
+        for block in data.examples(1024)
+        for each in block
+    ]
+    table = pd.DataFrame(rows, columns=["module", "source", "target"])
+    table = table.drop_duplicates("source", ignore_index=True)
+    if not parts[0][0].has_one_answer:
+        if plan.longest is not None:
+            raise InputError(f"{plan.name}: longest = {plan.longest} is of questions: leave it out")
+        return table
+    length = table["source"].str.len()
+    return table.assign(
+        longer=length > (plan.longest or length), discordant=table["source"].map(_discordant)
+    )
 
 
 def _discordant(question: str) -> bool:
