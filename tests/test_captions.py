@@ -25,7 +25,7 @@ from tprprobe.data.worlds.scenes import Group, Scene, SceneKnobs, describe, rend
 from tprprobe.data.worlds.scenes.rendering import facts
 from tprprobe.data.worlds.scenes.scene import draw, split_of, unseen_colour
 from tprprobe.errors import InputError
-from tprprobe.scoring.captions.toolkit import compare_captions, score_captions
+from tprprobe.scoring.captions.toolkit import compare_captions, compare_lengths, score_captions
 from tprprobe.scoring.meteor import meteor_missing
 from tprprobe.scoring.rouge import longest_common
 
@@ -102,7 +102,7 @@ def toolkit_example(shared, root) -> tuple[list[str], list[list[str]]]:
 
 def test_scores_are_those_of_the_toolkits_example(toolkit_example):
     table = score_captions(*toolkit_example).table().set_index("metric")
-    assert set(table.index) == set(TOOLKIT)
+    assert set(table.index) == {*TOOLKIT, "METEOR (no synonyms)"}
     for name, value in TOOLKIT.items():
         assert table.value[name] == pytest.approx(value, abs=1e-9), name
         assert table.low[name] < value < table.high[name]
@@ -113,6 +113,18 @@ def test_meteor_is_that_of_the_toolkits_example(toolkit_example):
     assert score_captions(*toolkit_example, with_meteor=True).meteor == pytest.approx(
         METEOR, abs=1e-4
     )
+
+
+def test_meteor_in_python_is_that_of_the_best_reference(monkeypatch):
+    single = [score_captions(["two dogs ran"], [[t]]) for t in ("two dog running", "a cat")]
+    name, values = "METEOR (no synonyms)", []
+    for each in (*single, score_captions(["two dogs ran"], [["a cat", "two dog running"]])):
+        values.append(each.table().set_index("metric").value[name])
+    assert values[0] == values[2] > values[1] == 0
+    monkeypatch.setattr("tprprobe.scoring.meteor.find_spec", lambda package: None)
+    bare = score_captions(["two dogs ran"], [["a cat"]])
+    assert name not in set(bare.table()["metric"])
+    assert "BLEU-1" in set(compare_captions(bare, bare)["metric"])
 
 
 def test_meteor_says_what_it_lacks():
@@ -167,6 +179,12 @@ def test_a_caption_that_is_its_reference_has_the_most_cider_and_rouge():
     assert best["ROUGE-L"] == pytest.approx(1)
     others = score_captions(texts[::-1], [[text] for text in texts])
     difference = compare_captions(score_captions(texts, [[t] for t in texts]), others)
+    steps = compare_lengths(score_captions(texts, [[t] for t in texts]), others)
+    gain = difference.set_index("metric")["difference"]
+    assert steps["metric"].tolist() == [f"BLEU-{n} − BLEU-{n - 1}" for n in (2, 3, 4)]
+    assert steps["difference"].tolist() == pytest.approx(
+        [gain[f"BLEU-{n}"] - gain[f"BLEU-{n - 1}"] for n in (2, 3, 4)]
+    )
     row = difference.set_index("metric").loc["CIDEr-D"]
     assert row.difference == pytest.approx(10 - others.table().set_index("metric").value["CIDEr-D"])
 

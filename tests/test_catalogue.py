@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from planted.captions import plant_captions
 from planted.folders import (
     write_binding,
+    write_captions,
     write_evaluation,
     write_log,
     write_scores,
@@ -210,8 +211,20 @@ def test_scores_of_captions_stand_above_the_printed_ones(run):
     assert (own["BLEU-1"], own["METEOR"], own["CIDEr-D"]) == ("0.500 [0.400, 0.600]", "0.500", "–")
     printed = table.cells[table.cells["model"] == "TPGN"].to_dict("records")
     assert [row["CIDEr-D"] for row in printed] == ["0.909"]
+    assert "huang-table1" not in table.caption
     with pytest.raises(InputError, match="holds no scores of captions"):
         catalogue.make("huang-table1", captioned=[run / "eval"])
+
+
+def test_a_tpgn_and_a_cnn_lstm_on_the_same_images_are_compared(tmp_path):
+    write_captions(tmp_path / "both")
+    table = catalogue.make("huang-table1", captioned=[tmp_path / "both"])
+    own, other, difference = table.cells.iloc[:3].to_dict("records")
+    assert difference["model"] == "TPGN − CNN-LSTM"
+    values = [float(row["BLEU-1"].split()[0]) for row in (own, other, difference)]
+    assert values[1] - values[0] == pytest.approx(values[2], abs=2e-3)  # by file name
+    assert "huang-table1: undecided. " in table.caption
+    assert "1 model seed(s), must be at least 3" in table.caption
 
 
 def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):

@@ -45,6 +45,8 @@ def test_a_page_decides_only_its_own_claims():
     found = list(read_page("captions", text))
     assert found == [(own.id, "captions", "model-a", "holds", r"0.5 (of \| 3)")]
     assert [row[0] for row in read_page("study", text)] == [other.id]
+    after = text.replace("| Sec", "\n### Of no model\n| Sec", 1)
+    assert [row[2] for row in read_page("captions", after)] == [""]
 
 
 def test_the_table_has_every_claim_even_before_its_page(tmp_path):

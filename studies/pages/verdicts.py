@@ -40,6 +40,7 @@ NO_PAGE = {  # claim → why no page decides it
     "schlag-more-steps": SIZE,
 }
 SENTENCE = re.compile(r"^\*\*Verdict: (.+?)\*\*, (.*)\.$", re.M)
+HEADING = re.compile(r"##?#? ")
 MODEL = re.compile(r"### `(.+)`")
 NOT_YET = "its page was made before the claim was written so: make the page anew"
 
@@ -81,8 +82,8 @@ def read_page(page: str, text: str) -> Iterator[tuple[str, str, str, str, str]]:
     """The verdicts that a page gives on its own claims, as rows of the table."""
     own, model = claims_of(page), ""
     for line in text.splitlines():
-        if heading := MODEL.fullmatch(line):
-            model = heading[1]
+        if HEADING.match(line):
+            model = heading[1] if (heading := MODEL.fullmatch(line)) else ""
         cells = [each.strip() for each in re.split(r"(?<!\\)\|", line)[1:-1]]
         if len(cells) == 5 and "“" in cells[0]:
             for claim in own:
