@@ -188,7 +188,7 @@ def exchange(
     """The order in which first[i] and second[i] of every sample have changed places."""
     order = torch.arange(length).repeat(len(first), 1)
     for row, one, other in zip(order, first, second, strict=True):
-        row[[*one, *other]] = torch.tensor([*other, *one])
+        row[[*one, *other]] = torch.tensor([*other, *one], dtype=torch.long)
     return order
 
 
