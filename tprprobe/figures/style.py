@@ -52,7 +52,7 @@ class Drawing(Figure):
     def savefig(self, fname: Any, **options: Any) -> None:
         if self.get_layout_engine() is not None:
             self.draw_without_rendering()
-            self.set_layout_engine("none")
+            self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
         options.setdefault("metadata", NO_DATES.get(kind))
         if self._below:

@@ -50,7 +50,7 @@ class Table:
         width = max(sum(widths), len(self.title) * 0.085, told * LETTER)
         lines = len(self.cells) + 3 + self.caption.count("\n")
         figure = drawing(width + 2 * MARGIN, lines * LINE + 2 * MARGIN)
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(-MARGIN, width + MARGIN), ylim=(lines + MARGIN / LINE, -MARGIN / LINE))
         axes.set_axis_off()
