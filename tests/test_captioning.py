@@ -183,6 +183,10 @@ def test_what_a_model_writes_is_read(model, tmp_path):
     assert [text.removesuffix(" <eos>") for text in written] == evaluate(model, data, beam=1)[
         "prediction"
     ].tolist()
+    lexicon = data[0].lexicon
+    assert store.tokens["pos"].tolist() == [
+        lexicon.get(str(each), "") for each in store.tokens["token"]
+    ]
 
 
 def test_a_killed_extraction_goes_on_to_the_same_store(model, tmp_path, monkeypatch):

@@ -22,8 +22,11 @@ from tprprobe.data.captions.captionfiles import read_annotations
 from tprprobe.data.captions.glove import read_glove
 from tprprobe.data.vocabularies.words import BRACKETS, Words, count_words, tokenize
 from tprprobe.data.worlds.scenes import Group, Scene, SceneKnobs, describe, render, sample
+from tprprobe.data.worlds.scenes.captioning import noun
+from tprprobe.data.worlds.scenes.nouns import COLOURS, KINDS, PERSON
 from tprprobe.data.worlds.scenes.rendering import facts
 from tprprobe.data.worlds.scenes.scene import draw, split_of, unseen_colour
+from tprprobe.data.worlds.scenes.trees import label
 from tprprobe.errors import InputError
 from tprprobe.scoring.captions.toolkit import compare_captions, compare_lengths, score_captions
 from tprprobe.scoring.meteor import meteor_missing
@@ -438,6 +441,40 @@ def test_a_scene_is_worded_as_its_facts_are():
     assert words == told
 
 
+def test_persons_have_hats_of_a_colour_and_no_colour_themselves():
+    rng = np.random.default_rng(0)
+    boys = a_scene(main=Group("boy", 1, "orange", "small"))
+    texts = {s.text for _ in range(300) for s in describe(boys, rng, 8)}
+    assert "a small boy with an orange hat sitting quietly under a red table in the park" in texts
+    assert "a table with a boy with an orange hat under it" in texts
+    assert label(noun(Group("boy", 2, "black", ""))).text == "two boys with black hats"
+    kinds = {name: kind.plural for name, kind in KINDS.items() if kind.category == PERSON}
+    persons = {*kinds, *kinds.values()}
+    for scene in load_data("scenes", n=200):
+        for sentence in scene.sentences:
+            told = {(w.form, sentence.words[w.head - 1].form) for w in sentence.words if w.head}
+            assert not {(colour, person) for colour in COLOURS for person in persons} & told
+
+
+def test_the_first_version_has_the_same_scenes_with_coloured_persons():
+    now, then = (load_data(spec, n=80) for spec in ("scenes", "scenes:persons=coloured"))
+    assert [each.features.tolist() for each in now] == [each.features.tolist() for each in then]
+    assert "a small orange boy" in {
+        label(noun(Group("boy", 1, "orange", "small", hats=False))).text
+    }
+    texts = [" ".join(each.captions) for each in then]
+    assert not any("hat" in text.split() or "hats" in text.split() for text in texts)
+    assert any("hat" in caption.split() for each in now for caption in each.captions)
+
+
+def test_every_form_has_the_one_tag_of_the_lexicon():
+    for spec in ("scenes:captions=12", "scenes:persons=coloured"):
+        for example in load_data(spec, n=200):
+            for sentence in example.sentences:
+                for word in sentence.words:
+                    assert example.lexicon[word.form] == word.xpos
+
+
 def test_scenes_are_the_same_whatever_is_read_before_and_by_whom():
     data = load_data("scenes", n=70)
     assert len(data) == 70
@@ -480,6 +517,7 @@ def test_an_image_is_its_facts_mixed_and_noise():
         ("scenes:nois=1", "did you mean 'noise'"),
         ("scenes:noise=loud", "'loud' for noise"),
         ("scenes:noise=-1", "noise is 0 or more"),
+        ("scenes:persons=hat", "did you mean 'hats'"),
         ("scenes:captions=13", "captions 1 to 12"),
         ("captions:none.json", "no captions at 'none.json'"),
     ],
