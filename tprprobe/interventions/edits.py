@@ -20,6 +20,7 @@ from torch import Tensor
 
 from tprprobe.errors import InputError
 from tprprobe.site.hooks import PlacedEdit
+from tprprobe.site.patterns import head_axis
 
 Make = Callable[[Tensor, "Place"], Tensor]
 LONGEST = 1024  # positions for which a resampled vector is drawn
@@ -35,7 +36,7 @@ class Place:
     @property
     def head(self) -> int | None:
         """The number of the axis of heads."""
-        return self.axes.index("head") if "head" in self.axes else None
+        return head_axis(self.axes)
 
     @property
     def seq(self) -> int:

@@ -162,11 +162,11 @@ class Store:
         return names[0], self.specs[names[0]]
 
     def _head(self, name: str, spec: layout.SiteSpec, head: int) -> int:
-        if "head" not in spec.axes:
+        heads = spec.heads
+        if heads is None:
             raise InputError(
                 f"{name} holds {' × '.join(spec.axes)}: it has no heads to choose from"
             )
-        heads = spec.shape[spec.axes.index("head") - 1]
         if not -heads <= head < heads:
             raise InputError(f"{name} has no head {head}: it has heads 0 to {heads - 1}")
         return head % heads
