@@ -21,10 +21,19 @@ from tprprobe.interventions import (
     summarise_swaps,
     swap,
 )
-from tprprobe.interventions.donors import DONORS, measure_donors, read_donors
+from tprprobe.interventions.digit_vectors import read_digits
+from tprprobe.interventions.donors import DONORS, measure_donors
 from tprprobe.interventions.exchanges import ALIKE, ELSEWHERE, Way, exchanges_at, positions
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS, KINDS, exchanged
 from tprprobe.interventions.shares import best_heads, compare_places, find_answered
+from tprprobe.interventions.shifts import (
+    OWN,
+    RANDOM,
+    WRONG,
+    class_differences,
+    measure_shifts,
+    random_directions,
+)
 from tprprobe.site.hooks import capture, intervene
 
 QUESTIONS = [
@@ -268,7 +277,7 @@ def test_swaps_of_the_generated_questions_have_their_answers():
 def test_planted_roles_of_other_questions_are_followed_by_their_polarity():
     """Answers are read off (digit, place, polarity): a donor's polarity decides, its digit does not."""
     model, swaps = PlantedRoles(), find_swaps(["12/34", "7/3", "56/18", "9/2"], ["polarity"])
-    donors = read_donors(model, [f"{a}/{a * 37 % 99}" for a in range(1, 99)])
+    donors = read_digits(model, [f"{a}/{a * 37 % 99}" for a in range(1, 99)], ["role"])
     found = measure_donors(model, swaps, donors)
     assert found.groupby("at").size().to_dict() == dict.fromkeys(DONORS, len(swaps))
     for kind, rows in found.groupby("at"):
@@ -276,9 +285,23 @@ def test_planted_roles_of_other_questions_are_followed_by_their_polarity():
         assert (rows["original"] == ("same polarity" in str(kind))).all(), kind
 
 
+def test_the_planted_part_of_a_role_that_says_the_polarity_is_shifted_alone():
+    """A shift by the difference of classes gives the new answer, by a random direction it does not."""
+    model, swaps = PlantedRoles(), find_swaps(["7/3", "9/2", "5/8"], ["polarity"])
+    digits = read_digits(model, [f"{a}/{a * 7 % 10}" for a in range(1, 10)], ["role"])
+    own = class_differences(digits)
+    directions = {OWN: own, WRONG: {k: -v for k, v in own.items()}, RANDOM: random_directions(own)}
+    found = measure_shifts(model, swaps, directions, [1.0]).groupby("at")["counterfactual"].mean()
+    assert found[f"{OWN} × 1"] == 1
+    assert found[f"{WRONG} × 1"] == 0
+    assert found[f"{RANDOM} × 1"] == 0
+    for site, each in directions[RANDOM].items():
+        assert torch.allclose(each.norm(dim=-1), own[site].norm(dim=-1))
+
+
 def test_a_swap_without_a_donor_is_left_out_of_every_kind():
     model, swaps = PlantedRoles(), find_swaps(["12/34", "7/3"], ["polarity"])
-    donors = read_donors(model, ["7/3", "3/7"])
+    donors = read_digits(model, ["7/3", "3/7"], ["role"])
     found = measure_donors(model, swaps, donors)
     assert set(found["question"]) == {1}
     assert len(found) == len(DONORS)

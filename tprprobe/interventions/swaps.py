@@ -9,12 +9,15 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
-from tprprobe.interventions.donors import measure_donors, read_donors
+from tprprobe.interventions.digit_vectors import read_digits
+from tprprobe.interventions.donors import KIND as POLARITY
+from tprprobe.interventions.donors import measure_donors
 from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.participants import AGENTS, find_agent_swaps
 from tprprobe.interventions.shares import summarise_swaps
+from tprprobe.interventions.shifts import SHIFTED, Directions, measure_shifts, name_directions
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, require_vocabulary
@@ -39,7 +42,7 @@ def run_swaps(
         InputError: no such kind, no pairs, a folder of another run.
     """
     swaps = find_pairs(model, data, recipe)
-    others = [each.source for each in data[recipe.n :]] if recipe.donors else []
+    others = [each.source for each in data[recipe.n :]] if recipe.has_reference else []
     with kept(out) as folder:
         return keep_table(
             open_run(folder, model, data, recipe, resume),
@@ -76,18 +79,34 @@ def _measure(
     ways = list_ways(model)
     whole = [way for way in ways if way.layer == way.head == ALL]
     asked = [(model, whole if recipe.whole else ways), (twin, whole)]
-    given = [(each, read_donors(each, others)) for each in (model, twin) if others]
+    donors = [
+        (each, read_digits(each, others, ["role"])) for each in (model, twin) if recipe.donors
+    ]
+    shifts = [(each, _directions(each, others, recipe)) for each in (model, twin) if recipe.shifts]
 
     def measure(some: pd.DataFrame) -> Tables:
-        measured = [
-            measure_swaps(each, some, some_ways).assign(model=each.name)
-            for each, some_ways in asked
-        ] + [
-            measure_donors(each, some, donors, recipe.seed).assign(model=each.name)
-            for each, donors in given
-        ]
+        measured = (
+            [
+                measure_swaps(each, some, some_ways).assign(model=each.name)
+                for each, some_ways in asked
+            ]
+            + [
+                measure_donors(each, some, given, recipe.seed).assign(model=each.name)
+                for each, given in donors
+            ]
+            + [
+                measure_shifts(each, some, given, recipe.shifts).assign(model=each.name)
+                for each, given in shifts
+            ]
+        )
         return {MEASURED: pd.concat(measured, ignore_index=True)}
 
     blocks = [swaps.iloc[start : start + AT_ONCE] for start in range(0, len(swaps), AT_ONCE)]
     parts = [run.part(str(n), partial(measure, block)) for n, block in enumerate(blocks)]
     return measure_parts(parts, "swapping")
+
+
+def _directions(model: Model, others: list[str], recipe: Recipe) -> dict[str, Directions]:
+    """The directions of shifts, from the reference questions alone."""
+    digits = read_digits(model, others, SHIFTED)
+    return name_directions(model, digits, find_swaps(others, [POLARITY], recipe.seed), recipe.seed)
