@@ -23,6 +23,7 @@ from tprprobe.interventions import (
 )
 from tprprobe.interventions.digit_vectors import read_digits
 from tprprobe.interventions.donors import DONORS, measure_donors
+from tprprobe.interventions.erasures import Eraser
 from tprprobe.interventions.exchanges import ALIKE, ELSEWHERE, Way, exchanges_at, positions
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS, KINDS, exchanged
 from tprprobe.interventions.shares import best_heads, compare_places, find_answered
@@ -297,6 +298,25 @@ def test_the_planted_part_of_a_role_that_says_the_polarity_is_shifted_alone():
     assert found[f"{RANDOM} × 1"] == 0
     for site, each in directions[RANDOM].items():
         assert torch.allclose(each.norm(dim=-1), own[site].norm(dim=-1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_erasure_leaves_no_linear_trace_of_a_class_and_changes_as_little_as_can_be(seed):
+    generator = torch.Generator().manual_seed(seed)
+    classes = torch.rand(400, generator=generator) < 0.3
+    x = torch.randn(400, 2, 5, generator=generator) @ torch.randn(5, 5, generator=generator)
+    x[classes] += torch.randn(2, 5, generator=generator)
+    erased = Eraser.fit(x, classes).edit()(x[:, None], ("batch", "seq", "head", "d_head"))[:, 0]
+    gap = erased[classes].mean(0) - erased[~classes].mean(0)
+    assert gap.abs().max() < 1e-4  # equal means: no linear function tells the classes
+    apart = x[classes].mean(0) - x[~classes].mean(0)
+    along = apart / apart.norm(dim=-1, keepdim=True)
+    projected = x - ((x - x.mean(0)) * along).sum(-1, keepdim=True) * along
+    for head in range(2):
+        covered = torch.linalg.inv(torch.cov(x[:, head].T))  # least change in Mahalanobis' norm too
+        ours, theirs = ((each - x)[:, head] for each in (erased, projected))
+        assert (ours @ covered * ours).sum() < (theirs @ covered * theirs).sum()
+        assert ours.square().sum() < theirs.square().sum() * 1.0001
 
 
 def test_a_swap_without_a_donor_is_left_out_of_every_kind():

@@ -14,6 +14,7 @@ from tprprobe.figures import catalogue
 from tprprobe.files.runs import BEGUN, PARTS
 from tprprobe.interventions import Recipe, read_recipe, run_swaps, sweep
 from tprprobe.interventions.donors import DONORS
+from tprprobe.interventions.erasures import ERASED, SHUFFLED
 from tprprobe.interventions.folders import MANIFEST
 from tprprobe.interventions.references import read_references
 from tprprobe.interventions.shifts import LEARNED, OWN, RANDOM, WRONG
@@ -151,6 +152,7 @@ def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
         whole=True,
         donors=True,
         shifts=[1.0, 2.0],
+        erasures=True,
     )
     out = tmp_path / "swaps"
     table = run_swaps(model, data, recipe, out)
@@ -160,6 +162,7 @@ def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
     assert set(DONORS) < places
     shifted = {f"{each} × {dose}" for each in (OWN, WRONG, RANDOM, LEARNED) for dose in (1, 2)}
     assert shifted < places
+    assert {ERASED, SHUFFLED} < places
     pd.testing.assert_frame_equal(table, run_swaps(model, data, recipe, out, resume=True))
     everything = table.assign(subset="answered")  # a tiny model answers nothing
     everything.to_csv(out / "swaps.csv", index=False)

@@ -17,6 +17,7 @@ from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
 from tprprobe.interventions.exchanges import ALIKE, ALL, ELSEWHERE, PAIR
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS
 from tprprobe.interventions.shares import best_heads, compare_places, summarise_swaps
+from tprprobe.interventions.shifts import OWN, RANDOM, SHIFTED
 from tprprobe.interventions.swaps import SWAPS
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import UNTRAINED, read_checkpoint
@@ -43,7 +44,7 @@ SHARES = {
 }
 MAIN = ("new", "P(new)")  # are shown with their intervals
 CONTROLS = (ELSEWHERE, ALIKE)
-CLAIM, DECIDING = "schlag-used", "donors"
+CLAIM, DECIDING, SHIFTING = "schlag-used", "donors", "shifts"
 OTHER, SAME = "same digit, other polarity", "same digit, same polarity"  # kinds of donors
 
 
@@ -57,6 +58,8 @@ def make_page(runs: Path) -> str:
     swaps = pd.concat(tables, ignore_index=True)
     _table_of(DECIDING, MODEL, folder)
     moved = pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / SWAPS)
+    _table_of(SHIFTING, MODEL, folder)
+    shifted = pd.read_parquet(folder / f"{SHIFTING}-{MODEL}" / SWAPS)
     verdict = judge(find_claim(CLAIM), _evidence(compare_places(moved, OTHER, SAME)))
     return fill(
         Path(__file__).parent,
@@ -66,6 +69,9 @@ def make_page(runs: Path) -> str:
         deciding=read_recipe(RECIPES / f"{DECIDING}.toml"),
         exchanged=_differences(compare_places(moved), ["role", "filler", "key", "binding"]),
         donors=_donors(summarise_swaps(moved)),
+        shifting=read_recipe(RECIPES / f"{SHIFTING}.toml"),
+        beyond=_differences(compare_places(shifted, f"{OWN} × 1", f"{RANDOM} × 1"), ["role"]),
+        shifts=_shifts(summarise_swaps(shifted)),
         sections=[{"name": NAMES[kind], "table": _swaps(kind, swaps)} for kind in CHANGING],
         alike=_differences(compare_places(moved, PAIR, ALIKE), ["role", "filler", "binding"]),
         elsewhere=_elsewhere(compare_places(measured), compare_places(measured, PAIR, ALIKE)),
@@ -137,6 +143,23 @@ def _donors(swaps: pd.DataFrame) -> str:
             for row in rows.to_dict("records")
         ]
     )
+
+
+def _shifts(swaps: pd.DataFrame) -> str:
+    """The effect of shifts by every direction and dose, and of erasures, kind of vectors by kind."""
+    rows = _answered(swaps, "polarity").query("model == @MODEL")
+    rows = rows[rows["at"].str.contains(" × | erased")]
+    rows = rows.sort_values(["vectors", "layer"], key=_in_order, kind="stable")
+    return table(
+        [
+            _cells(row) | {"exchanged": f"{_told({**row, 'at': PAIR})}: {row['at']}"}
+            for row in rows.to_dict("records")
+        ]
+    )
+
+
+def _in_order(values: pd.Series) -> pd.Series:
+    return values if values.name == "layer" else values.map(SHIFTED.index)
 
 
 def _swaps(kind: str, swaps: pd.DataFrame) -> str:
