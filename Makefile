@@ -25,9 +25,10 @@ check: .venv/.dev
 soak: .venv/.dev
 	$(BIN)/pytest -m soak
 
-# NAMES="kmeans tpgn" runs some; AUTHORS=PATH, a checkout of github.com/ischlag/TP-Transformer, measures beside their code.
+# AUTHORS=PATH, a checkout of github.com/ischlag/TP-Transformer, measures beside their code too.
 bench: .venv/.dev
-	$(BIN)/python benchmarks/record.py $(NAMES) $(if $(AUTHORS),--authors $(AUTHORS))
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	$(if $(AUTHORS),$(BIN)/python benchmarks/mathematics.py $(AUTHORS))
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -6,6 +6,8 @@ from . import views as views
 from .algebra import bind as bind
 from .algebra import unbind as unbind
 from .analyses.clustering import cluster as cluster
+from .analyses.decomposition import TPDecomposition as TPDecomposition
+from .analyses.decomposition import decompose as decompose
 from .analyses.naming import name_roles as name_roles
 from .analyses.probing import load_probe as load_probe
 from .analyses.probing import probe as probe
@@ -17,7 +19,7 @@ from .models import load_model as load_model
 from .models.checkpoint import push_to_hub as push_to_hub
 from .models.checkpoint import save_pretrained as save_pretrained
 from .models.published.convert import convert as convert
-from .site.attachment import attach as attach
+from .site.hooks import attach as attach
 from .site.hooks import capture as capture
 from .site.hooks import intervene as intervene
 from .site.hooks import sites as sites

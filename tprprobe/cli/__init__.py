@@ -7,7 +7,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning th
 
 import typer
 
-from tprprobe.cli import analyses, extraction, figures, stores, training
+from tprprobe.cli import analyses, decomposition, extraction, figures, stores, training
 from tprprobe.cli.options import say
 from tprprobe.errors import InputError
 
@@ -29,6 +29,7 @@ COMMANDS = {
     "probe": analyses.probe,
     "reconstruct": analyses.reconstruct,
     "binding": analyses.binding,
+    "decompose": decomposition.decompose,
     "intervene": analyses.intervene,
     "name": analyses.name,
     "figure": figures.figure,

@@ -67,6 +67,11 @@ KINDS = {
     "names": Kind(("naming.json",), "name STORE --out", "analyses.naming:load_names"),
     "probes": Kind(("rows.parquet",), "probe all STORE --out"),
     "reconstruction": Kind(("reconstruction.csv",), "reconstruct STORE --out"),
+    "decompositions": Kind(
+        ("decomposition.json",),
+        "decompose STORE --site SITE --out",
+        "analyses.decomposition:load_scores",
+    ),
     "bindings": Kind(("probe.csv",), "binding --ckpt CKPT --out"),
     "interventions": Kind(("interventions.json",), "intervene RECIPE --ckpt CKPT --out"),
     "sweeps": Kind(("sweep.csv",), "intervene RECIPE --ckpt CKPT --out"),

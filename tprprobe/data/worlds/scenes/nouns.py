@@ -26,13 +26,12 @@ class ScenePlace(NamedTuple):
     article: str
 
 
-PERSON = "person"
 KINDS = {
-    "man": NounKind(PERSON, "men"),
-    "woman": NounKind(PERSON, "women"),
-    "boy": NounKind(PERSON, "boys"),
-    "girl": NounKind(PERSON, "girls"),
-    "child": NounKind(PERSON, "children"),
+    "man": NounKind("person", "men"),
+    "woman": NounKind("person", "women"),
+    "boy": NounKind("person", "boys"),
+    "girl": NounKind("person", "girls"),
+    "child": NounKind("person", "children"),
     "dog": NounKind("animal", "dogs"),
     "cat": NounKind("animal", "cats"),
     "horse": NounKind("animal", "horses"),
@@ -51,15 +50,7 @@ KINDS = {
     "car": NounKind("support", "cars"),
     "tree": NounKind("support", "trees"),
 }
-COLOURS = (  # of animals and things, and of the hats of persons
-    "white",
-    "black",
-    "brown",
-    "red",
-    "blue",
-    "green",
-    "orange",
-)
+COLOURS = ("white", "black", "brown", "red", "blue", "green", "orange")
 SIZES = ("small", "large", "old")
 COUNTS = ("a", "two", "three", "several")
 ADVERBS = ("quietly", "happily", "slowly", "together")
@@ -70,12 +61,12 @@ POSTURES = {
     "waiting": SceneVerb("waits", "wait"),
     "playing": SceneVerb("plays", "play"),
 }
-BOTH, HELD = (PERSON, "animal"), ("thing",)
+BOTH, HELD = ("person", "animal"), ("thing",)
 VERBS = {
-    "holding": SceneVerb("holds", "hold", (PERSON,), HELD),
+    "holding": SceneVerb("holds", "hold", ("person",), HELD),
     "carrying": SceneVerb("carries", "carry", BOTH, HELD),
-    "buying": SceneVerb("buys", "buy", (PERSON,), HELD),
-    "washing": SceneVerb("washes", "wash", (PERSON,), ("animal", "support")),
+    "buying": SceneVerb("buys", "buy", ("person",), HELD),
+    "washing": SceneVerb("washes", "wash", ("person",), ("animal", "support")),
     "watching": SceneVerb("watches", "watch", BOTH, (*BOTH, "thing")),
     "chasing": SceneVerb("chases", "chase", BOTH, (*BOTH, "thing")),
     "following": SceneVerb("follows", "follow", BOTH, BOTH),

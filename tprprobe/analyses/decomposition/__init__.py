@@ -1,0 +1,11 @@
+"""Decomposition of any vectors into roles and fillers: is a state a sum of bindings, and of which?
+
+The vector of a sequence is e ≈ b + Σ V[f, r], summed over its fillers f at their roles r. Everything is
+a function of pair counts X and of XᵀE, so a fit is a linear solve.
+"""
+
+from tprprobe.analyses.decomposition.decomposition_run import decompose_all, load_scores
+from tprprobe.analyses.decomposition.decompositions import Decomposition, decompose
+from tprprobe.analyses.decomposition.estimator import TPDecomposition
+
+__all__ = ["Decomposition", "TPDecomposition", "decompose", "decompose_all", "load_scores"]

@@ -1,0 +1,188 @@
+"""Tensor-product decomposition as an estimator of scikit-learn, for pairs and vectors in memory."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from tprprobe.analyses.decomposition.families import FACTORED, FAMILIES, OPERATOR, RoleFit
+from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs, number
+from tprprobe.analyses.decomposition.pair_moments import moments_of
+from tprprobe.analyses.decomposition.rank_choice import read_rank
+from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
+from tprprobe.analyses.decomposition.sequence_splits import PARTS, divide, divide_groups
+from tprprobe.errors import InputError, unknown
+
+Filled = tuple[np.ndarray, np.ndarray, csr_array]  # fillers, roles, and the rows that have them
+
+
+class TPDecomposition(BaseEstimator):
+    """Vectors as sums of role–filler bindings: e ≈ b + Σ W (f ⊗ r).
+
+    ``pairs`` are, for every vector, the (filler, role) pairs that it is of; or a table whose columns
+    are the roles and whose cells are the fillers (None or NaN: none). ``rank`` and ``family`` are those
+    of :func:`decompose`; ``withheld`` is the share of pairs that is withheld to choose the rank.
+
+    fillers_, roles_   f and r of every filler and role, whose names are in ``filler_names_`` and
+                       ``role_names_``
+    readout_           W [d_filler, d_role, d_model]; ``intercept_`` is b
+    A family that is not factored has unit vectors as fillers and roles, and W is its table of V.
+    """
+
+    def __init__(
+        self,
+        rank: Any = "auto",
+        family: Any = FACTORED,
+        withheld: Any = 0.1,
+        random_state: Any = None,
+    ):
+        self.rank = rank
+        self.family = family
+        self.withheld = withheld
+        self.random_state = random_state
+
+    def fit(self, pairs: Any, vectors: Any) -> "TPDecomposition":
+        """The decomposition of these vectors.
+
+        Raises:
+            InputError: an unknown family, or other numbers of pairs and of vectors.
+        """
+        if self.family not in FAMILIES or self.family == OPERATOR:
+            raise unknown("family", self.family, [f for f in FAMILIES if f != OPERATOR])
+        filler, role, members = read_pairs(pairs)
+        if vectors is None:
+            raise InputError("fit needs vectors: requires y to be passed, but the target y is None")
+        e = check_array(vectors, dtype="float64", ensure_2d=False, input_name="vectors")
+        e = e.reshape(len(e), -1)
+        n = len(members.indptr) - 1
+        if len(e) != n:
+            raise InputError(f"{n} lists of pairs, but {len(e)} vectors: give as many")
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        labels: Any = pd.Categorical(role)
+        found, occurrences = find_pairs(filler, [labels])
+        counts = count_pairs(members, found, occurrences)
+        nothing = np.zeros(len(e), bool)
+        judged = divide_groups(np.arange(len(e)), rng)[1]
+        parts = divide(counts, found, nothing, judged, 0.0, rng, self.withheld or 0.1).parts
+        moments = [
+            moments_of(csr_array(counts[of]), e[of])
+            for of in (np.flatnonzero(parts == part) for part in range(PARTS))
+        ]
+        self._fit = SchemeFits(found, moments, read_rank(self.rank)).fit(self.family)
+        self._keep(self._fit, found)
+        self.n_features_in_ = len(self.role_names_)
+        return self
+
+    def _keep(self, fit: RoleFit, pairs: Pairs) -> None:
+        sizes = (len(pairs.fillers), len(pairs.roles))
+        self.filler_names_, self.role_names_ = (
+            np.asarray(names, object) for names in (pairs.fillers, pairs.roles)
+        )
+        self.intercept_ = fit.bias
+        if fit.factors is not None:
+            of = fit.factors
+            self.fillers_, self.roles_, self.readout_ = of.fillers, of.roles, of.readout
+            return
+        every = np.divmod(np.arange(pairs.cells), sizes[1])
+        table = fit.vectors_of(Pairs(pairs.fillers, pairs.roles, *every))
+        self.fillers_, self.roles_ = np.eye(sizes[0]), np.eye(sizes[1])
+        self.readout_ = table.reshape(*sizes, -1)
+
+    def encode(self, pairs: Any) -> np.ndarray:
+        """The vectors of lists of pairs; a filler or role that was not fitted adds nothing."""
+        check_is_fitted(self)
+        if (
+            isinstance(pairs, np.ndarray)
+            and pairs.ndim == 2
+            and pairs.shape[1] != self.n_features_in_
+        ):
+            raise InputError(
+                f"X has {pairs.shape[1]} features, but TPDecomposition is expecting "
+                f"{self.n_features_in_} features as input: give the columns of the fit"
+            )
+        filler, role, members = read_pairs(pairs)
+        names = (pd.Index(self.filler_names_), pd.Index(self.role_names_))
+        codes = [number(of, given) for of, given in zip(names, (filler, role), strict=True)]
+        known = np.flatnonzero((codes[0] >= 0) & (codes[1] >= 0))
+        at_token = np.zeros((len(filler), len(self.intercept_)))
+        at_token[known] = self._fit.vectors_of(
+            Pairs(*names, filler_of=codes[0][known], role_of=codes[1][known])
+        )
+        return members @ at_token + self.intercept_
+
+    def unbind(self, vectors: Any) -> np.ndarray:
+        """The filler vector at every role, [sequence, role, d_filler]: 0 where a role is empty.
+
+        Least squares, of least norm where there are more numbers to find than a vector has.
+        """
+        check_is_fitted(self)
+        e = np.asarray(vectors, np.float64).reshape(len(vectors), -1) - self.intercept_
+        binding = np.einsum("rj,kjd->rkd", self.roles_, self.readout_)
+        inverse = np.linalg.pinv(binding.reshape(-1, e.shape[1]), rcond=1e-6)
+        return (e @ inverse).reshape(len(e), *binding.shape[:2])
+
+    def score(self, pairs: Any, vectors: Any) -> float:
+        """R² over all numbers of the vectors: 1 − Σ|e − ê|² / Σ|e − ē|²."""
+        e = check_array(vectors, dtype="float64", ensure_2d=False, input_name="vectors")
+        e = e.reshape(len(e), -1)
+        errors, whole = np.sum((e - self.encode(pairs)) ** 2), np.sum((e - e.mean(0)) ** 2)
+        return float(1 - errors / whole) if whole else 0.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
+
+
+def read_pairs(pairs: Any) -> Filled:
+    """The filler and the role of every pair, as texts, and which row has it.
+
+    Raises:
+        InputError: neither lists of (filler, role) pairs nor a table of fillers by roles.
+    """
+    if issparse(pairs):
+        raise InputError("pairs: sparse input is not supported; give lists or a table")
+    if isinstance(pairs, pd.DataFrame):
+        return _read_table(pairs.to_numpy(object), list(map(str, pairs.columns)))
+    if isinstance(pairs, np.ndarray) and pairs.ndim == 2:
+        return _read_table(pairs.astype(object), list(map(str, range(pairs.shape[1]))))
+    try:
+        lists = [[(str(filler), str(role)) for filler, role in row] for row in pairs]
+    except (TypeError, ValueError):
+        raise InputError(
+            "pairs: give a list of (filler, role) pairs for every vector, or a table with a column a "
+            "role (Expected 2D array, got another one; Reshape your data)"
+        ) from None
+    if not any(lists):
+        raise InputError("pairs: found array with 0 sample(s), no pair at all: give some")
+    flat = [each for row in lists for each in row]
+    starts = np.cumsum([0, *map(len, lists)])
+    filler, role = (np.array(each, object) for each in zip(*flat, strict=True))
+    return filler, role, _members(starts)
+
+
+def _read_table(cells: np.ndarray, roles: Sequence[str]) -> Filled:
+    if not cells.size:
+        raise InputError(
+            f"pairs: a table with {cells.shape[1]} feature(s) (shape={cells.shape}) while a minimum of 1 "
+            "is required: give a column a role"
+        )
+    held = ~pd.isna(cells)
+    filler = np.array(list(map(str, cells[held])), object)
+    role = np.array(roles, object)[np.nonzero(held)[1]]
+    return filler, role, _members(np.append(0, np.cumsum(held.sum(1))))
+
+
+def _members(starts: Iterable[int] | np.ndarray) -> csr_array:
+    """Which row has which pairs, from where the pairs of every row start."""
+    starts = np.asarray(starts)
+    return csr_array(
+        (np.ones(starts[-1]), np.arange(starts[-1]), starts), (len(starts) - 1, starts[-1])
+    )

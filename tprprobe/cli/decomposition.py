@@ -1,0 +1,75 @@
+"""Commands that ask whether vectors are sums of role–filler bindings, and of which roles."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from tprprobe.cli.options import Json, Out, Resume, Seed, StoreFolder, print_json
+
+Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")]
+Fillers = Annotated[str, typer.Option(help="The column of the tokens that fillers are.")]
+Unit = Annotated[
+    str | None,
+    typer.Option(help="What a vector is of: sample or token; default: what the site has."),
+]
+Scope = Annotated[
+    str, typer.Option(help="What a token's vector is made of: self, before (up to it) or all.")
+]
+
+
+def decompose(
+    store: StoreFolder,
+    site: Site,
+    roles: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Role schemes: left right left*right wickel tree bag …, columns of the tokens, "
+            "products a*b and sums a+b; default: left."
+        ),
+    ] = None,
+    family: Annotated[
+        str, typer.Option(help="saturated, factored, operator, additive or bag.")
+    ] = "factored",
+    rank: Annotated[
+        str, typer.Option(help="auto, a number, or fillers x roles such as 9x6.")
+    ] = "auto",
+    withheld: Annotated[float, typer.Option(help="The share of pairs to withhold.")] = 0.1,
+    fillers: Fillers = "token",
+    unit: Unit = None,
+    scope: Scope = "self",
+    embedding: Annotated[
+        str | None, typer.Option(help="The site whose mean by filler is e(f) of the operator.")
+    ] = None,
+    seed: Seed = 0,
+    out: Out = None,
+    resume: Resume = False,
+    as_json: Json = False,
+) -> None:
+    """Decompose vectors into role–filler bindings: how much of them, held out, beside all controls."""
+    from tprprobe.analyses.decomposition import decompose_all
+    from tprprobe.console import track
+    from tprprobe.store import open_store
+
+    scores = decompose_all(
+        open_store(store),
+        site,
+        roles or ["left"],
+        out,
+        resume,
+        progress=lambda parts: track(parts, "decomposing", len(parts)),
+        fillers=fillers,
+        unit=unit,
+        scope=scope,
+        family=family,
+        rank=rank,
+        withheld=withheld,
+        embedding=embedding,
+        seed=seed,
+    )
+    if as_json:
+        return print_json(json.loads(scores.to_json(orient="records")))
+    columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high"]
+    columns += ["rank_withheld", "r2_withheld", "bits", "n", "n_withheld"]
+    typer.echo(scores[columns].round(3).to_string(index=False, na_rep="–"))
+    return None
