@@ -25,10 +25,9 @@ check: .venv/.dev
 soak: .venv/.dev
 	$(BIN)/pytest -m soak
 
-# AUTHORS=PATH, a checkout of github.com/ischlag/TP-Transformer, measures beside their code too.
+# NAMES="kmeans tpgn" runs some; AUTHORS=PATH, a checkout of github.com/ischlag/TP-Transformer, measures beside their code.
 bench: .venv/.dev
-	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
-	$(if $(AUTHORS),$(BIN)/python benchmarks/mathematics.py $(AUTHORS))
+	$(BIN)/python benchmarks/record.py $(NAMES) $(if $(AUTHORS),--authors $(AUTHORS))
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -26,7 +26,7 @@ from tprprobe.data.vocabularies.characters import characters
 from tprprobe.extraction import extract
 from tprprobe.extraction.passes import BATCH
 from tprprobe.models import build, load_model
-from tprprobe.site.hooks import attach
+from tprprobe.site.attachment import attach
 
 ROLES, TPRS = "encoder.*.self.role", "encoder.*.self.tpr"
 CHECKPOINT, DATA, SPLIT = "tpt-c-arithmetic", "mathematics:arithmetic__mul", "small-test"

@@ -74,4 +74,4 @@ def main(total: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 160_000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)

@@ -24,7 +24,7 @@ from tprprobe.scoring.answers import (
     summarize,
     write_answers,
 )
-from tprprobe.site.hooks import attach
+from tprprobe.site.attachment import attach
 
 UNKNOWN, PAD, SOS, EOS = range(4)
 CHARACTERS = "0123456789+-*/. abcxyz"

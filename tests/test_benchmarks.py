@@ -1,8 +1,21 @@
-"""Benchmarks that need what is not here say so in one line and end well."""
+"""Benchmarks: what needs material that is not here says so, and what they print is kept by commit."""
 
 import runpy
+import subprocess
+import sys
 
+import pandas as pd
 import pytest
+
+
+@pytest.fixture
+def record(root, monkeypatch, tmp_path):
+    """The names of `benchmarks/record.py`, whose folders are others."""
+    found = runpy.run_path(str(root / "benchmarks" / "record.py"))
+    for name in ("run", "page"):
+        monkeypatch.setitem(found[name].__globals__, "RESULTS", tmp_path / "results")
+        monkeypatch.setitem(found[name].__globals__, "FOLDER", tmp_path)
+    return found
 
 
 @pytest.mark.parametrize("name", ["labels", "mathematics"])
@@ -10,3 +23,45 @@ def test_a_benchmark_without_its_material_is_skipped_in_one_line(root, monkeypat
     monkeypatch.setattr("sys.argv", [name])
     runpy.run_path(str(root / "benchmarks" / f"{name}.py"), run_name="__main__")
     assert capsys.readouterr().out.count("\n") == 1
+
+
+PRINTED = """{} of them:
+
+| k-means | theirs | ours | ratio |
+|---|---:|---:|---|
+| narrow | 10.0 s | 4.0 s | {} |
+| wide | 3 | 4 | 0.75 × |
+"""
+
+
+def test_what_benchmarks_print_is_kept_by_commit_and_shown_as_ratios(record, monkeypatch, tmp_path):
+    for commit, ratio in (("aaaa", "2.5×"), ("bbbb", "1.5×"), ("bbbb", "3.1×")):
+        known = {"commit": commit, "date": "2026-01-02", "machine": "one", "load": 7.5}
+        monkeypatch.setitem(record["run"].__globals__, "conditions", lambda known=known: known)
+        (tmp_path / "made.py").write_text(f"print({PRINTED.format(2, ratio)!r})")
+        assert record["run"]("made")
+    kept = pd.read_csv(tmp_path / "results" / "made.csv")
+    assert list(kept["commit"]) == ["aaaa"] * 6 + ["bbbb"] * 6  # measured again: replaced
+    assert (kept["peak_mb"] > 0).all()
+    page = record["page"]()
+    assert "| | aaaa (2026-01-02) | bbbb (2026-01-02) |" in page
+    assert "| k-means: narrow | 2.5× | 3.1× |" in page
+    assert "| k-means: wide | 0.75 × | 0.75 × |" in page
+    assert "10.0 s" not in page
+
+
+def test_a_benchmark_that_fails_is_told_and_the_others_are_kept(record, tmp_path, capfd):
+    (tmp_path / "bad.py").write_text("raise SystemExit('no way')")
+    assert not record["run"]("bad")
+    assert not (tmp_path / "results").exists()
+    assert "no way" in capfd.readouterr().err
+
+
+def test_no_benchmark_needs_an_argument(root):
+    """`make bench` gives none: a parser that needs one is told by its usage, before any work."""
+    for script in sorted((root / "benchmarks").glob("*.py")):
+        assert "required=True" not in script.read_text(), script
+    run = [sys.executable, root / "benchmarks" / "record.py", "nothing"]
+    done = subprocess.run(run, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "no benchmark nothing: there are app, coverage" in done.stderr

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from planted.recipes import CAPTIONERS, figures, killed_at, same, state, weights
@@ -17,12 +18,13 @@ from tprprobe.data.pairs import encode_mix, encode_pairs
 from tprprobe.data.vocabularies.words import count_words, tokenize
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
+from tprprobe.figures.catalogue.captions import judge_scores
 from tprprobe.files.settings import parse
-from tprprobe.models import load_model
+from tprprobe.models import build, load_model
 from tprprobe.models.decoding.generation import generate
 from tprprobe.scoring.answers import evaluate, save_evaluation, summarize
-from tprprobe.scoring.captions.toolkit import score_captions
-from tprprobe.scoring.captions.writing import matches, score_rows
+from tprprobe.scoring.captions.toolkit import score_captions, score_rows
+from tprprobe.scoring.captions.writing import matches
 from tprprobe.training import loop
 from tprprobe.training.loop import train
 from tprprobe.training.pools import Pool, make_codec
@@ -181,6 +183,10 @@ def test_what_a_model_writes_is_read(model, tmp_path):
     assert [text.removesuffix(" <eos>") for text in written] == evaluate(model, data, beam=1)[
         "prediction"
     ].tolist()
+    lexicon = data[0].lexicon
+    assert store.tokens["pos"].tolist() == [
+        lexicon.get(str(each), "") for each in store.tokens["token"]
+    ]
 
 
 def test_a_killed_extraction_goes_on_to_the_same_store(model, tmp_path, monkeypatch):
@@ -273,6 +279,7 @@ def test_recipes_that_do_not_fit_are_one_line(settings, said, tmp_path):
 def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch):
     from studies.checkpoints import caption_models as cards
     from studies.pages import captions_page as results
+    from studies.pages.verdicts import read_page
     from tprprobe.scoring import baselines
 
     monkeypatch.setattr(cards, "TESTED", {"test": 6, "compositional": 4})
@@ -301,6 +308,45 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
     assert "tpgn-scenes − cnn-lstm-scenes" in (folders[0] / "README.md").read_text()
     assert "not measured (unknown model" in page  # of captions that do not ship
     assert results.tell_scores(tmp_path / "runs") == page
+    rows = read_page("captions", page)
+    assert {(row[0], row[2]) for row in rows} == {
+        ("huang-table1", "scenes"),
+        ("huang-bleu-n", "scenes"),
+    }
+    assert page.count("1 model seed(s), must be at least 3") == 2
+    first, second = (
+        evaluate(load_model(each), load_data("scenes", split="test", n=6)) for each in folders
+    )
+    (verdict, _) = judge_scores(score_rows(first), score_rows(second))
+    assert verdict.reason.split(";")[0] in page  # what was measured stands there
+
+
+def test_training_times_are_judged_as_measured(tmp_path, monkeypatch):
+    from studies.pages import training_times
+
+    seconds = {"tpgn": [3.0, 3.2, 2.9], "cnn-lstm": [2.0, 2.0, 2.0]}
+    rows = [(run, name, each[run]) for name, each in seconds.items() for run in range(3)]
+    made = pd.DataFrame(rows, columns=["run", "model", "seconds"])
+    monkeypatch.setattr(training_times, "time_steps", lambda: made)
+    verdict = training_times.judge_time(tmp_path)
+    assert verdict.outcome == "undecided"
+    assert verdict.reason.startswith("1.517 [1.327, 1.706]")
+    monkeypatch.setattr(training_times, "time_steps", None)  # it is kept
+    assert training_times.judge_time(tmp_path) == verdict
+    monkeypatch.undo()
+    for name, size in (("VOCABULARY", 20), ("FEATURES", 2048), ("CAPTIONS", 2), ("WORDS", 2)):
+        monkeypatch.setattr(training_times, name, size)
+    small = {"tpgn": {"d_model": 2}, "cnn-lstm": {"d_model": 4, "d_embedding": 4}}
+    monkeypatch.setattr(
+        training_times,
+        "build",
+        lambda given, seed: build(
+            {"architecture": given["preset"], "vocab_size": 20} | small[given["preset"]], seed
+        ),
+    )
+    found = training_times.time_steps(runs=2, steps=1)
+    assert found.groupby("model").size().to_dict() == {"tpgn": 2, "cnn-lstm": 2}
+    assert (found["seconds"] > 0).all()
 
 
 def test_what_costs_nothing_is_a_training_caption():

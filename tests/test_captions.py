@@ -22,10 +22,13 @@ from tprprobe.data.captions.captionfiles import read_annotations
 from tprprobe.data.captions.glove import read_glove
 from tprprobe.data.vocabularies.words import BRACKETS, Words, count_words, tokenize
 from tprprobe.data.worlds.scenes import Group, Scene, SceneKnobs, describe, render, sample
+from tprprobe.data.worlds.scenes.captioning import noun
+from tprprobe.data.worlds.scenes.nouns import COLOURS, KINDS, PERSON
 from tprprobe.data.worlds.scenes.rendering import facts
 from tprprobe.data.worlds.scenes.scene import draw, split_of, unseen_colour
+from tprprobe.data.worlds.scenes.trees import label
 from tprprobe.errors import InputError
-from tprprobe.scoring.captions.toolkit import compare_captions, score_captions
+from tprprobe.scoring.captions.toolkit import compare_captions, compare_lengths, score_captions
 from tprprobe.scoring.meteor import meteor_missing
 from tprprobe.scoring.rouge import longest_common
 
@@ -102,7 +105,7 @@ def toolkit_example(shared, root) -> tuple[list[str], list[list[str]]]:
 
 def test_scores_are_those_of_the_toolkits_example(toolkit_example):
     table = score_captions(*toolkit_example).table().set_index("metric")
-    assert set(table.index) == set(TOOLKIT)
+    assert set(table.index) == {*TOOLKIT, "METEOR (no synonyms)"}
     for name, value in TOOLKIT.items():
         assert table.value[name] == pytest.approx(value, abs=1e-9), name
         assert table.low[name] < value < table.high[name]
@@ -113,6 +116,18 @@ def test_meteor_is_that_of_the_toolkits_example(toolkit_example):
     assert score_captions(*toolkit_example, with_meteor=True).meteor == pytest.approx(
         METEOR, abs=1e-4
     )
+
+
+def test_meteor_in_python_is_that_of_the_best_reference(monkeypatch):
+    single = [score_captions(["two dogs ran"], [[t]]) for t in ("two dog running", "a cat")]
+    name, values = "METEOR (no synonyms)", []
+    for each in (*single, score_captions(["two dogs ran"], [["a cat", "two dog running"]])):
+        values.append(each.table().set_index("metric").value[name])
+    assert values[0] == values[2] > values[1] == 0
+    monkeypatch.setattr("tprprobe.scoring.meteor.find_spec", lambda package: None)
+    bare = score_captions(["two dogs ran"], [["a cat"]])
+    assert name not in set(bare.table()["metric"])
+    assert "BLEU-1" in set(compare_captions(bare, bare)["metric"])
 
 
 def test_meteor_says_what_it_lacks():
@@ -167,6 +182,12 @@ def test_a_caption_that_is_its_reference_has_the_most_cider_and_rouge():
     assert best["ROUGE-L"] == pytest.approx(1)
     others = score_captions(texts[::-1], [[text] for text in texts])
     difference = compare_captions(score_captions(texts, [[t] for t in texts]), others)
+    steps = compare_lengths(score_captions(texts, [[t] for t in texts]), others)
+    gain = difference.set_index("metric")["difference"]
+    assert steps["metric"].tolist() == [f"BLEU-{n} − BLEU-{n - 1}" for n in (2, 3, 4)]
+    assert steps["difference"].tolist() == pytest.approx(
+        [gain[f"BLEU-{n}"] - gain[f"BLEU-{n - 1}"] for n in (2, 3, 4)]
+    )
     row = difference.set_index("metric").loc["CIDEr-D"]
     assert row.difference == pytest.approx(10 - others.table().set_index("metric").value["CIDEr-D"])
 
@@ -420,6 +441,40 @@ def test_a_scene_is_worded_as_its_facts_are():
     assert words == told
 
 
+def test_persons_have_hats_of_a_colour_and_no_colour_themselves():
+    rng = np.random.default_rng(0)
+    boys = a_scene(main=Group("boy", 1, "orange", "small"))
+    texts = {s.text for _ in range(300) for s in describe(boys, rng, 8)}
+    assert "a small boy with an orange hat sitting quietly under a red table in the park" in texts
+    assert "a table with a boy with an orange hat under it" in texts
+    assert label(noun(Group("boy", 2, "black", ""))).text == "two boys with black hats"
+    kinds = {name: kind.plural for name, kind in KINDS.items() if kind.category == PERSON}
+    persons = {*kinds, *kinds.values()}
+    for scene in load_data("scenes", n=200):
+        for sentence in scene.sentences:
+            told = {(w.form, sentence.words[w.head - 1].form) for w in sentence.words if w.head}
+            assert not {(colour, person) for colour in COLOURS for person in persons} & told
+
+
+def test_the_first_version_has_the_same_scenes_with_coloured_persons():
+    now, then = (load_data(spec, n=80) for spec in ("scenes", "scenes:persons=coloured"))
+    assert [each.features.tolist() for each in now] == [each.features.tolist() for each in then]
+    assert "a small orange boy" in {
+        label(noun(Group("boy", 1, "orange", "small", hats=False))).text
+    }
+    texts = [" ".join(each.captions) for each in then]
+    assert not any("hat" in text.split() or "hats" in text.split() for text in texts)
+    assert any("hat" in caption.split() for each in now for caption in each.captions)
+
+
+def test_every_form_has_the_one_tag_of_the_lexicon():
+    for spec in ("scenes:captions=12", "scenes:persons=coloured"):
+        for example in load_data(spec, n=200):
+            for sentence in example.sentences:
+                for word in sentence.words:
+                    assert example.lexicon[word.form] == word.xpos
+
+
 def test_scenes_are_the_same_whatever_is_read_before_and_by_whom():
     data = load_data("scenes", n=70)
     assert len(data) == 70
@@ -462,6 +517,7 @@ def test_an_image_is_its_facts_mixed_and_noise():
         ("scenes:nois=1", "did you mean 'noise'"),
         ("scenes:noise=loud", "'loud' for noise"),
         ("scenes:noise=-1", "noise is 0 or more"),
+        ("scenes:persons=hat", "did you mean 'hats'"),
         ("scenes:captions=13", "captions 1 to 12"),
         ("captions:none.json", "no captions at 'none.json'"),
     ],

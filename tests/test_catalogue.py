@@ -1,13 +1,19 @@
 """Every figure is drawn by its name from what lies in a folder; what is wrong is said in a line."""
 
+import io
+import re
 import subprocess
 import sys
+from pathlib import Path
 
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 from planted.captions import plant_captions
 from planted.folders import (
     write_binding,
+    write_captions,
     write_evaluation,
     write_log,
     write_scores,
@@ -22,7 +28,12 @@ from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.catalogue import loaders, registry
+from tprprobe.figures.catalogue.entries import find_figure
+from tprprobe.figures.catalogue.verdicts import CLAIMS, tell_verdicts
 from tprprobe.figures.tables import Table
+from tprprobe.store import open_store
+
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +97,66 @@ def test_the_list_has_the_promised_names():
     assert all(entry.title for entry in catalogue.list_figures())
 
 
+OWN = {"huang-table2", "huang-table3", "huang-regions", "huang-subjects"}  # judge what they show
+NO_CLAIM = {"huang-stability"}
+
+
+def test_every_figure_of_a_paper_has_its_verdicts(run):
+    papers = ("schlag-", "jiang-", "huang-")
+    named = {each.name for each in catalogue.list_figures() if each.name.startswith(papers)}
+    assert named - OWN - NO_CLAIM <= CLAIMS.keys()
+    assert not CLAIMS.keys() & (OWN | NO_CLAIM)
+    for name in OWN:
+        store = run.parent / "captioned" / "store"
+        assert re.search(r"^huang-[a-z-]+: (holds|fails|undecided)", _told(name, store), re.M), name
+
+
+def _told(name, store):
+    made = catalogue.make(name, store=store)
+    assert isinstance(made, Table)
+    return made.caption
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_lines_of_verdicts_are_those_of_the_table(name):
+    table = pd.read_csv(DOCS / "verdicts.csv", keep_default_na=False).set_index("claim")
+    head, *lines = tell_verdicts(CLAIMS[name])
+    assert "models that ship" in head
+    for claim in CLAIMS[name]:
+        outcomes = set(table.loc[[claim], "verdict"])
+        said = {line for line in lines if re.search(rf"\b{claim}( \(|[:,.])", line)}
+        assert {each for each in outcomes if any(each in line for line in said)} == outcomes
+
+
+def test_verdicts_lengthen_a_figure_below_and_change_nothing_above(run):
+    plain = find_figure("schlag-fig2").make(store=open_store(run / "store"), k=3)
+    judged = catalogue.make("schlag-fig2", store=run / "store", k=3)
+    shapes = []
+    for figure in (plain, judged):
+        with io.BytesIO() as stream:
+            figure.savefig(stream, format="png")
+            stream.seek(0)
+            shapes.append(imread(stream).shape)
+    assert shapes[1][0] > shapes[0][0] + 50
+    assert abs(shapes[1][1] - shapes[0][1]) <= 1
+    places = [[each.get_position().bounds for each in figure.axes] for figure in (plain, judged)]
+    assert places[0] == places[1]
+
+
+def test_without_the_table_nothing_is_said(monkeypatch):
+    monkeypatch.setattr("tprprobe.files.assets.roots", lambda kind: [])
+    assert tell_verdicts(CLAIMS["schlag-fig2"]) == []
+
+
+def test_a_claim_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="schlag-used"):
+        tell_verdicts(["schlag-use"])
+
+
 def test_options_reach_the_figure(run):
     figure = catalogue.draw("schlag-fig2", store=run / "store", layer=0, head=1, k=3, raw=False)
-    title, caption = (text.get_text() for text in figure.texts)
+    title, caption, below = (text.get_text() for text in figure.texts)
+    assert "schlag-polarity-clusters: " in below
     assert title.endswith("encoder.0.self.role, head 1")
     assert "k = 3, standardised" in caption
     raw = catalogue.draw("schlag-fig2", store=run / "store", k=3)  # as in the paper
@@ -210,8 +278,20 @@ def test_scores_of_captions_stand_above_the_printed_ones(run):
     assert (own["BLEU-1"], own["METEOR"], own["CIDEr-D"]) == ("0.500 [0.400, 0.600]", "0.500", "–")
     printed = table.cells[table.cells["model"] == "TPGN"].to_dict("records")
     assert [row["CIDEr-D"] for row in printed] == ["0.909"]
+    assert "huang-table1" not in table.caption
     with pytest.raises(InputError, match="holds no scores of captions"):
         catalogue.make("huang-table1", captioned=[run / "eval"])
+
+
+def test_a_tpgn_and_a_cnn_lstm_on_the_same_images_are_compared(tmp_path):
+    write_captions(tmp_path / "both")
+    table = catalogue.make("huang-table1", captioned=[tmp_path / "both"])
+    own, other, difference = table.cells.iloc[:3].to_dict("records")
+    assert difference["model"] == "TPGN − CNN-LSTM"
+    values = [float(row["BLEU-1"].split()[0]) for row in (own, other, difference)]
+    assert values[1] - values[0] == pytest.approx(values[2], abs=2e-3)  # by file name
+    assert "huang-table1: undecided. " in table.caption
+    assert "1 model seed(s), must be at least 3" in table.caption
 
 
 def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):

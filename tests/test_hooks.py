@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from tprprobe.errors import InputError
 from tprprobe.models import build
-from tprprobe.site.hooks import attach, capture, find_sites, intervene, sites
+from tprprobe.site.attachment import attach
+from tprprobe.site.hooks import capture, find_sites, intervene, sites
 from tprprobe.site.site import Site
 
 HEAD, WIDE, MAP = (

@@ -10,9 +10,13 @@ from studies.pages import arithmetic_tables as analyses
 from studies.pages.arithmetic_estimates import gather_evidence, mean, minus
 from studies.pages.arithmetic_page import write_page
 from studies.pages.arithmetic_tables import analyse, compare_swaps
+from studies.pages.training_overlap import list_training, mark_trained
 from studies.pages.verdicts import claims_of, read_page
 from tprprobe.claims import load_claims
+from tprprobe.data import load_data
+from tprprobe.gold.formulas import parse
 from tprprobe.statistics import Interval
+from tprprobe.training.recipes import read_recipe
 
 DRAWS = analyses.PROJECTIONS  # before a test asks for fewer
 numbers = st.floats(-5, 5)
@@ -41,6 +45,8 @@ def found(tmp_path_factory, make_model):
         patch.setattr(analyses, "PAIRS", 30)
         patch.setattr(analyses, "K", 5)
         patch.setattr(analyses, "PROJECTIONS", 3)
+        some = [each.model_copy(update={"n": 20}) for each in analyses.read_training()]
+        patch.setattr(analyses, "read_training", lambda: some)
         yield analyse(tmp_path_factory.mktemp("results"), 24)
 
 
@@ -113,6 +119,36 @@ def test_ones_digits_are_judged_by_counts_and_not_by_names(found, page):
     assert len(projected) == 3
     assert DRAWS == 20
     assert "(least to most of 3)" in page
+
+
+def test_expressions_that_are_trained_on_in_other_words_are_found():
+    (part,) = [each for each in analyses.read_training() if each.data.endswith("__mixed")]
+    part = part.model_copy(update={"n": 30})
+    asked = load_data(part.data, split=part.split, n=2, seed=part.seed)
+    expressions = [found.text for each in asked if (found := parse(each.source))]
+    questions = [f"Work out {expressions[0]}.", f"{expressions[1]}?", "Work out 1234567*8.", "Add"]
+    assert mark_trained(questions, [part])["trained"].tolist() == [True, True, False, False]
+
+
+def test_a_part_of_the_training_set_counts_once_and_whole():
+    recipe = read_recipe("models/tpt-c-arithmetic/recipe.toml")
+    parts = list_training(recipe)
+    assert len({each.data for each in parts}) == len(parts) == 6
+    mixed = [mix.n for stage in recipe.stages for mix in stage.mix if mix.data.endswith("__mixed")]
+    assert [each.n for each in parts if each.data.endswith("__mixed")] == [400_000]
+    assert mixed == [100_000, 400_000]
+
+
+def test_the_page_says_what_was_trained_on_and_where_the_attention_is(found, page):
+    others = found.questions[~found.questions["trained"]]
+    assert f"the expressions of {found.questions['trained'].mean():.1%} are" in page
+    assert f"of the other questions it answered {others['right'].mean():.1%} [" in page
+    heads = found.relations.query(
+        "source == 'head' and way == 'rows' and gold == 'net' and score == 'mass' and layer == 0 "
+        "and not untrained"
+    )
+    best = heads.iloc[heads["value"].argmax()]
+    assert f"layer 0, head {best['head']} puts {best['value']:.3f} [" in page
 
 
 def test_every_head_is_on_the_page(page):

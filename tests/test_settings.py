@@ -24,7 +24,7 @@ PLAN = {
     "seeds": [0],
     "recipe": {"model": {"architecture": "tp-transformer"}, "stages": [STAGE]},
     "variants": {"one": {}},
-    "test": MIX,
+    "test": [MIX],
 }
 TASK = {"name": "a", "title": "A", "spans": 1}
 SWEEP, SWAPS = {"sites": ["*"], "edits": ["zero"]}, {"swaps": ["polarity"]}
@@ -46,12 +46,12 @@ OTHERS: dict[type[Settings], Mapping[str, Any]] = {
     },
     Plan: {
         "name": "b", "seeds": [1], "longest": 9, "recipe": {"model": {}, "stages": [STAGE]},
-        "variants": {"two": {}}, "test": {"data": "english"},
+        "variants": {"two": {}}, "test": [{"data": "english"}],
     },
     Sweep: {
         "data": "english", "split": "train", "n": 3, "reference": 3, "seed": 1, "sites": ["a"],
-        "edits": ["one"], "swaps": ["place"], "whole": True, "donors": True, "heads": "all", "together": True,
-        "strengths": [0.5], "clusters": [2],
+        "edits": ["one"], "swaps": ["place"], "whole": True, "donors": True, "shifts": [1.0], "erasures": True, "heads": "all",
+        "together": True, "strengths": [0.5], "clusters": [2],
     },
     Task: {
         "name": "b", "title": "B", "spans": 2, "labels": ["x"], "unscored": ["x"], "column": "c",
@@ -70,7 +70,7 @@ BASES: list[tuple[type[Settings], Mapping[str, Any], set[str]]] = [  # and what 
     (Recipe, RECIPE, set()),
     (Recipe, {**RECIPE, "words": {"threshold": 2}}, {"subwords"}),
     (Plan, PLAN, set()),
-    (Sweep, SWEEP, {"swaps", "whole", "donors", "clusters"}),
+    (Sweep, SWEEP, {"swaps", "whole", "donors", "shifts", "erasures", "clusters"}),
     (Sweep, SWAPS, {"sites", "edits", "reference", *OF_EDITS}),
     (Sweep, DONORS, {"sites", "edits", "swaps", *OF_EDITS}),
     (Task, TASK, set()),
@@ -120,9 +120,9 @@ def attributes(tree: ast.AST) -> Iterator[str]:
         (Sweep, {**SWAPS, "strengths": [0.5]}, "here: strengths changes nothing of swaps"),
         (Sweep, {**SWAPS, "head": "all"}, "unknown key 'head'; did you mean 'heads'"),
         (Recipe, {**RECIPE, "evaluate": [{**MIX, "repeat": 2}]}, "repeat changes nothing in what"),
-        (Plan, {**PLAN, "test": {**MIX, "repeat": 2}}, "repeat changes nothing in what is tested"),
+        (Plan, {**PLAN, "test": [{**MIX, "repeat": 2}]}, "repeat changes nothing in what is tested"),
         (Plan, {**PLAN, "recipe": {"seed": 3}}, r"recipe\.seed is the run's own"),
-        (Plan, {**PLAN, "test": {"dat": 1}}, r"'test\.dat'; did you mean 'test\.data'"),
+        (Plan, {**PLAN, "test": [{"dat": 1}]}, r"'test\.0\.dat'; did you mean 'test\.0\.data'"),
         (Recipe, {**RECIPE, "stages": [{"steps": 1}]}, r"stages\.0\.learning_rate: Field required$"),
         (Recipe, {**RECIPE, "stages": [{**STAGE, "decay": "adafactor", "warmup": 3}]}, r"stages\.0: w"),
     ],

@@ -21,10 +21,20 @@ from tprprobe.interventions import (
     summarise_swaps,
     swap,
 )
-from tprprobe.interventions.donors import DONORS, measure_donors, read_donors
-from tprprobe.interventions.exchanges import ELSEWHERE, Way, positions
+from tprprobe.interventions.digit_vectors import read_digits
+from tprprobe.interventions.donors import DONORS, measure_donors
+from tprprobe.interventions.erasures import Eraser
+from tprprobe.interventions.exchanges import ALIKE, ELSEWHERE, Way, exchanges_at, positions
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS, KINDS, exchanged
 from tprprobe.interventions.shares import best_heads, compare_places, find_answered
+from tprprobe.interventions.shifts import (
+    OWN,
+    RANDOM,
+    WRONG,
+    class_differences,
+    measure_shifts,
+    random_directions,
+)
 from tprprobe.site.hooks import capture, intervene
 
 QUESTIONS = [
@@ -88,6 +98,36 @@ def test_elsewhere_never_touches_the_pair_itself():
             places = {*row["first"], *row["second"]}
             moved = {at + row["elsewhere"] for at in places}
             assert row["elsewhere"] == 0 or places.isdisjoint(moved)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_pair_alike_stands_as_the_pair_does_and_does_not_touch_it(seed):
+    swaps = find_swaps(QUESTIONS, seed=seed)
+    with_one = swaps[swaps["alike"].map(lambda pair: len(pair[0]) > 0)]
+    assert {"polarity", "place"} <= set(with_one["kind"])
+    for row in with_one.to_dict("records"):
+        gold, own = arithmetic(row["text"]), {*row["first"], *row["second"]}
+        assert own.isdisjoint(row["alike"][0] + row["alike"][1])
+        assert exchanged(row["text"], *row["alike"]) != row["text"]
+        if row["kind"] == "place":
+            assert [gold["place"].iloc[side[0]] for side in row["alike"]] == [0, 1]
+            continue
+        said = [
+            [gold["surface_polarity"].iloc[side[0]] for side in pair]
+            for pair in (sorted((row["first"], row["second"])), row["alike"])
+        ]
+        assert said[0] == said[1]
+
+
+def test_a_question_without_a_pair_alike_exchanges_nothing_there(make_model):
+    swaps = find_swaps(["12/34", "2/6 - 66/18"], ["polarity"])
+    assert exchanges_at(swaps, ALIKE).tolist() == [False, True]
+    order = positions(swaps, 13, ALIKE, 1)
+    assert order[0].tolist() == list(range(13))
+    (first, *_), (second, *_) = swaps["alike"].iloc[1]
+    assert order[1, first + 1] == second + 1
+    found = measure_swaps(make_model(), swaps, [Way("role"), Way("role", at=ALIKE)])
+    assert found["at"].value_counts()[ALIKE] == 1
 
 
 def test_numbers_with_a_point_are_not_exchanged():
@@ -238,7 +278,7 @@ def test_swaps_of_the_generated_questions_have_their_answers():
 def test_planted_roles_of_other_questions_are_followed_by_their_polarity():
     """Answers are read off (digit, place, polarity): a donor's polarity decides, its digit does not."""
     model, swaps = PlantedRoles(), find_swaps(["12/34", "7/3", "56/18", "9/2"], ["polarity"])
-    donors = read_donors(model, [f"{a}/{a * 37 % 99}" for a in range(1, 99)])
+    donors = read_digits(model, [f"{a}/{a * 37 % 99}" for a in range(1, 99)], ["role"])
     found = measure_donors(model, swaps, donors)
     assert found.groupby("at").size().to_dict() == dict.fromkeys(DONORS, len(swaps))
     for kind, rows in found.groupby("at"):
@@ -246,9 +286,42 @@ def test_planted_roles_of_other_questions_are_followed_by_their_polarity():
         assert (rows["original"] == ("same polarity" in str(kind))).all(), kind
 
 
+def test_the_planted_part_of_a_role_that_says_the_polarity_is_shifted_alone():
+    """A shift by the difference of classes gives the new answer, by a random direction it does not."""
+    model, swaps = PlantedRoles(), find_swaps(["7/3", "9/2", "5/8"], ["polarity"])
+    digits = read_digits(model, [f"{a}/{a * 7 % 10}" for a in range(1, 10)], ["role"])
+    own = class_differences(digits)
+    directions = {OWN: own, WRONG: {k: -v for k, v in own.items()}, RANDOM: random_directions(own)}
+    found = measure_shifts(model, swaps, directions, [1.0]).groupby("at")["counterfactual"].mean()
+    assert found[f"{OWN} × 1"] == 1
+    assert found[f"{WRONG} × 1"] == 0
+    assert found[f"{RANDOM} × 1"] == 0
+    for site, each in directions[RANDOM].items():
+        assert torch.allclose(each.norm(dim=-1), own[site].norm(dim=-1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_erasure_leaves_no_linear_trace_of_a_class_and_changes_as_little_as_can_be(seed):
+    generator = torch.Generator().manual_seed(seed)
+    classes = torch.rand(400, generator=generator) < 0.3
+    x = torch.randn(400, 2, 5, generator=generator) @ torch.randn(5, 5, generator=generator)
+    x[classes] += torch.randn(2, 5, generator=generator)
+    erased = Eraser.fit(x, classes).edit()(x[:, None], ("batch", "seq", "head", "d_head"))[:, 0]
+    gap = erased[classes].mean(0) - erased[~classes].mean(0)
+    assert gap.abs().max() < 1e-4  # equal means: no linear function tells the classes
+    apart = x[classes].mean(0) - x[~classes].mean(0)
+    along = apart / apart.norm(dim=-1, keepdim=True)
+    projected = x - ((x - x.mean(0)) * along).sum(-1, keepdim=True) * along
+    for head in range(2):
+        covered = torch.linalg.inv(torch.cov(x[:, head].T))  # least change in Mahalanobis' norm too
+        ours, theirs = ((each - x)[:, head] for each in (erased, projected))
+        assert (ours @ covered * ours).sum() < (theirs @ covered * theirs).sum()
+        assert ours.square().sum() < theirs.square().sum() * 1.0001
+
+
 def test_a_swap_without_a_donor_is_left_out_of_every_kind():
     model, swaps = PlantedRoles(), find_swaps(["12/34", "7/3"], ["polarity"])
-    donors = read_donors(model, ["7/3", "3/7"])
+    donors = read_digits(model, ["7/3", "3/7"], ["role"])
     found = measure_donors(model, swaps, donors)
     assert set(found["question"]) == {1}
     assert len(found) == len(DONORS)
@@ -260,15 +333,38 @@ def test_agents_are_shown_of_t5_and_of_the_untrained_twins(tmp_path, monkeypatch
     )
 
     def found(recipe, model, folder):
-        rows = [{"model": name} for name in (model, f"untrained:{model}")]
-        same = {"subset": "all", "vectors": "filler", "layer": -1, "head": -1, "at": "pair", "n": 9}
+        rows = [
+            {"model": name, "at": at}
+            for name in (model, f"untrained:{model}")
+            for at in ("pair", "alike")
+        ]
+        same = {"subset": "all", "vectors": "filler", "layer": -1, "head": -1, "n": 9}
         return pd.DataFrame(rows).assign(**same, **measured)
 
     monkeypatch.setattr(interventions_page, "_table_of", found)
     shown = interventions_page._agents(tmp_path)
     for name in ("tpt-d-english", "tpt-c-english", "t5-english"):
-        assert f"| {name} |" in shown
-        assert f"| untrained:{name} |" in shown
+        assert f"| {name} | fillers, all layers, alike | 9 |" in shown
+        assert (
+            shown.count(f"| untrained:{name} | any of these, all layers (least to most of 2) |")
+            == 1
+        )
+
+
+def test_swaps_of_numbers_are_shown_of_the_untrained_twin_though_it_answers_nothing():
+    same = {"kind": "polarity", "layer": -1, "head": -1, "original": 0.0, "other": 1.0}
+    same |= {"p_original": 0.0, "p_counterfactual": 0.0}
+    rows = [
+        {"model": "m", "subset": "answered", "vectors": "role", "at": "pair", "n": 5, "counterfactual": 0.5},
+        {"model": "untrained:m", "subset": "all", "vectors": "role", "at": "pair", "n": 8, "counterfactual": 0.0},
+        {"model": "untrained:m", "subset": "all", "vectors": "key", "at": "pair", "n": 8, "counterfactual": 0.125},
+    ]  # fmt: skip
+    shown = interventions_page._swaps("polarity", pd.DataFrame([same | row for row in rows]))
+    assert "| m | roles, all layers | 5 | 0.500" in shown
+    assert (
+        "| untrained:m | any of these, all layers (least to most of 2) | 8 | 0.000 to 0.125 |"
+        in shown
+    )
 
 
 def test_the_grammars_judgments_are_on_the_page(tmp_path):

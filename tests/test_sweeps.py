@@ -14,8 +14,10 @@ from tprprobe.figures import catalogue
 from tprprobe.files.runs import BEGUN, PARTS
 from tprprobe.interventions import Recipe, read_recipe, run_swaps, sweep
 from tprprobe.interventions.donors import DONORS
+from tprprobe.interventions.erasures import ERASED, SHUFFLED
 from tprprobe.interventions.folders import MANIFEST
 from tprprobe.interventions.references import read_references
+from tprprobe.interventions.shifts import LEARNED, OWN, RANDOM, WRONG
 from tprprobe.interventions.sweeps import SAMPLES, TABLE
 from tprprobe.scoring.answers import exact_matches
 from tprprobe.site.hooks import intervene
@@ -60,7 +62,7 @@ def folder(model, data, recipe, tmp_path_factory):
         ("sites = ['a']", "give sites and edits, or swaps"),
         ("sites = ['a']\nedits = ['zero']\nswaps = ['place']", "give sites and edits, or swaps"),
         ("swaps = ['places']", "did you mean 'place'"),
-        ("swaps = ['place']\ndonors = true", r"donors = true needs swaps = \['polarity'\]"),
+        ("swaps = ['place']\ndonors = true", r"donors needs swaps = \['polarity'\]"),
         ("sites = ['a']\nedits = ['snap']", "clusters"),
         ("sites = ['a']\nedits = ['zero']\nn = 0", "n: Input should be greater than 0"),
         ("sites = [", "not TOML"),
@@ -143,12 +145,24 @@ def test_an_unknown_site_and_too_few_examples_are_told(model, data, recipe):
 
 
 def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
-    recipe = Recipe(n=12, reference=6, swaps=["polarity", "argument"], whole=True, donors=True)
+    recipe = Recipe(
+        n=12,
+        reference=6,
+        swaps=["polarity", "argument"],
+        whole=True,
+        donors=True,
+        shifts=[1.0, 2.0],
+        erasures=True,
+    )
     out = tmp_path / "swaps"
     table = run_swaps(model, data, recipe, out)
     assert set(table["model"]) == {"tiny", "untrained:tiny"}
-    assert set(table["layer"]) == {-1}
-    assert set(DONORS) < set(table.query("kind == 'polarity'")["at"])
+    assert set(table.query("vectors != 'hidden'")["layer"]) == {-1}
+    places = set(table.query("kind == 'polarity'")["at"])
+    assert set(DONORS) < places
+    shifted = {f"{each} × {dose}" for each in (OWN, WRONG, RANDOM, LEARNED) for dose in (1, 2)}
+    assert shifted < places
+    assert {ERASED, SHUFFLED} < places
     pd.testing.assert_frame_equal(table, run_swaps(model, data, recipe, out, resume=True))
     everything = table.assign(subset="answered")  # a tiny model answers nothing
     everything.to_csv(out / "swaps.csv", index=False)

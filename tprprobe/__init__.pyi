@@ -19,7 +19,7 @@ from .models import load_model as load_model
 from .models.checkpoint import push_to_hub as push_to_hub
 from .models.checkpoint import save_pretrained as save_pretrained
 from .models.published.convert import convert as convert
-from .site.hooks import attach as attach
+from .site.attachment import attach as attach
 from .site.hooks import capture as capture
 from .site.hooks import intervene as intervene
 from .site.hooks import sites as sites

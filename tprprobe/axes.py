@@ -12,6 +12,7 @@ Axes
     batch     samples of a batch                     token     all tokens of a store, samples one after another
     seq       positions of a (padded) sequence       query, key  positions that attend, that are attended to
     head      attention heads                        d_head    width of one head (d_role of a role)
+    key_head  heads of keys and values where these are fewer (grouped-query attention)
     d_model   width of the residual stream           d_ff      width of the feed-forward layer
     vocab     symbols of the vocabulary              n_roles   entries of the role dictionary
     layer     layers, counted from 0 (a negative number counts from the last)

@@ -59,7 +59,9 @@ class Claim(Settings, strict=True):
     """One claim of a paper, and what decides it (see the head of ``claims.toml``)."""
 
     id: Annotated[str, Field(pattern=rf"^({'|'.join(PAPERS)})(-[a-z0-9]+)+$")]
-    paper: Literal["schlag2020-final", "schlag2019-first", "jiang2021", "huang2018"]
+    paper: Literal[
+        "schlag2020-final", "schlag2019-first", "schlag2019-workshop", "jiang2021", "huang2018"
+    ]
     where: Text
     quotation: Text
     statistic: Text

@@ -18,8 +18,8 @@ from tprprobe.files import hub
 from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.scoring.answers import evaluate
 from tprprobe.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
-from tprprobe.scoring.captions.toolkit import CaptionScores, compare_captions
-from tprprobe.scoring.captions.writing import BEAM, caption_rows, matches, score_rows
+from tprprobe.scoring.captions.toolkit import CaptionScores, compare_captions, score_rows
+from tprprobe.scoring.captions.writing import BEAM, caption_rows, matches
 from tprprobe.training.logs import FILE as LOG
 from tprprobe.training.logs import read_log
 

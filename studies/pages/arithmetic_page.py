@@ -18,7 +18,7 @@ from tprprobe.figures.binding import binding_table, demonstration_table
 from tprprobe.figures.hadamard import capture_table
 from tprprobe.figures.naming import COUNTS, heads_table, polarity_table
 from tprprobe.figures.reconstruction import reconstruction_table
-from tprprobe.statistics import Interval, interval_text, read_interval
+from tprprobe.statistics import Interval, interval_text, read_interval, wilson
 
 BEHIND = {
     "adjacent": "right after '/'",
@@ -50,6 +50,7 @@ def write_page(found: Analyses) -> str:
         ones=_ones(found),
         projections=tables.PROJECTIONS,
         nearest=_nearest(found),
+        best_below=_best_below(found),
         relations=_relations(found),
         coupling=_coupling(found),
         **_states(found),
@@ -73,6 +74,8 @@ def _describe(found: Analyses, verdicts: list[Verdict]) -> dict[str, Any]:
         "answered": _share(facts["questions"]),
         "discordant": facts["discordant_questions"]["n"],
         "discordant_answered": _share(facts["discordant_questions"]),
+        "trained": found.questions["trained"].mean(),
+        "untrained_answered": _answered(found.questions[~found.questions["trained"]]),
         "claims": len(verdicts),
         "measured": len(measured),
         "outcomes": _count(measured),
@@ -172,6 +175,22 @@ def _nearest(found: Analyses) -> float:
     return rows["value"].iloc[0]
 
 
+def _best_below(found: Analyses) -> dict[str, Any]:
+    """The head below the last layer that looks most from digits to their '/': its place, its
+    scores.
+    """
+    rows = found.relations.query(
+        "source == 'head' and way == 'rows' and gold == 'net' and layer < @found.last and not untrained"
+    )
+    mass = rows[rows["score"] == "mass"]
+    best: Any = mass.iloc[mass["value"].argmax()]
+    own = rows[(rows["layer"] == best["layer"]) & (rows["head"] == best["head"])]
+    scores = {
+        str(row["score"]): interval_text(read_interval(row)) for row in own.to_dict("records")
+    }
+    return scores | {"layer": best["layer"], "head": best["head"]}
+
+
 def _relations(found: Analyses) -> str:
     chosen = found.relations[found.relations["score"].isin(["mass", "argmax_accuracy", "skip"])]
     return table(
@@ -243,6 +262,11 @@ def _states(found: Analyses) -> dict[str, str]:
 
 
 # ---- texts ------------------------------------------------------------------------------------------
+
+
+def _answered(questions: pd.DataFrame) -> str:
+    """The share of questions that are answered right."""
+    return interval_text(wilson(int(questions["right"].sum()), len(questions)), ".1%")
 
 
 def _share(fact: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from studies.pages.training_overlap import list_training, mark_trained
 from tprprobe.algebra import bind
 from tprprobe.analyses.attention import couple_roles, score_relations
 from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
@@ -18,11 +19,13 @@ from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.console import stderr, track
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
+from tprprobe.files import hub
 from tprprobe.interventions.fractions import binding_probe
 from tprprobe.models import load_model
 from tprprobe.models.listing import list_models
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import MANIFEST
+from tprprobe.training.recipes import Mix, read_recipe
 
 MODEL, BASELINE = "tpt-c-arithmetic", "transformer-arithmetic"
 DATA, SPLIT, SEED = "mathematics:arithmetic__mixed", "small-test", 2
@@ -37,6 +40,7 @@ class Analyses:
 
     n: int  # questions
     maps: int  # of them with attention maps
+    questions: pd.DataFrame  # right; trained: the training set has the expression, in other words
     naming: Naming
     relations: pd.DataFrame
     coupling: pd.DataFrame
@@ -80,6 +84,7 @@ def analyse(runs: Path, n: int = N) -> Analyses:
     return Analyses(
         n=n,
         maps=min(MAPS, n),
+        questions=kept("questions", lambda: _mark_questions(store)),
         naming=naming,
         relations=kept("relations", lambda: score_relations(store)),
         coupling=kept("coupling", lambda: couple_roles(store, cluster_all(store, _ROLES, k=K))),
@@ -109,6 +114,18 @@ def _keep(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         stderr.print(f"{file.stem} …")
         make().to_parquet(file)
     return pd.read_parquet(file)
+
+
+def _mark_questions(store: Store) -> pd.DataFrame:
+    tokens = store.tokens.drop_duplicates("sample")
+    data = load_data(DATA, split=SPLIT, n=len(tokens), seed=SEED)
+    marked = mark_trained([each.source for each in data], read_training())
+    return marked.assign(right=tokens["correct"].to_numpy(bool))
+
+
+def read_training() -> list[Mix]:
+    """The parts of the training set of the model."""
+    return list_training(read_recipe(hub.locate("models", MODEL) / hub.RECIPE))
 
 
 def _reconstruct(*stores: Store) -> pd.DataFrame:

@@ -6,22 +6,28 @@ from typing import Any
 
 import pandas as pd
 
+from studies.pages import training_times
+from studies.pages.markdown import verdict_table
+from studies.pages.training_times import judge_time
 from studies.pages.unbinding_section import tell_unbinding
 from studies.templates import fill, table
 from tprprobe.console import stderr
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
+from tprprobe.figures.catalogue.captions import judge_scores
 from tprprobe.files import hub
-from tprprobe.models import load_model
+from tprprobe.models import count_parameters, load_model
 from tprprobe.scoring.answers import evaluate
 from tprprobe.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
-from tprprobe.scoring.captions.toolkit import compare_captions
-from tprprobe.scoring.captions.writing import caption_rows, matches, score_rows
+from tprprobe.scoring.captions.toolkit import compare_captions, score_rows
+from tprprobe.scoring.captions.writing import caption_rows, matches
+from tprprobe.scoring.meteor import meteor_missing
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.training.recipes import read_recipe
 
 MODELS = ("tpgn", "cnn-lstm")
 # what the models are trained on → the splits that they are tested on, and of how many examples
+DECIDING = "test"  # split, which the claims are about
 SETTINGS = {"scenes": {"test": 1000, "compositional": 500}, "coco-words": {"test": 1000}}
 
 
@@ -31,6 +37,9 @@ def make_page(runs: Path) -> str:
         Path(__file__).parent,
         "captions.md.j2",
         scores=tell_scores(runs / "captions"),
+        time=verdict_table([judge_time(runs / "captions")]),
+        timed=training_times,
+        weights=[count_parameters({"preset": name}) for name in training_times.PRESETS],
         unbinding=tell_unbinding(runs / "captions"),
     )
 
@@ -53,8 +62,8 @@ def _measured(setting: str, split: str, n: int, runs: Path) -> dict[str, Any]:
 
 
 def _compared(setting: str, split: str, n: int, runs: Path) -> dict[str, Any]:
-    """The table of a split, its number of images, and the share of captions that match word for
-    word.
+    """The table of a split, its number of images, the share of captions that match word for word,
+    and the verdicts.
     """
     rows = {
         name: _keep(runs / f"{name}.{split}.parquet", lambda name=name: _write(name, split, n))
@@ -65,13 +74,19 @@ def _compared(setting: str, split: str, n: int, runs: Path) -> dict[str, Any]:
         lambda: _take(f"{MODELS[0]}-{setting}", split, n),
     )
     rows |= {str(name): each for name, each in free.groupby("baseline", sort=False)}
-    scores = {name: score_rows(each) for name, each in rows.items()}
+    meteor = meteor_missing() is None
+    scores = {name: score_rows(each, meteor) for name, each in rows.items()}
     first, second = (scores[f"{each}-{setting}"] for each in MODELS)
     tables = {name: each.table() for name, each in scores.items()}
     tables["difference"] = compare_captions(first, second).rename(columns={"difference": "value"})
     shown = [_row(metric, tables) for metric in tables["difference"]["metric"]]
     exact = ", ".join(f"{name} {matches(rows[name]).mean():.1%}" for name in list(rows)[:2])
-    return {"images": len(first.terms), "exact": exact, "scores": table(shown)}
+    return {
+        "images": len(first.terms),
+        "exact": exact,
+        "scores": table(shown),
+        "verdicts": verdict_table(judge_scores(first, second)) if split == DECIDING else "",
+    }
 
 
 def _row(metric: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:

@@ -14,11 +14,13 @@ from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.gold import annotate
 from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
+from tprprobe.interventions.exchanges import ALIKE, ALL, ELSEWHERE, PAIR
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS
 from tprprobe.interventions.shares import best_heads, compare_places, summarise_swaps
+from tprprobe.interventions.shifts import OWN, RANDOM, SHIFTED
 from tprprobe.interventions.swaps import SWAPS
 from tprprobe.models import load_model
-from tprprobe.models.checkpoint import read_checkpoint
+from tprprobe.models.checkpoint import UNTRAINED, read_checkpoint
 from tprprobe.scoring.answers import exact_matches
 from tprprobe.statistics import Interval, interval_text, read_interval, wilson
 
@@ -33,7 +35,16 @@ NAMES = {
     "sum": "two arguments of +",
 }
 VECTORS = ("none", "question", "role", "embedding role", "filler", "key", "binding", "hidden")
-CLAIM, DECIDING = "schlag-used", "donors"
+SHARES = {
+    "new": "counterfactual",
+    "old": "original",
+    "other": "other",
+    "P(new)": "p_counterfactual",
+    "P(old)": "p_original",
+}
+MAIN = ("new", "P(new)")  # are shown with their intervals
+CONTROLS = (ELSEWHERE, ALIKE)
+CLAIM, DECIDING, SHIFTING = "schlag-used", "donors", "shifts"
 OTHER, SAME = "same digit, other polarity", "same digit, same polarity"  # kinds of donors
 
 
@@ -44,9 +55,11 @@ def make_page(runs: Path) -> str:
     measured = pd.read_parquet(folder / f"swaps-{MODEL}" / SWAPS)
     sweeps = {name: _table_of(name, MODEL, folder) for name in ("ablation", "snap", "snap-filler")}
     sweeps["one-hot"] = _table_of("one-hot", DISCRETE, folder)
-    swaps, elsewhere = pd.concat(tables, ignore_index=True), compare_places(measured)
+    swaps = pd.concat(tables, ignore_index=True)
     _table_of(DECIDING, MODEL, folder)
     moved = pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / SWAPS)
+    _table_of(SHIFTING, MODEL, folder)
+    shifted = pd.read_parquet(folder / f"{SHIFTING}-{MODEL}" / SWAPS)
     verdict = judge(find_claim(CLAIM), _evidence(compare_places(moved, OTHER, SAME)))
     return fill(
         Path(__file__).parent,
@@ -56,8 +69,12 @@ def make_page(runs: Path) -> str:
         deciding=read_recipe(RECIPES / f"{DECIDING}.toml"),
         exchanged=_differences(compare_places(moved), ["role", "filler", "key", "binding"]),
         donors=_donors(summarise_swaps(moved)),
+        shifting=read_recipe(RECIPES / f"{SHIFTING}.toml"),
+        beyond=_differences(compare_places(shifted, f"{OWN} × 1", f"{RANDOM} × 1"), ["role"]),
+        shifts=_shifts(summarise_swaps(shifted)),
         sections=[{"name": NAMES[kind], "table": _swaps(kind, swaps)} for kind in CHANGING],
-        elsewhere=_elsewhere(elsewhere),
+        alike=_differences(compare_places(moved, PAIR, ALIKE), ["role", "filler", "binding"]),
+        elsewhere=_elsewhere(compare_places(measured), compare_places(measured, PAIR, ALIKE)),
         heads=_heads(best_heads(measured)),
         harmless=_harmless(swaps),
         agents=_agents(folder),
@@ -116,9 +133,10 @@ def _differences(elsewhere: pd.DataFrame, vectors: Sequence[str]) -> dict[str, A
 def _donors(swaps: pd.DataFrame) -> str:
     """The effect of roles of other questions' digits, beside the exchange of the pair's own."""
     rows = _answered(swaps, "polarity").query("vectors == 'role' and layer == -1 and head == -1")
-    rows = rows.assign(order=rows["at"].isin(["pair", "elsewhere"]))
+    rows = rows.assign(order=rows["at"].isin([PAIR, *CONTROLS]))
     rows = rows.sort_values(["model", "order", "at"], ascending=[False, True, True])
-    told = {"pair": "the other number of the pair", "elsewhere": "elsewhere, exchanged"}
+    told = {"pair": "the other number of the pair"}
+    told |= {at: f"{at}, exchanged" for at in CONTROLS}
     return table(
         [
             _cells(row) | {"exchanged": f"roles of: {told.get(row['at'], row['at'])}"}
@@ -127,26 +145,61 @@ def _donors(swaps: pd.DataFrame) -> str:
     )
 
 
+def _shifts(swaps: pd.DataFrame) -> str:
+    """The effect of shifts by every direction and dose, and of erasures, kind of vectors by kind."""
+    rows = _answered(swaps, "polarity").query("model == @MODEL")
+    rows = rows[rows["at"].str.contains(" × | erased")]
+    rows = rows.sort_values(["vectors", "layer"], key=_in_order, kind="stable")
+    return table(
+        [
+            _cells(row) | {"exchanged": f"{_told({**row, 'at': PAIR})}: {row['at']}"}
+            for row in rows.to_dict("records")
+        ]
+    )
+
+
+def _in_order(values: pd.Series) -> pd.Series:
+    return values if values.name == "layer" else values.map(SHIFTED.index)
+
+
 def _swaps(kind: str, swaps: pd.DataFrame) -> str:
     rows = _answered(swaps, kind)
     rows = rows[(rows["head"] == -1) & ((rows["at"] == "pair") | (rows["layer"] == -1))]
     rows = rows[(rows["vectors"] != "hidden") | (rows["at"] == "pair")]
     rows = rows.assign(order=rows["vectors"].map(VECTORS.index))
     rows = rows.sort_values(["model", "order", "layer", "at"], ascending=[False, True, True, False])
-    return table([_cells(row) for row in rows.to_dict("records")])
+    twins = swaps[(swaps["kind"] == kind) & (swaps["subset"] == "all")]
+    return table([_cells(row) for row in rows.to_dict("records")] + _twins(twins))
+
+
+def _twins(rows: pd.DataFrame) -> list[dict[str, str]]:
+    """One row per untrained twin: the least and the most that any exchange of all layers does to it."""
+    edited = rows[
+        rows["model"].str.startswith(UNTRAINED) & ~rows["vectors"].isin(["none", "question"])
+    ]
+    return [
+        {
+            "model": str(model),
+            "exchanged": f"any of these, all layers (least to most of {len(each)})",
+            "n": _reach(each["n"], "d"),
+        }
+        | {title: _reach(each[name], ".3f") for title, name in SHARES.items()}
+        for model, each in edited.groupby("model", sort=False)
+    ]
+
+
+def _reach(values: pd.Series, form: str) -> str:
+    """The least and the most, as one number if they are one."""
+    least, most = format(values.min(), form), format(values.max(), form)
+    return least if least == most else f"{least} to {most}"
 
 
 def _cells(row: Mapping[Any, Any]) -> dict[str, str]:
     """One kind of exchange in a table of swaps."""
-    return {
-        "model": str(row["model"]),
-        "exchanged": _told(row),
-        "n": str(row["n"]),
-        "new": interval_text(read_interval(row, "counterfactual")),
-        "old": f"{row['original']:.3f}",
-        "other": f"{row['other']:.3f}",
-        "P(new)": interval_text(read_interval(row, "p_counterfactual")),
-        "P(old)": f"{row['p_original']:.3f}",
+    place = {"model": str(row["model"]), "exchanged": _told(row), "n": str(row["n"])}
+    return place | {
+        title: interval_text(read_interval(row, name)) if title in MAIN else f"{row[name]:.3f}"
+        for title, name in SHARES.items()
     }
 
 
@@ -156,19 +209,25 @@ def _told(row: Mapping[Any, Any]) -> str:
         layers = "" if row["vectors"] == "embedding role" else ", all layers"
         layers = f", layer {row['layer']}" if row["layer"] >= 0 else layers
         what = f"{row['vectors']}s{layers}".replace("hiddens", "hidden states")
-    return f"{what}, elsewhere" if row["at"] == "elsewhere" else what
+    return what if row["at"] == PAIR else f"{what}, {row['at']}"
 
 
-def _elsewhere(elsewhere: pd.DataFrame) -> str:
-    rows = elsewhere[elsewhere["kind"].isin(CHANGING) & (elsewhere["model"] == MODEL)]
+def _elsewhere(elsewhere: pd.DataFrame, alike: pd.DataFrame) -> str:
+    """The effect of the pair beyond that of its two controls, swap by swap."""
+    keys = ["kind", "model", "vectors", "layer"]
+    alike = alike.rename(columns=lambda name: name.replace("difference", "alike"))
+    rows = elsewhere.merge(alike, how="left", on=keys, suffixes=("", "_alike"))
+    rows = rows[rows["kind"].isin(CHANGING) & (rows["model"] == MODEL)]
     rows = rows[rows["vectors"].isin(["role", "filler", "key", "binding", "embedding role"])]
     return table(
         [
             {
                 "swap": NAMES[row["kind"]],
-                "exchanged": _told({**row, "at": "pair"}),
+                "exchanged": _told({**row, "at": PAIR}),
                 "n": str(row["n"]),
                 "P(new), pair − elsewhere": interval_text(read_interval(row, "difference")),
+                "n alike": "–" if pd.isna(row["n_alike"]) else f"{row['n_alike']:.0f}",
+                "P(new), pair − alike": interval_text(read_interval(row, "alike")),
             }
             for row in rows.to_dict("records")
         ]
@@ -195,7 +254,9 @@ def _harmless(swaps: pd.DataFrame) -> str:
     parts = []
     for kind in HARMLESS:
         rows = _answered(swaps, kind)
-        rows = rows[(rows["head"] == -1) & (rows["layer"] == -1) & (rows["vectors"] != "question")]
+        rows = rows[
+            (rows["head"] == ALL) & (rows["layer"] == ALL) & (rows["vectors"] != "question")
+        ]
         rows = rows.assign(order=rows["vectors"].map(VECTORS.index))
         rows = rows.sort_values(["model", "order", "at"], ascending=[False, True, False])
         parts += [
@@ -215,9 +276,10 @@ def _agents(folder: Path) -> str:
     tables = [_table_of("agents", name, folder) for name in (DISCRETE, CONTINUOUS, PLAIN)]
     rows = pd.concat(tables, ignore_index=True)
     rows = rows[rows["subset"] == "all"]
-    rows = rows.assign(order=rows["vectors"].map(VECTORS.index))
-    rows = rows.sort_values(["model", "order", "at"], ascending=[False, True, False])
-    return table([_cells(row) for row in rows.to_dict("records")])
+    trained = rows[~rows["model"].str.startswith(UNTRAINED)]
+    trained = trained.assign(order=trained["vectors"].map(VECTORS.index))
+    trained = trained.sort_values(["model", "order", "at"], ascending=[False, True, False])
+    return table([_cells(row) for row in trained.to_dict("records")] + _twins(rows))
 
 
 def _snaps(sweeps: Mapping[str, pd.DataFrame]) -> dict[str, str]:

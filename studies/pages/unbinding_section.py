@@ -40,6 +40,7 @@ MODELS = ("tpgn-scenes", "tpgn-coco-words")
 TAGGED = {"tpgn-coco-words"}  # whose words no data tag: TAGGER in the folder of runs does
 TAGGER, N, SEED = "tagger", 1000, 0
 SITES = ["word.unbinding"]
+OF_SCORES = {"huang-table1", "huang-bleu-n", "huang-training-time"}  # told beside the scores
 
 
 def tell_unbinding(runs: Path) -> str:
@@ -115,9 +116,10 @@ def _tell(words: GeneratedWords) -> Iterator[str]:
 
 
 def _all(verdicts: list[Verdict]) -> list[Verdict]:
-    """A verdict on every claim of the page; “not measured” without evidence."""
+    """A verdict on every claim about vectors; “not measured” without evidence."""
     known = {each.claim.id: each for each in verdicts}
-    return [known.get(each.id) or judge(each, None) for each in claims_of("captions")]
+    own = [each for each in claims_of("captions") if each.id not in OF_SCORES]
+    return [known.get(each.id) or judge(each, None) for each in own]
 
 
 def _as_text(table: Table) -> str:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from tprprobe.figures.catalogue.summaries import make_sheet
 from tprprobe.scoring import score_summaries
+from tprprobe.scoring.captions.writing import summarize_captions
 from tprprobe.scoring.predictions import save_lines, summarize_scores
 
 MODULES = {"arithmetic__mixed": 0.75, "arithmetic__mul": 0.5}
@@ -69,3 +70,19 @@ def write_scores(folder):
     scores = {"BLEU-1": score, "METEOR": score | {"low": None, "high": None}}
     about = {"model": "tpgn", "data": "scenes", "split": "test", "n": 40, "scores": scores}
     (folder / "tpgn.scenes.test.json").write_text(json.dumps(about))
+
+
+def write_captions(folder):
+    """What `tprprobe eval --out` writes of captions, of a TPGN and a CNN-LSTM; both are needed."""
+    folder.mkdir(parents=True)
+    written = {"tpgn": ["a dog runs", "two cats"], "cnn-lstm": ["a dog runs", "two cows"]}
+    for name, captions in written.items():
+        rows = pd.DataFrame(
+            {
+                "image": ["1", "2"],
+                "references": [["a dog runs"], ["two cats sit"]],
+                "prediction": captions,
+            }
+        )
+        about = {"model": name, "architecture": name, "data": "made", "split": "test"}
+        save_lines(rows, about | summarize_captions(rows), folder, name)

@@ -10,6 +10,7 @@ from tprprobe.cli.options import (
     Ckpt,
     Data,
     Device,
+    Dtype,
     Json,
     Number,
     Out,
@@ -72,6 +73,7 @@ def extract(
     out: Out = None,
     resume: Resume = False,
     device: Device = "cpu",
+    dtype: Dtype = "float32",
 ) -> None:
     """Write the vectors of a model's sites on a data set into a store."""
     from tprprobe.data.annotated.sentencesets import join_labels, set_source
@@ -81,7 +83,7 @@ def extract(
     sources = pairs(labels or [])
     files = {task: source for task, source in sources.items() if not is_labeller(source)}
     labellers = find_labellers({k: v for k, v in sources.items() if k not in files})
-    model, examples = model_and_data(ckpt, data, split, n, seed, device)
+    model, examples = model_and_data(ckpt, data, split, n, seed, device, dtype)
     if source:
         examples = set_source(examples, source.value)
     if files:

@@ -29,18 +29,25 @@ Split = Annotated[str | None, typer.Option(help="The split of the data.")]
 Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
 Seed = Annotated[int, typer.Option(help="Seed of random choices.")]
 Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
+Dtype = Annotated[str, typer.Option(help="The type of the weights: float32, bfloat16 or float16.")]
 Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Resume a run that was cut off.")]
 
 
 def model_and_data(
-    ckpt: str, data: str | None, split: str | None, n: int | None, seed: int, device: str
+    ckpt: str,
+    data: str | None,
+    split: str | None,
+    n: int | None,
+    seed: int,
+    device: str,
+    dtype: str = "float32",
 ) -> "tuple[Readable, Dataset]":
     from tprprobe.data import load_data
     from tprprobe.models import load_model
     from tprprobe.models.checkpoint import default_data
 
-    model = load_model(ckpt, device=device)
+    model = load_model(ckpt, device=device, dtype=dtype)
     if data is None:
         data, split = default_data(model, split)
     return model, load_data(data, split=split, n=n, seed=seed)

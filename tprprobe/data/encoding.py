@@ -11,6 +11,7 @@ from jaxtyping import Int64, Integer
 from tprprobe.data.batching import Ragged
 from tprprobe.data.mathematics.questions import check_length
 from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.errors import InputError
 
 
 class Flat(NamedTuple):
@@ -57,11 +58,17 @@ class Spool:
 
 
 def encode_sources(texts: Sequence[str], vocabulary: Codec) -> Flat:
-    """The ids of sources, with a start symbol if the vocabulary's sources have one."""
+    """The ids of sources, with the symbols that the vocabulary puts around them.
+
+    Raises: InputError for a text without any symbol.
+    """
     if vocabulary.most is None:
         check_length("question", max(texts, key=len))
-        return _enclosed(texts, vocabulary, vocabulary.source_start)
-    return _cut(_enclosed(texts, vocabulary, vocabulary.source_start), vocabulary.most[0])
+        return _enclosed(texts, vocabulary, *vocabulary.source_frame)
+    found = _cut(_enclosed(texts, vocabulary, *vocabulary.source_frame), vocabulary.most[0])
+    if not found.lengths.all():
+        raise InputError("an empty text has no token that this model reads: leave it out")
+    return found
 
 
 def encode_targets(texts: Sequence[str], vocabulary: Codec) -> Flat:
@@ -69,20 +76,22 @@ def encode_targets(texts: Sequence[str], vocabulary: Codec) -> Flat:
     if not vocabulary.has_words:
         check_length("answer", max(texts, key=len))
     if vocabulary.most is None:
-        return _enclosed(texts, vocabulary, True)
-    return _cut(_enclosed(texts, vocabulary, True), vocabulary.most[1] + 1)
+        return _enclosed(texts, vocabulary, (vocabulary.sos,), (vocabulary.eos,))
+    whole = _enclosed(texts, vocabulary, (vocabulary.sos,), (vocabulary.eos,))
+    return _cut(whole, vocabulary.most[1] + 1)
 
 
-def _enclosed(texts: Sequence[str], vocabulary: Codec, start: bool) -> Flat:
+def _enclosed(
+    texts: Sequence[str], vocabulary: Codec, first: Sequence[int], last: Sequence[int]
+) -> Flat:
     values, offsets = vocabulary.encode_all(texts)
-    lengths = np.diff(offsets) + start + 1
+    lengths = np.diff(offsets) + len(first) + len(last)
     ends = lengths.cumsum()
-    enclosed = np.full(ends[-1], vocabulary.sos, values.dtype)
-    enclosed[ends - 1] = vocabulary.eos
+    enclosed = np.empty(ends[-1], values.dtype)
     inside = np.ones(len(enclosed), bool)
-    inside[ends - 1] = False
-    if start:
-        inside[ends - lengths] = False
+    for place, symbol in [*enumerate(first), *enumerate(last, -len(last))]:
+        at = (ends - lengths if place >= 0 else ends) + place
+        enclosed[at], inside[at] = symbol, False
     enclosed[inside] = values
     return Flat(enclosed, lengths, 0)
 

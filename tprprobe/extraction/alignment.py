@@ -46,8 +46,8 @@ def _with_words(sentence: Labelled) -> Labelled:
 
 def place_source(vocabulary: Codec, text: str, n: int) -> list[Span]:
     """The places in the text of the n tokens of an encoded source."""
-    start = [NOWHERE] if vocabulary.source_start else []
-    return [*start, *vocabulary.offsets(text), NOWHERE][:n]
+    first, last = ([NOWHERE] * len(ids) for ids in vocabulary.source_frame)
+    return [*first, *vocabulary.offsets(text), *last][:n]
 
 
 def place_target(vocabulary: Codec, text: str, n: int) -> list[Span]:

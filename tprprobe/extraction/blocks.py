@@ -105,7 +105,9 @@ class Extraction:
     attention_samples: int
     target: Target
     labellers: tuple[Labeller, ...] = ()
-    tally: Counter[str] = field(default_factory=Counter)  # of sub-words, and those of no word
+    tally: Counter[str] = field(
+        default_factory=Counter
+    )  # of sub-words, those of no word, and texts that were cut
 
     def open(self, model: Readable, out: Path, samples: int, resume: bool) -> Pass:
         """The pass of a model to a store, which is new or (``resume``) partly written."""
@@ -129,11 +131,14 @@ class Extraction:
             each.writer.finish()
         if self.tally["unaligned"]:
             stderr.print(f"{self.tally['unaligned']} of {self.tally['tokens']} tokens have no word")
+        if self.tally["cut"]:
+            stderr.print(f"{self.tally['cut']} texts were too long and are cut")
 
     def _write_block(self, passes: Sequence[Pass], first: int, some: Sequence[Example]) -> None:
         maps = first < self.attention_samples
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
         pairs = encode_examples(some, self.vocabulary)
+        self.tally["cut"] += sum(pairs.cut)
         if self.target == "generated":
             correct, _ = exact_matches(self.model, pairs)
             written = write_answers(self.model, pairs, correct)

@@ -88,7 +88,7 @@ def draw_strips(strips: Sequence[Strip], title: str, caption: str) -> Drawing:
     foot = FOOT + 0.11 * caption.count("\n")
     height = rows * CELL + HEAD + foot
     figure = drawing(width, height)
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)
     left = MARGIN / width
     axes = figure.add_axes((left, foot / height, columns * CELL / width, rows * CELL / height))
     axes.set(xlim=(0, columns), ylim=(rows, 0))
@@ -115,9 +115,10 @@ def _draw(axes: Axes, strip: Strip, top: float) -> None:
         y = top + line * strip.line_height
         squares.append(Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.5))
         sign, ink = SIGNS.get(token, token), text_colour(colour)
-        axes.text(x + 0.5, y + 0.54, sign, color=ink, fontsize=8, **MIDDLE)
-        axes.text(x + 0.5, y + 1.29, note, color=INK, fontsize=5.5, **MIDDLE)
-        axes.text(x + 0.5, y + 1.29 + NOTE, gold, color=INK, fontsize=5.5, **MIDDLE)
+        written = [(0.54, sign, ink, 8.0), (1.29, note, INK, 5.5), (1.29 + NOTE, gold, INK, 5.5)]
+        for below, text, colour, size in written:
+            if text:
+                axes.text(x + 0.5, y + below, text, color=colour, fontsize=size, **MIDDLE)
     axes.add_collection(PatchCollection(squares, match_original=True))
     for frame in strip.frames:
         for line, x, width in frame.boxes:

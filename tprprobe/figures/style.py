@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import matplotlib
@@ -10,6 +11,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from tprprobe.errors import InputError
 from tprprobe.files.writing import whole
@@ -25,21 +27,37 @@ NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Softw
 # Okabe and Ito (2008): told apart with any of the common color-vision deficiencies.
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
 SHADES = (1.0, 0.45, 1.6)  # full, light and dark versions of each hue
+LETTER = 0.048  # inches, of small text
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
 
 class Drawing(Figure):
     """A figure whose files embed their fonts, bear no date and so are reproducible.
 
-    Its layout is settled once, when it is first saved, for all formats.
+    Its layout is settled once, when it is first saved, for all formats. What is put below it
+    lengthens its files and changes nothing else.
     """
+
+    _below = 0.0  # inches
+
+    def put_below(self, lines: Sequence[str]) -> None:
+        """Put lines of text under all that is drawn, wrapped to the figure's width."""
+        width, height = self.get_size_inches()
+        most = max(40, int(width / LETTER))
+        told = [part for line in lines for part in wrap(line, most, subsequent_indent="  ")]
+        options: Any = {"fontsize": 6.5, "color": MUTED, "linespacing": 1.4}
+        self.text(0.01, -0.05 / height, "\n".join(told), va="top", **options)
+        self._below = 0.15 + 0.13 * len(told)
 
     def savefig(self, fname: Any, **options: Any) -> None:
         if self.get_layout_engine() is not None:
             self.draw_without_rendering()
-            self.set_layout_engine("none")
+            self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
         options.setdefault("metadata", NO_DATES.get(kind))
+        if self._below:
+            width, height = self.get_size_inches()
+            options.setdefault("bbox_inches", Bbox.from_extents(0, -self._below, width, height))
         with matplotlib.rc_context(FILES):
             super().savefig(fname, **options)
 

@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 from matplotlib.axes import Axes
 
 from tprprobe.errors import InputError
-from tprprobe.figures.style import FAINT, FORMATS, INK, MUTED, Drawing, drawing, save
+from tprprobe.figures.style import FAINT, FORMATS, INK, LETTER, MUTED, Drawing, drawing, save
 from tprprobe.files.writing import write_file
 
 CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
@@ -24,6 +24,10 @@ class Table:
     title: str
     caption: str = ""
     ruled: tuple[int, ...] = ()
+
+    def with_caption(self, caption: str) -> "Table":
+        """The table with another caption."""
+        return replace(self, caption=caption)
 
     def markdown(self) -> str:
         """The table in Markdown, its title before and its caption behind it."""
@@ -43,10 +47,10 @@ class Table:
         longest = [max(map(len, [name, *self.cells[name]])) for name in self.cells.columns]
         widths = [(length + SEPARATION) * CHARACTER for length in longest]
         told = max(map(len, self.caption.splitlines()), default=0)
-        width = max(sum(widths), len(self.title) * 0.085, told * 0.048)
+        width = max(sum(widths), len(self.title) * 0.085, told * LETTER)
         lines = len(self.cells) + 3 + self.caption.count("\n")
         figure = drawing(width + 2 * MARGIN, lines * LINE + 2 * MARGIN)
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(-MARGIN, width + MARGIN), ylim=(lines + MARGIN / LINE, -MARGIN / LINE))
         axes.set_axis_off()

@@ -11,6 +11,7 @@ from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
 METRICS = ("METEOR", "BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "CIDEr-D")
+SHOWN = (*METRICS, "METEOR (no synonyms)")
 SCORED = {  # Source: huang Table 1, COCO, Karpathy's test split of 5,000 images
     "NIC (Vinyals 2015)": (0.237, 0.666, 0.461, 0.329, 0.246, 0.855),
     "CNN-LSTM (ResNet-152)": (0.238, 0.698, 0.525, 0.390, 0.292, 0.889),
@@ -30,26 +31,39 @@ TOLD = {  # cluster and interpretation. Source: huang Table 3
 }
 
 
-def scores_table(captioned: Sequence[Mapping[str, Any]]) -> Table:
+def scores_table(
+    captioned: Sequence[Mapping[str, Any]],
+    differences: Mapping[str, pd.DataFrame],
+    verdicts: Sequence[Verdict],
+) -> Table:
     """The scores of evaluations of captions with intervals over images, above the paper's Table 1.
 
     ``captioned`` are what ``tprprobe eval --out`` wrote of captions: model, data, split, n, scores.
+    ``differences``, by data, are those of a TPGN and a CNN-LSTM on the same images.
     """
     rows = [_scored(each) for each in captioned]
+    for data, found in differences.items():
+        cells = {str(row["metric"]): row for row in found.to_dict("records")}
+        kept = {
+            name: interval_text(read_interval(cells[name], "difference"))
+            for name in SHOWN
+            if name in cells
+        }
+        rows.append({"model": "TPGN − CNN-LSTM", "captions of": data, **kept})
     ruled = len(rows)
     for name, values in SCORED.items():
         numbers = {metric: f"{v:.3f}" for metric, v in zip(METRICS, values, strict=True)}
         rows.append({"model": name, "captions of": "printed: COCO, 5,000", **numbers})
     caption = (
-        "[95 % interval] over images. METEOR needs Java and has none. CIDEr-D counts words over the "
-        "evaluated set: it does not compare across data.\nOther data, features and sizes than the "
-        "paper's, one run a model: nothing here tests the printed numbers. –: not measured."
+        "[95 % interval] over images, differences paired by image. METEOR needs Java and has none. "
+        "CIDEr-D counts words over the evaluated set: it does not compare across data.\nOther data, "
+        "features and sizes than the paper's, one run a model. –: not measured."
     )
-    return Table(pd.DataFrame(rows).fillna("–"), "Scores of captions", caption, (ruled,))
+    return _judged("Scores of captions", rows, caption, verdicts, (ruled,))
 
 
 def _scored(found: Mapping[str, Any]) -> dict[str, str]:
-    cells = {name: found["scores"][name] for name in METRICS if name in found["scores"]}
+    cells = {name: found["scores"][name] for name in SHOWN if name in found["scores"]}
     return {
         "model": str(found["model"]),
         "captions of": f"{found['data']}, {found['split']}, {found['n']:,}",

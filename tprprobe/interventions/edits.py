@@ -20,6 +20,7 @@ from torch import Tensor
 
 from tprprobe.errors import InputError
 from tprprobe.site.hooks import PlacedEdit
+from tprprobe.site.patterns import head_axis
 
 Make = Callable[[Tensor, "Place"], Tensor]
 LONGEST = 1024  # positions for which a resampled vector is drawn
@@ -35,7 +36,7 @@ class Place:
     @property
     def head(self) -> int | None:
         """The number of the axis of heads."""
-        return self.axes.index("head") if "head" in self.axes else None
+        return head_axis(self.axes)
 
     @property
     def seq(self) -> int:
@@ -164,6 +165,17 @@ def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
     return Edit(copy, **where)
 
 
+def shift(
+    by: Float[Tensor, "*shape"], signs: Float[Tensor, "sample position"], **where: Any
+) -> Edit:
+    """An edit that adds a vector ([d], or [head, d]), times the sign of the position."""
+
+    def move(x: Tensor, place: Place) -> Tensor:
+        return x + _at_positions(signs, x, place) * by.to(x)
+
+    return Edit(move, **where)
+
+
 def swap(order: Int[Tensor, "sample position"], **where: Any) -> Edit:
     """An edit to the vector at position ``order``; vectors behind the end of ``order`` stay."""
 
@@ -188,7 +200,7 @@ def exchange(
     """The order in which first[i] and second[i] of every sample have changed places."""
     order = torch.arange(length).repeat(len(first), 1)
     for row, one, other in zip(order, first, second, strict=True):
-        row[[*one, *other]] = torch.tensor([*other, *one])
+        row[[*one, *other]] = torch.tensor([*other, *one], dtype=torch.long)
     return order
 
 
@@ -214,8 +226,13 @@ def _head_mask(heads: Sequence[int], x: Tensor, place: Place) -> Bool[Tensor, ".
 
 
 def _position_mask(positions: Tensor, x: Tensor, place: Place) -> Bool[Tensor, "..."]:
+    return _at_positions(positions, x, place)
+
+
+def _at_positions(plan: Tensor, x: Tensor, place: Place) -> Tensor:
+    """A value per sample and position, with the axes of the tensor; 0 behind the plan's end."""
     n = x.shape[place.seq]
-    here = _rows(positions, x).to(x.device)[:, place.start : place.start + n]
+    here = _rows(plan, x).to(x.device)[:, place.start : place.start + n]
     here = F.pad(here, (0, n - here.shape[1]))
     return _spread(here, {0: len(x), place.seq: n}, x)
 

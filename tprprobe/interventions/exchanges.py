@@ -1,7 +1,8 @@
 """Exchanging the vectors of two numbers: does the model then answer the question it predicts?
 
 What roles do is seen beside what fillers, keys and bindings do, and beside the same exchange of other
-positions, as far apart. Of a layer, queries do exactly what fillers do, values what keys do, and the
+positions: as far apart (elsewhere), or of another pair that stands on the surface as this one does
+(alike). Of a layer, queries do exactly what fillers do, values what keys do, and the
 layer's input what bindings do; whole states do nothing, as nothing above knows their order.
 Source: Geiger et al. 2021 (interchange interventions); the question is schlag appendix A's.
 """
@@ -9,20 +10,21 @@ Source: Geiger et al. 2021 (interchange interventions); the question is schlag a
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
-import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.interventions.edits import exchange, swap
+from tprprobe.interventions.number_pairs import Pair
 from tprprobe.interventions.variants import Scores, Variant, score_variants
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of
 
 VECTORS = ("role", "filler", "key", "binding", "hidden")
-PAIR, ELSEWHERE, ALL = "pair", "elsewhere", -1
+PAIR, ELSEWHERE, ALIKE, ALL = "pair", "elsewhere", "alike", -1
 BATCH = 128  # questions
 
 
@@ -53,7 +55,7 @@ def vectors_of(name: str) -> str | None:
 
 def list_ways(model: Model, by_head: Sequence[str] = ("role",)) -> list[Way]:
     """All exchanges in a model's encoder: each kind of vectors by layer and in all layers, at the
-    pair and elsewhere; those in ``by_head`` also head by head.
+    pair and elsewhere, and in all layers of a pair alike; those in ``by_head`` also head by head.
     """
     names = list(find_sites(model))
     found: dict[str, set[int]] = {}
@@ -68,6 +70,7 @@ def list_ways(model: Model, by_head: Sequence[str] = ("role",)) -> list[Way]:
         if each != "hidden"
     ]
     ways += [Way(way.vectors, way.layer, at=ELSEWHERE) for way in ways]
+    ways += [Way(each, at=ALIKE) for each in found]
     heads = range(model.n_heads)
     return ways + [
         Way(way.vectors, way.layer, head)
@@ -83,7 +86,7 @@ def measure_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.
     Columns: question, kind, vectors, layer, head (-1: all), at; p_original, p_counterfactual (the
     probabilities of the two whole answers), original, counterfactual (whether it is written greedily).
     Vectors `none` is no exchange, `question` the counterfactual question itself. Swaps that cannot be
-    moved have no rows elsewhere.
+    moved have no rows elsewhere, those without a pair alike none of it.
 
     Raises:
         InputError: the vocabulary lacks a symbol.
@@ -123,7 +126,7 @@ def _measure(
     other, new = (each.to(device) for each in predicted.batch(rows, pad))
     orders = {
         at: positions(part, source.shape[1], at, int(require_vocabulary(model).source_start))
-        for at in (PAIR, ELSEWHERE)
+        for at in (PAIR, ELSEWHERE, ALIKE)
     }
     variants: list[Variant] = [{}, *(_variant(way, orders[way.at], names) for way in ways)]
     scores = score_variants(model, source, [answer, new], variants)
@@ -132,7 +135,7 @@ def _measure(
     found += [(way, scores, at) for at, way in enumerate(ways, 1)]
     for way, scored, at in found:
         table = tabulate(part, scored, at, way.vectors, way.layer, way.head, way.at)
-        yield table if way.at == PAIR else table[part["elsewhere"].to_numpy() != 0]
+        yield table[exchanges_at(part, way.at)]
 
 
 def tabulate(
@@ -165,19 +168,30 @@ def tabulate(
 def positions(
     part: pd.DataFrame, length: int, at: str, offset: int
 ) -> Int[Tensor, "sample position"]:
-    """The order that exchanges every row's pair of positions, or positions elsewhere."""
-    moved = part["elsewhere"].tolist() if at == ELSEWHERE else [0] * len(part)
+    """The order that exchanges every row's positions at the pair, or at one of its controls."""
     first, second = (
-        [
-            tuple(place + offset + shift for place in row)
-            for row, shift in zip(part[side], moved, strict=True)
-        ]
-        for side in ("first", "second")
+        [tuple(place + offset for place in each) for each in side]
+        for side in zip(*_find_places(part, at), strict=True)
     )
-    order = exchange(first, second, length)
-    if at == ELSEWHERE:  # where there is no such place, nothing is exchanged
-        order[torch.tensor(moved) == 0] = torch.arange(length)
-    return order
+    return exchange(first, second, length)
+
+
+def exchanges_at(part: pd.DataFrame, at: str) -> Bool[np.ndarray, " swap"]:
+    """True for the swaps that have positions there; the others exchange nothing."""
+    return np.array([len(first) > 0 for first, _ in _find_places(part, at)], bool)
+
+
+def _find_places(part: pd.DataFrame, at: str) -> list[Pair]:
+    """The positions that change places, swap by swap; empty where there are none."""
+    pairs = list(zip(part["first"], part["second"], strict=True))
+    if at == ALIKE:
+        return list(part["alike"])
+    if at == PAIR:
+        return pairs
+    return [
+        (tuple(i + shift for i in first), tuple(i + shift for i in second)) if shift else ((), ())
+        for (first, second), shift in zip(pairs, part["elsewhere"], strict=True)
+    ]
 
 
 def _variant(way: Way, order: Tensor, names: Sequence[str]) -> Variant:

@@ -26,10 +26,15 @@ from tprprobe.gold.formulas import Expression, parse
 CHANGING = ("polarity", "argument", "place")
 HARMLESS = ("same polarity", "sum")
 KINDS = CHANGING + HARMLESS
-COLUMNS = ("kind", "text", "answer", "first", "second", "counterfactual", "predicted", "elsewhere")
+COLUMNS = (
+    *("kind", "text", "answer", "first", "second", "counterfactual", "predicted"),
+    *("elsewhere", "alike"),
+)
 
 FIELDS = ["question", "number", "position", "polarity", "term", "parent", "parent_position", "neg"]
+FIELDS += ["surface_polarity"]
 Number = dict[str, Any]  # of a question: the positions of its digits, and its gold fields
+Pair = tuple[tuple[int, ...], tuple[int, ...]]  # two sets of positions that change places
 
 
 def find_swaps(
@@ -38,9 +43,10 @@ def find_swaps(
     """One row per question and kind of pair: a pair of that kind, drawn at random.
 
     Columns: question (its number), kind, text, answer, first and second (positions of characters),
-    counterfactual (the text with these exchanged), predicted (its answer), elsewhere (how far first
-    and second are moved for the control: to other symbols of the expression, as far apart).
-    Pairs are whole numbers of as many digits, with a sign both or neither. Questions without one are
+    counterfactual (the text with these exchanged), predicted (its answer), and for the controls
+    elsewhere (how far first and second are moved: to other symbols of the expression, as far apart)
+    and alike (the positions of another pair of the question that stands on the surface as this one
+    does; both empty if there is none). Pairs are whole numbers of as many digits, with a sign both or neither. Questions without one are
     left out.
 
     Raises:
@@ -49,6 +55,7 @@ def find_swaps(
     if wrong := [kind for kind in kinds if kind not in KINDS]:
         raise unknown("kind of swap", wrong[0], KINDS)
     rng, rows = np.random.default_rng(seed), []
+    others = rng.spawn(1)[0]
     for question, numbers in _numbers(annotate(questions)).items():
         text, answer = questions[question], evaluate(questions[question])
         whole = [each for each in numbers if all(text[at].isdigit() for at in each["positions"])]
@@ -58,7 +65,8 @@ def find_swaps(
             new = (each for each in drawn if _is_new(kind, text, answer, *each))
             if pair := next(new, None):
                 row = _describe(kind, text, pair[0], pair[1], rng)
-                rows.append({"question": question} | row)
+                alike = _find_alike(kind, text, pair, whole, others)
+                rows.append({"question": question} | row | {"alike": alike})
     return pd.DataFrame(rows, columns=["question", *COLUMNS])
 
 
@@ -75,7 +83,7 @@ def _numbers(annotated: pd.DataFrame) -> dict[int, list[Number]]:
     return {question: list(numbers.values()) for question, numbers in found.items()}
 
 
-def _pairs(kind: str, numbers: list[Number]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _pairs(kind: str, numbers: list[Number]) -> Iterator[Pair]:
     """The positions of the pairs of a kind."""
     if kind == "place":
         yield from (
@@ -136,7 +144,30 @@ def _describe(
         counterfactual,
         str(evaluate(counterfactual)),
     )
-    return dict(zip(COLUMNS, (*values, _shift(text, first, second, rng)), strict=True))
+    return dict(zip(COLUMNS, (*values, _shift(text, first, second, rng)), strict=False))
+
+
+def _find_alike(
+    kind: str, text: str, pair: Pair, numbers: list[Number], rng: np.random.Generator
+) -> Pair:
+    """A random pair off the given one that stands as it does: of ones and tens, or of two numbers of
+    as many digits each, of which the surface rule (denominator if right after '/') says the same.
+    """
+    standing = {each["positions"]: each["surface_polarity"] for each in numbers}
+    if kind == "place":
+        found = list(_pairs(kind, numbers))
+    else:
+        found = [
+            two
+            for two in combinations(standing, 2)
+            if len(two[0]) == len(two[1])
+            and [standing[each] for each in two] == [standing[each] for each in sorted(pair)]
+        ]
+    own = {*pair[0], *pair[1]}
+    free = [
+        two for two in found if own.isdisjoint(two[0] + two[1]) and exchanged(text, *two) != text
+    ]
+    return free[rng.integers(len(free))] if free else ((), ())
 
 
 def _shift(

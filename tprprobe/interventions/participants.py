@@ -7,6 +7,7 @@ report, or the one with the names exchanged, makes it true.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ from tprprobe.data.worlds.english.annotation import analyze
 from tprprobe.data.worlds.english.headlines import summarize
 from tprprobe.data.worlds.english.sentences import Span
 from tprprobe.interventions.edits import swap
-from tprprobe.interventions.exchanges import PAIR, Way, positions
+from tprprobe.interventions.exchanges import Way, exchanges_at, positions
+from tprprobe.interventions.number_pairs import Pair
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import find_sites, intervene
@@ -43,13 +45,18 @@ def find_agent_swaps(reports: Sequence[Report], vocabulary: Codec, seed: int = 0
     Positions count the sub-words of the encoded report; text and answer are its source and summary.
     """
     rng, rows = np.random.default_rng(seed), []
+    others = rng.spawn(1)[0]
     for number, report in enumerate(reports):
         found = [
             row for at in range(len(report.document)) for row in _swaps(report, at, vocabulary)
         ]
         if found:
             row = found[rng.integers(len(found))]
-            rows.append({"question": number, "kind": AGENTS, **row, "elsewhere": _shift(row, rng)})
+            row |= {
+                "elsewhere": _shift(row, rng),
+                "alike": _draw_alike(report, row, vocabulary, others),
+            }
+            rows.append({"question": number, "kind": AGENTS, **row})
     return pd.DataFrame(rows)
 
 
@@ -62,18 +69,21 @@ def _swaps(report: Report, at: int, vocabulary: Codec) -> Iterator[dict[str, Any
         summary = _summary(told)
         if summary is None or summary == report.target:
             continue
-        spans = [report.offsets[at][span[0]][0] for span in (first, second)]
-        ends = [report.offsets[at][span[1] - 1][1] for span in (first, second)]
         places = vocabulary.offsets(report.source)
-        sides = [
-            tuple(i for i, (start, end) in enumerate(places) if low <= start and end <= high)
-            for low, high in zip(spans, ends, strict=True)
-        ]
+        sides = [_locate(report, at, span, places) for span in (first, second)]
         if len(sides[0]) == len(sides[1]) > 0:
             texts = " ".join(map(detokenize, told))
             yield {"text": report.source, "answer": report.target, "first": sides[0]} | {
                 "second": sides[1], "counterfactual": texts, "predicted": summary, "length": len(places),
             }  # fmt: skip
+
+
+def _locate(
+    report: Report, at: int, span: Span, places: Sequence[tuple[int, int]]
+) -> tuple[int, ...]:
+    """The sub-words of a span of words in a sentence of a report."""
+    low, high = report.offsets[at][span[0]][0], report.offsets[at][span[1] - 1][1]
+    return tuple(i for i, (start, end) in enumerate(places) if low <= start and end <= high)
 
 
 def _names(sentence: Sentence) -> Iterator[tuple[Span, Span]]:
@@ -126,6 +136,24 @@ def _shift(row: dict[str, Any], rng: np.random.Generator) -> int:
     return int(rng.choice(free)) if free else 0
 
 
+def _draw_alike(
+    report: Report, row: dict[str, Any], vocabulary: Codec, rng: np.random.Generator
+) -> Pair:
+    """Two other names of one sentence, of one type and as many sub-words; empty if there are none."""
+    places, own = vocabulary.offsets(report.source), {*row["first"], *row["second"]}
+    pairs = [
+        (_locate(report, at, one.span, places), _locate(report, at, other.span, places))
+        for at, sentence in enumerate(report.document)
+        for one, other in combinations(sentence.entities, 2)
+        if one.label == other.label
+        and sentence.forms[slice(*one.span)] != sentence.forms[slice(*other.span)]
+    ]
+    free = [
+        pair for pair in pairs if len(pair[0]) == len(pair[1]) and own.isdisjoint(pair[0] + pair[1])
+    ]
+    return free[rng.integers(len(free))] if free else ((), ())
+
+
 @torch.no_grad()
 def judge_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.DataFrame:
     """One row per swap and exchange: what the grammar says of the summary that is written.
@@ -151,7 +179,7 @@ def judge_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.Da
             table = _judged(part, texts).assign(
                 vectors=way.vectors, layer=way.layer, head=way.head, at=way.at
             )
-            parts.append(table if way.at == PAIR else table[part["elsewhere"].to_numpy() != 0])
+            parts.append(table[exchanges_at(part, way.at)])
     return pd.concat(parts, ignore_index=True)
 
 

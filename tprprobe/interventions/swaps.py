@@ -1,6 +1,7 @@
 """Swaps by a recipe: all exchanges in a model's encoder and in its untrained twin's; resumable."""
 
 import os
+from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
@@ -9,12 +10,16 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
-from tprprobe.interventions.donors import measure_donors, read_donors
+from tprprobe.interventions.digit_vectors import read_digits
+from tprprobe.interventions.donors import KIND as POLARITY
+from tprprobe.interventions.donors import measure_donors
+from tprprobe.interventions.erasures import fit_erasers, measure_erasures
 from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.participants import AGENTS, find_agent_swaps
 from tprprobe.interventions.shares import summarise_swaps
+from tprprobe.interventions.shifts import SHIFTED, measure_shifts, name_directions
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, require_vocabulary
@@ -39,7 +44,7 @@ def run_swaps(
         InputError: no such kind, no pairs, a folder of another run.
     """
     swaps = find_pairs(model, data, recipe)
-    others = [each.source for each in data[recipe.n :]] if recipe.donors else []
+    others = [each.source for each in data[recipe.n :]] if recipe.has_reference else []
     with kept(out) as folder:
         return keep_table(
             open_run(folder, model, data, recipe, resume),
@@ -73,21 +78,39 @@ def _measure(
 ) -> pd.DataFrame:
     """The rows of all parts, some swaps each, of the model and its untrained twin."""
     twin = untrained_twin(model, recipe.seed)
-    ways = list_ways(model)
-    whole = [way for way in ways if way.layer == way.head == ALL]
-    asked = [(model, whole if recipe.whole else ways), (twin, whole)]
-    given = [(each, read_donors(each, others)) for each in (model, twin) if others]
+    measures = [*_measures(model, others, recipe), *_measures(twin, others, recipe, whole=True)]
 
     def measure(some: pd.DataFrame) -> Tables:
-        measured = [
-            measure_swaps(each, some, some_ways).assign(model=each.name)
-            for each, some_ways in asked
-        ] + [
-            measure_donors(each, some, donors, recipe.seed).assign(model=each.name)
-            for each, donors in given
-        ]
-        return {MEASURED: pd.concat(measured, ignore_index=True)}
+        return {MEASURED: pd.concat([each(some) for each in measures], ignore_index=True)}
 
     blocks = [swaps.iloc[start : start + AT_ONCE] for start in range(0, len(swaps), AT_ONCE)]
     parts = [run.part(str(n), partial(measure, block)) for n, block in enumerate(blocks)]
     return measure_parts(parts, "swapping")
+
+
+def _measures(
+    model: Model, others: list[str], recipe: Recipe, whole: bool = False
+) -> list[Callable[[pd.DataFrame], pd.DataFrame]]:
+    """What a recipe measures of a model's swaps; all but the exchanges rest on other questions."""
+    ways, seed = list_ways(model), recipe.seed
+    if whole or recipe.whole:
+        ways = [way for way in ways if way.layer == way.head == ALL]
+    found: list[Callable[[pd.DataFrame], pd.DataFrame]] = [partial(measure_swaps, model, ways=ways)]
+    if recipe.donors:
+        donors = read_digits(model, others, ["role"])
+        found.append(partial(measure_donors, model, donors=donors, seed=seed))
+    if recipe.shifts or recipe.erasures:
+        digits = read_digits(model, others, SHIFTED)
+    if recipe.shifts:
+        pairs = find_swaps(others, [POLARITY], seed)
+        directions = name_directions(model, digits, pairs, seed)
+        found.append(partial(measure_shifts, model, directions=directions, doses=recipe.shifts))
+    if recipe.erasures:
+        found.append(partial(measure_erasures, model, erasers=fit_erasers(digits, seed)))
+    return [partial(_named, each, model.name) for each in found]
+
+
+def _named(
+    measure: Callable[[pd.DataFrame], pd.DataFrame], name: str, swaps: pd.DataFrame
+) -> pd.DataFrame:
+    return measure(swaps).assign(model=name)

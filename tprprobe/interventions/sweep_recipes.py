@@ -13,6 +13,7 @@ from tprprobe.interventions.participants import AGENTS
 from tprprobe.interventions.references import EDITS
 
 OF_EDITS = ("heads", "together", "strengths", "clusters")
+OF_POLARITY = ("donors", "shifts", "erasures")
 Count = Annotated[int, Field(gt=0)]
 
 
@@ -22,6 +23,9 @@ class Recipe(Settings, strict=True):
     Swaps are kinds of pairs of numbers (`find_swaps`) whose vectors are exchanged in all ways of the
     encoder, in the n arithmetic questions (or reports of the generated English: ``agent``); ``whole``: only in all layers and heads at once.
     ``donors``: numerators and denominators also take roles from the ``reference`` questions.
+    ``shifts``: only the part of their vectors that tells them apart in the ``reference`` questions is
+    exchanged, as many times as each of these doses says. ``erasures``: what tells them apart linearly
+    there is taken out of their vectors.
     Means, resampled vectors and the centers of ``snap`` come from ``reference`` further examples of
     the same data, not from the ``n`` that are scored. ``clusters`` are the numbers of centers of
     ``snap``. Heads ``each`` are edited alone, ``all`` together; sites ``together`` are all edited at once.
@@ -37,6 +41,8 @@ class Recipe(Settings, strict=True):
     swaps: list[str] = Field(default_factory=list)
     whole: bool = False
     donors: bool = False
+    shifts: list[float] = Field(default_factory=list)
+    erasures: bool = False
     heads: Literal["each", "all"] = "each"
     together: bool = False
     strengths: list[float] = Field(default_factory=lambda: [1.0], min_length=1)
@@ -49,11 +55,12 @@ class Recipe(Settings, strict=True):
         if self.swaps:
             self.refuse(OF_EDITS, "of swaps")
         else:
-            self.refuse(["whole"], "without swaps")
+            self.refuse(["whole", *OF_POLARITY], "without swaps")
         if not self.has_reference:
-            self.refuse(["reference"], "of swaps without donors")
-        if self.donors and "polarity" not in self.swaps:
-            raise ValueError("donors = true needs swaps = ['polarity']: they are of its pairs")
+            self.refuse(["reference"], "of swaps without donors, shifts or erasures")
+        for name in OF_POLARITY:
+            if getattr(self, name) and "polarity" not in self.swaps:
+                raise ValueError(f"{name} needs swaps = ['polarity']: they are of its pairs")
         if self.swaps != [AGENTS] and (strange := [k for k in self.swaps if k not in KINDS]):
             raise unknown("kind of swap", strange[0], (*KINDS, f"{AGENTS} (alone)"))
         if strange := [edit for edit in self.edits if edit not in EDITS]:
@@ -65,7 +72,7 @@ class Recipe(Settings, strict=True):
     @property
     def has_reference(self) -> bool:
         """True if examples of reference are read."""
-        return self.donors or not self.swaps
+        return not self.swaps or any(getattr(self, name) for name in OF_POLARITY)
 
 
 def read_recipe(path: str | os.PathLike[str]) -> Recipe:

@@ -16,7 +16,8 @@ from tprprobe.models.protocol import Model, Readable
 from tprprobe.models.roles import Add, Concatenate, Drop, Gate, Project
 from tprprobe.models.sublayers import SubLayer
 from tprprobe.models.transformer import Embedding
-from tprprobe.site.hooks import FOREIGN, capture, find_sites, sites
+from tprprobe.site.hooks import capture, find_sites, sites
+from tprprobe.site.site import FOREIGN
 
 Batch = tuple[Int[Tensor, "batch seq"], Int[Tensor, "batch target_seq"]]
 Read = Callable[[str], Tensor]  # the vectors captured at a site of the module

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
-from tprprobe.site.hooks import Attached
+from tprprobe.site.attachment import Attached
 
 
 @runtime_checkable

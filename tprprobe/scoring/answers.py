@@ -25,7 +25,8 @@ from tprprobe.files.writing import write_file
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
-from tprprobe.scoring.captions.writing import REFERENCES, evaluate_captions, summarize_captions
+from tprprobe.scoring.captions.toolkit import REFERENCES
+from tprprobe.scoring.captions.writing import evaluate_captions, summarize_captions
 from tprprobe.scoring.predictions import evaluate_summaries, save_lines, summarize_scores
 from tprprobe.statistics import wilson
 
@@ -147,6 +148,7 @@ def save_evaluation(
     stem = f"{model.name}.{data.name}.{data.split}".replace(":", "-").replace("/", "-")
     about = {
         "model": model.name,
+        "architecture": getattr(model, "architecture", ""),
         "sha256": fingerprint(model),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "data": data.name,

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,12 +29,23 @@ def _aligner() -> Callable[..., float]:
     from nltk.stem.porter import PorterStemmer
     from nltk.translate.meteor_score import single_meteor_score
 
-    return partial(single_meteor_score, stemmer=PorterStemmer(), wordnet=NO_SYNONYMS)
+    stemmer: Any = SimpleNamespace(stem=cache(PorterStemmer().stem))  # the same words come again
+    return partial(single_meteor_score, stemmer=stemmer, wordnet=NO_SYNONYMS)
 
 
 def stemmed_meteor(reference: Words, prediction: Words) -> float:
     """METEOR with exact and stemmed matches, between 0 and 1."""
     return float(_aligner()(reference, prediction))
+
+
+def stemmed_meteors(
+    captions: Sequence[Words], references: Sequence[Sequence[Words]]
+) -> Float[np.ndarray, " image"]:
+    """``stemmed_meteor`` of every caption with the best of its references; NaN where NLTK is missing."""
+    if find_spec("nltk") is None:
+        return np.full(len(captions), np.nan)
+    pairs = zip(captions, references, strict=True)
+    return np.array([max(stemmed_meteor(each, own) for each in several) for own, several in pairs])
 
 
 def meteor_missing() -> str | None:

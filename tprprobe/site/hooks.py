@@ -1,7 +1,6 @@
-"""Reading and replacing vectors at named sites: the only place that registers hooks."""
+"""Reading and replacing vectors at named sites: the only place that registers hooks on them."""
 
 import contextlib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -10,15 +9,11 @@ from typing import Any
 import pandas as pd
 from torch import Tensor, nn
 
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import InputError
 from tprprobe.site.patterns import select, side_of
-from tprprobe.site.site import Site, attention_map
+from tprprobe.site.site import FOREIGN, Site
 
 Edit = Callable[[Tensor], Tensor]
-
-FOREIGN = "_foreign"
-NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*")
-PER_HEAD = ("query", "key", "value", "role", "filler", "binding")
 
 
 class PlacedEdit(ABC):
@@ -169,128 +164,3 @@ def hold(model: nn.Module, outputs: Mapping[str, Tensor]) -> Iterator[None]:
     finally:
         for module in modules.values():
             module.__dict__.pop("forward", None)
-
-
-class Attached(nn.Module):
-    """A foreign module with sites, called as ``attached(source, target)`` and read as one of our
-    models.
-
-    ``vocabulary`` and ``source`` (where it was loaded from) are None until somebody sets them.
-    """
-
-    architecture = folder = None
-
-    def __init__(self, module: nn.Module, forward: Callable[..., Any] | None):
-        super().__init__()
-        self.add_module(FOREIGN, module)
-        self._call = forward
-        self.config: Any = getattr(module, "config", None)
-        self.name: str = getattr(module, "name", type(module).__name__)
-        self.vocabulary: Any = None
-        self.source: str | None = None
-
-    def forward(self, *batch: Any) -> Any:
-        module = self.get_submodule(FOREIGN)
-        read = any(isinstance(each, Site) and each.is_read for each in self.modules())
-        with _padded(module) if read else contextlib.nullcontext():
-            return self._call(module, batch) if self._call else module(*batch)
-
-
-@contextlib.contextmanager
-def _padded(module: nn.Module) -> Iterator[None]:
-    """A block in which torch's encoders pass on [batch, seq, …], not nested tensors without pads."""
-    stacks = [each for each in module.modules() if isinstance(each, nn.TransformerEncoder)]
-    before = [stack.use_nested_tensor for stack in stacks]
-    try:
-        for stack in stacks:
-            stack.use_nested_tensor = False
-        yield
-    finally:
-        for stack, used in zip(stacks, before, strict=True):
-            stack.use_nested_tensor = used
-
-
-def attach(
-    module: nn.Module,
-    mapping: Mapping[str, str],
-    heads: int | None = None,
-    forward: Callable[[nn.Module, tuple], Any] | None = None,
-) -> Attached:
-    """The module, unedited, with sites: ``{"encoder.0.self.role": "layers.0.W_r"}``.
-
-    A value names a submodule, whose output is the site, or with ``:input`` behind it its first
-    input. Where ``heads`` is given, sites that are per head (query, key, value, role, filler,
-    binding) are read as [batch, seq, head, d_head]; one named ``….attention`` is a map, [batch, head,
-    query, key]. ``forward(module, batch)`` is how the module is called where that is not
-    ``module(*batch)``.
-
-    Raises:
-        InputError: the module has no such submodule, or a site's name is no dotted name.
-    """
-    attached = Attached(module, forward)
-    submodules = dict(module.named_modules())
-    for name, where in mapping.items():
-        path, _, end = where.partition(":")
-        if path not in submodules:
-            raise unknown("submodule", path, [key for key in submodules if key])
-        if end not in ("", "input"):
-            raise InputError(f"{where!r}: a submodule's output is 'path', its input 'path:input'")
-        kind = name.rsplit(".", 1)[-1]
-        per_head = heads is not None and kind in PER_HEAD
-        vectors = Site("batch seq head d_head" if per_head else "batch seq d_model")
-        site = attention_map() if kind == "attention" else vectors
-        _place(attached, name, site)
-        _route(submodules[path], site, _passer(site, where, heads if per_head else None), end)
-    return attached
-
-
-def _place(root: nn.Module, name: str, site: Site) -> None:
-    if not NAME.fullmatch(name):
-        raise InputError(f"site {name!r}: give a dotted name like 'encoder.0.self.role'")
-    *parents, last = name.split(".")
-    for part in parents:
-        if not hasattr(root, part):
-            root.add_module(part, nn.Module())
-        root = getattr(root, part)
-    if not isinstance(root, nn.Module) or isinstance(root, Site) or hasattr(root, last):
-        raise InputError(f"site {name!r}: this name, or a part of it, is taken already")
-    root.add_module(last, site)
-
-
-def _passer(site: Site, where: str, heads: int | None) -> Callable[[Any], Any]:
-    """The function that passes a submodule's value (the first of several) through its site."""
-
-    def through(tensor: Tensor) -> Tensor:
-        if "query" in site.axes and tensor.ndim != len(site.axes):
-            raise InputError(
-                f"{where!r} has shape {tuple(tensor.shape)}, a map of attention is [batch, head, query, "
-                "key]: give the submodule that puts it out, such as a softmax or the dropout behind it"
-            )
-        if heads is None:
-            return site(tensor)
-        if tensor.shape[-1] % heads:
-            raise InputError(
-                f"{where!r} has width {tensor.shape[-1]}, which {heads} heads do not divide"
-            )
-        return site(tensor.unflatten(-1, (heads, -1))).flatten(-2)
-
-    def passed(values: Any) -> Any:
-        if isinstance(values, Tensor):
-            return through(values)
-        if isinstance(values, tuple) and values and isinstance(values[0], Tensor):
-            return (through(values[0]), *values[1:])
-        raise InputError(f"{where!r} is no tensor nor begins with one: give another submodule")
-
-    return passed
-
-
-def _route(submodule: nn.Module, site: Site, passed: Callable[[Any], Any], end: str) -> None:
-    """Hooks the submodule; nothing is touched while its site is not read."""
-    if end == "input":
-        submodule.register_forward_pre_hook(
-            lambda _m, inputs: passed(inputs) if site.is_read else None
-        )
-    else:
-        submodule.register_forward_hook(
-            lambda _m, _i, output: passed(output) if site.is_read else None
-        )

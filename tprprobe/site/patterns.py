@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tprprobe.errors import unknown
 
-_LAYER = re.compile(r"(encoder|decoder)\.(-?\d+)(?=\.|$)")
+_LAYER = re.compile(r"(encoder|decoder|layers)\.(-?\d+)(?=\.|$)")
 _TARGET = ("decoder.", "embedding.target.", "sentence.", "word.")
 
 
@@ -40,6 +40,11 @@ def layer_of(name: str) -> int | None:
     """The layer number in a site's name, None where it has none (``embedding.role``)."""
     match = _LAYER.match(name)
     return int(match[2]) if match else None
+
+
+def head_axis(axes: Sequence[str]) -> int | None:
+    """The number of the axis of heads, or of key heads where they are fewer; None for no heads."""
+    return next((i for i, axis in enumerate(axes) if axis in ("head", "key_head")), None)
 
 
 def side_of(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from torch import nn
 
+FOREIGN = "_foreign"  # the name of a module that we did not write, in the one that has its sites
+
 
 class Site(nn.Identity):
     """A site: it returns its input; its dotted module name is its public name, ``axes`` its shape.

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 from jaxtyping import Shaped
-from zarr.storage import MemoryStore
 
 from tprprobe.store.checksums import Checksums, add_to_sum
 from tprprobe.store.layout import ARRAYS, SiteSpec
@@ -57,6 +55,9 @@ def seal(root: Path, arrays: Mapping[str, tuple[SiteSpec, int]]) -> None:
 
 def _documents(arrays: Mapping[str, tuple[SiteSpec, int]]) -> dict[str, bytes]:
     """The metadata files of the group by their paths in it."""
+    import zarr  # by writers only
+    from zarr.storage import MemoryStore
+
     documents: dict[str, Any] = {}
     group = zarr.create_group(MemoryStore(documents))
     names = _dimension_names({name: spec for name, (spec, _) in arrays.items()})

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tprprobe.files.kinds import KINDS
+from tprprobe.site.patterns import head_axis
 
 MANIFEST, JOURNAL = KINDS["store"].files
 ARRAYS = "arrays.zarr"
@@ -43,6 +44,12 @@ class SiteSpec:
     @property
     def is_attention(self) -> bool:
         return self.rows not in (*SIDES, SAMPLE)
+
+    @property
+    def heads(self) -> int | None:
+        """The number of heads (or of key heads); None for rows without heads."""
+        axis = head_axis(self.axes)
+        return None if axis is None else self.shape[axis - 1]
 
     @property
     def row_bytes(self) -> int:

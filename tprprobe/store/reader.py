@@ -7,17 +7,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
-import zarr
 from jaxtyping import Bool, Float, Integer, Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import select
 from tprprobe.store import layout, manifests, tokens
 from tprprobe.store.manifests import Manifest
+
+if TYPE_CHECKING:
+    import xarray as xr  # takes longer to import than what is told of a store without its arrays
 
 Rows = slice | Integer[np.ndarray, "row"] | Bool[np.ndarray, "token"]
 
@@ -61,8 +63,10 @@ class Store:
             return tokens.read_parquet(self.path / layout.TOKENS)
 
     @functools.cached_property
-    def arrays(self) -> xr.Dataset:
+    def arrays(self) -> "xr.Dataset":
         """All arrays, lazy; in Dask's chunks as on disk where Dask is installed."""
+        import xarray as xr
+
         with manifests.undamaged(self.path):
             return xr.open_zarr(self.path / layout.ARRAYS)
 
@@ -146,8 +150,8 @@ class Store:
                 f"no attention maps of sample {sample}: {self.path} keeps those of its first {kept} "
                 "samples (extract with a larger --attention-samples)"
             )
-        queries, keys = self._read(f"{spec.rows}.shape", (sample,))
-        start = int(self._read(f"{spec.rows}.offset", (sample,)))
+        shapes, starts = self._places[spec.rows]
+        (queries, keys), start = shapes[sample], int(starts[sample])
         pairs = self._read(name, (slice(start, start + int(queries * keys)),))
         return pairs.reshape(queries, keys, *spec.shape).transpose(2, 0, 1)
 
@@ -158,19 +162,37 @@ class Store:
         return names[0], self.specs[names[0]]
 
     def _head(self, name: str, spec: layout.SiteSpec, head: int) -> int:
-        if "head" not in spec.axes:
+        heads = spec.heads
+        if heads is None:
             raise InputError(
                 f"{name} holds {' × '.join(spec.axes)}: it has no heads to choose from"
             )
-        heads = spec.shape[spec.axes.index("head") - 1]
         if not -heads <= head < heads:
             raise InputError(f"{name} has no head {head}: it has heads 0 to {heads - 1}")
         return head % heads
 
+    @functools.cached_property
+    def _opened(self) -> dict[str, Any]:
+        """The arrays that were read from: opening one takes longer than reading a few rows of it."""
+        return {}
+
+    @functools.cached_property
+    def _places(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """The shape of every sample's maps and the row they start at, by the rows of a map's site."""
+        every = (slice(None),)
+        return {
+            rows: (self._read(f"{rows}.shape", every), self._read(f"{rows}.offset", every))
+            for rows in {spec.rows for spec in self.specs.values() if spec.is_attention}
+        }
+
     def _read(self, name: str, index: tuple) -> np.ndarray:
+        import zarr
+
         with manifests.undamaged(self.path):
-            array = zarr.open_array(self.path / layout.ARRAYS / name, mode="r")
-            return np.asarray(array.oindex[index])
+            if name not in self._opened:
+                path = self.path / layout.ARRAYS / name
+                self._opened[name] = zarr.open_array(path, mode="r")
+            return np.asarray(self._opened[name].oindex[index])
 
     def __repr__(self) -> str:
         lengths = self.manifest["lengths"]

@@ -28,8 +28,7 @@ def list_maps(store: Store) -> list[str]:
 
 def count_heads(store: Store, site: str) -> int:
     """The number of heads of a site, 0 for a site without heads."""
-    spec = store.specs[site]
-    return spec.shape[spec.axes.index("head") - 1] if "head" in spec.axes else 0
+    return store.specs[site].heads or 0
 
 
 def first_role(sites: Sequence[str]) -> int:

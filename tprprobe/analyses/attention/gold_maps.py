@@ -79,29 +79,29 @@ def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) ->
     Raises:
         InputError: these are no arithmetic questions read character by character.
     """
-    for sample, tokens in annotated_tokens(store, range(samples)).groupby("sample", sort=True):
-        marks = _mark(int(str(sample)), tokens, relation)
-        if marks.operator.any():
-            yield marks
-
-
-def _mark(sample: int, tokens: pd.DataFrame, relation: Relation) -> Marks:
+    tokens = annotated_tokens(store, range(samples))
     digit = (tokens["kind"] == "digit").to_numpy()
+    number, term = (np.where(digit, _integers(tokens, name), -1) for name in ("number", "term"))
     related = {name: gold.related(tokens) for name, gold in relation.golds.items()}
-    term = np.where(digit, _integers(tokens, "term"), -1)
-    around, intervening = _skipping(term, related["net"])
-    return Marks(
-        sample=sample,
-        question=str(tokens["question"].iloc[0]),
-        relation=relation,
-        operator=relation.operators(tokens),
-        number=np.where(digit, _integers(tokens, "number"), -1),
-        term=term,
-        target={name: gold.targets(tokens) for name, gold in relation.golds.items()},
-        contrast={name: digit & ~each for name, each in related.items()},
-        around=around,
-        intervening=intervening,
-    )
+    target = {name: gold.targets(tokens) for name, gold in relation.golds.items()}
+    operator = relation.operators(tokens)
+    ids, starts = np.unique(tokens["sample"], return_index=True)
+    for sample, start, stop in zip(ids, starts, [*starts[1:], len(tokens)], strict=True):
+        rows = slice(start, stop)
+        if operator[rows].any():
+            around, intervening = _skipping(term[rows], related["net"][rows])
+            yield Marks(
+                sample=int(sample),
+                question=str(tokens["question"].iloc[start]),
+                relation=relation,
+                operator=operator[rows],
+                number=number[rows],
+                term=term[rows],
+                target={name: each[rows] for name, each in target.items()},
+                contrast={name: (digit & ~each)[rows] for name, each in related.items()},
+                around=around,
+                intervening=intervening,
+            )
 
 
 def _skipping(term: Int[np.ndarray, " token"], related: Flags) -> tuple[Flags, Flags]:

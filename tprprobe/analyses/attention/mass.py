@@ -1,6 +1,6 @@
 """Attention mass of a head on a gold relation, beside baselines that need no head."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import astuple
 from typing import Any
 
@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.counts import DIFFERENCES, KEYS, Counts, count_question
-from tprprobe.analyses.attention.gold_maps import find_maps, mark_questions
+from tprprobe.analyses.attention.counts import DIFFERENCES, KEYS, Counts, Maps, count_question
+from tprprobe.analyses.attention.gold_maps import Marks, find_maps, mark_questions
 from tprprobe.analyses.attention.reference_maps import OFFSETS, make_baselines
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
@@ -51,6 +51,17 @@ def score_relations(store: Store, seed: int = 0, relation: Relation = DIVISION) 
     return pd.concat(parts, ignore_index=True)
 
 
+def most_relating_head(store: Store, site: str, relation: Relation = DIVISION) -> int:
+    """The head of a site with the largest mass of :func:`score_relations`: rows, net.
+
+    Raises:
+        InputError: as of :func:`score_relations`.
+    """
+    find_maps(store)  # tells where there are none
+    counts = _count(store, store.select(site), relation)
+    return int(counts[0][:, KEYS.index(("rows", "net", "mass"))].sum(0).argmax())
+
+
 def _score(store: Store, seed: int, relation: Relation) -> pd.DataFrame:
     sites = find_maps(store)
     heads = [
@@ -58,7 +69,7 @@ def _score(store: Store, seed: int, relation: Relation) -> pd.DataFrame:
         for site in sites
         for head in range(store.specs[site].shape[0])
     ]
-    counts = _count(store, sites, relation)
+    counts = _count(store, sites, relation, make_baselines)
     rows = [
         dict(zip(("way", "gold", "score"), key, strict=True)) | row
         for index, key in enumerate(KEYS)
@@ -67,12 +78,16 @@ def _score(store: Store, seed: int, relation: Relation) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"layer": "Int64", "head": "Int64", "offset": "Int64"})
 
 
-def _count(store: Store, sites: list[str], relation: Relation) -> list[np.ndarray]:
-    """The fields of Counts, question by question: of all heads, then of the baselines."""
+def _count(
+    store: Store, sites: list[str], relation: Relation, *others: Callable[[Marks], Maps]
+) -> list[np.ndarray]:
+    """The fields of Counts, question by question: of all heads, then of other maps."""
     found = []
     for marks in mark_questions(store, store.count_maps(sites[0]), relation):
-        heads = np.concatenate([store.attention(site, marks.sample) for site in sites])
-        found.append(count_question(np.concatenate([heads, make_baselines(marks)]), marks))
+        heads = [store.attention(site, marks.sample) for site in sites]
+        found.append(
+            count_question(np.concatenate([*heads, *(each(marks) for each in others)]), marks)
+        )
     if not found:
         raise InputError(
             f"no question with a {relation.name} among those whose maps {store.path} keeps"

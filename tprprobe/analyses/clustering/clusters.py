@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Float32, Int, Int32
-from scipy.stats import entropy
+from scipy.special import entr
 from sklearn.metrics import pairwise_distances_argmin
 
 from tprprobe.errors import InputError
@@ -70,23 +70,33 @@ def nearest(
 
 def summarize(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) -> pd.DataFrame:
     """One row per cluster: size, share, commonest tokens, mean position, entropy of tokens (bits)."""
-    columns = {"token": tokens["token"].astype(str), "position": tokens["position"]}
-    groups = pd.DataFrame(columns).groupby(labels)
-    found = {
-        "size": groups.size(),
-        "share": groups.size() / len(labels),
-        "top": groups["token"].agg(_commonest),
-        "mean_position": groups["position"].mean(),
-        "entropy": groups["token"].agg(lambda each: entropy(each.value_counts(), base=2)),
+    words, names = pd.factorize(tokens["token"].astype(str))
+    sizes = np.bincount(labels, minlength=k)
+    told = [_shares(words[labels == cluster]) for cluster in range(k)]
+    summary = {
+        "size": sizes,
+        "share": sizes / len(labels),
+        "top": [_commonest(names[each], shares) for each, shares in told],
+        "mean_position": tokens["position"].groupby(labels).mean(),
+        "entropy": [
+            entr(shares).sum() / np.log(2) if len(shares) else np.nan for _, shares in told
+        ],
     }
-    summary = pd.DataFrame(found, index=pd.RangeIndex(k, name="cluster"))
-    empty = {"size": 0, "share": 0.0, "top": ""}
-    return summary.fillna(empty).astype({"size": int}).reset_index()
+    return pd.DataFrame(summary, index=pd.RangeIndex(k, name="cluster")).reset_index()
 
 
-def _commonest(tokens: pd.Series, n: int = 5) -> str:
-    shares = tokens.value_counts(normalize=True).head(n).items()
-    return ", ".join(f"{'␣' if token == ' ' else token} {share:.0%}" for token, share in shares)
+def _shares(
+    words: Int[np.ndarray, " token"],
+) -> tuple[Int[np.ndarray, " word"], Float[np.ndarray, " word"]]:
+    """The words that are among these and their shares, commonest first, ties as they first appear."""
+    found, first, counts = np.unique(words, return_index=True, return_counts=True)
+    order = np.lexsort((first, -counts))
+    return found[order], counts[order] / len(words)
+
+
+def _commonest(words: pd.Index, shares: Float[np.ndarray, " word"], n: int = 5) -> str:
+    told = zip(words[:n], shares[:n], strict=True)
+    return ", ".join(f"{'␣' if word == ' ' else word} {share:.0%}" for word, share in told)
 
 
 def save_clusters(

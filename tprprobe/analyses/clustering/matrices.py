@@ -24,8 +24,8 @@ def find_heads(store: Store, patterns: str | Iterable[str]) -> list[Target]:
 
 
 def _heads(store: Store, site: str) -> Sequence[int | None]:
-    spec = store.specs[site]
-    return range(spec.shape[spec.axes.index("head") - 1]) if "head" in spec.axes else (None,)
+    heads = store.specs[site].heads
+    return (None,) if heads is None else range(heads)
 
 
 @dataclass(frozen=True)

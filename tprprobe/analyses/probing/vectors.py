@@ -72,7 +72,7 @@ def site_vectors(store: Store, sites: Sequence[str], heads: bool) -> Iterator[Ve
     for site in sites:
         spec = store.specs[site]
         width = int(np.prod(spec.shape))
-        if heads and "head" in spec.axes:
+        if heads and spec.heads is not None:
             for head in range(spec.shape[0]):
                 yield Vector(site, head, width // spec.shape[0], (site,), partial(_head, head=head))
         else:

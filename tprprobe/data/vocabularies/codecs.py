@@ -31,6 +31,11 @@ class Codec(ABC):
     has_spare_rows: bool = False  # whether a model may have rows for more ids, as T5 has
 
     @property
+    def source_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The ids that stand before and behind a source's."""
+        return (self.sos,) if self.source_start else (), (self.eos,)
+
+    @property
     def most(self) -> tuple[int, int] | None:
         """The largest numbers of ids of a source and of a target, beyond which they are cut; None
         for no limit.

@@ -1,17 +1,29 @@
-"""Captions that ``tprprobe eval --out`` scored, from paths."""
+"""Captions that ``tprprobe eval --out`` scored, from paths; and what their scores say of the claims."""
 
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tprprobe.errors import InputError
+import pandas as pd
 
+from tprprobe.claims import Evidence, Verdict, find_claim, judge
+from tprprobe.errors import InputError
+from tprprobe.scoring.captions.toolkit import (
+    CaptionScores,
+    compare_captions,
+    compare_lengths,
+    score_rows,
+)
+from tprprobe.scoring.meteor import meteor_missing
+from tprprobe.statistics import read_interval
+
+RIVALS = ("tpgn", "cnn-lstm")
 KEYS = {"model", "data", "split", "n", "scores"}
 
 
 def load_captioned(sources: Iterable[Any]) -> list[dict[str, Any]]:
-    """The evaluations of captions in some folders or files.
+    """The evaluations of captions in some folders or files, each with the ``terms`` of its lines.
 
     Raises:
         InputError: a source holds none.
@@ -21,7 +33,9 @@ def load_captioned(sources: Iterable[Any]) -> list[dict[str, Any]]:
 
 def _evaluated(path: Path) -> list[dict[str, Any]]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    found = [content for file in files if (content := read_scores(file))]
+    found = [
+        content | {"terms": score_lines(file)} for file in files if (content := read_scores(file))
+    ]
     if not found:
         raise InputError(
             f"{path} holds no scores of captions: make them with `tprprobe eval --out {path}`"
@@ -36,3 +50,41 @@ def read_scores(file: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return content if isinstance(content, dict) and content.keys() >= KEYS else None
+
+
+def score_lines(file: Path) -> CaptionScores | None:
+    """The scores of the captions that stand beside an evaluation (.jsonl); None if none do."""
+    lines = file.with_suffix(".jsonl")
+    if not lines.is_file():
+        return None
+    return score_rows(pd.read_json(lines, lines=True), meteor_missing() is None)
+
+
+def find_rivals(captioned: list[dict[str, Any]]) -> list[tuple[str, CaptionScores, CaptionScores]]:
+    """The pairs of a TPGN and a CNN-LSTM that captioned the same images: their data, and their scores."""
+    known = [each for each in captioned if each["terms"] is not None]
+    return [
+        (f"{first['data']}, {first['split']}", first["terms"], second["terms"])
+        for first in known
+        for second in known
+        if (first.get("architecture"), second.get("architecture")) == RIVALS
+        and all(first[key] == second[key] for key in ("data", "split", "n"))
+    ]
+
+
+def judge_scores(tpgn: CaptionScores, lstm: CaptionScores) -> list[Verdict]:
+    """The verdicts on the scores of one TPGN and one CNN-LSTM: each metric, and BLEU-n by n.
+
+    The intervals draw images; behind them stands one seed of each model, which the verdicts say.
+    """
+    cases = {"huang-table1": compare_captions, "huang-bleu-n": compare_lengths}
+    return [
+        judge(find_claim(name), Evidence(_cases(compare(tpgn, lstm)), "model seed", 1))
+        for name, compare in cases.items()
+    ]
+
+
+def _cases(differences: pd.DataFrame) -> dict[str, Any]:
+    """The intervals of differences by metric, of the metrics that the paper's Table 1 has."""
+    rows = differences.set_index("metric").drop("ROUGE-L", errors="ignore")
+    return {str(name): read_interval(row, "difference") for name, row in rows.iterrows()}

@@ -31,10 +31,12 @@ from tprprobe.analyses.unbinding.ten_clusters import (
 from tprprobe.claims import Evidence, Verdict, judge, load_claims
 from tprprobe.errors import unknown
 from tprprobe.figures import unbinding as tables
+from tprprobe.figures.catalogue.captions import find_rivals, judge_scores
 from tprprobe.figures.planes import scatter_planes
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.gold.pipelines import load_pipeline
+from tprprobe.scoring.captions.toolkit import compare_captions
 from tprprobe.statistics import Interval, read_interval
 from tprprobe.store import Store
 
@@ -154,7 +156,10 @@ def of_regions(found: Regions) -> dict[str, Cases]:
 
 
 def tabulate_scores(captioned: list[dict[str, Any]]) -> Table:
-    return tables.scores_table(captioned)
+    rivals = find_rivals(captioned)
+    differences = {data: compare_captions(first, second) for data, first, second in rivals}
+    verdicts = [each for _, first, second in rivals for each in judge_scores(first, second)]
+    return tables.scores_table(captioned, differences, verdicts)
 
 
 def tabulate_conformity(store: Store, tagger: str = "", seed: int = 0) -> Table:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tprprobe.analyses.attention import pick_examples, score_relations
+from tprprobe.analyses.attention import most_relating_head, pick_examples
 from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.hadamard.variance import capture_variance
@@ -23,7 +23,6 @@ from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_folder
-from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.training.study.comparisons import compare_variants
 from tprprobe.training.study.records import Study
@@ -60,21 +59,12 @@ def draw_attention(
     """
     site = f"encoder.{layer}.self.attention"
     if head is None:
-        head = _most_relating(store, store.select(site)[0])
+        head = most_relating_head(store, site)
     if sample is not None:
         return attention_rows(store, site, sample, head, positions)
     if positions is not None:
         raise InputError("positions are of one question: give the number of a sample too")
     return attention_examples(store, site, head, pick_examples(store))
-
-
-def _most_relating(store: Store, site: str) -> int:
-    scores = score_relations(store)
-    chosen = scores.query(
-        "source == 'head' and way == 'rows' and gold == 'net' and score == 'mass' and not untrained"
-    )
-    of_layer = chosen[chosen["layer"] == layer_of(site)]
-    return int(of_layer["head"].iloc[of_layer["value"].argmax()])
 
 
 def draw_interpolation(evaluations: pd.DataFrame) -> Drawing:

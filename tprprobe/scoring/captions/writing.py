@@ -16,12 +16,11 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model
-from tprprobe.scoring.captions.toolkit import CaptionScores, score_captions
+from tprprobe.scoring.captions.toolkit import REFERENCES, score_rows
 from tprprobe.scoring.meteor import meteor_missing
-from tprprobe.statistics import bootstrap_mean, group_sums
+from tprprobe.statistics import bootstrap_mean
 
 WRITTEN_AT_ONCE, BEAM = 256, 5  # images; huang does not say how captions are decoded
-REFERENCES = "references"
 
 
 @torch.no_grad()
@@ -53,14 +52,6 @@ def caption_rows(images: Sequence[Captioned], written: Sequence[str]) -> pd.Data
             "prediction": list(written),
         }
     )
-
-
-def score_rows(rows: pd.DataFrame, with_meteor: bool = False) -> CaptionScores:
-    """The scores of an evaluation; examples of one image are one image of the intervals."""
-    found = score_captions(
-        rows["prediction"].tolist(), list(map(list, rows[REFERENCES])), with_meteor
-    )
-    return CaptionScores(group_sums(found.terms, rows["image"].to_numpy(str)), found.meteor)
 
 
 def matches(rows: pd.DataFrame) -> Shaped[np.ndarray, " example"]:

@@ -53,9 +53,9 @@ class Study:
     @cached_property
     def measures(self) -> list[str]:
         """Exact match, and the scores of documents."""
-        first = f"{self.runs['run'].iloc[0]}:"
-        scores = [name.removeprefix(first) for name in self.examples if name.startswith(first)]
-        return [EXACT, *scores]
+        first = str(self.runs["run"].iloc[0])
+        parted = (str(name).partition(":") for name in self.examples)
+        return [EXACT, *(score for run, colon, score in parted if colon and run == first)]
 
     def scores(self, measure: str = EXACT) -> pd.DataFrame:
         """One measure of every example (rows) by every run (columns)."""
@@ -96,7 +96,7 @@ def collect_study(folder: str | os.PathLike[str]) -> Path:
     if not runs:
         raise InputError(f"{folder} has no finished run yet: train on with --resume")
     flags = examples.select_dtypes(bool).columns
-    examples = examples.astype(dict.fromkeys(flags, int)).join(scores)
+    examples = pd.concat([examples.astype(dict.fromkeys(flags, int)), *scores], axis=1)
     for file, table in zip(FILES, (pd.concat(runs), pd.concat(curves), examples), strict=True):
         write_file(folder / file, table.to_csv(index=False))
     return folder

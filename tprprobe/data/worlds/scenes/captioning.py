@@ -6,7 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from tprprobe.data.worlds.english.sentences import Sentence
-from tprprobe.data.worlds.scenes.nouns import COUNTS, KINDS, PLACES, POSTURES, VERBS, SceneVerb
+from tprprobe.data.worlds.scenes.nouns import (
+    COUNTS,
+    KINDS,
+    PERSON,
+    PLACES,
+    POSTURES,
+    VERBS,
+    SceneVerb,
+)
 from tprprobe.data.worlds.scenes.scene import Group, Scene
 from tprprobe.data.worlds.scenes.trees import Phrase, label
 
@@ -47,10 +55,13 @@ def _plain(group: Group, rng: np.random.Generator) -> Group:
 
 
 def noun(group: Group, article: str = "a") -> Phrase:
-    """`two small black dogs`."""
+    """`two small black dogs`; persons have hats of a colour: `two small boys with black hats`."""
     kind = KINDS[group.kind]
     phrase = Phrase(group.kind, "NN") if group.count == 1 else Phrase(kind.plural, "NNS")
-    for adjective in filter(None, (group.colour, group.size)):
+    has_hat = group.hats and kind.category == PERSON
+    if group.colour and has_hat:
+        phrase = phrase.behind("nmod", prepositional("with", hat(group)))
+    for adjective in filter(None, ("" if has_hat else group.colour, group.size)):
         phrase = phrase.before("amod", Phrase(adjective, "JJ"))
     if group.count == 1 or article == "the":
         return phrase.before("det", Phrase(article, "DT"))
@@ -58,6 +69,14 @@ def noun(group: Group, article: str = "a") -> Phrase:
     if word == "several":
         return phrase.before("amod", Phrase(word, "JJ"))
     return phrase.before("nummod", Phrase(word, "CD"))
+
+
+def hat(group: Group) -> Phrase:
+    """`a black hat`, or `black hats` of several persons."""
+    colour = Phrase(group.colour, "JJ")
+    if group.count > 1:
+        return Phrase("hats", "NNS").before("amod", colour)
+    return Phrase("hat", "NN").before("amod", colour).before("det", Phrase("a", "DT"))
 
 
 def prepositional(preposition: str, phrase: Phrase) -> Phrase:

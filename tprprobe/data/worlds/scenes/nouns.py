@@ -26,12 +26,13 @@ class ScenePlace(NamedTuple):
     article: str
 
 
+PERSON = "person"
 KINDS = {
-    "man": NounKind("person", "men"),
-    "woman": NounKind("person", "women"),
-    "boy": NounKind("person", "boys"),
-    "girl": NounKind("person", "girls"),
-    "child": NounKind("person", "children"),
+    "man": NounKind(PERSON, "men"),
+    "woman": NounKind(PERSON, "women"),
+    "boy": NounKind(PERSON, "boys"),
+    "girl": NounKind(PERSON, "girls"),
+    "child": NounKind(PERSON, "children"),
     "dog": NounKind("animal", "dogs"),
     "cat": NounKind("animal", "cats"),
     "horse": NounKind("animal", "horses"),
@@ -50,7 +51,15 @@ KINDS = {
     "car": NounKind("support", "cars"),
     "tree": NounKind("support", "trees"),
 }
-COLOURS = ("white", "black", "brown", "red", "blue", "green", "orange")
+COLOURS = (  # of animals and things, and of the hats of persons
+    "white",
+    "black",
+    "brown",
+    "red",
+    "blue",
+    "green",
+    "orange",
+)
 SIZES = ("small", "large", "old")
 COUNTS = ("a", "two", "three", "several")
 ADVERBS = ("quietly", "happily", "slowly", "together")
@@ -61,12 +70,12 @@ POSTURES = {
     "waiting": SceneVerb("waits", "wait"),
     "playing": SceneVerb("plays", "play"),
 }
-BOTH, HELD = ("person", "animal"), ("thing",)
+BOTH, HELD = (PERSON, "animal"), ("thing",)
 VERBS = {
-    "holding": SceneVerb("holds", "hold", ("person",), HELD),
+    "holding": SceneVerb("holds", "hold", (PERSON,), HELD),
     "carrying": SceneVerb("carries", "carry", BOTH, HELD),
-    "buying": SceneVerb("buys", "buy", ("person",), HELD),
-    "washing": SceneVerb("washes", "wash", ("person",), ("animal", "support")),
+    "buying": SceneVerb("buys", "buy", (PERSON,), HELD),
+    "washing": SceneVerb("washes", "wash", (PERSON,), ("animal", "support")),
     "watching": SceneVerb("watches", "watch", BOTH, (*BOTH, "thing")),
     "chasing": SceneVerb("chases", "chase", BOTH, (*BOTH, "thing")),
     "following": SceneVerb("follows", "follow", BOTH, BOTH),

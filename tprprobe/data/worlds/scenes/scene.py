@@ -1,7 +1,7 @@
 """Scenes: the facts that an image shows and its captions tell."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,12 +25,16 @@ CHANCES = {"size": 0.5, "manner": 0.3, "other": 0.75}
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One or more of a kind that look alike; `size` may be empty."""
+    """One or more of a kind that look alike; `size` may be empty.
+
+    Persons' `colour` is that of their hats, or without ``hats`` their own, as in the first version.
+    """
 
     kind: str
     count: int
     colour: str
     size: str
+    hats: bool = field(default=True, repr=False)  # the repr says the split
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,12 @@ class Scene:
     def is_unseen(self) -> bool:
         """True if the main group has a color that no scene of train, dev or test gives its kind."""
         return self.main.colour == unseen_colour(self.main.kind)
+
+
+def without_hats(scene: Scene) -> Scene:
+    """The scene of the first version: persons are coloured themselves."""
+    other = scene.other and replace(scene.other, hats=False)
+    return replace(scene, main=replace(scene.main, hats=False), other=other)
 
 
 def unseen_colour(kind: str) -> str:

@@ -13,27 +13,33 @@ from tprprobe.data.draws import make
 from tprprobe.data.hashing import SHARES
 from tprprobe.data.worlds.english.labelling import TASKS
 from tprprobe.data.worlds.scenes.captioning import describe
+from tprprobe.data.worlds.scenes.lexicon import LEXICON
 from tprprobe.data.worlds.scenes.rendering import render
-from tprprobe.data.worlds.scenes.scene import COMPOSITIONAL, draw
+from tprprobe.data.worlds.scenes.scene import COMPOSITIONAL, draw, without_hats
 from tprprobe.errors import InputError, unknown
 
 NAME = "scenes"
+PERSONS = ("hats", "coloured")
 MOST = 12  # captions that every scene has wordings for
 
 
 @dataclass(frozen=True, slots=True)
 class SceneKnobs:
-    """The settings of scenes: the noise of images (1 equals the signal), and the captions per
-    image.
+    """The settings of scenes: the noise of images (1 equals the signal), the captions per image, and
+    what of persons has a colour: their ``hats``, or they themselves (``coloured``, the first version,
+    which the shipped models were trained on).
     """
 
     noise: float = 0.3
     captions: int = 5
+    persons: str = PERSONS[0]
 
     def __post_init__(self) -> None:
         if not (self.noise >= 0 and 1 <= self.captions <= MOST):
             given = f"noise = {self.noise}, captions = {self.captions}"
             raise InputError(f"{given}; noise is 0 or more, captions 1 to {MOST}")
+        if self.persons not in PERSONS:
+            raise unknown("persons", self.persons, PERSONS)
 
 
 @dataclass(frozen=True)
@@ -68,10 +74,12 @@ def sample(
         3
     )
     scene = draw(scene_rng, split)
+    if knobs.persons == "coloured":
+        scene = without_hats(scene)
     sentences = describe(scene, word_rng, knobs.captions)
     features = render(scene, image_rng, knobs.noise)
     texts = tuple(sentence.text for sentence in sentences)
-    return Captioned(f"{split}-{seed}-{index}", features, texts, sentences)
+    return Captioned(f"{split}-{seed}-{index}", features, texts, sentences, LEXICON)
 
 
 def is_scenes(spec: str) -> bool:
@@ -82,7 +90,7 @@ def is_scenes(spec: str) -> bool:
 def draw_scenes(request: Request) -> DrawnScenes:
     """The generated scenes; by default 1,000 of `test`.
 
-    Knobs stand behind a colon: `scenes:noise=0.5,captions=8`.
+    Knobs stand behind a colon: `scenes:noise=0.5,captions=8`, `scenes:persons=coloured`.
     Raises: InputError for an unknown split or knob, or a value that a knob cannot have.
     """
     split = request.split or "test"
@@ -96,7 +104,7 @@ def draw_scenes(request: Request) -> DrawnScenes:
 
 def _knob(text: str) -> tuple[str, Any]:
     name, _, value = text.partition("=")
-    kinds = {"noise": float, "captions": int}
+    kinds = {"noise": float, "captions": int, "persons": str}
     if name not in kinds:
         raise unknown("knob", name, [field.name for field in fields(SceneKnobs)])
     try:

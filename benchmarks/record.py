@@ -1,0 +1,157 @@
+"""Runs every benchmark, keeps what each prints in `results/`, and writes their ratios over commits.
+
+    python benchmarks/record.py [NAME…] [--authors PATH] [--page docs/benchmarks.md]
+
+Without names all scripts of this folder run, one after another, on one thread. `results/NAME.csv` has a row for
+every cell of the Markdown tables that NAME printed, with the commit, the day, the machine, its load
+when the script began (above the number of cores it was shared), and the script's own processor time and
+peak memory; what the same commit printed before is replaced. PATH is the authors' code, for `mathematics`.
+"""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+
+FOLDER = Path(__file__).parent
+RESULTS = FOLDER / "results"
+PAGE = FOLDER.parent / "docs" / "benchmarks.md"
+SHOWN = 6  # commits
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+HEAD = """# Benchmarks over commits
+
+Ratios that the scripts of `benchmarks/` print, by the commit they were measured at: how many times as fast (or as
+slow, where the script says so) one side is beside the other, both in one run on one machine. `make bench` writes
+this page from `benchmarks/results/`. Conditions and limits stand in [benchmarks/README](../benchmarks/README.md).
+"""
+
+
+def scripts() -> list[str]:
+    """The names of all benchmarks."""
+    return sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != Path(__file__).stem)
+
+
+def cells(printed: str) -> Iterator[dict[str, str]]:
+    """Every cell of the Markdown tables in a text: of which row and column, and what it says."""
+    header: list[str] = []
+    for line in printed.splitlines():
+        if not line.startswith("|"):
+            header = []
+            continue
+        found = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not header:
+            header = found
+        elif set("".join(found)) - set("-: "):
+            for column, value in zip(header[1:], found[1:], strict=False):
+                row = f"{header[0]}: {found[0]}".removeprefix(": ")
+                yield {"row": row, "column": column, "value": value}
+
+
+def conditions() -> dict[str, object]:
+    """The commit (with + where files differ from it), the day and the machine."""
+
+    def git(*words: str) -> str:
+        run = subprocess.run(["git", *words], cwd=FOLDER, capture_output=True, text=True)
+        return run.stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "..", ":!results")
+    models = [
+        line.partition(":")[2].strip()
+        for line in (Path("/proc/cpuinfo").read_text().splitlines() if os.name == "posix" else [])
+        if line.startswith("model name")
+    ]
+    return {
+        "commit": git("rev-parse", "--short", "HEAD") + ("+" if changed else ""),
+        "date": date.today().isoformat(),
+        "machine": f"{(models or [platform.machine()])[0]}, {os.cpu_count()} cores",
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def run(name: str, *arguments: str) -> bool:
+    """Runs a benchmark, shows and keeps what it prints; false if it failed."""
+    known = conditions()
+    command = [sys.executable, FOLDER / f"{name}.py", *arguments]
+    roots = os.pathsep.join(filter(None, [str(FOLDER.parent), os.environ.get("PYTHONPATH")]))
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out:
+        child = subprocess.Popen(
+            command, stdout=out, env={**os.environ, **ONE_THREAD, "PYTHONPATH": roots}
+        )
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        printed = out.read()
+    print(f"## {name}\n\n{printed}", flush=True)
+    if child.returncode:
+        return False
+    known |= {"processor_s": round(used.ru_utime + used.ru_stime, 1)}
+    known |= {"peak_mb": round(used.ru_maxrss / 1024)}
+    keep(name, [known | cell for cell in cells(printed)])
+    return True
+
+
+def keep(name: str, rows: list[dict[str, object]]) -> None:
+    """Adds rows to those of other commits."""
+    if rows:
+        file, found = RESULTS / f"{name}.csv", pd.DataFrame(rows).astype(str)
+        if file.is_file():
+            before = pd.read_csv(file, dtype=str, keep_default_na=False)
+            found = pd.concat([before[before["commit"] != rows[0]["commit"]], found])
+        RESULTS.mkdir(exist_ok=True)
+        found.to_csv(file, index=False)
+
+
+def page() -> str:
+    """The page: a table of ratios each benchmark, a column each commit."""
+    parts = [HEAD]
+    for file in sorted(RESULTS.glob("*.csv")):
+        found = pd.read_csv(file, dtype=str, keep_default_na=False)
+        is_ratio = found["value"].str.fullmatch(r"[\d.,]+ ?×") | (
+            found["column"].str.contains("ratio|times") & found["value"].str.fullmatch(r"[\d.,]+")
+        )
+        ratios = found[is_ratio].copy()
+        if ratios.empty:
+            continue
+        commits = list(dict.fromkeys(found["commit"]))[-SHOWN:]
+        last = found[found["commit"] == commits[-1]].iloc[0]
+        heads = [f"{each} ({found[found['commit'] == each]['date'].iloc[0]})" for each in commits]
+        parts.append(
+            f"\n## {file.stem}\n\n| | {' | '.join(heads)} |\n|---|{'---:|' * len(commits)}"
+        )
+        for (row, column), rows in ratios.groupby(["row", "column"], sort=False):
+            by_commit = dict(zip(rows["commit"], rows["value"], strict=True))
+            label = f"{row}, {column}" if column and column != "ratio" else row
+            shown = [by_commit.get(each, "") for each in commits]
+            parts.append(f"| {label} | {' | '.join(shown)} |")
+        parts.append(
+            f"\nLast: {last['machine']}, load {last['load']}; the script took {last['processor_s']} s of "
+            f"processor time and {last['peak_mb']} MB."
+        )
+    return "\n".join(parts) + "\n"
+
+
+def main() -> int:
+    """Runs the benchmarks; the exit code is 1 if one failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--authors", metavar="PATH")
+    parser.add_argument("--page", type=Path, default=PAGE)
+    given = parser.parse_args()
+    if unknown := {*given.names} - {*scripts()}:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(scripts())}")
+    arguments = {"mathematics": [given.authors] if given.authors else []}
+    failed = [name for name in given.names or scripts() if not run(name, *arguments.get(name, []))]
+    given.page.write_text(page(), encoding="utf-8")
+    print(f"failed: {', '.join(failed)}" if failed else f"written: {given.page}")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

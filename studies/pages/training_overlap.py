@@ -1,0 +1,37 @@
+"""Questions whose expression the training set has in other words (`Calculate …` for `What is …`).
+
+No question of `small-test` is in `small`: both are halves by hash of whole questions, with their words.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tprprobe.data import load_data
+from tprprobe.gold.formulas import QUESTION
+from tprprobe.training.recipes import Mix, Recipe
+
+
+def list_training(recipe: Recipe) -> list[Mix]:
+    """The parts of a recipe's training set, each as large as its largest stage asks."""
+    parts = [mix for stage in recipe.stages for mix in stage.mix]
+    largest: dict[tuple, Mix] = {}
+    for mix in sorted(parts, key=lambda each: each.n or 0):
+        largest[mix.data, mix.split, mix.seed] = mix
+    return list(largest.values())
+
+
+def mark_trained(questions: Sequence[str], parts: Sequence[Mix]) -> pd.DataFrame:
+    """One row per question: whether a question of these parts has its expression (``trained``)."""
+    asked = pd.Series([_expression(each) for each in questions], dtype=str)
+    wanted, found = {*asked} - {""}, set()
+    for part in parts:
+        data = load_data(part.data, split=part.split, n=part.n, seed=part.seed)
+        found |= wanted.intersection(_expression(each.source) for each in data)
+    return pd.DataFrame({"question": list(questions), "trained": asked.isin(found)})
+
+
+def _expression(question: str) -> str:
+    """The expression without its words; an empty text for a question in other words altogether."""
+    match = QUESTION.fullmatch(question)
+    return match[2] if match else ""
