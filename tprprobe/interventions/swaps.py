@@ -101,12 +101,11 @@ def _measures(
         found.append(partial(measure_donors, model, donors=donors, seed=seed))
     if recipe.shifts or recipe.erasures:
         digits = read_digits(model, others, SHIFTED)
-    if recipe.shifts:
-        pairs = find_swaps(others, [POLARITY], seed)
-        directions = name_directions(model, digits, pairs, seed)
-        found.append(partial(measure_shifts, model, directions=directions, doses=recipe.shifts))
-    if recipe.erasures:
-        found.append(partial(measure_erasures, model, erasers=fit_erasers(digits, seed)))
+        if recipe.shifts:
+            directions = name_directions(model, digits, find_swaps(others, [POLARITY], seed), seed)
+            found.append(partial(measure_shifts, model, directions=directions, doses=recipe.shifts))
+        if recipe.erasures:
+            found.append(partial(measure_erasures, model, erasers=fit_erasers(digits, seed)))
     return [partial(_named, each, model.name) for each in found]
 
 
