@@ -77,7 +77,13 @@ def test_a_folder_shows_what_it_holds(run, tmp_path):
     assert catalogue.find_inputs(tmp_path) == {}
 
 
-ELSEWHERE = {"probes", "study", "sweeps", "swaps"}  # figures of these are drawn in their tests
+ELSEWHERE = {
+    "probes",
+    "study",
+    "sweeps",
+    "swaps",
+    "unbindings",
+}  # figures of these are drawn in their tests
 
 
 @pytest.mark.parametrize(

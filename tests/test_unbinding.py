@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from planted.captions import plant_captions
 from planted.questions import ROLE, plant
+from typer.testing import CliRunner
 
 from tprprobe.analyses.unbinding import (
     compare_ks,
     find_clusters,
     interpret,
+    load_learnt,
     measure_conformity,
     part_space,
     read_words,
@@ -28,6 +30,7 @@ from tprprobe.analyses.unbinding.ten_clusters import (
     one_side,
 )
 from tprprobe.claims import find_claim, load_claims
+from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import huang
 from tprprobe.statistics import Interval
@@ -216,6 +219,26 @@ def test_more_clusters_than_groups_are_less_stable(words):
     assert table.loc[GROUPS, "stability"] == 1
     assert table.loc[17, "stability"] < 0.9
     assert table.loc[GROUPS, "ami_kind"] > table.loc[17, "ami_kind"]
+
+
+def test_centers_of_another_store_count_its_words(words, tmp_path):
+    other = plant_captions(tmp_path / "other", 90, noise=0.3)
+    given = ["cluster", str(other.path), "--site", "word.unbinding", "--k", "2", "--raw"]
+    folder = tmp_path / "two"
+    assert CliRunner().invoke(app, [*given, "--out", str(folder)]).exit_code == 0
+    learnt = find_clusters(words, [2], learnt_on=other)[2]
+    kept = load_learnt(words, folder, 2)
+    assert kept.labels.tolist() == learnt.labels.tolist()
+    vectors = words.store.read(words.site, slice(None))
+    distances = ((vectors[:, None] - learnt.centers[None]) ** 2).sum(-1)
+    assert kept.labels.tolist() == distances.argmin(1).tolist()
+    out = tmp_path / "table.md"
+    drawn = ["figure", "huang-table2", "--store", str(words.store.path), "--clusters", str(folder)]
+    assert CliRunner().invoke(app, [*drawn, "--out", str(out)]).exit_code == 0
+    n = len(other.tokens_of(words.site))
+    assert f"Centers: k-means of {n:,} vectors of other captions" in out.read_text()
+    with pytest.raises(InputError, match=r"has no 10 clusters of raw word\.unbinding"):
+        load_learnt(words, folder, 10)
 
 
 def test_subjects_are_told_beyond_place_only_where_vectors_tell_them(words, tmp_path):

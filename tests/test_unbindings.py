@@ -1,9 +1,20 @@
 """The unbinding swap on a tiny TPGN: what is exchanged is what is read, and both make words change places."""
 
+import pandas as pd
+import pytest
 import torch
+from planted.recipes import captioning
+from typer.testing import CliRunner
 
-from tprprobe.interventions.unbindings import summarize_unbindings, swap_unbindings
+from tprprobe.analyses.unbinding.retrievals import NEAR, compare_steps, summarize_unbindings
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.figures import catalogue
+from tprprobe.files.settings import parse
+from tprprobe.interventions import Recipe
+from tprprobe.interventions.unbindings import swap_unbindings
 from tprprobe.models import build
+from tprprobe.training.loop import train
 
 SIZES = {"vocab_size": 12, "d_model": 4, "d_embedding": 5, "d_features": 6}
 
@@ -35,6 +46,45 @@ def test_words_change_places_where_both_are_exchanged():
         by["unbinding"][["own", "other"]].to_numpy().tolist()
         != plain[["own", "other"]].to_numpy().tolist()
     )
-    table = summarize_unbindings(rows).set_index("exchanged")
+    steps = [t - s for s, t in zip(here.tolist(), there.tolist(), strict=True)]
+    assert plain["steps"].tolist() == [*steps, *(-each for each in steps)]
+    moved = by["unbinding"]
+    gain = (
+        moved.loc[moved["steps"] > 0, "other"].mean()
+        - moved.loc[moved["steps"] < 0, "other"].mean()
+    )
+    assert compare_steps(rows).value == pytest.approx(gain)
+    table = summarize_unbindings(rows)
+    counts = table[table["exchanged"] == "unbinding"].set_index("steps")["words"]
+    assert counts["all"] == counts.drop("all").sum() == len(moved)
+    assert counts["+1"] == (moved["steps"] == 1).sum()
+    assert counts["further before"] == (moved["steps"] < -NEAR).sum()
+    table = table[table["steps"] == "all"].set_index("exchanged")
     assert table.loc["nothing", "own"] == plain["own"].mean()
     assert (table[["own", "other", "neither"]].sum(axis=1).round(6) == 1).all()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return train(captioning(), tmp_path_factory.mktemp("runs") / "run")
+
+
+def test_the_command_swaps_in_the_models_own_captions(trained, tmp_path):
+    recipe = tmp_path / "swap.toml"
+    recipe.write_text('data = "scenes"\nn = 30\nswaps = ["unbinding"]\n')
+    given = ["intervene", str(recipe), "--ckpt", str(trained), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, given, catch_exceptions=False)
+    assert result.exit_code == 0
+    found = pd.read_csv(tmp_path / "out" / "unbindings.csv")
+    plain = found[(found["exchanged"] == "nothing") & (found["steps"] == "all")]
+    assert plain["own"].tolist() == [1.0]  # what is read is what the model wrote
+    table = catalogue.make("huang-swap", unbindings=[tmp_path / "out"])
+    assert "huang-plan: " in table.caption
+    assert len(table.cells) == len(found)
+
+
+def test_whole_says_nothing_of_unbinding_vectors():
+    with pytest.raises(InputError, match="whole changes nothing of unbinding vectors"):
+        parse(Recipe, {"swaps": ["unbinding"], "whole": True}, "recipe")
+    with pytest.raises(InputError, match="unbinding"):
+        parse(Recipe, {"swaps": ["unbinding", "agent"]}, "recipe")

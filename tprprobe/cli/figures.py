@@ -32,6 +32,12 @@ def figure(
     tagger: Annotated[
         str | None, typer.Option(help="A spaCy pipeline that tags words, by name or folder.")
     ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            help="A folder of `cluster --raw --out`: centers of another store (huang-table2, -table3)."
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of random choices.")] = None,
     out: Annotated[
         Path | None,
@@ -49,6 +55,7 @@ def figure(
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
     options |= {"method": method, "tagger": tagger, "every": every or None, "positions": position}
+    options |= {"clusters": clusters}
     say(f"drawn: {catalogue.write_figure(name, store, ckpt or [], options, out)}")
 
 

@@ -205,6 +205,36 @@ def subjects_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) 
     return _judged("Subject or object, from the unbinding vector", rows, caption, verdicts)
 
 
+def swaps_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
+    """The words that are read where vectors of two steps are exchanged, by what is and how far."""
+    told = {"nothing": "nothing", "unbinding": "u_t", "tpr": "Ŝ_t", "both": "u_t and Ŝ_t"}
+    rows = [
+        {
+            "exchanged": told[row["exchanged"]],
+            "steps to the other": row["steps"],
+            "captions": f"{row['captions']:,}",
+            **{
+                name: interval_text(read_interval(row, column))
+                for name, column in (
+                    ("own word", "own"),
+                    ("other's word", "other"),
+                    ("neither", "neither"),
+                )
+            },
+        }
+        for row in found.to_dict("records")
+    ]
+    ruled = tuple(
+        i for i in range(1, len(rows)) if rows[i]["exchanged"] != rows[i - 1]["exchanged"]
+    )
+    caption = (
+        f"{note}\nTwo steps with different words are drawn of every caption and exchange these vectors; "
+        "+2: the other word comes two steps later, −2: it was written two steps before.\nIf Ŝ_t held the "
+        "words to come and u_t were their roles, u_t alone would bring the other's word."
+    )
+    return _judged("Words unbound by another step's vector", rows, caption, verdicts, ruled)
+
+
 def _judged(
     title: str,
     rows: pd.DataFrame | Sequence[Mapping[str, str]],

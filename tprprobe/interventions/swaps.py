@@ -20,7 +20,8 @@ from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.participants import AGENTS, find_agent_swaps
 from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.shifts import SHIFTED, measure_shifts, name_directions
-from tprprobe.interventions.sweep_recipes import Recipe
+from tprprobe.interventions.sweep_recipes import UNBINDING, Recipe
+from tprprobe.interventions.unbindings import run_unbindings
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, require_vocabulary
 
@@ -35,7 +36,8 @@ def run_swaps(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> pd.DataFrame:
-    """The table of ``summarise_swaps`` of a model and its untrained twin (all layers and heads at once).
+    """The table of ``summarise_swaps`` of a model and its untrained twin (all layers and heads at once);
+    of unbinding vectors that of :func:`run_unbindings`.
 
     ``out`` is a new folder: swaps.csv, swaps.parquet (every swap) and, until it is done, the parts of
     the run, which goes on with ``resume``.
@@ -43,6 +45,8 @@ def run_swaps(
     Raises:
         InputError: no such kind, no pairs, a folder of another run.
     """
+    if recipe.swaps == [UNBINDING]:
+        return run_unbindings(model, data, recipe, out, resume)
     swaps = find_pairs(model, data, recipe)
     others = [each.source for each in data[recipe.n :]] if recipe.has_reference else []
     with kept(out) as folder:

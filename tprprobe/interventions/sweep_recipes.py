@@ -12,6 +12,7 @@ from tprprobe.interventions.number_pairs import KINDS
 from tprprobe.interventions.participants import AGENTS
 from tprprobe.interventions.references import EDITS
 
+UNBINDING = "unbinding"  # the kind of swap of a TPGN's captions, alone too
 OF_EDITS = ("heads", "together", "strengths", "clusters")
 OF_POLARITY = ("donors", "shifts", "erasures")
 Count = Annotated[int, Field(gt=0)]
@@ -21,7 +22,8 @@ class Recipe(Settings, strict=True):
     """A sweep: every edit, at every strength, on every head of every site that matches; or ``swaps``.
 
     Swaps are kinds of pairs of numbers (`find_swaps`) whose vectors are exchanged in all ways of the
-    encoder, in the n arithmetic questions (or reports of the generated English: ``agent``); ``whole``: only in all layers and heads at once.
+    encoder, in the n arithmetic questions (or reports of the generated English: ``agent``); ``whole``: only
+    in all layers and heads at once. ``unbinding``: two words' unbinding vectors in captions of n images.
     ``donors``: numerators and denominators also take roles from the ``reference`` questions.
     ``shifts``: only the part of their vectors that tells them apart in the ``reference`` questions is
     exchanged, as many times as each of these doses says. ``erasures``: what tells them apart linearly
@@ -61,8 +63,11 @@ class Recipe(Settings, strict=True):
         for name in OF_POLARITY:
             if getattr(self, name) and "polarity" not in self.swaps:
                 raise ValueError(f"{name} needs swaps = ['polarity']: they are of its pairs")
-        if self.swaps != [AGENTS] and (strange := [k for k in self.swaps if k not in KINDS]):
-            raise unknown("kind of swap", strange[0], (*KINDS, f"{AGENTS} (alone)"))
+        if self.swaps == [UNBINDING]:
+            self.refuse(["whole"], "of unbinding vectors")
+        elif self.swaps != [AGENTS] and (strange := [k for k in self.swaps if k not in KINDS]):
+            alone = (f"{AGENTS} (alone)", f"{UNBINDING} (alone)")
+            raise unknown("kind of swap", strange[0], (*KINDS, *alone))
         if strange := [edit for edit in self.edits if edit not in EDITS]:
             raise unknown("edit", strange[0], EDITS)
         if ("snap" in self.edits) != bool(self.clusters):

@@ -5,8 +5,9 @@ of t'; if the plan holds only what is next, it gives the word of t.
 Source: huang Eq. 3 and Sec. 2 (Ŝ_t as the TPR of the words to come).
 """
 
+import os
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,17 +15,68 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tprprobe.analyses.unbinding.retrievals import EXCHANGES, ROWS, summarize_unbindings
+from tprprobe.data.batching import Ragged
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.pairs import Pairs, encode_examples
+from tprprobe.errors import InputError
+from tprprobe.files.kinds import KINDS
+from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions.edits import exchange, swap
-from tprprobe.models.protocol import Model
-from tprprobe.site.hooks import PlacedEdit, intervene
-from tprprobe.statistics import bootstrap_mean
+from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
+from tprprobe.interventions.sweep_recipes import Recipe
+from tprprobe.models.protocol import Model, require_vocabulary
+from tprprobe.scoring.answers import write_answers
+from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
 
-EXCHANGED = {  # what is exchanged: the sites of it
-    "nothing": (),
-    "unbinding": ("word.unbinding",),
-    "tpr": ("sentence.tpr",),
-    "both": ("word.unbinding", "sentence.tpr"),
-}
+SITES = ((), ("word.unbinding",), ("sentence.tpr",), ("word.unbinding", "sentence.tpr"))
+EXCHANGED = dict(zip(EXCHANGES, SITES, strict=True))
+TABLE = KINDS["unbindings"].file
+AT_ONCE = 500  # captions of a part
+
+
+def run_unbindings(
+    model: Model,
+    data: Dataset,
+    recipe: Recipe,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+) -> pd.DataFrame:
+    """The table of ``summarize_unbindings`` of the captions that a TPGN writes greedily of n images.
+
+    ``out`` is a new folder: unbindings.csv, unbindings.parquet (every word) and, until it is done, the
+    parts of the run, which goes on with ``resume``.
+
+    Raises:
+        InputError: a model without unbinding vectors, a folder of another run.
+    """
+    if "word.unbinding" not in find_sites(model):
+        raise InputError(f"{model.name} unbinds no words: swaps = ['unbinding'] is of a TPGN")
+    with kept(out) as folder:
+        return keep_table(
+            open_run(folder, model, data, recipe, resume),
+            (ROWS, TABLE),
+            partial(_measure_parts, model, data, recipe.seed),
+            partial(summarize_unbindings, seed=recipe.seed),
+        )
+
+
+def _measure_parts(model: Model, data: Dataset, seed: int, run: KeptRun) -> pd.DataFrame:
+    def measure(first: int) -> dict[str, pd.DataFrame]:
+        pairs = own_captions(model, data[first : first + AT_ONCE])
+        source, target = pairs.batch(torch.arange(len(pairs)), model.config.pad)
+        rows = swap_unbindings(model, source, target, seed)
+        return {MEASURED: rows.assign(caption=rows["caption"] + first)}
+
+    starts = range(0, len(data), AT_ONCE)
+    return measure_parts([run.part(str(n), partial(measure, n)) for n in starts], "swapping")
+
+
+def own_captions(model: Model, data: Dataset) -> Pairs:
+    """The images with the captions that the model itself writes, greedily."""
+    pairs = encode_examples(list(data), require_vocabulary(model))
+    written = write_answers(model, pairs, np.zeros(len(pairs), bool))
+    return Pairs(pairs.source, Ragged.from_lists(written))
 
 
 @torch.no_grad()
@@ -38,8 +90,9 @@ def swap_unbindings(
 
     ``target`` are captions, start symbol first, padded. Two positions with different words are drawn of
     every caption (those without are left out); its words are read by teacher forcing, as an exchange
-    changes nothing that follows. Columns: caption, position, exchanged (nothing, unbinding, tpr, both);
-    own, other (whether the word of this position, or of the other one, is written).
+    changes nothing that follows. Columns: caption, position, steps (from this position to the other one:
+    below 0, that word was written before), exchanged (nothing, unbinding, tpr, both); own, other
+    (whether the word of this position, or of the other one, is written).
     """
     pairs = _draw(target[:, 1:], {model.config.pad, model.config.eos}, seed)
     captions = torch.tensor([caption for caption, _, _ in pairs])
@@ -56,6 +109,7 @@ def swap_unbindings(
             own, other = words[rows, torch.tensor(here) + 1], words[rows, torch.tensor(there) + 1]
             said = written[rows, here]
             columns = {"caption": captions.tolist(), "position": here, "exchanged": name}
+            columns["steps"] = [t - s for s, t in zip(here, there, strict=True)]
             columns |= {"own": said.eq(own).tolist(), "other": said.eq(other).tolist()}
             parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
@@ -72,18 +126,3 @@ def _draw(words: Tensor, ends: set[int], seed: int) -> list[tuple[int, int, int]
                 pairs.append((caption, int(first), int(rng.choice(others))))
                 break
     return pairs
-
-
-def summarize_unbindings(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """One row per exchange: shares of own, other and neither word, with 95 % intervals over captions."""
-    parts = []
-    rows = rows.assign(neither=~(rows["own"] | rows["other"]))
-    for name, group in rows.groupby("exchanged", sort=False):
-        row: dict[str, Any] = {"exchanged": name, "captions": group["caption"].nunique()}
-        for column in ("own", "other", "neither"):
-            found = bootstrap_mean(
-                group[column].to_numpy(float), group["caption"].to_numpy(), seed=seed
-            )
-            row |= found.columns(column)
-        parts.append(row)
-    return pd.DataFrame(parts)

@@ -51,6 +51,11 @@ class Clusters:
     scale: Float32[np.ndarray, "width"]
     summary: pd.DataFrame
 
+    @property
+    def size(self) -> int:
+        """The number of vectors that were clustered."""
+        return int(self.summary["size"].sum())
+
     def assign(self, vectors: Float[np.ndarray, "row width"]) -> Int32[np.ndarray, "row"]:
         """The nearest cluster of vectors of the same site, in this store or another."""
         return nearest((vectors - self.mean) / self.scale, self.centers)

@@ -4,7 +4,7 @@ from tprprobe.analyses.unbinding.conformity import measure_conformity
 from tprprobe.analyses.unbinding.generations import GeneratedWords, read_words
 from tprprobe.analyses.unbinding.interpretation import interpret
 from tprprobe.analyses.unbinding.regions import part_space
-from tprprobe.analyses.unbinding.stability import compare_ks, find_clusters
+from tprprobe.analyses.unbinding.stability import compare_ks, find_clusters, load_learnt
 from tprprobe.analyses.unbinding.subjects import tell_subjects
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "compare_ks",
     "find_clusters",
     "interpret",
+    "load_learnt",
     "measure_conformity",
     "part_space",
     "read_words",

@@ -1,25 +1,58 @@
-"""Stability of clusters of unbinding vectors over seeds and over numbers of clusters."""
+"""Clusters of unbinding vectors, learnt on this store or another, and their stability over seeds and k."""
 
+import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.clustering import Clusters, cluster
+from tprprobe.analyses.clustering import Clusters, cluster, load_clusters
 from tprprobe.analyses.naming.measures import count_tables, measure
 from tprprobe.analyses.unbinding.generations import GeneratedWords
 from tprprobe.analyses.unbinding.ten_clusters import labels_of
+from tprprobe.errors import InputError
+from tprprobe.store import Store
 
 KS = (2, 5, 10, 17, 20)
 
 
 def find_clusters(
-    words: GeneratedWords, ks: Sequence[int] = KS, seed: int = 0, n_seeds: int = 10
+    words: GeneratedWords,
+    ks: Sequence[int] = KS,
+    seed: int = 0,
+    n_seeds: int = 10,
+    learnt_on: Store | None = None,
 ) -> dict[int, Clusters]:
-    """The clusters of a site's raw vectors, for every k. Source: huang §5.3.2 (k-means, 2 and 10)."""
-    return {
-        k: cluster(words.store, words.site, k=k, seed=seed, raw=True, n_seeds=n_seeds) for k in ks
-    }
+    """The clusters of a site's raw vectors, for every k. Source: huang §5.3.2 (k-means, 2 and 10).
+
+    The paper's centers are those of captions of the training images: ``learnt_on`` is their store.
+    """
+    settings = {"seed": seed, "raw": True, "n_seeds": n_seeds}
+    if learnt_on is None:
+        return {k: cluster(words.store, words.site, k=k, **settings) for k in ks}
+    return {k: place_words(words, cluster(learnt_on, words.site, k=k, **settings)) for k in ks}
+
+
+def place_words(words: GeneratedWords, learnt: Clusters) -> Clusters:
+    """The clusters of another store with the words' vectors, each in that of the nearest center."""
+    vectors = words.store.read(words.site, slice(None))
+    return replace(learnt, labels=learnt.assign(vectors.reshape(len(vectors), -1)))
+
+
+def load_learnt(words: GeneratedWords, folder: str | os.PathLike[str], k: int) -> Clusters:
+    """The clusters of a folder of ``tprprobe cluster --raw``, with the words' vectors.
+
+    Raises:
+        InputError: no clusters, or none of the site for that k.
+    """
+    for learnt in load_clusters(folder):
+        if (learnt.site, learnt.k, learnt.raw) == (words.site, k, True):
+            return place_words(words, learnt)
+    raise InputError(
+        f"{folder} has no {k} clusters of raw {words.site}: make them with `tprprobe cluster STORE "
+        f"--site {words.site} -k {k} --raw --out FOLDER`"
+    )
 
 
 def compare_ks(words: GeneratedWords, clusters: Iterable[Clusters]) -> pd.DataFrame:

@@ -203,6 +203,11 @@ FIGURES = {
             ("word.unbinding",),
         ),
         Entry(
+            "huang-swap",
+            "Words unbound by another step's vector",
+            "catalogue.huang:tabulate_swaps",
+        ),
+        Entry(
             "matched-study",
             "Variants with and without binding, trained alike",
             "catalogue.schlag:draw_study",

@@ -1,17 +1,20 @@
 """huang's tables and figures: read from a store of captions, measured, judged and drawn."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.projections import METHODS, project
 from tprprobe.analyses.unbinding import (
     GeneratedWords,
     compare_ks,
     find_clusters,
     interpret,
+    load_learnt,
     measure_conformity,
     part_space,
     read_words,
@@ -20,6 +23,7 @@ from tprprobe.analyses.unbinding import (
 from tprprobe.analyses.unbinding.categories import KINDS
 from tprprobe.analyses.unbinding.conformity import TOTAL, share_whole, split_initial
 from tprprobe.analyses.unbinding.regions import BOTH, OWN, Regions
+from tprprobe.analyses.unbinding.retrievals import ROWS, compare_steps
 from tprprobe.analyses.unbinding.ten_clusters import (
     dominant_kind,
     find_position,
@@ -35,6 +39,8 @@ from tprprobe.figures.catalogue.captions import find_rivals, judge_scores
 from tprprobe.figures.planes import scatter_planes
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import KINDS as FOLDERS
 from tprprobe.gold.pipelines import load_pipeline
 from tprprobe.scoring.captions.toolkit import compare_captions
 from tprprobe.statistics import Interval, read_interval
@@ -64,6 +70,14 @@ def note_words(words: GeneratedWords) -> str:
     return (
         f"{names[0]} on {names[1]}, {whose}: {len(words.table):,} words of "
         f"{words.table['group'].nunique():,} images. Tags: {words.tagger}{untagged}."
+    )
+
+
+def note_learnt(words: GeneratedWords, learnt: Clusters) -> str:
+    """The note of words that were put to the nearest of centers learnt elsewhere."""
+    return (
+        f"{note_words(words)}\nCenters: k-means of {learnt.size:,} vectors of other captions (stability "
+        f"{learnt.stability:.3f} over {learnt.n_seeds} seeds); these words count to the nearest center."
     )
 
 
@@ -162,22 +176,32 @@ def tabulate_scores(captioned: list[dict[str, Any]]) -> Table:
     return tables.scores_table(captioned, differences, verdicts)
 
 
-def tabulate_conformity(store: Store, tagger: str = "", seed: int = 0) -> Table:
+def _labels(words: GeneratedWords, k: int, seed: int, clusters: str) -> tuple[np.ndarray, str]:
+    """The cluster of every word, and a note: of centers in a folder, or found on these words."""
+    if not clusters:
+        return labels_of(words, find_clusters(words, [k], seed)[k]), note_words(words)
+    learnt = load_learnt(words, clusters, k)
+    return labels_of(words, learnt), note_learnt(words, learnt)
+
+
+def tabulate_conformity(store: Store, tagger: str = "", seed: int = 0, clusters: str = "") -> Table:
     words = read(store, tagger, seed)
-    labels = labels_of(words, find_clusters(words, [2], seed)[2])
+    labels, note = _labels(words, 2, seed, clusters)
     verdicts = judge_words(words, of_two(words, labels, seed), void_of_two(words, labels))
     found = measure_conformity(words, labels, seed)
     whole = share_whole(words, labels)
-    return tables.conformity_table(found, whole, note_words(words), verdicts)
+    return tables.conformity_table(found, whole, note, verdicts)
 
 
-def tabulate_interpretation(store: Store, tagger: str = "", k: int = 10, seed: int = 0) -> Table:
+def tabulate_interpretation(
+    store: Store, tagger: str = "", k: int = 10, seed: int = 0, clusters: str = ""
+) -> Table:
     words = read(store, tagger, seed)
-    labels = labels_of(words, find_clusters(words, [k], seed)[k])
+    labels, note = _labels(words, k, seed, clusters)
     verdicts = (
         judge_words(words, of_ten(words, labels, seed), void_of_ten(words)) if k == 10 else []
     )
-    return tables.interpretation_table(interpret(words, labels, seed), note_words(words), verdicts)
+    return tables.interpretation_table(interpret(words, labels, seed), note, verdicts)
 
 
 def tabulate_regions(store: Store, tagger: str = "", seed: int = 0) -> Table:
@@ -197,6 +221,17 @@ def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
     words = read(store, tagger, seed)
     found = tell_subjects(words, seed)
     return tables.subjects_table(found, note_words(words), judge_subjects(found))
+
+
+def tabulate_swaps(unbindings: list[Path]) -> Table:
+    """The swaps of the first folder of ``tprprobe intervene`` with ``swaps = ["unbinding"]``."""
+    folder = unbindings[0]
+    found, rows = FOLDERS["unbindings"].load(folder), pd.read_parquet(folder / ROWS)
+    evidence = {"huang-plan": {"": compare_steps(rows)}}
+    verdicts = judge_cases(evidence, int(rows["caption"].nunique()))
+    about = read_json(folder / FOLDERS["interventions"].file)
+    note = f"{about['model']} on {about['data'][0]}, {about['data'][1]}: its own captions."
+    return tables.swaps_table(found, note, verdicts)
 
 
 # ---- figures ----------------------------------------------------------------------------------------

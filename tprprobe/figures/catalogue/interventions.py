@@ -32,6 +32,18 @@ def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
     return _load(sources, KINDS["swaps"])
 
 
+def load_unbindings(sources: Iterable[Source]) -> list[Path]:
+    """The folders, checked: of swaps of unbinding vectors.
+
+    Raises:
+        InputError: a folder has none.
+    """
+    folders = [Path(each) for each in sources]
+    for each in folders:
+        KINDS["unbindings"].load(each)
+    return folders
+
+
 def _load(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     parts = [kind.load(each).assign(name=Path(each).resolve().name) for each in sources]
     return pd.concat(parts, ignore_index=True)

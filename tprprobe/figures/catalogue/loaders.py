@@ -11,7 +11,7 @@ import pandas as pd
 
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.captions import load_captioned, read_scores
-from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
+from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps, load_unbindings
 from tprprobe.figures.catalogue.summaries import (
     find_scored,
     load_matches,
@@ -178,6 +178,10 @@ INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "bindings": ("binding probes: give --ckpt with folders of `binding --out`", load_bindings),
     "sweeps": ("sweeps: give --ckpt with folders of `intervene --out`", load_sweeps),
     "swaps": ("swaps: give --ckpt with folders of `intervene --out`", load_swaps),
+    "unbindings": (
+        "swaps of unbinding vectors: give --ckpt with folders of `intervene --out`",
+        load_unbindings,
+    ),
     "probes": ("probes: give --ckpt with folders of `probe --out`", load_probes),
     "captioned": (
         "scores of captions: give --ckpt with folders of `eval --out` of captions",

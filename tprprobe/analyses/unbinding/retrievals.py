@@ -1,0 +1,61 @@
+"""Words that are retrieved by the unbinding vector of another step, by how many steps it is away.
+
+The rows are those of the unbinding swap (``tprprobe intervene`` with ``swaps = ["unbinding"]``).
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.statistics import Interval, bootstrap_mean
+
+ROWS = "unbindings.parquet"
+EXCHANGES = ("nothing", "unbinding", "tpr", "both")
+ALL_STEPS = "all"
+NEAR = 3  # steps; pairs further apart are one row
+
+
+def summarize_unbindings(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """One row per exchange and steps to the other position (as ``tell_steps`` has them, and all): shares
+    of own, other and neither word, with 95 % intervals over captions.
+    """
+    parts = []
+    rows = rows.assign(neither=~(rows["own"] | rows["other"]))
+    by_steps = rows.assign(steps=tell_steps(rows["steps"]))
+    both = pd.concat([rows.assign(steps=ALL_STEPS), by_steps], ignore_index=True)
+    groups: Any = both.groupby(["exchanged", "steps"], sort=False)
+    for (name, steps), group in groups:
+        row: dict[str, Any] = {"exchanged": name, "steps": steps, "words": len(group)}
+        row["captions"] = group["caption"].nunique()
+        for column in ("own", "other", "neither"):
+            found = bootstrap_mean(
+                group[column].to_numpy(float), group["caption"].to_numpy(), seed=seed
+            )
+            row |= found.columns(column)
+        parts.append(row)
+    order = [ALL_STEPS, *dict.fromkeys(tell_steps(pd.Series(range(-NEAR - 1, NEAR + 2))))]
+    found = pd.DataFrame(parts)
+    keys = found["exchanged"].map(EXCHANGES.index) * 100 + found["steps"].map(order.index)
+    return found.loc[keys.sort_values(kind="stable").index].reset_index(drop=True)
+
+
+def tell_steps(steps: pd.Series) -> pd.Series:
+    """`-2` (written two steps before) to `+3` (to come in three); further ones are `before`, `to come`."""
+    near = steps.map(_signed).where(steps.abs() <= NEAR, "further to come")
+    return near.mask(steps < -NEAR, "further before")
+
+
+def _signed(steps: int) -> str:
+    return f"{steps:+d}".replace("-", "−")
+
+
+def compare_steps(rows: pd.DataFrame, seed: int = 0) -> Interval:
+    """How often the unbinding vector of another step gets its word from the current Ŝ: of words to come
+    minus words written before, with its interval over captions. Source: huang §2 (S_t).
+    """
+    moved = rows.loc[rows["exchanged"] == "unbinding"]
+    sign = np.where(moved["steps"] > 0, 2.0, -2.0)  # either is half of every pair
+    return bootstrap_mean(
+        sign * moved["other"].to_numpy(float), moved["caption"].to_numpy(), seed=seed
+    )
