@@ -66,15 +66,13 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
     Raises:
         InputError: the pass does not reach a site, or a site's tensor is not [batch, seq, …].
     """
-    parameter = next(model.parameters(), None)
-    device = parameter.device if parameter is not None else torch.device("cpu")
     offsets = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
     places = {side: Lengths.of(bounds) for side, bounds in offsets.items()}
     sites, block = list(sites), Block(np.zeros(len(pairs), bool))
     with capture(model, sites) as acts:
         for indices in pairs.by_length(BATCH):
             acts.clear()
-            source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
+            source, target = (ids.to(model.device) for ids in pairs.batch(indices, pad))
             logits = model(source, target[:, :-1])
             samples = indices.tolist()
             block.correct[samples] = _correct(logits, target, pad)

@@ -100,7 +100,7 @@ def measure_donors(
 
 
 def _device(model: Model) -> torch.device:
-    return next(model.parameters()).device
+    return model.device
 
 
 def _variant(

@@ -121,7 +121,7 @@ def _measure(
     ways: Sequence[Way],
     names: Sequence[str],
 ) -> Iterator[pd.DataFrame]:
-    pad, device = model.config.pad, next(model.parameters()).device
+    pad, device = model.config.pad, model.device
     source, answer = (each.to(device) for each in pairs.batch(rows, pad))
     other, new = (each.to(device) for each in predicted.batch(rows, pad))
     orders = {

@@ -142,7 +142,7 @@ def _read(model: Model, pairs: Pairs) -> dict[str, States]:
     names = [name for name in find_sites(model) if _depth(name) is not None]
     if not names:
         raise InputError(f"{model.name} has no encoder to read")
-    bar, device = require_vocabulary(model).encode("/")[0], next(model.parameters()).device
+    bar, device = require_vocabulary(model).encode("/")[0], model.device
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     model.eval()
     for indices in torch.arange(len(pairs)).split(BATCH):

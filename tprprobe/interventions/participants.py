@@ -168,7 +168,7 @@ def judge_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.Da
     parts = []
     for rows in pairs.by_length(BATCH):
         part = swaps.iloc[rows.tolist()]
-        source = pairs.source.padded(rows, model.config.pad).to(next(model.parameters()).device)
+        source = pairs.source.padded(rows, model.config.pad).to(model.device)
         for way in (Way("none"), *ways):
             order = positions(part, source.shape[1], way.at, start)
             heads = None if way.head < 0 else [way.head]

@@ -146,7 +146,7 @@ def _score(
     model: Model, pairs: Pairs, points: Sequence[Point], variants: Sequence[Variant]
 ) -> pd.DataFrame:
     """One row per point and example: whether its answer is written, and its log-probability."""
-    pad, device = model.config.pad, next(model.parameters()).device
+    pad, device = model.config.pad, model.device
     written = np.zeros((len(points), len(pairs)), bool)
     nats = np.zeros(written.shape, np.float32)
     for rows in pairs.by_length(BATCH):

@@ -117,7 +117,7 @@ def untrained_twin(model: Model, seed: int = 0) -> Model:
     for name, buffer in model.named_buffers():  # found in the data, not learned
         twin.get_buffer(name).copy_(buffer)
     twin.vocabulary, twin.name = model.vocabulary, f"{UNTRAINED}{model.name}"
-    return twin.to(next(model.parameters()).device).eval()
+    return twin.to(model.device).eval()
 
 
 def read_config(folder: Path) -> dict[str, Any]:

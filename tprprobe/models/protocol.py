@@ -9,12 +9,14 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
+import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.site.attachment import Attached
+from tprprobe.site.site import device_of
 
 
 @runtime_checkable
@@ -73,6 +75,11 @@ class Model(nn.Module, ABC, Generic[K, M, C]):
     pads_look_ahead: bool = (
         False  # whether a written pad reads what follows, which no cache can hold
     )
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return device_of(self)
 
     @abstractmethod
     def encode(self, source: Shaped[Tensor, "batch ..."]) -> M:

@@ -44,7 +44,7 @@ def exact_matches(
     prefix), so this equals exact match under greedy decoding; behind the first wrong symbol the
     prediction is only the greedy one's beginning.
     """
-    pad, device = model.config.pad, next(model.parameters()).device
+    pad, device = model.config.pad, model.device
     correct = np.zeros(len(pairs), bool)
     predicted = np.full((len(pairs), int(pairs.target.lengths.max()) - 1), pad)
     for indices in pairs.by_length(batch_size):
@@ -70,7 +70,7 @@ def write_answers(
     written = [values[start:end] for start, end in pairwise(offsets)]
     if not isinstance(model, Model):
         return [ids[:1] for ids in written]
-    pad, eos, device = model.config.pad, model.config.eos, next(model.parameters()).device
+    pad, eos, device = model.config.pad, model.config.eos, model.device
     for indices in torch.from_numpy(np.flatnonzero(~correct)).split(DECODED_AT_ONCE):
         if not len(indices):  # an empty tensor splits into one empty part
             continue

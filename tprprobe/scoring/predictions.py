@@ -33,7 +33,7 @@ def write_summaries(
     """
     pairs = encode_texts(sources, targets, vocabulary)
     longest: dict[str, Any] = {"max_length": vocabulary.most[1]} if vocabulary.most else {}
-    pad, device = model.config.pad, next(model.parameters()).device
+    pad, device = model.config.pad, model.device
     written = [""] * len(sources)
     for rows in torch.argsort(pairs.source.lengths, stable=True).split(WRITTEN_AT_ONCE):
         source = pairs.source.padded(rows, pad).to(device)

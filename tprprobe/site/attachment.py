@@ -5,10 +5,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.site.site import FOREIGN, Site, attention_map
+from tprprobe.site.site import FOREIGN, Site, attention_map, device_of
 
 NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*")
 PER_HEAD = ("query", "key", "value", "role", "filler", "binding")
@@ -31,6 +32,11 @@ class Attached(nn.Module):
         self.name: str = getattr(module, "name", type(module).__name__)
         self.vocabulary: Any = None
         self.source: str | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return device_of(self)
 
     def forward(self, *batch: Any) -> Any:
         module = self.get_submodule(FOREIGN)

@@ -1,5 +1,8 @@
 """Site: a named point of a model at which vectors can be read or replaced."""
 
+from typing import Any
+
+import torch
 from torch import nn
 
 FOREIGN = "_foreign"  # the name of a module that we did not write, in the one that has its sites
@@ -19,11 +22,47 @@ class Site(nn.Identity):
 
     @property
     def is_read(self) -> bool:
-        """True if a hook is registered; costly vectors are computed only then."""
-        return bool(self._forward_hooks)
+        """True if somebody reads or replaces the tensor; costly ones are computed only then.
+
+        A hook that only hands its output on, as nnsight 0.7 leaves one on every module, reads nothing.
+        """
+        hooks = self._forward_hooks.values()
+        return any(not _hands_on(hook) for hook in hooks) or _is_traced(self)
 
     def extra_repr(self) -> str:
         return " × ".join(self.axes)
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """The device of a module's weights; the CPU where it has none."""
+    weights = next(module.parameters(), None)
+    return torch.device("cpu") if weights is None else weights.device
+
+
+IDLE = (lambda _module, _inputs, output: output, lambda _module, _inputs, _output: None)
+
+
+def _hands_on(hook: Any) -> bool:
+    """True if a hook's code is to return the output, or nothing, whatever it is."""
+    code = getattr(hook, "__code__", None)
+    return code is not None and any(
+        (code.co_code, code.co_consts) == (idle.__code__.co_code, idle.__code__.co_consts)
+        for idle in IDLE
+    )
+
+
+def _is_traced(site: nn.Module) -> bool:
+    """True while a trace of nnsight (from 0.8 on) waits for the site's tensor.
+
+    It registers no hook: what it keeps with a module says whose trace runs, and who is parked where.
+    """
+    state = site.__dict__.get("__nnsight__")
+    if state is None:
+        return False
+    trace, _, places = state.active()
+    return trace is not None and any(
+        place in waiting for waiting in (trace.parked, trace.observers) for place in places
+    )
 
 
 def per_head(d_head: int) -> Site:

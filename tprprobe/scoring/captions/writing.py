@@ -26,7 +26,7 @@ WRITTEN_AT_ONCE, BEAM = 256, 5  # images; huang does not say how captions are de
 @torch.no_grad()
 def write_captions(model: Model, images: Sequence[Any], words: Codec, **options: Any) -> list[str]:
     """A caption of every image, by a beam of 5 unless the options of `generate` say otherwise."""
-    features = torch.from_numpy(stack_features(images)).to(next(model.parameters()).device)
+    features = torch.from_numpy(stack_features(images)).to(model.device)
     settings: dict[str, Any] = {"beam": BEAM} | options
     ids = generate(model, features, **settings).tolist()
     return [words.decode(each) for each in ids]
