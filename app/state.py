@@ -35,6 +35,13 @@ def build_scene(root: str, name: str, *given: Any) -> Any:
     return tp.views.build_scene(open_store(root, name), *given)
 
 
+@st.cache_resource(max_entries=4, show_spinner="Placing the vectors of all layers …")
+def stack_layers(root: str, name: str, sites: tuple[str, ...], method: str, *given: Any) -> Any:
+    plane = "pca" if method == "umap" else method
+    scene = build_scene(root, name, *given, method)
+    return tp.views.clouds.stack_layers(scene, sites, plane)
+
+
 def root() -> str:
     return sys.argv[1] if len(sys.argv) > 1 else "runs"
 
@@ -75,6 +82,11 @@ def store() -> Any:
 
 def scene(site: str, head: int | None, k: int, method: str = "pca") -> Any:
     return build_scene(root(), store_name(), site, head, k, method)
+
+
+def layers(site: str, head: int | None, k: int, method: str, sites: tuple[str, ...]) -> Any:
+    """The scene of a site's vectors in all layers, of which ``sites`` are the names."""
+    return stack_layers(root(), store_name(), sites, method, site, head, k)
 
 
 def is_dark() -> bool:

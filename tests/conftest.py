@@ -25,6 +25,23 @@ def root() -> Path:
     return ROOT
 
 
+@pytest.fixture
+def open_page(monkeypatch: pytest.MonkeyPatch, root: Path) -> Callable[..., Any]:
+    """Opens a page of the dashboard over a folder, with an address's parameters; no browser."""
+    testing = pytest.importorskip("streamlit.testing.v1", reason="streamlit is not installed")
+    monkeypatch.syspath_prepend(str(root / "app"))
+
+    def opened(folder: Path, name: str = "overview", **address: str) -> Any:
+        monkeypatch.setattr("sys.argv", ["main.py", str(folder)])
+        app = testing.AppTest.from_file(str(root / "app" / "main.py"), default_timeout=120)
+        for key, value in address.items():
+            app.query_params[key] = value
+        app.run()
+        return app if name == "overview" else app.switch_page(f"pages/{name}.py").run()
+
+    return opened
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """Optional local fixtures and corpora beside the checkout."""

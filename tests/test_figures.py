@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from planted.questions import CROSS, HIDDEN, LAST, MAPS, plant
+from planted.sentences import plant as plant_labelled
 
 import tprprobe as tp
 from tprprobe import figures
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import accuracy, strips, style
+from tprprobe.figures.overlay import tell_marks
 
 EVALUATION = ["model", "parameters", "split", "module", "n", "exact_match", "low", "high"]
 
@@ -66,6 +68,32 @@ def test_role_clusters_of_all_questions_mark_wrong_answers(store, roles):
 def test_role_clusters_of_chosen_questions(store, roles):
     figure = figures.role_clusters(store, roles, samples=[5, 1])
     assert texts(figure) == rows_of(store, roles, [5, 1])
+
+
+def test_role_clusters_of_labelled_words_need_no_questions(tmp_path):
+    """Stores without questions and answers are drawn too, without what these would say."""
+    labelled = plant_labelled(tmp_path / "labelled", 12)
+    assert "question" not in labelled.tokens
+    roles = cluster(labelled, "encoder.0.self.role", 0, k=4)
+    figure = figures.role_clusters(labelled, roles, gold=True)
+    written = texts(figure)
+    assert any(text.startswith("nn") for text in written)
+    assert not any("→" in text or "right:" in text for text in written)
+    assert "gold structure" not in figure.texts[-1].get_text()
+
+
+@pytest.mark.parametrize(
+    ("letters", "said", "unsaid"),
+    [
+        ([], "", "gold"),
+        (["n", "", "d"], "n numerator (solid frame), d denominator (dashed frame)", "sign"),
+        (["N", "s"], "capitals", "denominator"),
+    ],
+)
+def test_a_legend_names_only_what_is_drawn(letters, said, unsaid):
+    told = tell_marks(letters, framed=True)
+    assert said in told
+    assert unsaid not in told
 
 
 def test_role_clusters_colour_each_cluster(store, roles):

@@ -62,15 +62,37 @@ def test_the_tp_transformer_can_do_arithmetic():
     assert row["exact_match"] >= 0.75
 
 
-def test_the_demo_leaves_a_report_its_figures_and_a_store(tmp_path):
-    out = tmp_path / "demo"
-    report = run_demo(out).read_text()
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The folder that `tprprobe demo` leaves."""
+    return run_demo(tmp_path_factory.mktemp("runs") / "demo").parent
+
+
+def test_the_demo_leaves_a_report_its_figures_and_a_store(demo):
+    out = demo
+    report = (out / "report.html").read_text()
     assert {"schlag-fig2.pdf", "schlag-fig3.pdf"} <= {file.name for file in out.iterdir()}
     assert "<svg" in report
     assert "http" not in report.replace("http://www.w3.org", "")
     store = open_store(out / "store")
     assert store.samples == 128
     assert store.control is not None
+
+
+def test_the_dashboard_shows_the_run_that_the_demo_made(demo, open_page):
+    """Its store is found, its clusters have names, its attention and its names are drawn."""
+    overview = open_page(demo.parent)
+    assert not overview.exception
+    assert {metric.label for metric in overview.metric} >= {"samples", "tokens", "answered right"}
+    roles = open_page(demo.parent, "roles")
+    assert not roles.exception
+    table = roles.dataframe[0].value
+    assert table["name"].ne("unnamed").sum() >= 3
+    assert table["precision"].max() > 0.9
+    for name in ("attention", "probes"):
+        shown = open_page(demo.parent, name)
+        assert not shown.exception
+        assert shown.get("plotly_chart"), name
 
 
 def test_the_demo_replaces_no_folder_that_is_not_its_own(tmp_path):

@@ -25,9 +25,9 @@ def roles() -> None:
         k = st.number_input("Clusters", 2, 60, 20, key="k", **state.KEEP)
         method = st.selectbox("Map", METHODS, key="map", format_func=METHODS.get, **state.KEEP)
         scene = state.scene(site, head, k, method)
-        field = st.selectbox(
-            "Colour", views.colourings.list_fields(scene), key="colour", **state.KEEP
-        )
+        alike, layer = choices.like(sites, site), views.colourings.LAYER
+        fields = views.colourings.list_fields(scene) + [layer] * (len(alike) > 1)
+        field = st.selectbox("Colour", fields, key="colour", **state.KEEP)
     mark = state.mark()
     marked = mark.find(scene) if mark else None
 
@@ -47,7 +47,12 @@ def roles() -> None:
 
     left, right = st.columns([3, 2])
     with left:
-        state.show(views.show_map(scene, field, marked, state.is_dark()), "map", of_map)
+        if field == layer and len(alike) > 1:
+            every = state.layers(site, head, k, method, tuple(alike))
+            found = mark and np.isin(every.rows, scene.rows[marked])
+            state.show(views.show_map(every, field, found, state.is_dark()), "layers")
+        else:
+            state.show(views.show_map(scene, field, marked, state.is_dark()), "map", of_map)
     with right:
         st.markdown("**Clusters**")
         table, key = views.inventory.cluster_table(scene), state.key_of("clusters")

@@ -2,29 +2,11 @@
 
 import base64
 import json
-import sys
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 PAGES = ("roles", "attention", "probes", "reconstruction", "interventions", "compare", "ask")
-
-
-@pytest.fixture
-def open_page(monkeypatch, root):
-    """Opens a page of the dashboard over a folder, with an address's parameters."""
-    monkeypatch.syspath_prepend(str(root / "app"))
-
-    def opened(folder, name="overview", **address):
-        monkeypatch.setattr(sys, "argv", ["main.py", str(folder)])
-        app = AppTest.from_file(str(root / "app" / "main.py"), default_timeout=120)
-        for key, value in address.items():
-            app.query_params[key] = value
-        app.run()
-        return app if name == "overview" else app.switch_page(f"pages/{name}.py").run()
-
-    return opened
 
 
 def charts(app):
@@ -55,6 +37,13 @@ def test_another_head_changes_the_map(open_page, runs):
     app.selectbox(key="head").set_value(1).run()
     assert not app.exception
     assert app.get("plotly_chart")[0].proto.spec != before
+
+
+def test_the_map_is_coloured_by_layer(open_page, runs):
+    app = open_page(runs, "roles", colour="layer", mark="cluster:0")
+    assert not app.exception
+    assert any("coloured by layer" in each.value for each in app.markdown)
+    assert any("tokens are marked" in text.value for text in app.text)
 
 
 def test_every_kind_of_intervention_is_shown(open_page, runs):

@@ -64,6 +64,21 @@ def test_a_large_store_is_drawn_in_whole_samples_with_the_same_clusters(store, s
     assert adjusted_rand_score(shown["cluster"], whole["cluster"]) > 0.95
 
 
+def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
+    sites = tp.views.choices.like(store.sites, LAST)
+    assert len(sites) > 1
+    every = tp.views.clouds.stack_layers(scene, sites)
+    layers = every.tokens["layer"].value_counts()
+    assert layers.to_dict() == dict.fromkeys(range(len(sites)), len(scene.rows))
+    shown = tp.views.show_map(every, "layer", np.isin(every.rows, scene.rows[:5]))
+    assert shown.title == "encoder.*.self.role, head 0, coloured by layer"
+    assert len(shown.chart.data[1].x) == 5 * len(sites)  # a mark rings its token in every layer
+    assert shown.export("pdf").startswith(b"%PDF")
+    few = tp.views.clouds.stack_layers(scene, sites, most=len(scene.rows))
+    assert len(few.rows) <= len(scene.rows) + len(sites)
+    assert f"of {len(scene.rows):,} tokens" in few.note
+
+
 def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
     part = sampling.take(store, np.array([2, 5]))
     tokens = store.tokens_of(LAST)["sample"].isin([2, 5]).to_numpy()

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
-from tprprobe.figures.overlay import LETTERS, LOOKS, mark_polarity
+from tprprobe.figures.overlay import LOOKS, mark_polarity, tell_marks
 from tprprobe.figures.strips import PLAIN, SIGNS, Strip, StripFrame, draw_strips
 from tprprobe.figures.style import INK, Drawing, drawing, tidy
 from tprprobe.store import Store
@@ -92,7 +92,8 @@ def attention_examples(
                 )
             )
     title = f"{_place(store, site)}, head {head}: from numbers to '{relation.operator}'"
-    return draw_strips(strips, title, f"{CAPTION}, dashed: its '{relation.operator}'\n{LETTERS}")
+    told = tell_marks(letter for strip in strips for letter in strip.gold)
+    return draw_strips(strips, title, f"{CAPTION}, dashed: its '{relation.operator}'\n{told}")
 
 
 def _queried(relation: Relation, question: pd.DataFrame) -> list[int]:

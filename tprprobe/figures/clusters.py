@@ -7,7 +7,7 @@ import pandas as pd
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.errors import InputError
-from tprprobe.figures.overlay import LEGEND, mark_polarity
+from tprprobe.figures.overlay import mark_polarity, tell_marks
 from tprprobe.figures.strips import Strip, draw_strips
 from tprprobe.figures.style import MUTED, WRONG, Drawing, palette
 from tprprobe.store import Store
@@ -55,12 +55,13 @@ def role_clusters(
         f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardised'} vectors · agreement of "
         f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f} · # start, % end"
     )
-    caption += "" if overlay is None else f"\n{LEGEND}"
-    return draw_strips(strips, f"Role clusters: {place}", caption)
+    told = tell_marks((letter for strip in strips for letter in strip.gold), framed=True)
+    return draw_strips(strips, f"Role clusters: {place}", "\n".join(filter(None, [caption, told])))
 
 
 def _choose(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:
-    shown = tokens.loc[tokens["correct"].astype(bool)] if correct_only else tokens
+    judged = correct_only and "correct" in tokens  # what has no answers is neither right nor wrong
+    shown = tokens.loc[tokens["correct"].astype(bool)] if judged else tokens
     if shown.empty:
         raise InputError(
             f"{store.path} has no correctly answered question: ask for all (correct_only=False)"
@@ -81,7 +82,7 @@ def _strip(
     question: pd.DataFrame, colours: Sequence[tuple[float, ...]], overlay: pd.DataFrame | None
 ) -> Strip:
     first = question.iloc[0]
-    answer, prediction = first["answer"], first["prediction"]
+    after, colour = _tell_answer(first)
     frames, letters = (), ()
     if overlay is not None:
         frames, letters = mark_polarity(overlay[overlay["sample"] == first["sample"]])
@@ -89,8 +90,17 @@ def _strip(
         tokens=question["token"].astype(str).tolist(),
         colours=[colours[label] for label in question["label"]],
         notes=question["label"].astype(str).tolist(),
-        after=f"→ {answer}" if first["correct"] else f"✗ {prediction}  (right: {answer})",
-        after_colour=MUTED if first["correct"] else WRONG,
+        after=after,
+        after_colour=colour,
         frames=frames,
         gold=letters,
     )
+
+
+def _tell_answer(first: pd.Series) -> tuple[str, str]:
+    """What stands behind a question, and its color; nothing where the store has no answers."""
+    if "prediction" not in first:
+        return "", MUTED
+    if first["correct"]:
+        return f"→ {first['answer']}", MUTED
+    return f"✗ {first['prediction']}  (right: {first['answer']})", WRONG

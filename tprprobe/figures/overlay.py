@@ -1,13 +1,25 @@
 """Gold structure drawn over the characters of arithmetic questions: numerators, denominators."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from tprprobe.figures.strips import StripFrame
 
 LOOKS = {"numerator": ("#0072B2", "solid"), "denominator": ("#B34700", "dashed")}
+TOLD = {"n": "n numerator", "d": "d denominator", "s": "s sign"}
 MISLED = "capitals: a '/' right before the number, or none, would tell the opposite"
-LETTERS = f"gold structure: n numerator, d denominator, s sign\n{MISLED}"
-LEGEND = f"gold structure: n numerator (solid frame), d denominator (dashed), s sign\n{MISLED}"
+
+
+def tell_marks(letters: Iterable[str], framed: bool = False) -> str:
+    """The legend of the letters that are drawn, and of their frames; empty without letters."""
+    drawn = {each for each in letters if each}
+    names = [name for letter, name in TOLD.items() if {letter, letter.upper()} & drawn]
+    if framed:
+        styles = {TOLD[kind[0]]: f" ({style} frame)" for kind, (_, style) in LOOKS.items()}
+        names = [name + styles.get(name, "") for name in names]
+    lines = [f"gold structure: {', '.join(names)}"] if names else []
+    return "\n".join(lines + ([MISLED] if any(each.isupper() for each in drawn) else []))
 
 
 def mark_polarity(question: pd.DataFrame) -> tuple[list[StripFrame], list[str]]:

@@ -7,6 +7,7 @@ from tprprobe.errors import InputError
 from tprprobe.gold.expressions import COLUMNS, KINDS, annotate
 
 ENDS = {"<sos>": "sos", "<eos>": "eos"}
+FOREIGN = "the source tokens of this store are not the characters of its questions"
 
 
 def join(tokens: pd.DataFrame) -> pd.DataFrame:
@@ -15,6 +16,8 @@ def join(tokens: pd.DataFrame) -> pd.DataFrame:
     Character i of a question is the token at position i + 1; `<sos>` and `<eos>` have a kind only.
     Raises: InputError where the source tokens are not the characters of their questions.
     """
+    if "question" not in tokens:
+        raise InputError(f"{FOREIGN}: there are no questions in it")
     source = np.asarray(tokens["side"] == "source")
     text = tokens["token"].astype(str).to_numpy()
     ends = source & np.isin(text, list(ENDS))
@@ -34,6 +37,5 @@ def _check(gold: pd.DataFrame, characters: pd.DataFrame) -> None:
     wanted = gold["char"].to_numpy(), gold["position"].to_numpy()
     if len(gold) != len(characters) or not all(map(np.array_equal, given, wanted)):
         raise InputError(
-            "the source tokens of this store are not the characters of its questions: gold "
-            "structure is for arithmetic questions read character by character"
+            f"{FOREIGN}: gold structure is for arithmetic questions read character by character"
         )

@@ -1,6 +1,7 @@
 from . import accuracy as accuracy
 from . import attention as attention
 from . import choices as choices
+from . import clouds as clouds
 from . import colourings as colourings
 from . import comparison as comparison
 from . import dialogue as dialogue

@@ -115,10 +115,12 @@ def show_matrix(
         scaleanchor="x" if maps.is_self else None, constrain="domain",
     )  # fmt: skip
     title = f"{maps.site}, head {head}, sample {maps.sample}"
-    note = f"○ gold: a {DIVISION.related}'s digit and its ‘{DIVISION.operator}’" if pairs else ""
-    note += f" · each cell is the largest of {step} × {step} weights" if step > 1 else ""
+    notes = [f"○ gold: a {DIVISION.related}'s digit and its ‘{DIVISION.operator}’"] if pairs else []
+    notes += [f"each cell is the largest of {step} × {step} weights"] if step > 1 else []
     draw = partial(attention_matrix, store, maps.site, maps.sample, head)
-    return View(title, dress(chart, side, dark, "select"), draw, _table(maps, weights), note)
+    return View(
+        title, dress(chart, side, dark, "select"), draw, _table(maps, weights), " · ".join(notes)
+    )
 
 
 def _head(maps: Maps, head: int) -> Float[np.ndarray, "query key"]:

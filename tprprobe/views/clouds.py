@@ -1,7 +1,7 @@
 """A scene: the vectors of one head, their clusters and their places in the plane, ready to draw."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,8 +11,9 @@ from jaxtyping import Bool, Float32, Int32, Integer
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
 from tprprobe.analyses.naming.heads import read_structure
-from tprprobe.analyses.projections import Projection
+from tprprobe.analyses.projections import Projection, project
 from tprprobe.errors import InputError
+from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.views.planes import place
 from tprprobe.views.sampling import Thinned, take, thin
@@ -34,6 +35,7 @@ class Cloud:
     tokens: pd.DataFrame
     rows: Integer[np.ndarray, " token"]
     left_out: int  # samples with vectors that are not finite
+    layers: int = 1  # that the same tokens are drawn of; the clusters are of one
 
     @property
     def points(self) -> Float32[np.ndarray, "token 2"]:
@@ -45,17 +47,24 @@ class Cloud:
 
     @property
     def place(self) -> str:
-        """Site and head in words."""
+        """Site and head in words; of all layers, the site as a pattern."""
         roles = self.roles
-        return roles.site if roles.head is None else f"{roles.site}, head {roles.head}"
+        site = roles.site
+        if self.layers > 1:
+            site = site.replace(f".{layer_of(site)}.", ".*.")
+        return site if roles.head is None else f"{site}, head {roles.head}"
 
     @property
     def note(self) -> str:
         """A note on how much of the store is drawn; empty if all of it is."""
         total = self.store.manifest["lengths"].get(self.side, 0)
         parts = []
-        if len(self.rows) < total:
-            parts.append(f"{len(self.rows):,} of {total:,} tokens, whole samples drawn at random")
+        drawn = len(np.unique(self.rows))
+        if drawn < total:
+            how = ", whole samples drawn at random" if self.layers == 1 else ""
+            parts.append(f"{drawn:,} of {total:,} tokens{how}")
+        if self.layers > 1:
+            parts.append(f"each in {self.layers} layers; clusters are of {self.roles.site}")
         if self.left_out:
             parts.append(f"{self.left_out} samples with vectors that are not finite are left out")
         return " · ".join(parts)
@@ -119,6 +128,36 @@ def build_scene(
     roles = cluster(drawn, site, head, min(k, len(rows)), seed, raw, SEEDS)
     plane = place(drawn, roles, method, seed)
     return Cloud(store, drawn, roles, plane, drawn.tokens_of(roles.site), rows, left_out)
+
+
+def stack_layers(
+    scene: Cloud, sites: Sequence[str], method: str = "pca", seed: int = 0, most: int = MOST
+) -> Cloud:
+    """The scene's tokens in every layer, placed together; the column ``layer`` tells them apart.
+
+    ``sites`` are the same site of each layer; of more than ``most`` vectors, every so many tokens.
+
+    Raises:
+        InputError: a site without the scene's head, or a method other than pca and linear.
+    """
+    step = -(-len(scene.rows) * len(sites) // most)
+    chosen = np.arange(0, len(scene.rows), step)
+    vectors = np.concatenate(
+        [read_vectors(scene.drawn, site, scene.roles.head)[chosen] for site in sites]
+    )
+    known = np.isfinite(vectors).all(1)
+    vectors = vectors[known]
+    tokens = pd.concat(
+        [scene.tokens.iloc[chosen].assign(layer=layer_of(site)) for site in sites],
+        ignore_index=True,
+    )[known].reset_index(drop=True)
+    scale = vectors.std(0) + np.finfo(np.float32).tiny
+    scaled = (vectors - vectors.mean(0)) / scale
+    plane = project(scaled, method, tokens["layer"].to_numpy(), seed)
+    labels = np.tile(scene.roles.labels[chosen], len(sites))[known]
+    rows = np.tile(scene.rows[chosen], len(sites))[known]
+    roles = replace(scene.roles, labels=labels)
+    return replace(scene, roles=roles, plane=plane, tokens=tokens, rows=rows, layers=len(sites))
 
 
 def read_vectors(store: Store, site: str, head: int | None) -> Float32[np.ndarray, "row width"]:

@@ -10,6 +10,7 @@ from tprprobe.views.clouds import Cloud
 from tprprobe.views.safe_text import visible
 
 CLUSTER, OTHER, NONE = "cluster", "other", "–"
+LAYER = "layer"  # of the same tokens in all layers: a map of its own
 MOST = 20  # values that have a color of their own
 WHOLE = ("question", "answer", "prediction", "source", "target", "side", "sample", "id")
 

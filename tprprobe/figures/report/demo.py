@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tprprobe import figures
-from tprprobe.analyses.clustering import Clusters, cluster, cluster_all, save_clusters
+from tprprobe.analyses.clustering import Clusters, cluster_all, save_clusters
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.console import stderr, track
 from tprprobe.data import load_data
@@ -36,9 +36,9 @@ SITES = [
     "encoder.*.hidden",
     *(f"encoder.-1.self.{vectors}" for vectors in ("input", "query", "key", "filler")),
 ]
-FIG3 = "schlag-fig3"
+FIG2, FIG3 = "schlag-fig2", "schlag-fig3"
 CAPTIONS = {
-    "schlag-fig2": f"schlag Fig 2: head {HEAD}, raw vectors as in the paper.",
+    FIG2: f"schlag Fig 2: head {HEAD}, raw vectors as in the paper.",
     "role-clusters-standardised": "The same with each dimension standardised.",
     FIG3: "schlag Fig 3: what numbers attend to.",
 }
@@ -112,9 +112,8 @@ def _some(answered: pd.DataFrame, correct: bool) -> pd.DataFrame:
 
 def _draw(store: Store, standardized: Clusters) -> dict[str, Figure]:
     """The figures by file name."""
-    raw = cluster(store, ROLES, HEAD, k=K, raw=True)
     return {
-        "schlag-fig2": figures.role_clusters(store, raw, gold=True),
+        FIG2: catalogue.draw(FIG2, store=store, head=HEAD, k=K),
         "role-clusters-standardised": figures.role_clusters(store, standardized, gold=True),
         FIG3: catalogue.draw(FIG3, store=store),
     }
