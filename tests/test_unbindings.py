@@ -8,12 +8,14 @@ from typer.testing import CliRunner
 
 from tprprobe.analyses.unbinding.retrievals import NEAR, compare_steps, summarize_unbindings
 from tprprobe.cli import app
+from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.files.settings import parse
 from tprprobe.interventions import Recipe
 from tprprobe.interventions.unbindings import swap_unbindings
 from tprprobe.models import build
+from tprprobe.scoring.captions.toolkit import score_captions
 from tprprobe.training.loop import train
 
 SIZES = {"vocab_size": 12, "d_model": 4, "d_embedding": 5, "d_features": 6}
@@ -80,6 +82,37 @@ def test_the_command_swaps_in_the_models_own_captions(trained, tmp_path):
     assert plain["own"].tolist() == [1.0]  # what is read is what the model wrote
     table = catalogue.make("huang-swap", unbindings=[tmp_path / "out"])
     assert "huang-plan: " in table.caption
+    assert len(table.cells) == len(found)
+
+
+def test_captions_without_vectors_are_others_and_with_all_centers_the_same(trained, tmp_path):
+    recipe = tmp_path / "sweep.toml"
+    recipe.write_text(
+        'data = "scenes"\nn = 20\nreference = 30\nsites = ["word.unbinding"]\n'
+        'edits = ["zero", "snap"]\nclusters = [2, 5]\nstrengths = [0.0, 1.0]\n'
+    )
+    given = ["intervene", str(recipe), "--ckpt", str(trained), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, given, catch_exceptions=False)
+    assert result.exit_code == 0
+    found = pd.read_csv(tmp_path / "out" / "substitutions.csv")
+    assert found["edit"].tolist() == ["none", "zero", "zero", *["snap"] * 4]
+    still = found[found["strength"] == 0]
+    assert (still[["agreement", "same"]] == 1).all().all()  # nothing was moved
+    assert (still["change"] == 0).all()
+    (zero,) = found[(found["edit"] == "zero") & (found["strength"] == 1)].to_dict("records")
+    captions = pd.read_parquet(tmp_path / "out" / "captions.parquet")
+    alone, cut = (
+        captions[(captions["edit"] == edit) & (captions["strength"] == strength)]
+        for edit, strength in (("none", 0), ("zero", 1))
+    )
+    assert cut["caption"].nunique() == 1  # f_t = 0: the bias alone is read
+    assert zero["agreement"] == pytest.approx(cut["agreeing"].sum() / cut["tokens"].sum())
+    assert zero["change"] == pytest.approx(cut["cider"].mean() - alone["cider"].mean())
+    images = load_data("scenes", n=20)
+    scored = score_captions(alone["caption"].tolist(), [each.captions for each in images])
+    value = scored.table().set_index("metric").value["CIDEr-D"]
+    assert found["cider"].iloc[0] == pytest.approx(value)
+    table = catalogue.make("huang-substitution", substitutions=[tmp_path / "out"])
     assert len(table.cells) == len(found)
 
 

@@ -205,6 +205,35 @@ def subjects_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) 
     return _judged("Subject or object, from the unbinding vector", rows, caption, verdicts)
 
 
+def substitution_table(substitutions: pd.DataFrame) -> Table:
+    """What captions become where vectors are replaced while they are written, by edit and clusters."""
+    rows = [
+        {
+            "folder": row["name"],
+            "site": row["site"],
+            "edit": row["edit"] + (f", {row['k']} centers" if row["k"] else ""),
+            "strength": f"{row['strength']:g}",
+            "images": f"{row['n']:,}",
+            **{
+                name: interval_text(read_interval(row, column))
+                for name, column in (
+                    ("tokens that agree", "agreement"),
+                    ("captions unchanged", "same"),
+                    ("CIDEr-D", "cider"),
+                    ("change", "change"),
+                )
+            },
+        }
+        for row in substitutions.to_dict("records")
+    ]
+    caption = (
+        "Greedy captions, [95 % interval] over images. Tokens that agree: of the caption written without "
+        "an edit, by teacher forcing, the end included. Change: of CIDEr-D, paired.\nCenters (snap) are of "
+        "the captions written of other images, on standardized dimensions."
+    )
+    return Table(pd.DataFrame(rows), "Captions with replaced vectors", caption)
+
+
 def swaps_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
     """The words that are read where vectors of two steps are exchanged, by what is and how far."""
     told = {"nothing": "nothing", "unbinding": "u_t", "tpr": "Ŝ_t", "both": "u_t and Ŝ_t"}

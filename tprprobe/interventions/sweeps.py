@@ -1,10 +1,8 @@
 """A sweep: edits × strengths × heads × sites, scored on the same examples; resumable, part by part."""
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,42 +15,26 @@ from tprprobe.errors import InputError
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
-from tprprobe.interventions.references import EDITS, Reference, read_references
+from tprprobe.interventions.references import read_references
+from tprprobe.interventions.substitutions import sweep_captions
+from tprprobe.interventions.sweep_points import (
+    NOTHING,
+    PLACE,
+    UNEDITED,
+    Point,
+    list_points,
+    make_variant,
+)
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.interventions.variants import Variant, score_variants
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import find_sites
-from tprprobe.site.patterns import layer_of, select
+from tprprobe.site.patterns import select
 from tprprobe.statistics import bootstrap_mean, wilson
 
 TABLE, SAMPLES = KINDS["sweeps"].file, "samples.parquet"
-BATCH, ALL = 128, -1  # examples; heads
-PLACE = ["site", "layer", "head", "edit", "k", "strength"]
-UNEDITED = "none"
-
-
-@dataclass(frozen=True)
-class Point:
-    """One variant of a sweep: its sites, head and edit (k is for ``snap``)."""
-
-    sites: tuple[str, ...]
-    head: int
-    edit: str
-    k: int
-    strength: float
-
-    @property
-    def label(self) -> str:
-        return self.sites[0] if len(self.sites) == 1 else " + ".join(self.sites)
-
-    def row(self) -> dict[str, Any]:
-        layer = layer_of(self.sites[0]) if len(self.sites) == 1 else None
-        at = {"site": self.label, "layer": ALL if layer is None else layer, "head": self.head}
-        return at | {"edit": self.edit, "k": self.k, "strength": self.strength}
-
-
-NOTHING = Point((UNEDITED,), ALL, UNEDITED, 0, 0.0)
+BATCH = 128  # examples
 
 
 def sweep(
@@ -62,7 +44,8 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> pd.DataFrame:
-    """One row per point of the recipe, and one unedited: exact match and log-probability of the answers.
+    """One row per point of the recipe, and one unedited: exact match and log-probability of the answers;
+    of models of captions the table of :func:`sweep_captions`.
 
     ``data`` has n + reference examples, as :func:`find_data` loads them. Columns: site (the joined
     names where several are edited at once), layer, head (-1: all), edit, k, strength; n; exact_match
@@ -79,6 +62,8 @@ def sweep(
         raise InputError(
             f"{len(data)} examples: the recipe asks for {recipe.n} + {recipe.reference}"
         )
+    if require_vocabulary(model).reads_images:
+        return sweep_captions(model, data, recipe, out, resume)
     with kept(out) as folder:
         return keep_table(
             open_run(folder, model, data, recipe, resume),
@@ -116,30 +101,8 @@ def _measure_group(
 ) -> Tables:
     references = read_references(model, others, group, recipe.seed) if group else {}
     points = list(list_points(recipe, group, references)) if group else [NOTHING]
-    variants = [_variant(point, references) for point in points]
+    variants = [make_variant(point, references) for point in points]
     return {MEASURED: _score(model, scored, points, variants)}
-
-
-def list_points(
-    recipe: Recipe, sites: tuple[str, ...], reference: dict[str, Reference]
-) -> Iterator[Point]:
-    """The points of a group of sites; a site without heads has no choice of head."""
-    shapes = {reference[site].vectors.shape[1:] for site in sites}
-    has_heads = all(len(shape) == 2 for shape in shapes)
-    heads = (
-        range(min(shape[0] for shape in shapes)) if has_heads and recipe.heads == "each" else (ALL,)
-    )
-    for head, edit, strength in product(heads, recipe.edits, recipe.strengths):
-        for k in recipe.clusters if EDITS[edit].clustered else (0,):
-            yield Point(sites, head, edit, k, strength)
-
-
-def _variant(point: Point, reference: dict[str, Reference]) -> Variant:
-    if point.edit == UNEDITED:
-        return {}
-    heads = None if point.head == ALL else [point.head]
-    where = {"k": point.k, "heads": heads, "strength": point.strength}
-    return {site: reference[site].edit(point.edit, **where) for site in point.sites}
 
 
 def _score(

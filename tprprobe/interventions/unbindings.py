@@ -16,17 +16,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tprprobe.analyses.unbinding.retrievals import EXCHANGES, ROWS, summarize_unbindings
-from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.pairs import Pairs, encode_examples
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions.edits import exchange, swap
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
+from tprprobe.interventions.substitutions import own_captions
 from tprprobe.interventions.sweep_recipes import Recipe
-from tprprobe.models.protocol import Model, require_vocabulary
-from tprprobe.scoring.answers import write_answers
+from tprprobe.models.protocol import Model
 from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
 
 SITES = ((), ("word.unbinding",), ("sentence.tpr",), ("word.unbinding", "sentence.tpr"))
@@ -70,13 +68,6 @@ def _measure_parts(model: Model, data: Dataset, seed: int, run: KeptRun) -> pd.D
 
     starts = range(0, len(data), AT_ONCE)
     return measure_parts([run.part(str(n), partial(measure, n)) for n in starts], "swapping")
-
-
-def own_captions(model: Model, data: Dataset) -> Pairs:
-    """The images with the captions that the model itself writes, greedily."""
-    pairs = encode_examples(list(data), require_vocabulary(model))
-    written = write_answers(model, pairs, np.zeros(len(pairs), bool))
-    return Pairs(pairs.source, Ragged.from_lists(written))
 
 
 @torch.no_grad()

@@ -203,6 +203,11 @@ FIGURES = {
             ("word.unbinding",),
         ),
         Entry(
+            "huang-substitution",
+            "Captions with replaced unbinding vectors",
+            "unbinding:substitution_table",
+        ),
+        Entry(
             "huang-swap",
             "Words unbound by another step's vector",
             "catalogue.huang:tabulate_swaps",

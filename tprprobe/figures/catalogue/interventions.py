@@ -32,6 +32,15 @@ def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
     return _load(sources, KINDS["swaps"])
 
 
+def load_substitutions(sources: Iterable[Source]) -> pd.DataFrame:
+    """The tables of sweeps of captions, one folder after another, with the name of each.
+
+    Raises:
+        InputError: a folder has none.
+    """
+    return _load(sources, KINDS["substitutions"])
+
+
 def load_unbindings(sources: Iterable[Source]) -> list[Path]:
     """The folders, checked: of swaps of unbinding vectors.
 

@@ -11,7 +11,12 @@ import pandas as pd
 
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.captions import load_captioned, read_scores
-from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps, load_unbindings
+from tprprobe.figures.catalogue.interventions import (
+    load_substitutions,
+    load_swaps,
+    load_sweeps,
+    load_unbindings,
+)
 from tprprobe.figures.catalogue.summaries import (
     find_scored,
     load_matches,
@@ -178,6 +183,10 @@ INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "bindings": ("binding probes: give --ckpt with folders of `binding --out`", load_bindings),
     "sweeps": ("sweeps: give --ckpt with folders of `intervene --out`", load_sweeps),
     "swaps": ("swaps: give --ckpt with folders of `intervene --out`", load_swaps),
+    "substitutions": (
+        "sweeps of captions: give --ckpt with folders of `intervene --out` of a captioning model",
+        load_substitutions,
+    ),
     "unbindings": (
         "swaps of unbinding vectors: give --ckpt with folders of `intervene --out`",
         load_unbindings,
