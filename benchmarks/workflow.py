@@ -1,6 +1,6 @@
 """From a checkpoint to findings, ours beside what one would put together today: a Markdown table.
 
-    python benchmarks/workflow.py [--reports 200] [--epochs 8] [--nnsight]
+    python benchmarks/workflow.py [--reports 100] [--epochs 6] [--nnsight]
 
 Both sides read the roles, fillers, TPRs and states of the encoder of tpt-d-english on generated reports;
 cluster the roles of every head (k-means, k = 20, 10 seeds, and how far these agree); reconstruct every
@@ -21,6 +21,7 @@ import multiprocessing
 import resource
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from itertools import combinations, product
@@ -30,6 +31,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from scipy.linalg import LinAlgWarning
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Ridge
 from sklearn.metrics import adjusted_rand_score
@@ -190,7 +192,9 @@ def reconstruct_layer(z: np.ndarray, values: np.ndarray, questions: np.ndarray) 
     for v, strength, fold in product(inputs, STRENGTHS, range(FOLDS)):
         train, test = (folds != fold) & (folds != FOLDS), folds == fold
         alpha = strength * np.square(v[train] - v[train].mean(0)).sum() / v.shape[1]
-        Ridge(alpha).fit(v[train], z[train]).predict(v[test])
+        with warnings.catch_warnings():  # of small penalties
+            warnings.simplefilter("ignore", LinAlgWarning)
+            Ridge(alpha).fit(v[train], z[train]).predict(v[test])
 
 
 class EdgeProbe(nn.Module):
@@ -279,8 +283,8 @@ def measure(work: Callable[..., Found], *given: Any) -> Found:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--reports", type=int, default=200)
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--reports", type=int, default=100)
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--nnsight", action="store_true", help="capture by nnsight, not by hooks")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
