@@ -8,6 +8,7 @@ from .algebra import unbind as unbind
 from .analyses.clustering import cluster as cluster
 from .analyses.decomposition import TPDecomposition as TPDecomposition
 from .analyses.decomposition import decompose as decompose
+from .analyses.decomposition import search_roles as search_roles
 from .analyses.naming import name_roles as name_roles
 from .analyses.probing import load_probe as load_probe
 from .analyses.probing import probe as probe

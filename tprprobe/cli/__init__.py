@@ -30,6 +30,7 @@ COMMANDS = {
     "reconstruct": analyses.reconstruct,
     "binding": analyses.binding,
     "decompose": decomposition.decompose,
+    "roles": decomposition.roles,
     "intervene": analyses.intervene,
     "name": analyses.name,
     "figure": figures.figure,

@@ -73,3 +73,57 @@ def decompose(
     columns += ["rank_withheld", "r2_withheld", "bits", "n", "n_withheld"]
     typer.echo(scores[columns].round(3).to_string(index=False, na_rep="–"))
     return None
+
+
+def roles(
+    store: StoreFolder,
+    site: Site,
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Fields that roles may be made of; default: places, and what tokens tell."
+        ),
+    ] = None,
+    fillers: Fillers = "token",
+    unit: Unit = None,
+    scope: Scope = "self",
+    seed: Seed = 0,
+    out: Out = None,
+    resume: Resume = False,
+    as_json: Json = False,
+) -> None:
+    """Find the scheme of roles that describes vectors in the fewest bits, beside controls."""
+    from tprprobe.analyses.decomposition import search_all
+    from tprprobe.console import track
+    from tprprobe.store import open_store
+
+    found = search_all(
+        open_store(store),
+        site,
+        out,
+        resume,
+        progress=lambda parts: track(parts, "searching", len(parts)),
+        fields=fields,
+        fillers=fillers,
+        unit=unit,
+        scope=scope,
+        seed=seed,
+    )
+    if as_json:
+        return print_json([each.as_dict() for each in found])
+    columns = [
+        "control",
+        "roles",
+        "n_roles",
+        "pairs",
+        "bits",
+        "r2",
+        "r2_low",
+        "r2_high",
+        "stability",
+    ]
+    for each in found:
+        shown = each.schemes.groupby("control", sort=False).head(8)
+        typer.echo(f"{each.site}: {each.found}")
+        typer.echo(shown[columns].round(3).to_string(index=False))
+    return None

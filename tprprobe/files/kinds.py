@@ -72,6 +72,9 @@ KINDS = {
         "decompose STORE --site SITE --out",
         "analyses.decomposition:load_scores",
     ),
+    "roles": Kind(
+        ("roles.json",), "roles STORE --site SITE --out", "analyses.decomposition:load_roles"
+    ),
     "bindings": Kind(("probe.csv",), "binding --ckpt CKPT --out"),
     "interventions": Kind(("interventions.json",), "intervene RECIPE --ckpt CKPT --out"),
     "sweeps": Kind(("sweep.csv",), "intervene RECIPE --ckpt CKPT --out"),

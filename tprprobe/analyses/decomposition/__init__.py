@@ -7,5 +7,21 @@ a function of pair counts X and of XᵀE, so a fit is a linear solve.
 from tprprobe.analyses.decomposition.decomposition_run import decompose_all, load_scores
 from tprprobe.analyses.decomposition.decompositions import Decomposition, decompose
 from tprprobe.analyses.decomposition.estimator import TPDecomposition
+from tprprobe.analyses.decomposition.role_findings import (
+    RoleSearch,
+    load_roles,
+    search_all,
+    search_roles,
+)
 
-__all__ = ["Decomposition", "TPDecomposition", "decompose", "decompose_all", "load_scores"]
+__all__ = [
+    "Decomposition",
+    "RoleSearch",
+    "TPDecomposition",
+    "decompose",
+    "decompose_all",
+    "load_roles",
+    "load_scores",
+    "search_all",
+    "search_roles",
+]

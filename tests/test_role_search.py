@@ -1,0 +1,125 @@
+"""Schemes of roles are found and named, and nothing is found where there is nothing."""
+
+import json
+
+import numpy as np
+import pytest
+from planted.bindings import HIDDEN, STATE, both, left, plant_bindings
+from typer.testing import CliRunner
+
+import tprprobe as tp
+from tprprobe.analyses.decomposition import load_roles
+from tprprobe.analyses.decomposition.joining import join_smallest
+from tprprobe.analyses.decomposition.pair_moments import moments_of
+from tprprobe.analyses.decomposition.role_cells import encode_shortest, name_terms
+from tprprobe.cli import app
+
+FIELDS = ("left", "right", "length", "tree")
+
+
+def right(fillers):
+    return [str(len(fillers) - 1 - i) for i in range(len(fillers))]
+
+
+def vowel(fillers):
+    return ["vowel" if (ord(each) + i) % 3 else "none" for i, each in enumerate(fillers)]
+
+
+@pytest.mark.parametrize(
+    ("roles", "name"),
+    [(left, "left"), (right, "right"), (both, "left*right"), (join_smallest, "tree")],
+)
+def test_planted_schemes_are_named(roles, name, tmp_path):
+    store = plant_bindings(tmp_path / "store", roles, n=900, noise=0.7, ranks=(8, 8), seed=2)
+    found = tp.search_roles(store, STATE, FIELDS)
+    assert found.found == name
+    [row] = found.schemes[found.schemes["is_found"]].to_dict("records")
+    assert 0.4 < row["r2_low"] < row["r2"] < row["r2_high"]
+    assert row["stability"] > 0.5
+
+
+def test_columns_are_fields_and_tokens_units(tmp_path):
+    store = plant_bindings(tmp_path / "store", vowel, n=300, ranks=(8, 2), vowel=vowel)
+    found = tp.search_roles(store, HIDDEN, ["left", "right", "vowel"])
+    assert found.found == "vowel"
+
+
+def test_noise_has_no_structure(tmp_path):
+    store = plant_bindings(tmp_path / "store", None, n=500)
+    assert tp.search_roles(store, STATE, FIELDS).found == "no structure"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("roles") / "store"
+    return plant_bindings(folder, left, n=500, ranks=(8, 6), twin=True)
+
+
+def test_controls_find_nothing(store):
+    found = tp.search_roles(store, STATE, FIELDS)
+    controls = dict(zip(found.controls["control"], found.controls["roles"], strict=True))
+    assert controls == {
+        "permuted fields": "bag",
+        "null": "no structure",
+        "untrained": "no structure",
+    }
+
+
+def test_the_curve_falls(store):
+    curve = tp.search_roles(store, STATE, FIELDS).curve
+    assert curve["pairs"].is_monotonic_increasing
+    assert curve["bits"].is_monotonic_decreasing
+    assert curve["roles"].iloc[0] == "mean"
+    assert curve["roles"].iloc[-1] == "left"
+
+
+def test_values_that_need_no_role_of_their_own_are_merged(tmp_path):
+    def first(fillers):
+        return ["first", *["later"] * (len(fillers) - 1)]
+
+    store = plant_bindings(tmp_path / "store", first, n=900, noise=0.5, ranks=(8, 2))
+    found = tp.search_roles(store, STATE, ["left"])
+    [row] = found.schemes[found.schemes["is_found"]].to_dict("records")
+    merged = [set(each.split(" = ")) for each in row["merged"].split("; ")]
+    assert not any("0" in each for each in merged)
+    assert max(map(len, merged)) >= 3
+
+
+def test_the_code_length_is_that_of_the_evidence():
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 2, size=(60, 5)).astype(float)
+    vectors = counts @ rng.normal(size=(5, 3)) + rng.normal(size=(60, 3))
+    from scipy.sparse import csr_array
+
+    moments = moments_of(csr_array(counts), vectors)
+    found, price, shrunk = encode_shortest(moments)
+    x, e = counts - counts.mean(0), vectors - vectors.mean(0)
+    lam = shrunk / np.sum(found**2)
+    kernel = np.eye(60) + x @ x.T / lam  # of e under the prior, in units of the noise
+    assert price == pytest.approx(np.linalg.slogdet(kernel)[1] / np.log(2) / 120)
+    left_over = np.sum((e - x @ found) ** 2) + shrunk
+    assert left_over == pytest.approx(np.trace(e.T @ np.linalg.solve(kernel, e)))
+
+
+def test_names_of_schemes():
+    assert [name_terms(t) for t in ((), ((),), (("left", "right"), ("pos",)))] == [
+        "mean",
+        "bag",
+        "left*right+pos",
+    ]
+
+
+def test_the_command_keeps_what_it_found(store, tmp_path):
+    out = tmp_path / "out"
+    args = ["roles", str(store.path), "--site", STATE, "--fields", "left", "--fields", "right"]
+    done = CliRunner().invoke(app, [*args, "--out", str(out), "--json"])
+    [told] = json.loads(done.stdout)
+    assert told["found"] == "left"
+    [kept] = load_roles(out)
+    assert kept.found == "left"
+    assert set(kept.controls["control"]) == {"permuted fields", "null", "untrained"}
+    again = CliRunner().invoke(app, [*args, "--out", str(out)])
+    assert isinstance(again.exception, tp.InputError)
+    unknown = CliRunner().invoke(app, [*args, "--fields", "lefd", "--out", str(tmp_path / "no")])
+    assert "did you mean" in str(unknown.exception)
+    assert not (tmp_path / "no").exists()

@@ -1,0 +1,273 @@
+"""The roles that nobody named: the scheme that is found at a site, its rivals, and what controls find."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+
+from tprprobe.analyses.decomposition.role_cells import Evidence, reduce_width
+from tprprobe.analyses.decomposition.role_fields import ALIASES, find_field
+from tprprobe.analyses.decomposition.role_search import (
+    bits_by_draw,
+    choose_cheapest,
+    merge_values,
+    search,
+)
+from tprprobe.analyses.decomposition.sequence_units import Units, read_units
+from tprprobe.analyses.naming.word_labels import LABELS
+from tprprobe.errors import InputError
+from tprprobe.files.kinds import KINDS
+from tprprobe.files.runs import KeptRun, Part, join_parts, kept
+from tprprobe.statistics import bounds, replicate_totals
+from tprprobe.store import Store
+
+FORMAT, MANIFEST, TABLE = "tprprobe-roles", KINDS["roles"].file, "schemes.csv"
+NOTHING = "no structure"
+PLACES = ("left", "right", "length", "before", "after")
+TREE_LENGTH = 12  # of the longest sequence that trees of joined fillers are tried on
+MOST_VALUES = 200  # of a field that is tried
+MOST_UNITS, TEST_SHARE = 20_000, 0.25
+ARITHMETIC_COLUMNS = ("kind", "place", "polarity", "slot", "parent", "number", "tree_depth")
+NUMBERS = ("bits", "longer", "longer_low", "longer_high", "stability", "r2", "r2_low", "r2_high")
+Progress = Callable[[Sequence[Part]], Iterable[Part]]
+
+
+@dataclass(frozen=True, eq=False)
+class RoleSearch:
+    """What a search of role schemes found at a site.
+
+    found     the cheapest scheme whose description is not longer than the shortest one's (95 %
+              interval over sequences); ``bag`` if fillers have no roles; ``no structure`` if it tells
+              nothing of held-out vectors
+    schemes   a row per scheme that was tried (``control`` is empty) and per control: what the same
+              search finds with ``permuted fields`` (of other tokens), in the ``untrained`` twin and in
+              ``null`` vectors (normal, of the same covariance). Columns: roles, n_roles, pairs, bits (of
+              description a vector, less those of the mean alone; negative is shorter), ``longer``
+              than the shortest with its interval, r2 on held-out sequences with its interval,
+              is_found, stability (share of bootstraps in which it is the shortest), merged (values that need
+              no role of their own)
+    """
+
+    site: str
+    found: str
+    schemes: pd.DataFrame
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """The shortest description of every number of pairs, as far as more pairs make it shorter."""
+        of = self.schemes[self.schemes["control"] == ""].sort_values(["pairs", "bits"])
+        best = of["bits"].cummin()
+        return of[(of["bits"] == best) & (best < best.shift(fill_value=np.inf))].reset_index(
+            drop=True
+        )
+
+    @property
+    def controls(self) -> pd.DataFrame:
+        """The rows of the controls."""
+        return self.schemes[self.schemes["control"] != ""].reset_index(drop=True)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The site, what is found, and the rows, in JSON types."""
+        rows = json.loads(self.schemes.to_json(orient="records"))
+        return {"site": self.site, "found": self.found, "schemes": rows}
+
+
+def search_roles(
+    store: Store,
+    site: str,
+    fields: Sequence[str] | None = None,
+    fillers: str = "token",
+    unit: str | None = None,
+    scope: str = "self",
+    seed: int = 0,
+) -> RoleSearch:
+    """The scheme of roles that describes a site's vectors in the fewest bits, named by its fields.
+
+    ``fields`` are what roles may be made of: built-in names or columns, by default places
+    (left, right, length, before, after), trees of short sequences, and what the store tells of its
+    tokens (labels of words, gold structure of arithmetic). Fillers, unit and scope are those of :func:`decompose`.
+
+    Raises:
+        InputError: no such site or field, or too few sequences.
+    """
+    units, names = _units(store, site, fields, fillers, unit, scope)
+    evidence = gather_evidence(units, names, seed)
+    found, table = conclude(evidence, names, seed)
+    rng = np.random.default_rng((seed, 2))
+    order = rng.permutation(len(units.tokens))
+    covariance = np.cov(evidence.vectors.T).reshape(evidence.vectors.shape[1], -1)
+    zero, n = np.zeros(len(covariance)), len(evidence.vectors)
+    others = {
+        "permuted fields": evidence.permuted(order),
+        "null": evidence.with_vectors(rng.multivariate_normal(zero, covariance, n, method="eigh")),
+    }
+    if store.control is not None and units.site in store.control.sites:
+        twin, _ = _units(store.control, units.site, names, fillers, unit, scope)
+        others["untrained"] = gather_evidence(twin, names, seed)
+    tables = [table]
+    for control, of in others.items():
+        name, rows = conclude(of, names, seed)
+        chosen = rows[rows["is_found"]] if name != NOTHING else rows[rows["roles"] == "mean"]
+        tables.append(chosen.assign(control=control, roles=name, is_found=False))
+    return RoleSearch(units.site, found, pd.concat(tables, ignore_index=True))
+
+
+def conclude(evidence: Evidence, fields: Sequence[str], seed: int) -> tuple[str, pd.DataFrame]:
+    """The name of the scheme that is found, and a row per scheme that was tried, shortest first."""
+    trials = search(evidence, fields)
+    draws = bits_by_draw(trials, evidence, seed)
+    at, near, apart = choose_cheapest(trials, draws, int((~evidence.tested).sum()))
+    stability = np.bincount(draws.argmin(1), minlength=len(trials)) / len(draws)
+    chosen = merge_values(evidence, trials[at])
+    sums = np.stack([evidence.mean_errors, *(each.errors for each in trials)], 1)[evidence.tested]
+    r2, (low, high) = (
+        _share(sums.sum(0)[None])[0],
+        bounds(_share(replicate_totals(sums)), len(sums)),
+    )
+    found = trials[at].name if low[at] > 0 else NOTHING
+    table = pd.DataFrame(
+        {
+            "control": "",
+            "roles": [each.name for each in trials],
+            "is_found": [each.name == found for each in trials],
+            "n_roles": [each.roles for each in trials],
+            "pairs": [each.pairs for each in trials],
+            "bits": [each.bits for each in trials],
+            "longer": [each.bits - trials[0].bits for each in trials],
+            "longer_low": apart[0],
+            "longer_high": apart[1],
+            "is_near": near,
+            "stability": stability,
+            "r2": r2,
+            "r2_low": low,
+            "r2_high": high,
+            "merged": "",
+            "n": len(evidence.fitting),
+        }
+    )
+    table.loc[at, "merged"] = "; ".join(" = ".join(each) for each in chosen.merged)
+    return found, table
+
+
+def _share(totals: np.ndarray) -> np.ndarray:
+    """R² of every trial: totals of the mean's errors, then of the trials'."""
+    return 1 - totals[:, 1:] / totals[:, [0]]
+
+
+def _units(
+    store: Store,
+    site: str,
+    fields: Sequence[str] | None,
+    fillers: str,
+    unit: str | None,
+    scope: str,
+) -> tuple[Units, list[str]]:
+    """The units of a site, and the fields that are searched."""
+    asked = list(dict.fromkeys(fields)) if fields is not None else None
+    told = [*LABELS, *ARITHMETIC_COLUMNS]
+    columns = {ALIASES.get(name, name) for name in asked or told}
+    units = read_units(store, site, fillers, unit, scope, columns)
+    if asked is not None:
+        for name in asked:
+            find_field(name, units.tokens.iloc[:1])
+        return units, asked
+    longest = int(np.bincount(pd.factorize(units.tokens["sample"])[0]).max())
+    known = [name for name in told if name in units.tokens]
+    return units, [*PLACES, *(["tree"] if longest <= TREE_LENGTH else []), *known]
+
+
+def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
+    """The vectors of (MOST_UNITS of) the units along their principal axes, and the fields as numbers.
+
+    Fields of one value, or of more than MOST_VALUES, are left as one value: they tell nothing.
+    """
+    rng = np.random.default_rng((seed, 3))
+    chance = rng.permutation(int(units.groups.max()) + 1)[units.groups]
+    kept = np.sort(np.argsort(chance, kind="stable")[:MOST_UNITS])
+    vectors = np.concatenate(
+        [v[np.isin(np.arange(b.start, b.stop), kept)] for b, v in units.blocks()]
+    )
+    groups = pd.factorize(units.groups[kept])[0]
+    test = rng.permutation(groups.max() + 1)[groups] < TEST_SHARE * (groups.max() + 1)
+    codes, values = {}, {}
+    for name in fields:
+        found, of = pd.factorize(find_field(name, units.tokens))
+        codes[name] = found if len(of) <= MOST_VALUES else np.zeros_like(found)
+        values[name] = [str(each) for each in of]
+    return Evidence(
+        reduce_width(vectors),
+        groups,
+        test,
+        csr_array(units.members[kept]),
+        pd.factorize(units.tokens["filler"])[0],
+        codes,
+        values,
+    )
+
+
+def search_all(
+    store: Store,
+    sites: str | Sequence[str],
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress = iter,
+    **options: Any,
+) -> list[RoleSearch]:
+    """The search of :func:`search_roles`, whose ``options`` are taken, at every site that matches; ``out``
+    is a new folder for the tables, and the run goes on there with ``resume``.
+
+    Raises:
+        InputError: as of :func:`search_roles`, or a folder of something else.
+    """
+    names = store.select(sites)
+    of = [options.get(key) for key in ("fields", "fillers", "unit", "scope")]
+    for site in names:
+        _units(store, site, of[0], of[1] or "token", of[2], of[3] or "self")
+    settings = {"format": FORMAT, "store": store.fingerprint, "sites": names, "options": options}
+    with kept(out) as folder:
+        run = KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, MANIFEST)
+        if not run.is_done:
+            parts = [run.part(f"{i}", _table(store, each, options)) for i, each in enumerate(names)]
+            for part in progress(parts):
+                part.finish()
+            run.finish({TABLE: join_parts(parts, "schemes")}, {})
+        return load_roles(folder)
+
+
+def _table(
+    store: Store, site: str, options: dict[str, Any]
+) -> Callable[[], dict[str, pd.DataFrame]]:
+    def make() -> dict[str, pd.DataFrame]:
+        found = search_roles(store, site, **options)
+        return {"schemes": found.schemes.assign(site=site, found=found.found)}
+
+    return make
+
+
+def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
+    """What a finished run found, site by site, read from its folder.
+
+    Raises:
+        InputError: the folder holds none.
+    """
+    kind = KINDS["roles"]
+    if not kind.is_finished_in(folder):
+        raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
+    table = pd.read_csv(
+        Path(folder) / TABLE, keep_default_na=False, na_values={c: [""] for c in NUMBERS}
+    )
+    return [
+        RoleSearch(
+            str(site),
+            str(part["found"].iloc[0]),
+            part.drop(columns=["site", "found"]).reset_index(drop=True),
+        )
+        for site, part in table.groupby("site", sort=False)
+    ]

@@ -1,0 +1,187 @@
+"""The search for the cheapest scheme of roles: fields are added, taken away, and their values merged."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, combinations
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int
+
+from tprprobe.analyses.decomposition.role_cells import (
+    Evidence,
+    Terms,
+    Trial,
+    name_terms,
+    try_roles,
+)
+from tprprobe.statistics import bounds, replicate_totals
+
+BEAM, MOST_FIELDS = 2, 3
+REPLICATES = 1000
+MEAN: Terms = ()
+BAG: Terms = ((),)
+
+
+def search(evidence: Evidence, fields: Sequence[str]) -> list[Trial]:
+    """Every scheme that was tried, the shortest description first.
+
+    From the bag of fillers on, a field is multiplied to a term of the best schemes so far or added as a
+    term of its own, up to MOST_FIELDS; then fields are taken away as long as that helps.
+    """
+    tried: dict[str, Trial] = {}
+    order = {name: i for i, name in enumerate(fields)}
+
+    def by_bits(trial: Trial) -> tuple[float, int, list[int]]:
+        """Shorter first; of schemes that are the same partition, the one of the first fields."""
+        used = [order[name] for term in trial.terms for name in term]
+        return round(trial.bits, 6), trial.pairs, [len(used), *used]
+
+    def attempt(terms: Terms) -> Trial:
+        name = name_terms(terms)
+        if name not in tried:
+            tried[name] = try_roles(evidence, terms, [evidence.cells(term) for term in terms])
+        return tried[name]
+
+    attempt(MEAN)
+    frontier = [attempt(BAG)]
+    for _ in range(MOST_FIELDS):
+        grown = {
+            name_terms(terms): terms for each in frontier for terms in _grow(each.terms, fields)
+        }
+        level = sorted((attempt(terms) for terms in grown.values()), key=by_bits)[:BEAM]
+        if not level or level[0].bits >= min(each.bits for each in frontier):
+            break
+        frontier = level
+    best = min(tried.values(), key=by_bits)
+    while fewer := [each for each in map(attempt, _shrink(best.terms)) if each.bits < best.bits]:
+        best = min(fewer, key=by_bits)
+    for terms in _synonyms(best.terms, fields, evidence):
+        attempt(terms)
+    return sorted((each for each in tried.values() if each.bits < np.inf), key=by_bits)
+
+
+def _grow(terms: Terms, fields: Sequence[str]) -> list[Terms]:
+    """The schemes with one field more, in the order of the fields."""
+    order = {name: i for i, name in enumerate(fields)}
+    used = set(chain.from_iterable(terms))
+    grown: list[Terms] = []
+    for field in fields:
+        if field in used:
+            continue
+        for i, term in enumerate(terms):
+            longer = tuple(sorted((*term, field), key=order.__getitem__))
+            grown.append((*terms[:i], longer, *terms[i + 1 :]))
+        if terms != BAG:
+            grown.append((*terms, (field,)))
+    return [tuple(sorted(each, key=lambda term: [order[name] for name in term])) for each in grown]
+
+
+def _synonyms(terms: Terms, fields: Sequence[str], evidence: Evidence) -> list[Terms]:
+    """The same partitions by as many other fields, a term at a time: left*length is left*right."""
+    found: list[Terms] = []
+    for i, term in enumerate(terms):
+        cells = evidence.cells(term)
+        n = len(np.unique(cells))
+        for other in combinations(fields, len(term)):
+            alike = evidence.cells(other)
+            if len(np.unique(alike)) == n == len(np.unique(cells * n + alike)):
+                found.append((*terms[:i], other, *terms[i + 1 :]))
+    return found
+
+
+def _shrink(terms: Terms) -> list[Terms]:
+    """The schemes with one field less."""
+    fewer = [
+        (*terms[:i], tuple(name for name in term if name != field), *terms[i + 1 :])
+        for i, term in enumerate(terms)
+        for field in term
+    ]
+    kept = [tuple(term for term in each if term) or BAG for each in fewer]
+    return [each for each in kept if each != terms]
+
+
+def bits_by_draw(
+    trials: Sequence[Trial], evidence: Evidence, seed: int
+) -> Float64[np.ndarray, "replicate trial"]:
+    """The description length of every trial if other groups had been drawn, its fit as it is."""
+    width = evidence.vectors.shape[1]
+    sums = np.stack([evidence.mean_errors, *(each.errors for each in trials)], 1)
+    tss, *rss = replicate_totals(sums[~evidence.tested], REPLICATES, seed).T
+    found = [
+        width * (np.log2((errors + each.shrunk) / tss) / 2 + each.price)
+        for errors, each in zip(rss, trials, strict=True)
+    ]
+    return np.stack(found, 1)
+
+
+def choose_cheapest(
+    trials: Sequence[Trial], draws: Float64[np.ndarray, "replicate trial"], groups: int
+) -> tuple[int, Bool[np.ndarray, " trial"], Float64[np.ndarray, "2 trial"]]:
+    """The trial with the fewest pairs whose description is not longer than the shortest one's, which
+    are not, and the intervals of the differences.
+    """
+    low, high = bounds(draws - draws[:, [0]], groups)
+    near = (low <= 0) | np.isclose([each.bits for each in trials], trials[0].bits)
+    candidates = [i for i, is_near in enumerate(near) if is_near]
+    cheapest = min(candidates, key=lambda i: (trials[i].pairs, round(trials[i].bits, 6), i))
+    return cheapest, near, np.stack([low, high])
+
+
+def merge_values(evidence: Evidence, trial: Trial) -> Trial:
+    """The scheme with roles merged as long as its description becomes shorter.
+
+    Of one term only; roles whose vectors differ least for what they cost are merged first.
+    """
+    if len(trial.terms) != 1 or not trial.terms[0] or trial.roles > 64:
+        return trial
+    roles = evidence.cells(trial.terms[0])
+    names = _names(evidence, trial.terms[0], roles)
+    best, merged = trial, [[name] for name in names]
+    while len(merged) > 1:
+        candidates = _likest(evidence, roles)[:4]
+        attempts = []
+        for one, other in candidates:
+            joined = _join(roles, one, other)
+            attempts.append((try_roles(evidence, trial.terms, [joined]), joined, one, other))
+        found = min(attempts, key=lambda each: each[0].bits, default=None)
+        if found is None or found[0].bits >= best.bits:
+            break
+        best, roles, one, other = found
+        merged[one] += merged.pop(other)
+    told = tuple(tuple(each) for each in merged if len(each) > 1)
+    return replace(best, merged=told)
+
+
+def _names(
+    evidence: Evidence, term: tuple[str, ...], roles: Int[np.ndarray, " token"]
+) -> list[str]:
+    first = np.unique(roles, return_index=True)[1].tolist()
+    return [
+        "*".join(evidence.values[name][int(evidence.fields[name][i])] for name in term)
+        for i in first
+    ]
+
+
+def _join(roles: Int[np.ndarray, " token"], one: int, other: int) -> Int[np.ndarray, " token"]:
+    joined = np.where(roles == other, one, roles)
+    return joined - (joined > other)
+
+
+def _likest(evidence: Evidence, roles: Int[np.ndarray, " token"]) -> list[tuple[int, int]]:
+    """Pairs of roles, those first whose tokens' units lie nearest, filler by filler."""
+    n_roles, n_fillers = int(roles.max()) + 1, int(evidence.fillers.max()) + 1
+    cell = roles * n_fillers + evidence.fillers
+    of_cell = np.asarray(evidence.members.T @ evidence.vectors)
+    count = np.bincount(cell, minlength=n_roles * n_fillers).astype(float)
+    means = (
+        np.stack([np.bincount(cell, column, n_roles * n_fillers) for column in of_cell.T], 1)
+        / np.maximum(count, 1)[:, None]
+    )
+    means, count = means.reshape(n_roles, n_fillers, -1), count.reshape(n_roles, n_fillers)
+    found = []
+    for one in range(n_roles):
+        for other in range(one + 1, n_roles):
+            weight = count[one] * count[other] / np.maximum(count[one] + count[other], 1)
+            apart = float(weight @ np.sum((means[one] - means[other]) ** 2, 1))
+            found.append((apart / max(1, np.sum(weight > 0)), one, other))
+    return [(one, other) for _, one, other in sorted(found)]
