@@ -8,6 +8,7 @@ import pandas as pd
 
 from studies.pages import training_times
 from studies.pages.markdown import verdict_table
+from studies.pages.replacements_section import tell_replacements
 from studies.pages.training_times import judge_time
 from studies.pages.unbinding_section import tell_unbinding
 from studies.templates import fill, table
@@ -41,6 +42,7 @@ def make_page(runs: Path) -> str:
         timed=training_times,
         weights=[count_parameters({"preset": name}) for name in training_times.PRESETS],
         unbinding=tell_unbinding(runs / "captions"),
+        replacements=tell_replacements(runs / "captions"),
     )
 
 

@@ -9,7 +9,6 @@ from studies.pages.markdown import verdict_table
 from studies.pages.verdicts import claims_of
 from studies.templates import fill
 from tprprobe.analyses.unbinding import (
-    GeneratedWords,
     compare_ks,
     find_clusters,
     interpret,
@@ -39,7 +38,9 @@ from tprprobe.training.recipes import read_recipe
 MODELS = ("tpgn-scenes", "tpgn-coco-words")
 TAGGED = {"tpgn-coco-words"}  # whose words no data tag: TAGGER in the folder of runs does
 TAGGER, N, SEED = "tagger", 1000, 0
+KS = (2, 10)  # huang's numbers of clusters
 SITES = ["word.unbinding"]
+OF_STEPS = {"huang-plan"}  # told beside the swap
 OF_SCORES = {"huang-table1", "huang-bleu-n", "huang-training-time"}  # told beside the scores
 
 
@@ -52,26 +53,39 @@ def tell_unbinding(runs: Path) -> str:
 def _told(name: str, runs: Path) -> dict[str, Any]:
     """The tables of a model, or the reason why there are none."""
     try:
-        kept = _place(name, runs).with_suffix(".md")
+        kept = place(name, "words", runs).with_suffix(".md")
         if not kept.is_file():
-            words = read_words(extract_words(name, runs), seed=SEED)
-            write_file(kept, "\n".join(_tell(words)))
+            write_file(kept, "\n".join(_tell(*read_stores(name, runs))))
         return {"name": name, "error": None, "told": kept.read_text("utf-8")}
     except InputError as error:
         return {"name": name, "error": error}
 
 
-def _place(name: str, runs: Path) -> Path:
-    """The folder of a shipped model's results; other weights have another folder."""
+def place(name: str, what: str, runs: Path) -> Path:
+    """The folder of some results of a shipped model; other weights have another folder."""
     weights = hub.locate("models", name) / hub.WEIGHTS
-    return runs / f"{name}-{N}-{hashlib.sha256(weights.read_bytes()).hexdigest()[:8]}"
+    return runs / f"{name}-{what}-{hashlib.sha256(weights.read_bytes()).hexdigest()[:8]}"
 
 
-def extract_words(name: str, runs: Path) -> Store:
-    """The store of a shipped model's unbinding vectors on unseen images, extracted if it is
-    missing.
+def read_stores(name: str, runs: Path) -> tuple[Store, Store | None, Store]:
+    """The stores of a model's words: those that are counted, on unseen images; those whose centers
+    count them; and people's words of the unseen images, with dependencies.
+
+    As in the paper the first two are of the model's own captions, the second those of the images that
+    it was trained on. A model of TAGGED reads people's captions, and the counted words' own centers.
     """
-    path = _place(name, runs)
+    if name in TAGGED:
+        people = _extract(name, "people", runs)
+        return people, None, people
+    written, learnt, people = (
+        _extract(name, what, runs) for what in ("written", "learnt", "people")
+    )
+    return written, learnt, people
+
+
+def _extract(name: str, what: str, runs: Path) -> Store:
+    """A store of a shipped model's unbinding vectors, extracted if it is missing."""
+    path = place(name, what, runs)
     if (path / MANIFEST).is_file():
         return open_store(path)
     tagger = runs / TAGGER
@@ -79,37 +93,49 @@ def extract_words(name: str, runs: Path) -> Store:
         raise InputError(
             f"its words need a tagger in {tagger}: see docs/probing.md for the recipe that trains one"
         )
-    stderr.print(f"extracting {name} …")
-    model: Any = load_model(name)
+    stderr.print(f"extracting {path.name} …")
     mix = read_recipe(hub.locate("models", name) / hub.RECIPE).stages[0].mix[0]
-    labellers = find_labellers({"pos,dep": f"spacy:{tagger}"}) if name in TAGGED else ()
-    data = load_data(mix.data, split="test", n=N)
-    return extract(model, data, SITES, path, resume=path.exists(), labellers=labellers)
+    trained_on = {"split": mix.split, "n": mix.n, "seed": mix.seed}
+    data = load_data(mix.data, **(trained_on if what == "learnt" else {"split": "test", "n": N}))
+    return extract(
+        load_model(name),
+        data,
+        SITES,
+        path,
+        target="reference" if what == "people" else "generated",
+        control=what != "learnt",
+        resume=path.exists(),
+        labellers=find_labellers({"pos,dep": f"spacy:{tagger}"}) if name in TAGGED else (),
+    )
 
 
-def _tell(words: GeneratedWords) -> Iterator[str]:
-    clusters = find_clusters(words, seed=SEED)
-    two, ten = (labels_of(words, clusters[k]) for k in (2, 10))
+def _tell(counted: Store, learnt_on: Store | None, people: Store) -> Iterator[str]:
+    words = read_words(counted, seed=SEED)
+    clusters = find_clusters(words, KS, seed=SEED, learnt_on=learnt_on)
+    two, ten = (labels_of(words, clusters[k]) for k in KS)
+    notes = [huang.note_words(words)] * 2
+    if learnt_on is not None:
+        notes = [huang.note_learnt(words, clusters[k]) for k in KS]
     regions = part_space(words, seed=SEED)
-    note = huang.note_words(words)
     void = huang.void_of_two(words, two) | huang.void_of_ten(words)
     verdicts = huang.judge_words(words, huang.of_two(words, two) | huang.of_ten(words, ten), void)
     verdicts += huang.judge_cases(huang.of_regions(regions), regions.images)
     told = [
         tables.conformity_table(
-            measure_conformity(words, two, SEED), share_whole(words, two), note, ()
+            measure_conformity(words, two, SEED), share_whole(words, two), notes[0], ()
         ),
-        tables.interpretation_table(interpret(words, ten, SEED), note, ()),
-        tables.regions_table(regions, note, ()),
-        tables.stability_table(compare_ks(words, clusters.values()), note),
+        tables.interpretation_table(interpret(words, ten, SEED), notes[1], ()),
+        tables.regions_table(regions, huang.note_words(words), ()),
+        tables.stability_table(compare_ks(words, clusters.values()), notes[0]),
     ]
+    parsed = words if people is counted else read_words(people, seed=SEED)
     try:
-        subjects = tell_subjects(words, SEED)
+        subjects = tell_subjects(parsed, SEED)
     except InputError as error:
         yield f"Subjects and objects: not measured ({error}).\n"
     else:
         verdicts += huang.judge_subjects(subjects)
-        told.append(tables.subjects_table(subjects, note, ()))
+        told.append(tables.subjects_table(subjects, huang.note_words(parsed), ()))
     text = fill(Path(__file__).parent, "verdicts.md.j2", verdicts=verdict_table(_all(verdicts)))
     yield f"##{text}"
     yield from map(_as_text, told)
@@ -118,7 +144,7 @@ def _tell(words: GeneratedWords) -> Iterator[str]:
 def _all(verdicts: list[Verdict]) -> list[Verdict]:
     """A verdict on every claim about vectors; “not measured” without evidence."""
     known = {each.claim.id: each for each in verdicts}
-    own = [each for each in claims_of("captions") if each.id not in OF_SCORES]
+    own = [each for each in claims_of("captions") if each.id not in OF_SCORES | OF_STEPS]
     return [known.get(each.id) or judge(each, None) for each in own]
 
 

@@ -1,6 +1,7 @@
 """huang's tables and figures: read from a store of captions, measured, judged and drawn."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -223,15 +224,21 @@ def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
     return tables.subjects_table(found, note_words(words), judge_subjects(found))
 
 
-def tabulate_swaps(unbindings: list[Path]) -> Table:
-    """The swaps of the first folder of ``tprprobe intervene`` with ``swaps = ["unbinding"]``."""
-    folder = unbindings[0]
+def read_swaps(folder: Path) -> tuple[list[Verdict], Table]:
+    """The verdict on the plan and the table of a folder of ``swaps = ["unbinding"]``."""
     found, rows = FOLDERS["unbindings"].load(folder), pd.read_parquet(folder / ROWS)
     evidence = {"huang-plan": {"": compare_steps(rows)}}
     verdicts = judge_cases(evidence, int(rows["caption"].nunique()))
     about = read_json(folder / FOLDERS["interventions"].file)
     note = f"{about['model']} on {about['data'][0]}, {about['data'][1]}: its own captions."
-    return tables.swaps_table(found, note, verdicts)
+    return verdicts, tables.swaps_table(found, note, ())
+
+
+def tabulate_swaps(unbindings: list[Path]) -> Table:
+    """The swaps of the first folder of ``tprprobe intervene``, with the verdict on the plan."""
+    verdicts, table = read_swaps(unbindings[0])
+    told = map(tables.tell_verdict, verdicts)
+    return replace(table, caption="\n".join([table.caption, *told]))
 
 
 # ---- figures ----------------------------------------------------------------------------------------

@@ -1,0 +1,54 @@
+"""The section of the page on captions about vectors that are exchanged or replaced while a TPGN runs."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from studies.pages.markdown import verdict_table
+from studies.pages.unbinding_section import MODELS, place
+from studies.templates import fill
+from tprprobe.console import stderr
+from tprprobe.errors import InputError
+from tprprobe.figures import unbinding as tables
+from tprprobe.figures.catalogue import huang
+from tprprobe.figures.catalogue.interventions import load_substitutions
+from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
+from tprprobe.models import load_model
+
+RECIPES = Path(__file__).parents[1] / "captions"
+SWAP, SUBSTITUTION = "swap", "substitution"
+
+
+def tell_replacements(runs: Path) -> str:
+    """The tables of every shipped TPGN, with the verdict on the plan; a missing model is named."""
+    models = [_told(name, runs) for name in MODELS]
+    return fill(Path(__file__).parent, "replacements.md.j2", models=models)
+
+
+def _told(name: str, runs: Path) -> dict[str, Any]:
+    try:
+        swapped, replaced = (run_recipe(name, each, runs) for each in (SWAP, SUBSTITUTION))
+    except InputError as error:
+        return {"name": name, "error": error}
+    verdicts, swaps = huang.read_swaps(swapped)
+    replacements: pd.DataFrame = load_substitutions([replaced])
+    return {
+        "name": name,
+        "error": None,
+        "verdicts": verdict_table(verdicts),
+        "swaps": swaps.markdown(),
+        "replacements": tables.substitution_table(replacements.assign(name=name)).markdown(),
+    }
+
+
+def run_recipe(name: str, recipe: str, runs: Path) -> Path:
+    """The folder of ``tprprobe intervene`` of a shipped model, run if it is missing."""
+    folder = place(name, recipe, runs)
+    if not folder.is_dir():
+        stderr.print(f"{folder.name} …")
+        model: Any = load_model(name)
+        settings = read_recipe(RECIPES / f"{recipe}.toml")
+        run = run_swaps if settings.swaps else sweep
+        run(model, find_data(model, settings), settings, folder)
+    return folder
