@@ -29,6 +29,7 @@ def check(made: Any = None, *, typechecker: Callable[[Any], Any]) -> Any:
     if not isinstance(made, type):
         axes = isgeneratorfunction(made) or any(map(has_axes, made.__annotations__.values()))
         return jaxtyped(made, typechecker=typechecker) if axes else typechecker(made)
-    if is_dataclass(made) and "__init__" in vars(made):
+    own = vars(made).get("__init__")  # that of transformers takes more than its signature says
+    if is_dataclass(made) and own is not None and not hasattr(own, "__wrapped__"):
         made.__init__ = check(made.__init__, typechecker=typechecker)
     return made

@@ -97,26 +97,26 @@ def save_tokenizer(family: str, folder: Any, texts: list[str], kind: str = "") -
         tokenizer.normalizer = normalizers.BertNormalizer()
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         trainer: Any = trainers.WordPieceTrainer(
-            **{**options, "vocab_size": 40 + len({*"".join(texts)}) * 2}
+            **{**options, "vocab_size": 6 + len({*"".join(texts)}) * 2}
         )
     elif family == "bytes":
         tokenizer = Tokenizer(models.BPE())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         tokenizer.decoder = decoders.ByteLevel()
         alphabet = pre_tokenizers.ByteLevel.alphabet()
-        trainer = trainers.BpeTrainer(**{**options, "vocab_size": 270}, initial_alphabet=alphabet)
+        trainer = trainers.BpeTrainer(**{**options, "vocab_size": 264}, initial_alphabet=alphabet)
     elif family == "metaspace":
         tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
         tokenizer.decoder = decoders.Metaspace()
-        trainer = trainers.BpeTrainer(**{**options, "vocab_size": 40})
+        trainer = trainers.BpeTrainer(**{**options, "vocab_size": 8 + len({*"".join(texts)})})
     else:
         tokenizer = Tokenizer(models.Unigram())
         tokenizer.normalizer = normalizers.NFKC()
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
         tokenizer.decoder = decoders.Metaspace()
         trainer = trainers.UnigramTrainer(
-            **{**options, "vocab_size": 40 + len({*"".join(texts)})}, unk_token="<unk>"
+            **{**options, "vocab_size": 16 + len({*"".join(texts)})}, unk_token="<unk>"
         )
     tokenizer.train_from_iterator([*texts, "see s seess cat dog"], trainer)
     if kind in ("llama", "gemma2", "mixtral"):

@@ -23,9 +23,11 @@ from tprprobe.files import hub
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
 from tprprobe.models.architectures import build, expand
-from tprprobe.models.protocol import Config, Model, Readable
+from tprprobe.models.protocol import CaptionModel, Config, Model, Readable
 
+TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `tprprobe.huggingface`
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
+FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")
 READERS: dict[str, Callable[[Path], Any]] = {  # by the file that a vocabulary is kept in
     characters.FILE: Vocabulary.load,
     subwords.FILE: load_subwords,
@@ -46,25 +48,34 @@ def save_pretrained(
     Raises:
         InputError: the folder exists already.
     """
+    files = checkpoint_files(model, dtype) | {hub.CARD: card}
+    if recipe is not None:
+        files[hub.RECIPE] = tomli_w.dumps(recipe)
+    return write_folder(folder, files | (extra or {}))
+
+
+def checkpoint_files(model: Model, dtype: torch.dtype | None = None) -> dict[str, bytes | str]:
+    """The files that make a model again: its settings, its weights and its vocabulary's."""
     state = {
         name: tensor.detach().cpu().to(dtype or tensor.dtype).contiguous()
         for name, tensor in model.state_dict().items()
     }
     files: dict[str, bytes | str] = {
-        hub.CONFIG: json.dumps(describe_config(model), indent=1) + "\n",
+        hub.CONFIG: json.dumps(published_config(model), indent=1) + "\n",
         hub.WEIGHTS: safetensors.torch.save(state, metadata={"format": "pt"}),
-        hub.CARD: card,
     }
-    if recipe is not None:
-        files[hub.RECIPE] = tomli_w.dumps(recipe)
-    if model.vocabulary is not None:
-        files |= model.vocabulary.files()
-    return write_folder(folder, files | (extra or {}))
+    return files | (model.vocabulary.files() if model.vocabulary is not None else {})
 
 
 def describe_config(model: Model) -> dict[str, Any]:
     """``{"architecture": name, **options}``: what :func:`tprprobe.models.build` makes again."""
     return {"architecture": model.architecture, **dataclasses.asdict(model.config)}
+
+
+def published_config(model: Model) -> dict[str, Any]:
+    """The config.json of a checkpoint: its settings, and what transformers' Auto classes go by."""
+    pictures = isinstance(model, CaptionModel)
+    return TYPED | ({} if pictures else {"architectures": [SEQ2SEQ]}) | describe_config(model)
 
 
 def read_checkpoint(
@@ -123,6 +134,8 @@ def untrained_twin(model: Model, seed: int = 0) -> Model:
 def read_config(folder: Path) -> dict[str, Any]:
     """The settings in a folder's config.json, checked by name."""
     config = read_json(folder / hub.CONFIG)
+    if config.get("model_type") == TYPED["model_type"]:
+        config = {key: value for key, value in config.items() if key not in FOREIGN_KEYS}
     try:
         return expand(config)
     except InputError as error:

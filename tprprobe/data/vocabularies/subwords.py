@@ -92,6 +92,19 @@ class Subwords(Codec):
         """The text of these ids, every one of them."""
         return self.tokenizer.decode(ids, skip_special_tokens=False)
 
+    def _ended(self) -> dict[str, Any]:
+        """The tokenizer's JSON, by which other programs end a text with the end symbol, as we do."""
+        symbol = SPECIALS[self.eos]
+        template = {
+            "type": "TemplateProcessing",
+            "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": symbol, "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": symbol, "type_id": 0}},
+                     {"Sequence": {"id": "B", "type_id": 0}}, {"SpecialToken": {"id": symbol, "type_id": 0}}],
+            "special_tokens": {symbol: {"id": symbol, "ids": [self.eos], "tokens": [symbol]}},
+        }  # fmt: skip
+        settings = json.loads(self.tokenizer.to_str())
+        return settings | {"post_processor": settings["post_processor"] or template}
+
     def files(self) -> dict[str, str]:
         """The files a checkpoint folder keeps of it, as the hub names them."""
         settings = {
@@ -103,7 +116,7 @@ class Subwords(Codec):
             "max_target_length": self.max_target,
         }
         return {
-            FILE: self.tokenizer.to_str() + "\n",
+            FILE: json.dumps(self._ended(), ensure_ascii=False, separators=(",", ":")) + "\n",
             SETTINGS: json.dumps(settings, indent=1) + "\n",
         }
 
