@@ -114,7 +114,9 @@ def test_a_checkpoint_keeps_them(folder):
     known = load_model(folder).vocabulary
     assert isinstance(known, Subwords)
     told = [json.loads(each.tokenizer.to_str()) for each in (known, SUBWORDS)]
-    ends = told[0].pop("post_processor")["single"][-1]  # for other programs; ours end texts themselves
+    ends = told[0].pop("post_processor")["single"][
+        -1
+    ]  # for other programs; ours end texts themselves
     assert ends == {"SpecialToken": {"id": "</s>", "type_id": 0}}
     assert told[1].pop("post_processor") is None
     assert told[0] == told[1]
