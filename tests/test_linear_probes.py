@@ -10,14 +10,25 @@ from planted.sentences import ENCODER, FILLER, plant
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from tprprobe.analyses.probing import ProbeSettings, Schedule, compare_runs, load_probe, probe
-from tprprobe.analyses.probing.logistic import fit_logistic
+from tprprobe.analyses.probing import (
+    ProbeSettings,
+    Schedule,
+    compare_runs,
+    load_probe,
+    probe,
+    read_task,
+)
+from tprprobe.analyses.probing.linear import PENALTIES
+from tprprobe.analyses.probing.logistic import Regressions
+from tprprobe.analyses.probing.screens import screen, worth_refining
+from tprprobe.analyses.probing.sides import read_corpus
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 SITE, DOCUMENTS, LENGTH, WIDTH, TAGS = "encoder.0.hidden", 100, 40, 8, 6
 PLAIN = {"controls": (), "information": False}
+END = 1e-5  # nats a target, at which a solver has ended
 SHORT = Schedule(learning_rate=1e-3, batch=32, limit=20)  # twenty epochs, a hundred steps
 
 
@@ -55,8 +66,6 @@ def real(rows: pd.DataFrame) -> pd.Series:
 def reachable(store: Store) -> float:
     """The accuracy of scikit-learn's optimum, its penalty the best for the held-out documents."""
     from tprprobe.analyses.probing.labelled_splits import split_targets
-    from tprprobe.analyses.probing.sides import read_corpus
-    from tprprobe.analyses.probing.tasks import read_task
 
     task = read_task("pos")
     corpus = read_corpus(store, store.tokens, "source", [task], 0)
@@ -69,7 +78,8 @@ def reachable(store: Store) -> float:
     mean, scale = x["train"].mean(0), x["train"].std(0)
     x = {name: (each - mean) / scale for name, each in x.items()}
     fits = [
-        LogisticRegression(C=c, max_iter=5000).fit(x["train"], y["train"]) for c in (0.1, 1, 10)
+        LogisticRegression(C=1 / (c * len(x["train"])), max_iter=5000).fit(x["train"], y["train"])
+        for c in PENALTIES
     ]
     held_out = [fit.predict_proba(x["dev"])[range(len(y["dev"])), y["dev"]] for fit in fits]
     best = fits[int(np.argmax([np.log(shares.clip(1e-12)).sum() for shares in held_out]))]
@@ -83,7 +93,7 @@ def test_the_optimum_is_scikit_learns():
         theirs.fit(x.numpy(), shares.argmax(1).numpy())
         given = torch.from_numpy(theirs.predict_log_proba(x.numpy()))
         least = -(shares * given).sum(1).mean() + penalty / 2 * (theirs.coef_**2).sum()
-        (ours,) = fit_logistic(x, shares[None], torch.tensor([penalty]))
+        (ours,) = Regressions(x, shares[None]).solve(torch.tensor([penalty]), gain=END)
         logs = (x @ ours[:-1] + ours[-1]).log_softmax(-1)
         found = -(shares * logs).sum(1).mean() + penalty / 2 * (ours[:-1] ** 2).sum()
         assert float(found) == pytest.approx(float(least), abs=1e-4)
@@ -96,11 +106,11 @@ def test_problems_together_are_the_problems_one_by_one():
         [shares, shares[torch.randperm(300)], shares * (torch.arange(300) < 200)[:, None]]
     )
     penalty = torch.tensor([1e-3, 1e-2, 1e-2])
-    together = fit_logistic(x, some, penalty)
+    together = Regressions(x, some).solve(penalty, gain=END)
     for i in range(3):
-        (alone,) = fit_logistic(x, some[i : i + 1], penalty[i : i + 1])
+        (alone,) = Regressions(x, some[i : i + 1]).solve(penalty[i : i + 1], gain=END)
         torch.testing.assert_close(together[i], alone, atol=0.02, rtol=0.02)
-    (fewer,) = fit_logistic(x[:200], shares[None, :200], penalty[2:])
+    (fewer,) = Regressions(x[:200], shares[None, :200]).solve(penalty[2:], gain=END)
     chosen = [(x @ each[:-1] + each[-1]).argmax(-1) for each in (together[2], fewer)]
     assert (chosen[0] == chosen[1]).float().mean() > 0.99
 
@@ -108,8 +118,10 @@ def test_problems_together_are_the_problems_one_by_one():
 def test_probes_are_trained_to_their_end(separable):
     """A linear probe is scikit-learn's; twenty epochs of so few documents stop far short of it."""
     optimum = reachable(separable)
-    linear = real(probe(separable, "pos", probe="linear", **PLAIN))
-    trained = real(probe(separable, "pos", **PLAIN))
+    corpus = read_corpus(separable, separable.tokens, "source", [read_task("pos")], 0)
+    once = separable.tokens.assign(split=corpus.split[separable.tokens["sample"]])
+    linear = real(probe(separable, "pos", tokens=once, probe="linear", most=0, **PLAIN))
+    trained = real(probe(separable, "pos", probe="span-conv", **PLAIN))
     short = real(probe(separable, "pos", schedule=SHORT, **PLAIN))
     assert abs(linear["accuracy"] - optimum) <= 0.005
     assert short["accuracy"] < optimum - 0.05
@@ -129,8 +141,8 @@ def test_curves_are_kept_and_both_kinds_stand_in_one_table(tmp_path):
     both = pd.concat(tables)
     assert {*both["probe"].dropna()} == {"span-conv", "linear"}
     assert {*tables[0]["control"]} == {*tables[1]["control"]}
-    counted = both.groupby(["site", "control"])["n_test"].nunique()
-    assert (counted == 1).all()
+    counts = [table.set_index(["site", "control"])["n_test"] for table in tables]
+    assert (counts[1] > 3 * counts[0]).all()  # every document in turn, not a fifth of them
     for kind, rows in zip(("span-conv", "linear"), tables, strict=True):
         curves = pd.read_parquet(tmp_path / kind / "curves.parquet")
         whole = curves[curves["portion"].isna()]
@@ -188,3 +200,54 @@ def test_the_command_takes_every_choice(separable):
     assert causal["probe"] == "linear"
     done = CliRunner().invoke(app, [*command, "--probe", "linear", "--loss", "sigmoid"])
     assert isinstance(done.exception, InputError)
+
+
+def test_every_document_is_tested_once_by_weights_that_have_not_seen_it(separable):
+    """Labels that stand for their documents cannot be told of a document that is held out."""
+    tokens = separable.tokens.assign(pos=[f"T{s % 7}" for s in separable.tokens["sample"]])
+    corpus = read_corpus(separable, tokens, "source", [read_task("pos")], 0)
+    tested = np.stack([turn == "test" for turn in corpus.splits])
+    assert (tested.sum(0) == 1).all()
+    rows = probe(separable, "pos", tokens=tokens, **PLAIN)
+    assert real(rows)["n_test"] == DOCUMENTS * LENGTH
+    assert real(rows)["probe"] == "linear"
+    assert real(rows)["accuracy"] < 0.25
+    assert not real(rows)["beyond"]
+
+
+def test_the_screen_says_what_is_beyond_its_controls(separable):
+    rows = probe(separable, "pos", controls=("control",), most=500)
+    row = real(rows)
+    assert row["beyond"]
+    assert row["best_control"] in ("control", "majority", "identity")
+    others = rows[rows["control"] != "real"]
+    assert row["best_control_f1"] == pytest.approx(others["f1"].max())
+    assert row["n_train"] <= 500
+    told = screen(rows)
+    assert list(told["vector"]) == ["encoder.hidden"]
+    assert list(told[""]) == ["*"]
+    assert worth_refining(rows) == [SITE]
+    noise = separable.tokens.assign(
+        pos=np.random.default_rng(0).permutation(separable.tokens["pos"])
+    )
+    assert worth_refining(probe(separable, "pos", tokens=noise, controls=(), most=500)) == []
+
+
+def test_the_command_refines_what_it_screened(separable, tmp_path):
+    out = tmp_path / "run"
+    command = [
+        "probe",
+        "pos",
+        str(separable.path),
+        "--refine",
+        "--control",
+        "control",
+        "--most",
+        "800",
+    ]
+    done = CliRunner().invoke(app, [*command, "--no-information", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert {*pd.read_parquet(out / "rows.parquet")["probe"].dropna()} == {"linear"}
+    assert {*pd.read_parquet(out / "span-conv" / "rows.parquet")["probe"].dropna()} == {"span-conv"}
+    assert "span-conv" in done.stdout
+    assert "best control" in done.stdout

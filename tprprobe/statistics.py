@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -86,14 +87,26 @@ def replicate_totals(
     sums: Sums, replicates: int = REPLICATES, seed: int = 0
 ) -> Float[np.ndarray, "replicate term"]:
     """Totals over groups that are drawn with replacement, as many as there are groups."""
-    rng, n = np.random.default_rng(seed), len(sums)
+    n = len(sums)
+    if replicates * n <= WEIGHTS_AT_ONCE:
+        return _drawn_once(n, replicates, seed) @ sums
+    rng = np.random.default_rng(seed)
     totals = np.empty((replicates, sums.shape[1]))
     for start in range(0, replicates, step := max(1, WEIGHTS_AT_ONCE // n)):
         rows = min(step, replicates - start)
-        drawn = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
-        weights = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
-        totals[start : start + rows] = weights @ sums
+        totals[start : start + rows] = _draw(rng, n, rows) @ sums
     return totals
+
+
+@lru_cache(2)
+def _drawn_once(n: int, replicates: int, seed: int) -> Float[np.ndarray, "replicate group"]:
+    """How often each of n groups is drawn, the same for all sums that are compared."""
+    return _draw(np.random.default_rng(seed), n, replicates).astype(float)
+
+
+def _draw(rng: np.random.Generator, n: int, rows: int) -> Int[np.ndarray, "replicate group"]:
+    drawn = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
+    return np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
 
 
 def draw_runs(

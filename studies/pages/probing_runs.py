@@ -100,6 +100,7 @@ def keep_probes(store: Store, folder: Path, sites: Sequence[str], **settings: An
     """The folder of probes of all tasks on a store's sites, trained if it is missing."""
     if not (folder / ROWS).is_file():
         known = [site for site in store.sites if any(fnmatch.fnmatch(site, p) for p in sites)]
-        chosen = {"sites": known, "information": False, "schedule": SCHEDULE} | settings
+        chosen = {"sites": known, "information": False, "probe": "span-conv", "schedule": SCHEDULE}
+        chosen |= settings
         probe(store, "all", out=folder, resume=folder.exists(), **chosen)
     return folder

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -70,11 +70,26 @@ def probe(
     split: Split = None,
     n: Number = None,
     kind: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--probe", help="span-conv (Tenney et al. 2019) or linear (logistic regression)."
+            "--probe",
+            help="linear (logistic regression, cross-fitted; the default) or span-conv (Tenney et al. "
+            "2019; the default with --seeds, --schedule or --loss sigmoid).",
         ),
-    ] = "span-conv",
+    ] = None,
+    refine: Annotated[
+        bool,
+        typer.Option(
+            "--refine",
+            help="Then train span-conv probes of the sites that linear ones find beyond their controls.",
+        ),
+    ] = False,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            help="Targets that a probe learns from, 0 for all; default: 2048 of linear, all of span-conv."
+        ),
+    ] = None,
     sites: Annotated[
         list[str] | None,
         typer.Option(help="Sites to probe, as patterns; default: role, filler, tpr and hidden."),
@@ -107,9 +122,14 @@ def probe(
     schedule: Annotated[
         str, typer.Option(help="Training schedule: short, or tenney (Tenney et al. 2019).")
     ] = "short",
-    no_information: Annotated[
-        bool, typer.Option("--no-information", help="Leave out codelengths and usable information.")
-    ] = False,
+    information: Annotated[
+        bool | None,
+        typer.Option(
+            "--information/--no-information",
+            help="Codelengths and usable information; default: yes of span-conv.",
+            show_default=False,
+        ),
+    ] = None,
     budget: Annotated[float, typer.Option(help="GB of memory for probes and vectors.")] = 2.0,
     test: Annotated[
         Path | None, typer.Option(help="Another store, whose labels the probes are tested on.")
@@ -121,8 +141,11 @@ def probe(
     as_json: Json = False,
 ) -> None:
     """Train probes on the vectors of every site of a labelled store, beside their controls."""
+    import pandas as pd
+
     from tprprobe.analyses.probing import probe as run
     from tprprobe.analyses.probing.probed_sites import needed_sites
+    from tprprobe.analyses.probing.screens import NOTE, screen, worth_refining
     from tprprobe.analyses.probing.settings import SITES
     from tprprobe.extraction import extract as run_extract
     from tprprobe.site.hooks import find_sites
@@ -141,31 +164,34 @@ def probe(
         out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
         needed = needed_sites(sites or SITES, list(find_sites(model)))
         opened = run_extract(model, examples, needed, out / "store", 0, resume=resume)
-    rows = run(
-        opened,
-        task,
-        test=None if test is None else open_store(test),
-        out=out,
-        resume=resume,
-        device=device,
-        sites=sites,
-        heads=heads,
-        seeds=seeds,
-        controls=control,
-        span_mode=span_mode,
-        probe=kind,
-        kernel=kernel,
-        causal=causal,
-        loss=loss,
-        schedule=schedule,
-        information=not no_information,
-        budget=int(budget * 2**30),
-        seed=seed,
-    )
+    if refine and kind == "span-conv":
+        raise InputError("--refine goes on from linear probes: leave out --probe span-conv")
+    settings: dict[str, Any] = {
+        "test": None if test is None else open_store(test),
+        "resume": resume,
+        "device": device,
+        "heads": heads,
+        "controls": control,
+        "span_mode": span_mode,
+        "kernel": kernel,
+        "causal": causal,
+        "information": information,
+        "most": most,
+        "budget": int(budget * 2**30),
+        "seed": seed,
+    }
+    deep = {"seeds": seeds, "loss": loss, "schedule": schedule}
+    if not refine:
+        rows = run(opened, task, out=out, sites=sites, probe=kind, **settings, **deep)
+    else:
+        rows = run(opened, task, out=out, sites=sites, probe="linear", **settings)
+        if worth := worth_refining(rows):
+            further = None if out is None else out / "span-conv"
+            settings |= {"sites": worth, "out": further, "probe": "span-conv"}
+            rows = pd.concat([rows, run(opened, task, **settings, **deep)], ignore_index=True)
     if as_json:
         return print_json(json.loads(rows.to_json(orient="records")))
-    columns = ["task", "site", "head", "seed", "control", "f1", "f1_low", "f1_high", "accuracy"]
-    typer.echo(rows[columns].round(3).to_string(index=False, na_rep=""))
+    typer.echo(f"{NOTE}\n{screen(rows).to_string(index=False)}")
     return None
 
 

@@ -102,7 +102,7 @@ def lay_out(
                     f"the untrained twin has read the first {twin.samples} samples, which lack a split "
                     f"of {task.name}: leave out that control"
                 )
-        if settings.information and (whole.train.targets.labels.sum(1) == 1).all():
+        if settings.informs and (whole.train.targets.labels.sum(1) == 1).all():
             for portion, part in whole.portions(settings.seed):
                 coding = [
                     Probe(task, vector, settings.seed, "real", "softmax", portion, settings.kind)

@@ -22,22 +22,26 @@ Order = Int[np.ndarray, " sample"]
 class Examples:
     """The targets of a task in some samples, and their labels.
 
-    ``marks`` are the labels by the name of the control that they belong to.
+    ``marks`` are the labels by the name of the control that they belong to; ``places`` where the
+    examples stand among the ``total`` of their side.
     """
 
     corpus: Corpus
     targets: Targets
     marks: Mapping[str, Bool[np.ndarray, "target label"]]
     window: range  # of the span convolution: rows around each state
+    places: Int[np.ndarray, " target"]
+    total: int
 
     def take(self, chosen: np.ndarray) -> "Examples":
         """Some of the examples."""
         marks = {name: labels[chosen] for name, labels in self.marks.items()}
-        return replace(self, targets=self.targets.take(chosen), marks=marks)
+        targets, places = self.targets.take(chosen), self.places[chosen]
+        return replace(self, targets=targets, marks=marks, places=places)
 
     def of(self, samples: Order) -> "Examples":
         """The examples in some samples."""
-        return self.take(self._places(np.sort(samples)))
+        return self.take(self.within(np.sort(samples)))
 
     @property
     def samples(self) -> Order:
@@ -47,7 +51,7 @@ class Examples:
     def __len__(self) -> int:
         return len(self.targets)
 
-    def _places(self, samples: Order) -> np.ndarray:
+    def within(self, samples: Order) -> np.ndarray:
         """The targets of some samples, sample by sample."""
         start = np.searchsorted(self.targets.sample, samples, "left")
         lengths = np.searchsorted(self.targets.sample, samples, "right") - start
@@ -86,7 +90,7 @@ class Examples:
 
     def rows(self, samples: Order) -> Int[np.ndarray, " row"]:
         """All rows that are read for some samples, rising."""
-        chosen = self._places(samples)
+        chosen = self.within(samples)
         spans = range(self.targets.states.shape[1])
         found = np.unique(np.concatenate([self.windows(chosen, s)[0].ravel() for s in spans]))
         return found[found >= 0]
@@ -94,12 +98,18 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The examples of a task in training, validation and test documents; ``lost`` targets are in none."""
+    """The examples of a task in training, validation and test documents; ``lost`` targets are in none.
+
+    ``turns`` are divisions in which the other documents are tested, for probes that take their turns,
+    and ``whole`` the examples of them all.
+    """
 
     train: Examples
     dev: Examples
     test: Examples
     lost: int = 0
+    turns: tuple["Splits", ...] = ()
+    whole: Examples | None = None
 
     def first_samples(self, n: int) -> "Splits":
         """The examples in the first samples only: all that an untrained twin's store has."""
@@ -107,7 +117,8 @@ class Splits:
         for name in (TRAIN, DEV, TEST):
             part: Examples = getattr(self, name)
             kept[name] = part.take(np.flatnonzero(part.targets.sample < n))
-        return replace(self, **kept)
+        turns = tuple(turn.first_samples(n) for turn in self.turns)
+        return replace(self, turns=turns, **kept)  # their places are in the same whole
 
     def portions(self, seed: int) -> Iterator[tuple[float, "Splits"]]:
         """The training portions that double, each tested on what the next one adds.
@@ -120,7 +131,10 @@ class Splits:
         sizes = sorted({max(1, round(fraction * len(samples))) for fraction in FRACTIONS})
         for size, following in zip(sizes, [*sizes[1:], None], strict=True):
             test = self.test if following is None else self.train.of(samples[size:following])
-            yield size / len(samples), replace(self, train=self.train.of(samples[:size]), test=test)
+            portion = replace(
+                self, train=self.train.of(samples[:size]), test=test, turns=(), whole=None
+            )
+            yield size / len(samples), portion
 
 
 def split_targets(
@@ -139,7 +153,7 @@ def split_targets(
     if test is not None:
         tested = read_targets(test, task, mode)
         lost += tested.lost
-    split = _split_names(targets, corpus, test)
+    split = _split_names(corpus.split, targets, corpus, test)
     for name in (TRAIN, DEV) if test is not None else (TRAIN, DEV, TEST):
         if not (split == name).any():
             raise InputError(
@@ -154,18 +168,39 @@ def split_targets(
 
     def examples(of: Corpus, some: Targets) -> Examples:
         some = some.with_inventory(inventory)
-        return Examples(of, some, control_labels(some, reference, settings.seed), window)
+        marks = control_labels(some, reference, settings.seed)
+        return Examples(of, some, marks, window, np.arange(len(some)), len(some))
 
-    train, dev = (examples(corpus, targets.take(np.flatnonzero(split == n))) for n in (TRAIN, DEV))
-    if test is None:
-        tested = targets.take(np.flatnonzero(split == TEST))
-    found = Splits(train, dev, examples(test or corpus, tested), lost)
-    return _checked(found, task, settings)
+    everything = examples(corpus, targets)
+    other = None if test is None else examples(test, tested)
+
+    def divide(split: np.ndarray) -> Splits:
+        train, dev = (everything.take(np.flatnonzero(split == name)) for name in (TRAIN, DEV))
+        last = other or everything.take(np.flatnonzero(split == TEST))
+        return Splits(_at_most(train, settings), dev, last, lost)
+
+    found = _checked(divide(split), task, settings)
+    if other is None and settings.is_linear:
+        names = (each[targets.sample] for each in corpus.splits[1:])
+        turns = [turn for turn in map(divide, names) if len(turn.train) and len(turn.test)]
+        found = replace(found, turns=tuple(turns), whole=everything)
+    return found
 
 
-def _split_names(targets: Targets, corpus: Corpus, test: Corpus | None) -> np.ndarray:
+def _at_most(train: Examples, settings: ProbeSettings) -> Examples:
+    """As many samples, drawn by chance, as have the targets that probes may learn from."""
+    if settings.targets is None or len(train) <= settings.targets:
+        return train
+    samples = np.random.default_rng([2, settings.seed]).permutation(train.samples)
+    sizes = np.cumsum([len(train.within(samples[i : i + 1])) for i in range(len(samples))])
+    return train.of(samples[: max(1, int(np.searchsorted(sizes, settings.targets, "right")))])
+
+
+def _split_names(
+    names: np.ndarray, targets: Targets, corpus: Corpus, test: Corpus | None
+) -> np.ndarray:
     """The split of every target; ``test`` for those in documents of another corpus that is tested on."""
-    split = corpus.split[targets.sample]
+    split = names[targets.sample]
     if test is None:
         return split
     known = np.isin(np.array(corpus.names, object), np.array(test.names, object))

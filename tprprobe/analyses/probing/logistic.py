@@ -5,96 +5,136 @@ depends on a seed, a learning rate or an order.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-MEMORY = 12  # steps that the quasi-Newton method remembers
-GAIN = 1e-5  # nats a target that a further step is still worth
+MEMORY = 8  # steps that the quasi-Newton method remembers
+GAIN = 3e-4  # nats a target that a further step is still worth
 MOST = 500  # steps
 BACKTRACKS = 12
+BLOCK = 2048  # targets whose logits are held at once
 
 Points = Float[Tensor, "problem number"]
 Values = Float[Tensor, " problem"]
 Evaluate = Callable[[Points, Int[Tensor, " problem"]], tuple[Values, Points]]
 
 
-@dataclass(frozen=True, eq=False)
-class Directions:
-    """Orthonormal directions of vectors, and the variance along each of them."""
-
-    axes: Float[Tensor, "width width"]
-    variance: Float[Tensor, " width"]
-
-
-def find_directions(x: Float[Tensor, "target width"]) -> Directions:
-    """The principal directions of vectors, along which the Hessian of a problem is nearly diagonal."""
-    variance, axes = torch.linalg.eigh((x.T @ x).double() / len(x))
-    return Directions(axes.to(x.dtype), variance.clamp(min=0).to(x.dtype))
-
-
-def fit_logistic(
-    x: Float[Tensor, "target width"],
-    shares: Float[Tensor, "problem target label"],
-    penalty: Float[Tensor, " problem"],
-    start: Float[Tensor, "problem width_and_1 label"] | None = None,
-) -> Float[Tensor, "problem width_and_1 label"]:
-    """The weights (and last the intercept) that minimise the mean cross-entropy + penalty/2 ‖W‖².
+class Regressions:
+    """Problems that minimise the mean cross-entropy + penalty/2 ‖W‖² on the same vectors.
 
     ``shares`` are the labels of every target, adding up to one; a target whose shares are all 0 does
-    not count. ``start`` is where to begin, the weights for another penalty say.
-    Source: Nocedal and Wright 2006, algorithm 7.5 (L-BFGS), in coordinates in which the Hessian of
-    the uniform prediction is the identity.
+    not count. Source: Nocedal and Wright 2006, algorithm 7.5 (L-BFGS), in coordinates in which the
+    Hessian is about the identity: the principal directions of the vectors, each label's scale the
+    geometric mean of π (1 − π) and 1/K, its curvature where label shares π are predicted and where
+    all K labels are as likely.
     """
-    n_problems, _, n_labels = shares.shape
-    found = find_directions(x)
-    z = torch.cat([x @ found.axes, x.new_ones(len(x), 1)], 1)
-    bend = torch.cat([found.variance, found.variance.new_ones(1)]) / n_labels
-    held = torch.cat([penalty[:, None].expand(-1, x.shape[1]), penalty.new_zeros(n_problems, 1)], 1)
-    scale = (bend + held).clamp(min=1e-12).rsqrt()[..., None]
-    counted = shares.sum((1, 2))
 
-    def evaluate(points: Points, which: Int[Tensor, " problem"]) -> tuple[Values, Points]:
-        weight = scale[which] * points.view(len(points), -1, n_labels)
-        wide = z @ weight.permute(1, 0, 2).reshape(z.shape[1], -1)
-        logs = wide.view(len(z), -1, n_labels).permute(1, 0, 2).log_softmax(-1)
-        marks, n = shares[which], counted[which]
-        value = -(marks * logs).sum((1, 2), dtype=torch.float64) / n
-        value += (held[which][..., None] * weight**2).sum((1, 2), dtype=torch.float64) / 2
-        error = (logs.exp() * marks.sum(-1, keepdim=True) - marks) / n[:, None, None]
-        slope = z.T @ error.permute(1, 0, 2).reshape(len(z), -1)
-        slope = slope.view(-1, len(points), n_labels).permute(1, 0, 2)
-        slope = (slope + held[which][..., None] * weight) * scale[which]
-        return value, slope.reshape(len(points), -1)
+    def __init__(
+        self,
+        x: Float[Tensor, "target width"],
+        shares: Float[Tensor, "problem target label"],
+    ):
+        variance, self.axes = principal_axes(x)
+        self.x = torch.cat([x @ self.axes, x.new_ones(len(x), 1)], 1)
+        self.shares = shares.transpose(0, 1).contiguous()
+        n_problems, _, n_labels = shares.shape
+        self.counted = shares.sum((1, 2))
+        self.complete = bool((self.counted > len(x) - 0.5).all())  # no target counts in some only
+        common = (shares.sum(1) + 0.5) / (self.counted + 0.5 * n_labels)[:, None]
+        self.intercept = common.log()
+        self.bend = torch.cat([variance, variance.new_ones(1)])[:, None, None] * (
+            (common * (1 - common)).sqrt() / n_labels**0.5
+        )
+        self.penalised = torch.ones_like(self.bend[:, :1, :1])
+        self.penalised[-1] = 0
+        self.n_problems, self.n_labels = n_problems, n_labels
 
-    rotated = x.new_zeros(n_problems, x.shape[1] + 1, n_labels)
-    if start is not None:
-        rotated = torch.cat([found.axes.T @ start[:, :-1], start[:, -1:]], 1)
-    ended = minimize(evaluate, (rotated / scale).flatten(1)).view(rotated.shape) * scale
-    return torch.cat([found.axes @ ended[:, :-1], ended[:, -1:]], 1)
+    def solve(
+        self,
+        penalty: Float[Tensor, " problem"],
+        which: Int[Tensor, " problem"] | None = None,
+        start: Float[Tensor, "problem width_and_1 label"] | None = None,
+        gain: float = GAIN,
+    ) -> Float[Tensor, "problem width_and_1 label"]:
+        """The weights (and last the intercept) of some problems, under a penalty for each.
+
+        ``start`` is where to begin, the weights for another penalty say; else at the label shares.
+        A problem has ended where a further step is worth less than ``gain``.
+        """
+        which = torch.arange(self.n_problems, device=self.x.device) if which is None else which
+        held = self.penalised * penalty[:, None]
+        scale = (self.bend[:, which] + held).clamp(min=1e-12).rsqrt()
+        if start is None:
+            begin = torch.zeros_like(scale)
+            begin[-1] = self.intercept[which]
+        else:
+            begin = torch.cat([self.axes.T @ start[:, :-1], start[:, -1:]], 1).transpose(0, 1)
+
+        def evaluate(points: Points, some: Int[Tensor, " problem"]) -> tuple[Values, Points]:
+            shape = (len(points), len(self.x[0]), self.n_labels)
+            weight = scale[:, some] * points.view(shape).transpose(0, 1)
+            value, slope = self._losses(weight, which[some])
+            value += (held[:, some] * weight**2).sum((0, 2), dtype=torch.float64) / 2
+            slope = (slope + held[:, some] * weight) * scale[:, some]
+            return value, slope.transpose(0, 1).flatten(1)
+
+        ended = minimize(evaluate, (begin / scale).transpose(0, 1).flatten(1), gain)
+        ended = ended.view(len(which), -1, self.n_labels) * scale.transpose(0, 1)
+        return torch.cat([self.axes @ ended[:, :-1], ended[:, -1:]], 1)
+
+    def _losses(
+        self, weight: Float[Tensor, "width_and_1 problem label"], which: Int[Tensor, " problem"]
+    ) -> tuple[Values, Float[Tensor, "width_and_1 problem label"]]:
+        """The mean cross-entropy of some problems, and its slope; a block of targets at a time."""
+        all_of_them = len(which) == self.n_problems
+        wide = weight.flatten(1)
+        value = torch.zeros(len(which), dtype=torch.float64, device=wide.device)
+        slope = torch.zeros_like(wide)
+        for start in range(0, len(self.x), BLOCK):
+            x = self.x[start : start + BLOCK]
+            shares = self.shares[start : start + BLOCK]
+            shares = shares if all_of_them else shares[:, which]
+            logs = (x @ wide).view(shares.shape).log_softmax(-1)
+            value -= (shares * logs).sum((0, 2), dtype=torch.float64)
+            error = logs.exp_()
+            if not self.complete:
+                error = error * shares.sum(-1, keepdim=True)
+            slope.addmm_(x.T, error.sub_(shares).flatten(1))
+        n = self.counted[which]
+        return value / n, slope.view(weight.shape) / n[:, None]
 
 
-def minimize(evaluate: Evaluate, start: Points) -> Points:
-    """The minima of convex functions, by L-BFGS with backtracking until each has converged."""
-    points, live = start.clone(), torch.arange(len(start))
+def principal_axes(
+    x: Float[Tensor, "target width"],
+) -> tuple[Float[Tensor, " width"], Float[Tensor, "width width"]]:
+    """The variance along the principal directions of vectors, and these."""
+    variance, axes = torch.linalg.eigh((x.T @ x).double() / len(x))
+    return variance.clamp(min=0).to(x.dtype), axes.to(x.dtype)
+
+
+def minimize(evaluate: Evaluate, start: Points, gain: float) -> Points:
+    """The minima of convex functions, by L-BFGS with backtracking until a step gains less than that."""
+    points, live = start.clone(), torch.arange(len(start), device=start.device)
     values, slopes = evaluate(points, live)
     history: list[tuple[Points, Points]] = []
     for _ in range(MOST):
         steps = -_precondition(slopes, history)
         gains = -(steps * slopes).sum(1)
-        stays = gains > GAIN
+        stays = gains > gain
         if not stays.any():
             break
-        live, values, slopes, steps = live[stays], values[stays], slopes[stays], steps[stays]
-        history = [(s[stays], y[stays]) for s, y in history]
+        if not stays.all():
+            live, values, slopes, steps = live[stays], values[stays], slopes[stays], steps[stays]
+            history = [(s[stays], y[stays]) for s, y in history]
         before, old = points[live], slopes
         after, values, slopes, moved = _search(evaluate, live, before, values, slopes, steps)
         points[live] = after
         history = [*history, (after - before, slopes - old)][-MEMORY:]
-        live, values, slopes = live[moved], values[moved], slopes[moved]
-        history = [(s[moved], y[moved]) for s, y in history]
+        if not moved.all():
+            live, values, slopes = live[moved], values[moved], slopes[moved]
+            history = [(s[moved], y[moved]) for s, y in history]
         if not len(live):
             break
     return points

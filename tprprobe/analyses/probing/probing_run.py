@@ -54,7 +54,8 @@ def probe(
     95 % intervals over held-out documents; precision, recall, f1 of subsets (``left`` and ``right``:
     where the second span lies; ``single``: spans of one token); selectivity (accuracy minus that of
     the control task; ``prefix_selectivity``: of the prefix control), beyond_identity (f1 minus that of
-    the commonest label of the word), and of real labels codelength (bits), compression, information
+    the commonest label of the word), and of real labels best_control, best_control_f1 and beyond (the
+    control with the highest f1, and whether f1 is above it by a paired, corrected test), codelength (bits), compression, information
     (bits a target) and ``added`` (information beyond the other of role and filler).
 
     ``test`` is another store to test on (what the model generates, say), ``tokens`` a token table in

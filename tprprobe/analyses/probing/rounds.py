@@ -49,14 +49,21 @@ def run_round(
     ``samples`` are all training samples, those of no stack included: their order, and so what a
     probe is trained on when, does not depend on which other probes are in the round.
     """
+    fitted, done = [], 0
+    for stack in (stack for stack in stacks if not stack.shape.hidden):
+        fitted += _add_up(fit_stack(stack))
+        done += len(stack.probes)
+        report(done)
+    deep = [stack for stack in stacks if stack.shape.hidden]
+    return [*fitted, *_descend(deep, samples, device, lambda n: report(done + n))]
+
+
+def _descend(
+    stacks: Sequence[Stack], samples: Order, device: torch.device, report: Report
+) -> list[Fitted]:
+    """The probes of stacks with hidden units."""
     _standardize(stacks, samples, device)
-    done = 0
-    for stack in stacks:
-        if not stack.shape.hidden:
-            fit_stack(stack)
-            done += len(stack.probes)
-            report(done)
-    descents = [Descent(stack) for stack in stacks if stack.shape.hidden]
+    descents = [Descent(stack) for stack in stacks]
     for epoch in count():
         live = [descent for descent in descents if not descent.done]
         if not live:
@@ -64,20 +71,17 @@ def run_round(
         for part in chunks(samples, epoch):
             _learn([descent for descent in live if not descent.done], part, device)
         _validate([descent for descent in live if descent.schedule.every is None], device)
-        report(done + sum(len(each.stack.probes) - len(each.live) for each in descents))
-    tallies = [  # of a codelength only the sum is needed
-        Tally(
-            stack, stack.best, np.arange(len(stack.probes)), stack.splits.test,
-            by_document=stack.probes[0].portion is None,
-        )
-        for stack in stacks
-    ]  # fmt: skip
+        report(sum(len(each.stack.probes) - len(each.live) for each in descents))
+    tallies = [Tally.to_test(stack, stack.splits.test) for stack in stacks]
     _fill(tallies, device)
-    return [
-        Fitted(probe, tally.stack, place, tally.sums[place], tuple(tally.subsets))
-        for tally in tallies
-        for place, probe in enumerate(tally.stack.probes)
-    ]
+    return [each for tally in tallies for each in _add_up([tally])]
+
+
+def _add_up(turns: Sequence[Tally]) -> list[Fitted]:
+    """The probes of a stack, each with what all its turns counted."""
+    stack, subsets = turns[0].stack, tuple(turns[0].subsets)
+    sums = np.sum([turn.sums for turn in turns], axis=0)
+    return [Fitted(probe, stack, at, sums[at], subsets) for at, probe in enumerate(stack.probes)]
 
 
 def _learn(descents: Sequence[Descent], samples: Order, device: torch.device) -> None:

@@ -11,7 +11,7 @@ from tprprobe.analyses.probing.codelength import codelength, compression, consta
 from tprprobe.analyses.probing.frequencies import baselines
 from tprprobe.analyses.probing.grid import Probe
 from tprprobe.analyses.probing.labelled_splits import Splits
-from tprprobe.analyses.probing.scores import Score, describe, differences
+from tprprobe.analyses.probing.scores import Score, best_controls, describe, differences
 from tprprobe.analyses.probing.tallies import ALL, TERMS
 from tprprobe.analyses.probing.tasks import Task
 
@@ -79,18 +79,20 @@ def gather(tested: Sequence[Tested], splits: Mapping[tuple[Task, str], Splits]) 
     counted = [each for each in tested if each.probe.portion is None]
     scores = [Score(each.place, each.sums, each.subsets) for each in counted]
     for (task, side), part in splits.items():
-        for found in baselines(task, part):
-            place = (task.name, side, "", None, None, None, found.control)
-            sizes = _sizes(part, None)
-            row = dict(zip(PLACE, place, strict=True)) | sizes
-            scores.append(Score(row, found.sums, found.subsets))
+        for turns in zip(*(baselines(task, turn) for turn in (part, *part.turns)), strict=True):
+            place = (task.name, side, "", None, None, None, turns[0].control)
+            row = dict(zip(PLACE, place, strict=True)) | _sizes(part, None)
+            sums = np.sum([turn.sums for turn in turns], axis=0)
+            scores.append(Score(row, sums, turns[0].subsets))
     rows = _with_selectivity(pd.DataFrame([describe(score) for score in scores]))
     informed = pd.DataFrame(_information([e for e in tested if e.probe.portion is not None]))
     if len(informed):
         rows = rows.merge(informed, "left", list(KEY))
     numbers = dict.fromkeys(("layer", "head", "seed", "validations"), "Int64")
     documents = _by_document(scores, splits)
-    return Results(rows.astype(numbers), differences(scores), documents, _curves(tested))
+    rows, compared = rows.astype(numbers), differences(scores)
+    rows = pd.concat([rows, best_controls(rows, compared)], axis=1)
+    return Results(rows, compared, documents, _curves(tested))
 
 
 def _with_selectivity(rows: pd.DataFrame) -> pd.DataFrame:

@@ -108,7 +108,8 @@ class SavedProbe:
 
     def _examples(self, corpus: Corpus) -> Examples:
         targets = read_targets(corpus, self.task, self.span_mode)
-        return Examples(corpus, targets.with_inventory(self.labels), {}, self.window)
+        known, n = targets.with_inventory(self.labels), len(targets)
+        return Examples(corpus, known, {}, self.window, np.arange(n), n)
 
     def _table(self, examples: Examples, logits: Tensor) -> pd.DataFrame:
         shares = logits.sigmoid() if self.loss == "sigmoid" else logits.softmax(-1)

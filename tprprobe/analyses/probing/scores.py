@@ -14,7 +14,10 @@ from tprprobe.analyses.probing.tallies import ALL, TERMS
 from tprprobe.statistics import adjust, bootstrap_difference, bounds, divide, f1, replicate_totals
 
 REPLICATES = 1000
-COLUMNS = ("task", "first", "second", "difference", "low", "high", "p", "documents")
+COLUMNS = (
+    "task", "first", "second", "control", "difference", "low", "high", "p", "documents", "second_f1"
+)  # fmt: skip
+LEVEL = 0.05  # of the corrected test by which a score is beyond a control
 KEYS = ("task", "side", "site", "head", "control")
 OF_ALL = ("previous", *BASELINES)  # controls that every vector is compared with
 N, RIGHT = TERMS.index("n"), TERMS.index("right")
@@ -80,8 +83,32 @@ def _compare(first: Score, second: Score) -> dict[str, Any]:
         "task": first.place["task"],
         "first": label(first.place),
         "second": label(second.place),
+        "control": second.place["control"],
     }
-    return names | compare_sums(first.whole[shared], second.whole[shared])
+    found = compare_sums(first.whole[shared], second.whole[shared])
+    return names | found | {"second_f1": f1_of(second.whole[shared].sum(0, keepdims=True))[0]}
+
+
+def best_controls(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
+    """For every row of real labels the control of the highest F1, that F1, and whether it is beyond.
+
+    Columns ``best_control``, ``best_control_f1`` and ``beyond``: the paired difference is above 0 by the
+    corrected test. What a decoder's word to come is labelled most often (``identity``) is no control of
+    it: no state has read that word.
+    """
+    found = pd.DataFrame(
+        {"best_control": None, "best_control_f1": np.nan, "beyond": None}, rows.index, dtype=object
+    )
+    rivals = compared[compared["control"] != "real"]
+    for at, row in rows[rows["control"] == "real"].iterrows():
+        mine = rivals[(rivals["task"] == row["task"]) & (rivals["first"] == label(row.to_dict()))]
+        if row["side"] == "target":
+            mine = mine[mine["control"] != "identity"]
+        if len(mine):
+            best = mine.loc[mine["second_f1"].idxmax()]
+            beyond = bool(best["difference"] > 0 and best["p_holm"] < LEVEL)
+            found.loc[at] = [best["control"], best["second_f1"], beyond]
+    return found.astype({"best_control_f1": float})
 
 
 def compare_sums(first: Sums, second: Sums) -> dict[str, Any]:
@@ -103,7 +130,7 @@ def _p_value(difference: float, error: float, n: int) -> float:
 
 def label(place: Mapping[str, Any]) -> str:
     """The name of a row in a comparison: site, head and control."""
-    head = "" if place["head"] is None else f" head {place['head']}"
+    head = "" if pd.isna(place["head"]) else f" head {place['head']}"
     control = "" if place["control"] == "real" else f" ({place['control']})"
     return f"{place['site']}{head}{control}".strip()
 

@@ -22,6 +22,7 @@ BASELINES = {
     "identity": "the commonest label of the word's type (in a decoder, of the word to come)",
 }
 HIDDEN = 256
+SCREENED = 2048  # targets that a linear probe learns from
 SITES = ("*.role", "*.filler", "*.tpr", "*.hidden")
 
 
@@ -71,9 +72,11 @@ class ProbeSettings:
     """The settings of a run of probes.
 
     Args:
-        probe: ``span-conv`` (Tenney et al.'s) or ``linear``: multinomial logistic regression on the
-            mean of a span's states, whose L2 penalty is chosen on held-out documents. It is optimal,
-            so that it has one seed, no schedule, and the loss ``softmax``.
+        probe: ``linear`` (the default) is multinomial logistic regression on the mean of a span's
+            states, whose L2 penalty is chosen on held-out documents. It is optimal, so that it has one
+            seed, no schedule, and the loss ``softmax``; probes of documents that are divided by chance
+            are cross-fitted. ``span-conv`` (Tenney et al.'s) is the default where seeds, a schedule or
+            the loss ``sigmoid`` are given.
         sites: shell globs; by default roles, fillers, tprs and hidden states.
         heads: one probe per head, instead of one for all heads side by side.
         seeds: how many probes with different initialization and dropout; ``seed`` is the first.
@@ -85,11 +88,14 @@ class ProbeSettings:
         causal: whether a kernel looks back only (default in a decoder) or to both sides.
         schedule: ``short``, ``tenney`` or a Schedule.
         loss: ``sigmoid`` (every label by itself, default of span-conv) or ``softmax``.
-        information: also codelengths and usable information, from further probes with softmax.
+        information: also codelengths and usable information, from further probes with softmax;
+            by default of span-conv only.
+        most: how many targets a probe learns from, at most (whole samples, drawn by chance; 0: all);
+            by default SCREENED of linear probes, and all of others.
         budget: bytes of memory for probes and vectors; what does not fit is trained in turns.
     """
 
-    probe: str = "span-conv"
+    probe: str | None = None
     sites: tuple[str, ...] = SITES
     heads: bool = False
     seeds: int = 1
@@ -99,7 +105,8 @@ class ProbeSettings:
     causal: bool | None = None
     schedule: str | Schedule = "short"
     loss: str | None = None
-    information: bool = True
+    information: bool | None = None
+    most: int | None = None
     budget: int = 2 * 2**30
     seed: int = 0
 
@@ -111,40 +118,59 @@ class ProbeSettings:
             raise unknown("span mode", self.span_mode, get_args(SpanMode))
         if self.loss not in (None, *get_args(Loss)):
             raise unknown("loss", self.loss, get_args(Loss))
-        if self.probe not in get_args(Kind):
-            raise unknown("probe", self.probe, get_args(Kind))
+        if self.probe not in (None, *get_args(Kind)):
+            raise unknown("probe", str(self.probe), get_args(Kind))
+        if self.most is not None and self.most < 0:
+            raise InputError("most is at least 1, or 0 for all targets")
         if self.kernel < 1 or self.seeds < 1 or self.budget < 1:
             raise InputError("kernel, seeds and budget are at least 1")
         if self.kernel % 2 == 0 and self.causal is False:
             raise InputError(f"a kernel of {self.kernel} has no middle: give an odd one, or causal")
         find_schedule(self.schedule)
-        if self.probe == "linear":
-            self._check_linear()
-
-    def _check_linear(self) -> None:
-        others = {"seeds": self.seeds > 1, "loss": self.loss == "sigmoid"}
-        others["schedule"] = self.schedule != ProbeSettings.schedule
-        if given := [name for name, other in others.items() if other]:
+        if self.probe == "linear" and (given := self._trained_by_steps()):
             raise InputError(
                 f"{', '.join(given)}: a linear probe is the one optimum of its softmax loss, without "
                 "seeds or schedule; leave it out, or train --probe span-conv"
             )
 
+    def _trained_by_steps(self) -> list[str]:
+        """The settings given that only span-conv has."""
+        others = {"seeds": self.seeds > 1, "loss": self.loss == "sigmoid"}
+        others["schedule"] = self.schedule != ProbeSettings.schedule
+        return [name for name, other in others.items() if other]
+
     @property
     def loss_of_probes(self) -> Loss:
         """The loss that is used; the default one where none is given."""
-        default = "softmax" if self.probe == "linear" else "sigmoid"
+        default = "softmax" if self.is_linear else "sigmoid"
         return cast(Loss, self.loss or default)
 
     @property
     def kind(self) -> Kind:
         """The kind of the probes."""
-        return cast(Kind, self.probe)
+        return cast(Kind, self.probe or ("span-conv" if self._trained_by_steps() else "linear"))
+
+    @property
+    def is_linear(self) -> bool:
+        """True of probes without hidden units."""
+        return self.kind == "linear"
 
     @property
     def hidden(self) -> int:
         """Hidden units of a probe."""
-        return 0 if self.probe == "linear" else HIDDEN
+        return 0 if self.is_linear else HIDDEN
+
+    @property
+    def informs(self) -> bool:
+        """True if codelengths and usable information are asked for."""
+        return not self.is_linear if self.information is None else self.information
+
+    @property
+    def targets(self) -> int | None:
+        """How many targets a probe learns from, at most; None for all."""
+        if self.most is None:
+            return SCREENED if self.is_linear else None
+        return self.most or None
 
     @classmethod
     def of(cls, **given: Any) -> "ProbeSettings":
@@ -174,4 +200,5 @@ class ProbeSettings:
     def as_dict(self) -> dict[str, Any]:
         """The settings in JSON types."""
         meant = {"schedule": asdict(find_schedule(self.schedule)), "loss": self.loss_of_probes}
+        meant |= {"probe": self.kind, "information": self.informs, "most": self.targets}
         return asdict(self) | meant

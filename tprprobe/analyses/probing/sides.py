@@ -1,8 +1,9 @@
 """One side of a labelled store: its words, which documents train, and which are held out."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,9 +51,10 @@ def _key(sample: np.ndarray, number: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """One side of a store. ``document`` and ``split`` are of every sample.
+    """One side of a store. ``document`` and ``splits`` are of every sample.
 
-    ``first`` and ``last`` are, for every row, the first and the last row of its sample; ``previous``
+    ``splits`` are the turns of a rotation: in each, other documents are tested, and in all of them
+    every document once. There is one where the store has its own split. ``first`` and ``last`` are, for every row, the first and the last row of its sample; ``previous``
     is a hash of the word before the one that the row's vector is asked about.
     """
 
@@ -61,10 +63,15 @@ class Corpus:
     words: SideWords
     document: Int[np.ndarray, " sample"]
     names: tuple[str, ...]
-    split: np.ndarray
+    splits: tuple[np.ndarray, ...]
     first: Int[np.ndarray, " row"]
     last: Int[np.ndarray, " row"]
     previous: Int[np.ndarray, " row"]
+
+    @property
+    def split(self) -> np.ndarray:
+        """The split of the first turn, that of probes which are trained once."""
+        return self.splits[0]
 
     @property
     def starts(self) -> Bool[np.ndarray, " row"]:
@@ -96,12 +103,14 @@ def read_corpus(
     given = per_sample[named].astype(str) if named else per_sample.index.astype(str)
     document, names = pd.factorize(pd.Series(given).to_numpy(object))
     if seed is None:
-        split = np.full(len(document), TEST, object)
+        splits = (np.full(len(document), TEST, object),)
+    elif "split" in per_sample:
+        splits = (_given_split(per_sample),)
     else:
-        split = _given_split(per_sample) if "split" in per_sample else _divide(document, seed)
+        splits = tuple(_divide(document, seed))
     previous = _previous(words, side, len(table))
     return Corpus(
-        store, side, words, document, tuple(map(str, names)), split, first, last, previous
+        store, side, words, document, tuple(map(str, names)), splits, first, last, previous
     )
 
 
@@ -136,18 +145,19 @@ def _given_split(per_sample: pd.DataFrame) -> np.ndarray:
     return split
 
 
-def _divide(document: np.ndarray, seed: int) -> np.ndarray:
+def _divide(document: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+    """The splits by chance of every turn: the documents go round, so that each is tested in one."""
     n = document.max() + 1
     if n < FEWEST:
         raise InputError(f"the store has {n} different documents: extract {FEWEST} or more")
     place = np.random.default_rng(seed).permutation(n)[document]
-    split = np.full(len(document), TRAIN, object)
-    start = 0
-    for name, share in SHARES.items():
-        stop = start + max(1, round(share * n))
-        split[(place >= start) & (place < stop)] = name
-        start = stop
-    return split
+    tested, checked = (max(1, round(SHARES[name] * n)) for name in (TEST, DEV))
+    others = np.linspace(tested, n, round(1 / SHARES[TEST])).round().astype(int)
+    for start, stop in pairwise([0, *others]):
+        split = np.full(len(document), TRAIN, object)
+        split[(place >= start) & (place < stop)] = TEST
+        split[(place - stop) % n < checked] = DEV
+        yield split
 
 
 def _previous(words: SideWords, side: str, n_rows: int) -> Int[np.ndarray, " row"]:

@@ -40,24 +40,43 @@ class Tally:
         task, inventory = self.stack.probes[0].task, self.examples.targets.inventory
         self.scored = torch.tensor([task.is_scored(label) for label in inventory])
 
+    @classmethod
+    def to_test(cls, stack: Stack, test: Examples) -> "Tally":
+        """A tally of a stack's best weights on test targets; of a codelength only the sum is needed."""
+        by_document = stack.probes[0].portion is None
+        return cls(stack, stack.best, np.arange(len(stack.probes)), test, by_document)
+
     @torch.no_grad()
     def add(self, chunk: Chunk, samples: Order) -> None:
         """Count the targets of some samples, whose vectors the chunk holds."""
         vectors, stack = self.stack.read(chunk), self.stack
         for chosen in self.examples.batches(samples, stack.schedule.batch):
             batch = read_batch(self.examples, chosen, chunk, vectors)
-            logits = self.module(stack.windows(batch, self.probes), batch.owners, batch.n)
-            marks = stack.marks(self.examples, chosen, self.probes)
-            unseen = stack.unseen(self.examples, chosen, self.probes)
-            terms = count(logits, marks, unseen, self.scored.to(logits.device), stack.loss)
-            self._sum(terms.double().cpu().numpy(), chosen)
+            self.count(
+                self.module(stack.windows(batch, self.probes), batch.owners, batch.n), chosen
+            )
 
-    def _sum(self, terms: Float[np.ndarray, "probe target term"], chosen: np.ndarray) -> None:
+    def count(
+        self,
+        logits: Float[Tensor, "probe target label"],
+        chosen: np.ndarray,
+        which: slice | np.ndarray = slice(None),
+    ) -> None:
+        """Count what the probes, or ``which`` of them, give some targets."""
+        stack, probes = self.stack, self.probes[which]
+        marks = stack.marks(self.examples, chosen, probes)
+        unseen = stack.unseen(self.examples, chosen, probes)
+        terms = count(logits, marks, unseen, self.scored.to(logits.device), stack.loss)
         document = self.examples.corpus.document[self.examples.targets.sample[chosen]]
-        places = document if self.by_document else np.zeros(len(chosen), int)
-        for row, within in enumerate(self.subsets.values()):
-            kept = within[chosen]
-            np.add.at(self.sums[:, row].swapaxes(0, 1), places[kept], terms[:, kept].swapaxes(0, 1))
+        places, row = np.unique(
+            document if self.by_document else np.zeros(len(chosen), int), return_inverse=True
+        )
+        for subset, within in enumerate(self.subsets.values()):
+            membership = np.zeros((len(places), len(chosen)))
+            membership[row, np.arange(len(chosen))] = within[chosen]
+            sums = membership @ terms.double().cpu().numpy()
+            cells = np.ix_(np.arange(len(self.probes))[which], [subset], places)
+            self.sums[cells] += sums[:, None]
 
 
 def count(
