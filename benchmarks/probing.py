@@ -33,7 +33,7 @@ from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 BUDGETS = (128, 512, 2048)  # MB
 KINDS, WORDS, LENGTH = ("role", "filler", "tpr"), 200, 12
-SETTINGS = {"information": False, "controls": ("control",)}
+SETTINGS = {"probe": "span-conv", "information": False, "controls": ("control",)}
 
 
 def make_store(folder: Path, samples: int, layers: int, width: int) -> Store:

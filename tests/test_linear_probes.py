@@ -1,6 +1,7 @@
 """Linear probes against scikit-learn, and what the other probes reach beside them."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,8 +28,8 @@ from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 SITE, DOCUMENTS, LENGTH, WIDTH, TAGS = "encoder.0.hidden", 100, 40, 8, 6
-PLAIN = {"controls": (), "information": False}
-END = 1e-5  # nats a target, at which a solver has ended
+PLAIN: dict[str, Any] = {"controls": (), "information": False}
+END = 1e-5  # of the loss, at which a solver has ended
 SHORT = Schedule(learning_rate=1e-3, batch=32, limit=20)  # twenty epochs, a hundred steps
 
 
@@ -78,7 +79,9 @@ def reachable(store: Store) -> float:
     mean, scale = x["train"].mean(0), x["train"].std(0)
     x = {name: (each - mean) / scale for name, each in x.items()}
     fits = [
-        LogisticRegression(C=1 / (c * len(x["train"])), max_iter=5000).fit(x["train"], y["train"])
+        LogisticRegression(C=1 / (c * len(x["train"])), tol=1e-8, max_iter=5000).fit(
+            x["train"], y["train"]
+        )
         for c in PENALTIES
     ]
     held_out = [fit.predict_proba(x["dev"])[range(len(y["dev"])), y["dev"]] for fit in fits]
@@ -134,9 +137,10 @@ def test_probes_are_trained_to_their_end(separable):
 def test_curves_are_kept_and_both_kinds_stand_in_one_table(tmp_path):
     store = plant(tmp_path / "store", 60)
     quick = Schedule(limit=3)
+    kinds: list[tuple[str, dict[str, Any]]] = [("span-conv", {"schedule": quick}), ("linear", {})]
     tables = [
         probe(store, "nel", sites=FILLER, out=tmp_path / kind, probe=kind, **more)
-        for kind, more in (("span-conv", {"schedule": quick}), ("linear", {}))
+        for kind, more in kinds
     ]
     both = pd.concat(tables)
     assert {*both["probe"].dropna()} == {"span-conv", "linear"}
@@ -164,7 +168,8 @@ def test_curves_are_kept_and_both_kinds_stand_in_one_table(tmp_path):
 
 
 def test_a_linear_probe_has_one_optimum(separable):
-    for settings in ({"seeds": 2}, {"loss": "sigmoid"}, {"schedule": "tenney"}):
+    given: list[dict[str, Any]] = [{"seeds": 2}, {"loss": "sigmoid"}, {"schedule": "tenney"}]
+    for settings in given:
         with pytest.raises(InputError, match=f"{next(iter(settings))}: a linear probe is"):
             probe(separable, "pos", probe="linear", **settings)
     with pytest.raises(InputError, match="unknown probe 'liner'; did you mean 'linear'"):
@@ -179,6 +184,14 @@ def test_words_without_labels_are_predicted(tmp_path):
     bare = tagger.predict(store, store.tokens.drop(columns=["pos", "dep"]))
     assert list(bare["predicted"]) == list(labelled["predicted"])
     assert set(bare["label"]) == {""}
+    folder = str(tmp_path / "run" / "probes" / f"pos.{ENCODER}.seed0")
+    done = CliRunner().invoke(app, ["predict", folder, str(store.path), "--json"])
+    assert [row["predicted"] for row in json.loads(done.stdout)] == list(labelled["predicted"])
+    table = tmp_path / "predicted.csv"
+    done = CliRunner().invoke(app, ["predict", folder, str(store.path), "--out", str(table)])
+    assert list(pd.read_csv(table)["predicted"]) == list(labelled["predicted"])
+    done = CliRunner().invoke(app, ["predict", folder, str(store.path), "--out", "predicted.xls"])
+    assert isinstance(done.exception, InputError)
     parser = load_probe(tmp_path / "run" / "probes" / f"dep.{ENCODER}.seed0")
     with pytest.raises(InputError, match="what pairs of spans"):
         parser.predict(store, store.tokens.drop(columns="dep"))

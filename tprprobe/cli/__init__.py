@@ -27,6 +27,7 @@ COMMANDS = {
     "inspect": extraction.inspect,
     "cluster": analyses.cluster,
     "probe": analyses.probe,
+    "predict": analyses.predict,
     "reconstruct": analyses.reconstruct,
     "binding": analyses.binding,
     "decompose": decomposition.decompose,

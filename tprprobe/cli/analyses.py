@@ -195,6 +195,36 @@ def probe(
     return None
 
 
+def predict(
+    trained: Annotated[
+        Path,
+        typer.Argument(help="A kept probe: a folder of OUT/probes of `tprprobe probe --out OUT`."),
+    ],
+    store: Annotated[
+        Path, typer.Argument(help="A store of the same model, with labels or without.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The table to write: a .csv or .parquet file.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Predict labels of the words of a store by a trained probe, of a text that has none say."""
+    from tprprobe.analyses.probing import load_probe
+    from tprprobe.files.runs import write_table
+    from tprprobe.store import open_store
+
+    if out is not None and out.suffix not in (".csv", ".parquet"):
+        raise InputError(f"--out {out}: give a file that ends in .csv or .parquet")
+    found = load_probe(trained).predict(open_store(store))
+    if out is not None:
+        write_table(out, found)
+    if as_json:
+        return print_json(json.loads(found.to_json(orient="records")))
+    if out is None:
+        typer.echo(found.to_string(index=False))
+    return None
+
+
 def reconstruct(
     store: StoreFolder,
     layer: Annotated[

@@ -4,14 +4,16 @@ The optimum of each is unique (the loss is strictly convex in the penalised weig
 depends on a seed, a learning rate or an order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 MEMORY = 8  # steps that the quasi-Newton method remembers
-GAIN = 3e-4  # nats a target that a further step is still worth
+GAIN = 1e-3  # of its loss that a further step is still worth
+LEARNT = 4  # steps before what a further one is worth can be trusted
 MOST = 500  # steps
 BACKTRACKS = 12
 BLOCK = 2048  # targets whose logits are held at once
@@ -61,7 +63,7 @@ class Regressions:
         """The weights (and last the intercept) of some problems, under a penalty for each.
 
         ``start`` is where to begin, the weights for another penalty say; else at the label shares.
-        A problem has ended where a further step is worth less than ``gain``.
+        A problem has ended where a further step is worth less than the share ``gain`` of its loss.
         """
         which = torch.arange(self.n_problems, device=self.x.device) if which is None else which
         held = self.penalised * penalty[:, None]
@@ -114,49 +116,67 @@ def principal_axes(
     return variance.clamp(min=0).to(x.dtype), axes.to(x.dtype)
 
 
+@dataclass(frozen=True, eq=False)
+class Move:
+    """A step of problems, the change of slope that came with it, and 1 / (step · change)."""
+
+    step: Points
+    change: Points
+    rate: Float[Tensor, "problem one"]
+
+    @classmethod
+    def of(cls, step: Points, change: Points) -> "Move":
+        curve = _dot(step, change)
+        return cls(step, change, torch.where(curve > 0, 1 / curve, 0))
+
+    def take(self, which: Bool[Tensor, " problem"]) -> "Move":
+        """The move of some of the problems."""
+        return Move(self.step[which], self.change[which], self.rate[which])
+
+
 def minimize(evaluate: Evaluate, start: Points, gain: float) -> Points:
-    """The minima of convex functions, by L-BFGS with backtracking until a step gains less than that."""
+    """The minima of convex functions, by L-BFGS with backtracking until a step gains less than that share."""
     points, live = start.clone(), torch.arange(len(start), device=start.device)
     values, slopes = evaluate(points, live)
-    history: list[tuple[Points, Points]] = []
-    for _ in range(MOST):
+    history: list[Move] = []
+    for n in range(MOST):
         steps = -_precondition(slopes, history)
-        gains = -(steps * slopes).sum(1)
-        stays = gains > gain
+        worth = -_dot(steps, slopes)[:, 0]
+        stays = worth > (gain * values if n >= LEARNT else 0)
         if not stays.any():
             break
         if not stays.all():
             live, values, slopes, steps = live[stays], values[stays], slopes[stays], steps[stays]
-            history = [(s[stays], y[stays]) for s, y in history]
+            history = [move.take(stays) for move in history]
         before, old = points[live], slopes
         after, values, slopes, moved = _search(evaluate, live, before, values, slopes, steps)
         points[live] = after
-        history = [*history, (after - before, slopes - old)][-MEMORY:]
+        history = [*history, Move.of(after - before, slopes - old)][-MEMORY:]
         if not moved.all():
             live, values, slopes = live[moved], values[moved], slopes[moved]
-            history = [(s[moved], y[moved]) for s, y in history]
+            history = [move.take(moved) for move in history]
         if not len(live):
             break
     return points
 
 
-def _precondition(slopes: Points, history: list[tuple[Points, Points]]) -> Points:
+def _dot(one: Points, other: Points) -> Float[Tensor, "problem one"]:
+    return torch.linalg.vecdot(one, other)[:, None]
+
+
+def _precondition(slopes: Points, history: Sequence[Move]) -> Points:
     """The inverse Hessian that the history of steps and changes of slope implies, times the slopes."""
-    found, parts = slopes, []
-    for step, change in reversed(history):
-        curve = (step * change).sum(1, keepdim=True)
-        rate = torch.where(curve > 0, 1 / curve, 0)
-        share = rate * (step * found).sum(1, keepdim=True)
-        found = found - share * change
-        parts.append((step, change, rate, share))
+    found, shares = slopes, []
+    for move in reversed(history):
+        share = move.rate * _dot(move.step, found)
+        found = found - share * move.change
+        shares.append(share)
     if history:
-        step, change = history[-1]
-        size = (change * change).sum(1, keepdim=True)
-        found = found * ((step * change).sum(1, keepdim=True) / size.clamp(min=1e-30)).clamp(
-            min=1e-6
-        )
-    for step, change, rate, share in reversed(parts):
-        found = found + step * (share - rate * (change * found).sum(1, keepdim=True))
+        last = history[-1]
+        size = _dot(last.change, last.change).clamp(min=1e-30)
+        found = found * (_dot(last.step, last.change) / size).clamp(min=1e-6)
+    for move, share in zip(history, reversed(shares), strict=True):
+        found = found + move.step * (share - move.rate * _dot(move.change, found))
     return found
 
 
@@ -164,20 +184,23 @@ def _search(
     evaluate: Evaluate, live: Tensor, points: Points, values: Values, slopes: Points, steps: Points
 ) -> tuple[Points, Values, Points, Bool[Tensor, " problem"]]:
     """The points after a step, halved until the value falls enough (Armijo); which of them moved."""
-    gains = (steps * slopes).sum(1)
-    size = torch.ones_like(gains)
-    ended, value, slope = points.clone(), values.clone(), slopes.clone()
-    open_ = torch.arange(len(live))
-    for _ in range(BACKTRACKS):
-        tried = points[open_] + size[open_, None] * steps[open_]
-        v, s = evaluate(tried, live[open_])
-        good = v <= values[open_] + 1e-4 * size[open_] * gains[open_]
-        at = open_[good]
-        ended[at], value[at], slope[at] = tried[good], v[good], s[good]
-        open_ = open_[~good]
-        if not len(open_):
-            break
-        size[open_] /= 2
-    moved = torch.ones(len(live), dtype=torch.bool)
-    moved[open_] = False
-    return ended, value, slope, moved
+    gains = _dot(steps, slopes)[:, 0]
+    ended = points + steps
+    value, slope = evaluate(ended, live)
+    worse = value > values + 1e-4 * gains
+    if worse.any():
+        size = torch.ones_like(gains)
+        open_ = worse.nonzero()[:, 0]
+        for _ in range(BACKTRACKS):
+            size[open_] /= 2
+            tried = points[open_] + size[open_, None] * steps[open_]
+            v, s = evaluate(tried, live[open_])
+            good = v <= values[open_] + 1e-4 * size[open_] * gains[open_]
+            at = open_[good]
+            ended[at], value[at], slope[at] = tried[good], v[good], s[good]
+            worse[at] = False
+            open_ = open_[~good]
+            if not len(open_):
+                break
+        ended[worse], value[worse], slope[worse] = points[worse], values[worse], slopes[worse]
+    return ended, value, slope, ~worse

@@ -100,8 +100,9 @@ def best_controls(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
         {"best_control": None, "best_control_f1": np.nan, "beyond": None}, rows.index, dtype=object
     )
     rivals = compared[compared["control"] != "real"]
-    for at, row in rows[rows["control"] == "real"].iterrows():
-        mine = rivals[(rivals["task"] == row["task"]) & (rivals["first"] == label(row.to_dict()))]
+    real: Any = rows[rows["control"] == "real"]
+    for at, row in zip(real.index, real.to_dict("records"), strict=True):
+        mine = rivals[(rivals["task"] == row["task"]) & (rivals["first"] == label(row))]
         if row["side"] == "target":
             mine = mine[mine["control"] != "identity"]
         if len(mine):

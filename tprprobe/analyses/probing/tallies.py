@@ -75,8 +75,8 @@ class Tally:
             membership = np.zeros((len(places), len(chosen)))
             membership[row, np.arange(len(chosen))] = within[chosen]
             sums = membership @ terms.double().cpu().numpy()
-            cells = np.ix_(np.arange(len(self.probes))[which], [subset], places)
-            self.sums[cells] += sums[:, None]
+            cells = np.ix_(np.arange(len(self.probes))[which], places)
+            self.sums[:, subset][cells] += sums
 
 
 def count(
