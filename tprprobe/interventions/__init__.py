@@ -17,6 +17,7 @@ from tprprobe.interventions.edits import (
 from tprprobe.interventions.exchanges import list_ways, measure_swaps
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.shares import summarise_swaps
+from tprprobe.interventions.surgeries import surgery
 from tprprobe.interventions.swaps import run_swaps
 from tprprobe.interventions.sweep_recipes import Recipe, read_recipe
 from tprprobe.interventions.sweeps import find_data, sweep
@@ -40,6 +41,7 @@ __all__ = [
     "shift",
     "snap",
     "summarise_swaps",
+    "surgery",
     "swap",
     "sweep",
     "zero",

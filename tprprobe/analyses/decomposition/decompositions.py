@@ -57,6 +57,25 @@ class Decomposition:
         """The first scheme."""
         return next(each for each in self.plan.schemes if each.name in self.fits)
 
+    def bindings(
+        self, pairs: Sequence[tuple[object, object]]
+    ) -> Float64[np.ndarray, "binding d_model"]:
+        """V of (filler, role) pairs, a row each.
+
+        Raises:
+            InputError: a filler or role that the fit does not have.
+        """
+        of = self.fit.pairs
+        codes: list[np.ndarray] = []
+        for kind, names, given in zip(
+            ("filler", "role"), (of.fillers, of.roles), zip(*pairs, strict=True), strict=True
+        ):
+            found = number(names, [str(each) for each in given])
+            if (found < 0).any():
+                raise unknown(kind, given[int(np.argmin(found))], map(str, names))
+            codes.append(found)
+        return self.fit.vectors_of(Pairs(of.fillers, of.roles, *codes))
+
     def encode(self, sequences: Sequences) -> Float64[np.ndarray, "sequence d_model"]:
         """The vectors that the fit gives to sequences of fillers, a row a sequence (a row a token where
         tokens are decomposed).

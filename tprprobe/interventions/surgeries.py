@@ -1,0 +1,131 @@
+"""Surgery: a filler replaced, moved to another role, or exchanged with another one, inside a vector.
+
+The vector loses the bindings that a decomposition says it has, and gains others: e + Σ V[f', r'] − Σ V[f, r].
+What the decomposition does not explain of the vector stays as it is.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from tprprobe.analyses.decomposition import Decomposition
+from tprprobe.errors import InputError, unknown
+from tprprobe.interventions.edits import Edit, Place
+
+Pair = tuple[str, str]  # a filler and a role
+CONTROLS = ("direction", "role")
+
+
+def surgery(
+    fit: Decomposition,
+    replace: Any = None,
+    move: Any = None,
+    exchange: Any = None,
+    control: str | None = None,
+    seed: int = 0,
+    **where: Any,
+) -> Edit:
+    """An edit that changes bindings at the chosen positions; of all samples, or a list of one a sample
+    (None: nothing).
+
+    replace   (role, old filler, new filler)
+    move      (filler, old role, new role)
+    exchange  (filler, its role, other filler, its role): each takes the other's role
+    control   direction: a random direction of equal norm; role: the same fillers taken and
+              given at a wrong role, the one whose vectors are least like
+    Where several layers are edited, each takes the fit of its own site.
+
+    Raises:
+        InputError: a filler or role that the fit does not have, or an unknown control.
+    """
+    if control is not None and control not in CONTROLS:
+        raise unknown("control", control, CONTROLS)
+    change = change_of(fit, replace, move, exchange, control == "role")
+    if control == "direction":
+        drawn = np.random.default_rng(seed).normal(size=change.shape)
+        norms = [np.linalg.norm(each, axis=1, keepdims=True) for each in (change, drawn)]
+        change = drawn * norms[0] / norms[1]
+    by = torch.as_tensor(change)
+
+    def add(x: Tensor, place: Place) -> Tensor:
+        times, rest = divmod(len(x), len(by))
+        if rest:
+            raise InputError(f"surgery on {len(by)} samples met {len(x)} rows: give one a sample")
+        rows = by.to(x).repeat_interleave(times, 0)
+        return x + rows.reshape(
+            len(x), *(1,) * (x.ndim - 1 - len(_vector(x, place))), *_vector(x, place)
+        )
+
+    return Edit(add, **where)
+
+
+def change_of(
+    fit: Decomposition,
+    replace: Any = None,
+    move: Any = None,
+    exchange: Any = None,
+    elsewhere: bool = False,
+) -> Float64[np.ndarray, "sample d_model"]:
+    """What the changes add to a vector, a row a sample (one row where all samples change alike).
+
+    Raises:
+        InputError: as of :func:`surgery`.
+    """
+    given = [_listed(each) for each in (replace, move, exchange)]
+    sizes = {len(each) for each in given if len(each) > 1}
+    if len(sizes) > 1:
+        raise InputError(f"changes of {sorted(sizes)} samples: give one a sample in every list")
+    n = max([*sizes, *(len(each) for each in given), 1])
+    total, wrong = np.zeros((n, len(fit.fit.bias))), _wrong_roles(fit) if elsewhere else {}
+    for kind, listed in zip((_replace, _move, _exchange), given, strict=True):
+        for row, change in enumerate(listed):
+            if change is None:
+                continue
+            taken, added = kind(*change)
+            if elsewhere:
+                taken, added = ([(f, wrong.get(r, r)) for f, r in each] for each in (taken, added))
+            by = _sum(fit, added) - _sum(fit, taken)
+            total[slice(None) if len(listed) == 1 else row] += by
+    return total
+
+
+def _vector(x: Tensor, place: Place) -> tuple[int, ...]:
+    """The shape of one vector of a tensor, its heads included."""
+    return tuple(x.shape[place.seq + 1 :]) if "seq" in place.axes else tuple(x.shape[1:])
+
+
+def _listed(change: Any) -> list[Any]:
+    if change is None:
+        return []
+    return [change] if isinstance(change[0], str | int) else list(change)
+
+
+def _replace(role: Any, old: Any, new: Any) -> tuple[list[Pair], list[Pair]]:
+    return [(str(old), str(role))], [(str(new), str(role))]
+
+
+def _move(filler: Any, old: Any, new: Any) -> tuple[list[Pair], list[Pair]]:
+    return [(str(filler), str(old))], [(str(filler), str(new))]
+
+
+def _exchange(one: Any, role: Any, other: Any, its: Any) -> tuple[list[Pair], list[Pair]]:
+    taken = [(str(one), str(role)), (str(other), str(its))]
+    return taken, [(str(one), str(its)), (str(other), str(role))]
+
+
+def _wrong_roles(fit: Decomposition) -> dict[str, str]:
+    """For every role the one whose fillers' vectors are least like its own."""
+    fillers, roles = (list(map(str, each)) for each in (fit.fit.pairs.fillers, fit.fit.pairs.roles))
+    every = fit.bindings([(filler, role) for role in roles for filler in fillers])
+    vectors = every.reshape(len(roles), len(fillers), -1)
+    flat = (vectors - vectors.mean(1, keepdims=True)).reshape(len(roles), -1)
+    likeness = flat @ flat.T / np.maximum(np.linalg.norm(flat, axis=1), 1e-12)
+    return {role: roles[i] for role, i in zip(roles, likeness.argmin(1).tolist(), strict=True)}
+
+
+def _sum(fit: Decomposition, pairs: Sequence[Pair]) -> Float64[np.ndarray, " d_model"]:
+    return fit.bindings(pairs).sum(0)
