@@ -92,8 +92,8 @@ def _compare(first: Score, second: Score) -> dict[str, Any]:
 def best_controls(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     """For every row of real labels the control of the highest F1, that F1, and whether it is beyond.
 
-    Columns ``best_control``, ``best_control_f1`` and ``beyond``: the paired difference is above 0 by the
-    corrected test. What a decoder's word to come is labelled most often (``identity``) is no control of
+    Columns ``best_control``, ``best_control_f1`` and ``beyond``: the paired difference from each is above 0 by
+    the corrected test. What a decoder's word to come is labelled most often (``identity``) is no control of
     it: no state has read that word.
     """
     found = pd.DataFrame(
@@ -107,7 +107,7 @@ def best_controls(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
             mine = mine[mine["control"] != "identity"]
         if len(mine):
             best = mine.loc[mine["second_f1"].idxmax()]
-            beyond = bool(best["difference"] > 0 and best["p_holm"] < LEVEL)
+            beyond = bool(((mine["difference"] > 0) & (mine["p_holm"] < LEVEL)).all())
             found.loc[at] = [best["control"], best["second_f1"], beyond]
     return found.astype({"best_control_f1": float})
 
