@@ -108,6 +108,16 @@ def test_polarity_is_judged_by_the_rule_that_the_claim_writes(found, page):
         assert f"| {rule} |" in page
 
 
+def test_the_page_says_how_many_heads_are_beyond_random_projections(found, page):
+    gains = found.naming.decoding.query(
+        "model == 'trained' and layer == 1 and subset == 'all' and predictor == 'adjacent'"
+    )
+    own, random = (gains[gains["vectors"] == name]["gain"] for name in ("role", "random"))
+    beyond = sum(each > random.max() for each in own)
+    assert f"; {beyond} are beyond the best of the random projections" in page
+    assert f"Of the {len(own)} heads of roles " in page
+
+
 def test_ones_digits_are_judged_by_counts_and_not_by_names(found, page):
     ones = found.naming.ones.query("model == 'trained' and vectors == 'role' and layer == 1")
     cases = gather_evidence(found)["schlag-ones-digit-roles"].cases

@@ -6,9 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted.sentences import ENCODER, plant
+from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.naming.word_labels import list_exact, read_labels
+from tprprobe.analyses.naming.word_names import count_names, name_words
+from tprprobe.cli import app
+from tprprobe.errors import InputError
 from tprprobe.gold.labels import decode_cell
 
 
@@ -46,3 +50,29 @@ def test_clusters_of_words_have_the_names_of_their_labels(store):
 def test_what_a_tagger_guessed_names_nothing(store):
     guessed = replace(store, manifest={**store.manifest, "labels": {"pos": "spacy:en 3.8"}})
     assert set(list_exact(store)) - set(list_exact(guessed)) == {"pos"}
+
+
+def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_path):
+    path = tmp_path / "store"
+    trained = plant(path, 600)
+    named = name_words(trained, ENCODER, k=16)
+    assert set(named["model"]) == {"trained", "untrained"}
+    assert len(named) == 32
+    own = named[(named["model"] == "trained") & (named["name"] != "unnamed")]
+    assert {name.split(" ∧ ")[0] for name in own["name"]} & {"DT", "NN", "VB", "IN"}
+    counts = count_names(named).set_index("model")
+    assert counts.loc["trained", "named"] == len(own)
+    assert counts.loc["trained", "tokens"] == pytest.approx(own["coverage"].sum())
+    out = tmp_path / "out"
+    given = ["name", str(path), "--site", ENCODER, "--k", "16", "--out", str(out)]
+    done = CliRunner().invoke(app, given)
+    assert done.exit_code == 0, done.output
+    assert f"{len(own)} of 16" in done.output
+    assert pd.read_csv(out / "names.csv")["name"].tolist() == named["name"].tolist()
+
+
+@pytest.mark.parametrize("more", [["--resume"], ["--k", "3", "--k", "4"]])
+def test_what_words_have_no_use_for_is_refused(store, more):
+    done = CliRunner().invoke(app, ["name", str(store.path), "--site", ENCODER, *more])
+    assert done.exit_code != 0
+    assert isinstance(done.exception, InputError) or "labelled words" in done.output

@@ -14,9 +14,8 @@ def overview() -> None:
     names = runs.names("store")
     if not names:
         state.store_name()
-    st.caption(
-        " · ".join(f"{len(runs.names(kind))} {kind}" for kind in runs.folders if runs.names(kind))
-    )
+    found = {kind: len(runs.names(kind)) for kind in runs.folders if runs.names(kind)}
+    st.caption("Found: " + " · ".join(f"{kind} {count}" for kind, count in found.items()))
     chosen = state.store_name()
     for start in range(0, min(len(names), SHOWN), 3):
         for name, column in zip(names[start : start + 3], st.columns(3), strict=False):
@@ -40,7 +39,7 @@ def overview() -> None:
     columns = st.columns(5)
     for column, key in zip(columns, ("samples", "tokens", "sites", "size"), strict=False):
         column.metric(key, facts[key])
-    st.dataframe(store.summary.astype({"shape": str}), hide_index=True)
+    st.dataframe(tp.views.inventory.show_sites(store).data, hide_index=True)
     score = tp.views.accuracy.tell_score(store)  # reads the tokens: the rest is there before
     if score:
         told = f"95 % interval: {score.low:.1%} to {score.high:.1%}"

@@ -47,6 +47,7 @@ def write_page(found: Analyses) -> str:
         named=list(_clusters(found)),
         polarity=_polarity(found),
         rules=_rules(found),
+        beyond=_beyond(found),
         ones=_ones(found),
         projections=tables.PROJECTIONS,
         nearest=_nearest(found),
@@ -131,6 +132,25 @@ def _rules(found: Analyses) -> str:
             for vectors, each in _by_vectors(gains)
         ]
     )
+
+
+def _beyond(found: Analyses) -> dict[str, int]:
+    """How many heads of roles, in the last layer, are beyond each rule (their interval above 0) and
+    beyond the best random projection.
+    """
+    decoding = found.naming.decoding.query(
+        "model == 'trained' and layer == @found.last and subset == 'all'"
+    )
+    gains = decoding[decoding["predictor"].isin([*BEHIND])]
+    roles = gains[gains["vectors"] == "role"]
+    counts = {
+        str(rule): int((rows["gain_low"] > 0).sum()) for rule, rows in roles.groupby("predictor")
+    }
+    own, random = (
+        gains.query("vectors == @name and predictor == 'adjacent'")["gain"]
+        for name in ("role", "random")
+    )
+    return counts | {"heads": len(own), "random": int((own > random.max()).sum())}
 
 
 def _ones(found: Analyses) -> str:

@@ -79,6 +79,26 @@ def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
     assert f"of {len(scene.rows):,} tokens" in few.note
 
 
+def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path):
+    twin = plant(tmp_path / "untrained", 4, model={"name": "untrained:planted"})
+    own = plant(tmp_path / "store", 4, model={"name": "planted"})
+    headings = [
+        tp.views.show_strips(
+            tp.views.build_scene(each, LAST, 0, k=3), [0]
+        ).chart.layout.annotations[0]
+        for each in (own, twin)
+    ]
+    assert "→" in headings[0].text or "✗" in headings[0].text
+    assert headings[1].text == "sample 0"
+
+
+def test_a_cluster_without_a_name_has_no_precision(scene):
+    table = tp.views.inventory.cluster_table(scene)
+    unnamed = table["name"] == "unnamed"
+    assert table.loc[~unnamed, "precision"].notna().all()
+    assert table.loc[unnamed, ["precision", "recall"]].isna().all(axis=None)
+
+
 def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
     part = sampling.take(store, np.array([2, 5]))
     tokens = store.tokens_of(LAST)["sample"].isin([2, 5]).to_numpy()

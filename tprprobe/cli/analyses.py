@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,8 +19,12 @@ from tprprobe.cli.options import (
     StoreFolder,
     model_and_data,
     print_json,
+    say,
 )
 from tprprobe.errors import InputError
+
+if TYPE_CHECKING:
+    from tprprobe.store import Store
 
 PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
 
@@ -344,14 +348,25 @@ def name(
     resume: Resume = False,
     as_json: Json = False,
 ) -> None:
-    """Name the clusters of all heads by gold structure, on held-out questions, beside controls."""
+    """Name the clusters of all heads by gold structure, on held-out questions, beside controls.
+
+    Of words with exact labels, by these (default sites: *.role), beside the untrained twin.
+    """
     from tprprobe.analyses.naming import name_all
+    from tprprobe.analyses.naming.word_labels import list_exact
     from tprprobe.console import track
     from tprprobe.figures.naming import heads_table, polar_table, polarity_table
     from tprprobe.store import open_store
 
+    opened = open_store(store)
+    if list_exact(opened):
+        if len(k or []) > 1 or baseline or resume:
+            raise InputError(
+                "labelled words are named with one --k, and without --baseline and --resume"
+            )
+        return _name_words(opened, site or "*.role", (k or [20])[0], raw, seed, out, as_json)
     named = name_all(
-        open_store(store),
+        opened,
         site or "encoder.*.self.role",
         k or 20,
         raw,
@@ -364,5 +379,33 @@ def name(
     if as_json:
         return print_json(named.as_dict())
     for table in (heads_table(named), polarity_table(named), polar_table(named)):
+        typer.echo(table.markdown())
+    return None
+
+
+def _name_words(
+    store: "Store",
+    site: str | list[str],
+    k: int,
+    raw: bool,
+    seed: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    from tprprobe.analyses.naming import name_words
+    from tprprobe.console import track
+    from tprprobe.figures.naming import word_heads_table, words_table
+    from tprprobe.files.writing import refuse_existing, write_folder
+
+    if out is not None:
+        refuse_existing(out)
+    named = name_words(
+        store, site, k, raw, seed, progress=lambda heads: track(heads, "naming", len(heads))
+    )
+    if out is not None:
+        say(f"written: {write_folder(out, {'names.csv': named.to_csv(index=False)})}")
+    if as_json:
+        return print_json(json.loads(named.to_json(orient="records")))
+    for table in (word_heads_table(named), words_table(named)):
         typer.echo(table.markdown())
     return None

@@ -4,7 +4,10 @@ from typing import Any
 
 import pandas as pd
 
+from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import Naming
+from tprprobe.analyses.naming.sources import TRAINED
+from tprprobe.analyses.naming.word_names import count_names
 from tprprobe.figures.tables import Table
 from tprprobe.gold.expressions import POLARITIES
 from tprprobe.statistics import Interval, interval_text, read_interval
@@ -20,6 +23,7 @@ AGREEMENTS = {
 }
 RULES = {"majority": "majority rule", "surface": "surface rule"}
 KINDS = ["model", "vectors", "layer", "k"]
+WORDS = ["site", "head", "cluster", "name", "tokens", "precision", "recall", "commonest tokens"]
 COUNTS = ["heads", "named", "tell polarity"]
 
 
@@ -121,3 +125,41 @@ def _interval(row: Any, name: str, form: str = ".3f") -> str:
 
 def _spread(values: pd.Series) -> str:
     return "–" if values.isna().all() else f"{values.mean():.3f} ({values.max():.3f})"
+
+
+def word_heads_table(named: pd.DataFrame) -> Table:
+    """One row per head: how many clusters of labelled words have names, beside the untrained twin."""
+    counts = count_names(named)
+    rows = [
+        {
+            "site": str(row["site"]),
+            "head": "–" if pd.isna(row["head"]) else str(int(row["head"])),
+            "model": str(row["model"]),
+            "named": f"{row['named']} of {row['clusters']}",
+            "tokens named": f"{row['tokens']:.0%}",
+            "stability (ARI)": f"{row['stability']:.2f}",
+        }
+        for row in counts.to_dict("records")
+    ]
+    return Table(pd.DataFrame(rows), "Heads whose clusters of words have names")
+
+
+def words_table(named: pd.DataFrame) -> Table:
+    """One row per named cluster of the trained model, the largest of every head first."""
+    known = named[(named["name"] != UNNAMED) & (named["model"] == TRAINED)]
+    known = known.sort_values(["site", "head", "coverage"], ascending=[True, True, False])
+    rows = [
+        {
+            "site": str(row["site"]),
+            "head": "–" if pd.isna(row["head"]) else str(int(row["head"])),
+            "cluster": str(row["cluster"]),
+            "name": str(row["name"]),
+            "tokens": f"{row['coverage']:.0%}",
+            "precision": interval_text(read_interval(row, "precision"), ".2f"),
+            "recall": interval_text(read_interval(row, "recall"), ".2f"),
+            "commonest tokens": str(row["commonest"]),
+        }
+        for row in known.to_dict("records")
+    ]
+    caption = "Named by exact labels on one half of the documents, scored on the other."
+    return Table(pd.DataFrame(rows, columns=WORDS), "Named clusters of words", caption)

@@ -29,8 +29,9 @@ ROWS = {
     "mean": "mean of z (effective rank {:.1f})",
 }
 TITLE = "Affine reconstruction of z from the value vector of one head: error per dimension"
+HELD_OUT = "Held out: a quarter of the questions; [95 % interval] over questions."
 CAPTION = (
-    "Held out: a quarter of the questions; [95 % interval] over questions. n = 100: in-sample, the two "
+    f"{HELD_OUT} n = 100: in-sample, the two "
     "likeliest readings of the paper's number.\n“printed”: schlag Sec. 6.1, last of 6 layers of 8 heads "
     "of 64, trained on all modules. It does not say of what n = 100 counts, nor whether z was held out,\n"
     "nor whether the error is a mean or a sum over dimensions, so it is not comparable with ours; "

@@ -14,7 +14,7 @@ from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.naming import polarity_table
 from tprprobe.figures.probes import table4
-from tprprobe.figures.reconstruction import reconstruction_curves, reconstruction_table
+from tprprobe.figures.reconstruction import HELD_OUT, reconstruction_curves
 from tprprobe.files.kinds import KINDS
 from tprprobe.store import Store
 from tprprobe.views.safe_text import plotted, visible
@@ -177,4 +177,4 @@ def show_reconstruction(results: pd.DataFrame, dark: bool = False) -> View:
     )
     view = show_dots(rows, "What a head's value keeps of the state, held out", "R²", dark)
     draw = partial(reconstruction_curves, results)
-    return View(view.title, view.chart, draw, results, reconstruction_table(results).caption)
+    return View(view.title, view.chart, draw, results, HELD_OUT)

@@ -5,6 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Bool
 
+from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.figures.tables import Table
 from tprprobe.store import Store
 from tprprobe.views.clouds import Cloud
@@ -40,8 +41,11 @@ def cluster_table(scene: Cloud) -> pd.DataFrame:
         table["name"] = names["name"].to_numpy()
     table["tokens"] = summary["size"]
     if names is not None:
-        table["precision"] = names["precision"].to_numpy()
-        table["recall"] = names["recall"].to_numpy()
+        has_name = (
+            names["name"] != UNNAMED
+        )  # the measures of a name that does not hold tell nothing
+        table["precision"] = names["precision"].where(has_name).to_numpy()
+        table["recall"] = names["recall"].where(has_name).to_numpy()
     table["commonest tokens"] = [visible(top, 60) for top in summary["top"]]
     return table
 

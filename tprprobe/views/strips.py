@@ -12,6 +12,7 @@ from jaxtyping import Bool
 from tprprobe.errors import InputError
 from tprprobe.figures import role_clusters
 from tprprobe.figures.style import palette
+from tprprobe.store import Store
 from tprprobe.views.clouds import Cloud
 from tprprobe.views.safe_text import plotted, visible
 from tprprobe.views.selection import Mark
@@ -21,6 +22,8 @@ from tprprobe.views.view import View
 COLUMNS = 46.0  # cells of one character in a line
 LONGEST = 600  # tokens of a sample that are drawn
 LINE, HEADING = 2.1, 1.0  # heights in cells
+ANSWERS = ["prediction"]  # what a model wrote
+UNTRAINED = "untrained:"  # how the names of twins begin
 PIXELS = 23  # of a cell's height
 
 
@@ -62,6 +65,11 @@ def show_strips(
     tokens["marked"] = find_marked(scene, mark, tokens)
     lengths = tokens["sample"].value_counts(sort=False)
     parts = [each.head(LONGEST) for _, each in tokens.groupby("sample")]
+    parts = (
+        parts
+        if _has_answers(scene.store)
+        else [each.drop(columns=ANSWERS, errors="ignore") for each in parts]
+    )
     chart, height = _draw(parts, roles.k, mark is not None, dark)
     title = f"Clusters of {scene.place}"
     shown = tokens["sample"].unique().tolist()
@@ -70,6 +78,13 @@ def show_strips(
     draw = partial(role_clusters, part, roles, samples=shown, gold=True)
     dress(chart, height, dark, drag="select")
     return View(title, chart, draw, tokens.reset_index(drop=True), note)
+
+
+def _has_answers(store: Store) -> bool:
+    """False for an untrained twin, beside whose tokens the answers of the trained model stand."""
+    model = store.manifest.get("model")
+    name = model.get("name") if isinstance(model, dict) else model
+    return "prediction" in store.tokens and not str(name).startswith(UNTRAINED)
 
 
 def find_marked(
