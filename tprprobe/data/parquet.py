@@ -14,6 +14,8 @@ from tprprobe.data.dataset import ALL, Dataset, E, Request
 from tprprobe.data.documents.articles import Article, as_text, find_columns
 from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError
+from tprprobe.files.settings import Document, parse
+from tprprobe.files.tables import first_line
 from tprprobe.files.writing import whole
 
 COLUMNS = ("question", "answer", "module")
@@ -59,7 +61,9 @@ class Stored(Dataset[E]):
             try:
                 batch = next(batches)
             except (pa.ArrowException, OSError, StopIteration) as error:
-                raise InputError(f"{self.path} is damaged ({error}); write it again") from None
+                raise InputError(
+                    f"{self.path} is damaged ({first_line(error)}); write it again"
+                ) from None
             inside = np.isin(run, np.arange(start, start + len(batch)))
             if inside.any():
                 yield self._checked(batch.take(pa.array(run[inside] - start)), run[inside])
@@ -88,6 +92,19 @@ def write_parquet(
             writer.write_table(pa.table(columns, schema=schema))
 
 
+class _About(Document):
+    name: str
+    split: str
+    seed: int
+
+
+def _read_about(content: bytes, path: Path) -> _About:
+    try:
+        return parse(_About, json.loads(content), path)
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({first_line(error)}); write it again") from error
+
+
 def open_parquet(path: Path, request: Request) -> Dataset:
     """The examples of a Parquet file: articles, or the first n questions that `write_parquet` wrote.
 
@@ -97,15 +114,17 @@ def open_parquet(path: Path, request: Request) -> Dataset:
     try:
         file = pq.read_metadata(path)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} is no readable Parquet file ({error}); write it again") from None
+        raise InputError(
+            f"{path} is no readable Parquet file ({first_line(error)}); write it again"
+        ) from None
     sizes = [file.row_group(i).num_rows for i in range(file.num_row_groups)]
     starts = tuple(np.cumsum([0, *sizes[:-1]]).tolist())
     if KEY in (file.metadata or {}):
-        about = json.loads(file.metadata[KEY])
-        if request.split not in (None, about["split"]):
-            raise InputError(f"split {request.split!r} of {path}, which holds {about['split']!r}")
+        about = _read_about(file.metadata[KEY], path)
+        if request.split not in (None, about.split):
+            raise InputError(f"split {request.split!r} of {path}, which holds {about.split!r}")
         rows = request.first_rows(file.num_rows)
-        place = (about["name"], about["split"], about["seed"], rows, path, starts)
+        place = (about.name, about.split, about.seed, rows, path, starts)
         return Stored(*place, COLUMNS, Question)
     columns = find_columns(file.schema.to_arrow_schema().names, str(path))
     place = (request.spec, ALL, request.seed, range(file.num_rows), path, starts)

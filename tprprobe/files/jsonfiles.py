@@ -16,8 +16,9 @@ def read_json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}")
     try:
-        content = json.loads(path.read_text())
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        content = json.loads(path.read_text("utf-8"))
+        json.dumps(content, ensure_ascii=False).encode()  # a lone surrogate is no text
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} holds no JSON object")

@@ -2,14 +2,13 @@
 
 import os
 import pkgutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from tprprobe.errors import InputError
 from tprprobe.files import hub
+from tprprobe.files.tables import Columns, columns, read_table
 
 Source = str | os.PathLike[str]
 
@@ -19,12 +18,13 @@ class Kind:
     """A folder that ``tprprobe COMMAND`` makes: the first of ``files`` is there when it is finished.
 
     ``loader`` is the function (of `tprprobe`) that reads the folder, named and not imported; without
-    one the first file is a table.
+    one the first file is a table, which has at least these ``columns``.
     """
 
     files: tuple[str, ...]
     command: str
     loader: str = ""
+    columns: Columns = field(default_factory=dict)
 
     @property
     def file(self) -> str:
@@ -52,7 +52,10 @@ class Kind:
             raise InputError(
                 f"{folder} holds no {self.file}: make one with `tprprobe {self.command}`"
             )
-        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+        table = read_table(path, self.columns, f"make it again with `tprprobe {self.command}`")
+        if table.empty:
+            raise InputError(f"{path} holds no rows: see `tprprobe {self.command}`")
+        return table
 
 
 KINDS = {
@@ -75,7 +78,17 @@ KINDS = {
     "roles": Kind(
         ("roles.json",), "roles STORE --site SITE --out", "analyses.decomposition:load_roles"
     ),
-    "bindings": Kind(("probe.csv",), "binding --ckpt CKPT --out"),
+    "bindings": Kind(
+        ("probe.csv",),
+        "binding --ckpt CKPT --out",
+        columns=columns(
+            text="model bar",
+            whole="depth",
+            flag="untrained",
+            number="paired_accuracy paired_accuracy_low paired_accuracy_high "
+            "exact_match exact_match_low exact_match_high",
+        ),
+    ),
     "interventions": Kind(("interventions.json",), "intervene RECIPE --ckpt CKPT --out"),
     "sweeps": Kind(("sweep.csv",), "intervene RECIPE --ckpt CKPT --out"),
     "swaps": Kind(("swaps.csv",), "intervene RECIPE --ckpt CKPT --out"),

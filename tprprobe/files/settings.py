@@ -1,6 +1,7 @@
 """Settings from TOML, checked key by key; every mistake is told in one line."""
 
 import os
+import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,7 +30,13 @@ class Settings(BaseModel):
                 raise ValueError(f"{name} changes nothing {reason}: leave it out")
 
 
-Known = TypeVar("Known", bound=Settings)
+class Document(BaseModel):
+    """What a JSON document that a command wrote must hold; it may hold more."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+Known = TypeVar("Known", bound=BaseModel)
 
 
 def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> dict[str, Any]:
@@ -65,7 +72,7 @@ def parse(kind: type[Known], settings: Mapping[str, Any], where: object) -> Know
             mistake = unknown("key", place, _keys(kind, location[:-1]))
             raise InputError(f"{where}: {mistake}") from error
         if first["type"] not in ("missing", "value_error"):
-            said = f"{said} (given: {first['input']!r})"
+            said = f"{said} (given: {reprlib.repr(first['input'])})"
         raise InputError(": ".join(filter(None, (str(where), place, said)))) from error
 
 

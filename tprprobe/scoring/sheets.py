@@ -13,8 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from pydantic import model_validator
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.settings import Document, parse
+from tprprobe.files.tables import first_line
 from tprprobe.files.writing import write_file
 
 SIDES = ("A", "B")
@@ -25,6 +29,19 @@ QUESTIONS = {
     "votes": ("grammar", "saliency", "overall"),
     "facts": ("unsupported in reference", "the same in A", "the same in B"),
 }
+
+
+class _Key(Document):
+    models: tuple[str, str]
+    seed: int
+    rows: list[int]
+    swapped: list[bool]
+
+    @model_validator(mode="after")
+    def _whole(self) -> "_Key":
+        if len(self.rows) != len(self.swapped):
+            raise ValueError("rows and swapped are not of one length")
+        return self
 
 
 def key_of(sheet: str | Path) -> Path:
@@ -85,18 +102,25 @@ def read_sheet(path: str | Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """
     path = Path(path)
     try:
-        key = json.loads(key_of(path).read_text("utf-8"))
+        key = parse(_Key, read_json(key_of(path)), key_of(path)).model_dump()
         sheet = pd.read_csv(path, dtype=str, keep_default_na=False)
     except FileNotFoundError as error:
         raise InputError(f"no {error.filename}; a sheet and its .key.json stand together") from None
+    except InputError:
+        raise
     except ValueError as error:
-        raise InputError(f"{path} or its key is damaged ({error})") from None
+        raise InputError(f"{path} is damaged ({first_line(error)})") from None
     lacking = [name for name in SHOWN if name not in sheet]
     if lacking or len(sheet) != len(key["rows"]):
         raise InputError(
             f"{path} lacks {', '.join(lacking) or 'rows'}; fill in the sheet as written"
         )
-    order = np.argsort(sheet["item"].astype(int).to_numpy())  # people sort what they fill in
+    items = sheet["item"].str.strip()
+    if set(items) != {str(item) for item in range(1, len(sheet) + 1)}:
+        raise InputError(
+            f"{path}: its items are not 1 to {len(sheet)}; fill in the sheet as written"
+        )
+    order = np.argsort(items.astype(int).to_numpy())  # people sort what they fill in
     return sheet.iloc[order].reset_index(drop=True), key
 
 

@@ -5,7 +5,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tprprobe.errors import InputError
 from tprprobe.files.kinds import KINDS
+from tprprobe.files.tables import first_line
 from tprprobe.files.writing import whole
 
 COLUMNS: tuple[str, ...] = (
@@ -58,9 +60,20 @@ def _open_board(folder: Path, step: int) -> Any:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run's learning curve, empty where there is none yet."""
+    """The rows of a run's learning curve, empty where there is none yet.
+
+    Raises:
+        InputError: the file is damaged.
+    """
     path = folder / FILE
     if not path.exists():
         return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            _ = int(row["step"]), float(row["value"]), float(row["seconds"])
+            _ = row["metric"], row["data"], row["split"]
+    except (OSError, ValueError, LookupError, TypeError, csv.Error) as error:
+        raise InputError(f"{path} is no training log ({first_line(error)}): train again") from error
+    return rows

@@ -17,12 +17,18 @@ from sklearn.metrics import pairwise_distances_argmin
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
+from tprprobe.files.settings import Document, parse
+from tprprobe.files.tables import columns, read_table
 from tprprobe.files.writing import write_folder
 from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-clusters", 1
 RUNS = KINDS["clusters"].file
 TABLE, LABELS = "clusters.parquet", "labels.parquet"
+AGAIN = "cluster again"
+SUMMARY = columns(
+    text="site top", whole="run cluster size", number="share mean_position entropy"
+) | {"center": object}
 SCALARS = ("site", "head", "k", "seed", "raw", "n_seeds", "inertia", "stability")
 
 
@@ -125,6 +131,23 @@ def save_clusters(
     return write_folder(folder, {RUNS: f"{document}\n", **joined})
 
 
+class _Run(Document):
+    site: str
+    head: int | None
+    k: int
+    seed: int
+    raw: bool
+    n_seeds: int
+    inertia: float
+    stability: float
+    mean: list[float]
+    scale: list[float]
+
+
+class _Document(Document):
+    runs: list[_Run]
+
+
 def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, Any]]) -> bytes:
     """One Parquet table of all runs; every row begins with its run's number, site and head."""
     stream = io.BytesIO()
@@ -146,17 +169,28 @@ def load_clusters(folder: str | os.PathLike[str]) -> list[Clusters]:
     document = read_json(folder / RUNS)
     if (document.get("format"), document.get("version")) != (FORMAT, VERSION):
         raise InputError(f"{folder} holds no clusters of version {VERSION}: cluster again")
-    tables = pd.read_parquet(folder / TABLE)
-    labels = pd.read_parquet(folder / LABELS)
+    runs = parse(_Document, document, folder / RUNS).runs
+    tables = read_table(folder / TABLE, SUMMARY, AGAIN)
+    labels = read_table(folder / LABELS, columns(whole="run row label"), AGAIN)
     return [
-        _restore(run, tables.loc[tables["run"] == i], labels.loc[labels["run"] == i])
-        for i, run in enumerate(document["runs"])
+        _restore(run, tables.loc[tables["run"] == i], labels.loc[labels["run"] == i], folder)
+        for i, run in enumerate(runs)
     ]
 
 
-def _restore(run: dict[str, Any], table: pd.DataFrame, labels: pd.DataFrame) -> Clusters:
-    mean, scale = (np.array(run.pop(key), np.float32) for key in ("mean", "scale"))
+def _restore(run: "_Run", table: pd.DataFrame, labels: pd.DataFrame, folder: Path) -> Clusters:
+    mean, scale = (np.array(each, np.float32) for each in (run.mean, run.scale))
+    try:
+        centers = np.stack([np.asarray(each, np.float32) for each in table["center"]])
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{folder / TABLE}: centers of unlike lengths: {AGAIN}") from error
+    label, n = labels["label"].to_numpy(np.int32), len(centers)
+    if centers.ndim != 2 or not len(mean) == len(scale) == centers.shape[1]:
+        raise InputError(f"{folder}: {RUNS} and {TABLE} are not of the same clusters: {AGAIN}")
+    if len(label) and not 0 <= label.min() <= label.max() < n:
+        raise InputError(f"{folder / LABELS} has labels that are not among {n} clusters: {AGAIN}")
     summary = table.drop(columns=["center", "run", "site", "head"]).reset_index(drop=True)
-    centers = np.stack(list(table["center"]))
-    label = labels["label"].to_numpy(np.int32)
-    return Clusters(**run, labels=label, centers=centers, mean=mean, scale=scale, summary=summary)
+    return Clusters(
+        **{name: getattr(run, name) for name in SCALARS},
+        labels=label, centers=centers, mean=mean, scale=scale, summary=summary,
+    )  # fmt: skip

@@ -17,11 +17,19 @@ from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, kept
+from tprprobe.files.tables import columns, read_table
 from tprprobe.store import Store
 
 FORMAT = "tprprobe-names"
 MANIFEST, LABELS = KINDS["names"].file, "labels.parquet"
-TABLES = ("names", "agreement", "decoding", "ones", "summary")
+COLUMNS = columns(text="model vectors site", whole="k", number="layer head")  # of all tables
+TABLES = {
+    "names": columns(text="name candidate", whole="cluster size", number="precision recall f05"),
+    "agreement": columns(text="field measure null", number="value null_mean p_value"),
+    "decoding": columns(text="subset predictor", number="n accuracy gain"),
+    "ones": columns(text="polarity", number="precision n"),
+    "summary": columns(whole="clusters named", number="coverage stability accuracy"),
+}
 
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
@@ -132,9 +140,15 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
         raise InputError(f"{folder} holds no names: give the --out of `tprprobe name`")
     if absent := [name for name in TABLES if not (folder / f"{name}.csv").is_file()]:
         raise InputError(f"{folder} has no {absent[0]}.csv, as of earlier versions: name again")
-    tables = {name: pd.read_csv(folder / f"{name}.csv") for name in TABLES}
+    again = "name again"
+    tables = {
+        name: read_table(folder / f"{name}.csv", COLUMNS | more, again)
+        for name, more in TABLES.items()
+    }
     heads = {name: each.astype({"head": "Int64"}) for name, each in tables.items()}
-    return Naming(**heads, facts=manifest["facts"])
+    if not isinstance(facts := manifest.get("facts"), dict):
+        raise InputError(f"{folder / MANIFEST} has no facts: {again}")
+    return Naming(**heads, facts=facts)
 
 
 def _finish(run: KeptRun, plan: NamingPlan) -> None:

@@ -9,15 +9,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from jaxtyping import Int64, Integer
+from pydantic import Field
 
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.spiece import read_spiece
 from tprprobe.errors import InputError, check_extra
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.settings import Document, parse
 
 if TYPE_CHECKING:
     import tokenizers
@@ -178,6 +180,11 @@ def _without_added_bytes(tokenizer: "tokenizers.Tokenizer") -> "tokenizers.Token
     return tokenizer.from_str(json.dumps(content))
 
 
+class _Lengths(Document):
+    model_max_length: Annotated[int, Field(gt=0)] = MAX_SOURCE
+    max_target_length: Annotated[int, Field(gt=0)] = MAX_TARGET
+
+
 def load_subwords(path: str | Path) -> Subwords:
     """The tokenizer of a checkpoint folder, a tokenizer.json or a SentencePiece model of T5's.
 
@@ -191,8 +198,8 @@ def load_subwords(path: str | Path) -> Subwords:
         content = file.read_bytes()
     except FileNotFoundError:
         raise InputError(f"no {file.name} in {file.parent}; give a tokenizer's file") from None
-    most = (known.get("model_max_length", MAX_SOURCE), known.get("max_target_length", MAX_TARGET))
-    return read_subwords(content, str(file), *map(int, most))
+    most = parse(_Lengths, known, settings)
+    return read_subwords(content, str(file), most.model_max_length, most.max_target_length)
 
 
 def read_subwords(

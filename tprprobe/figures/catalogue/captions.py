@@ -1,14 +1,18 @@
 """Captions that ``tprprobe eval --out`` scored, from paths; and what their scores say of the claims."""
 
-import json
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
+from pydantic import Field
 
 from tprprobe.claims import Evidence, Verdict, find_claim, judge
 from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.settings import Document, parse
+from tprprobe.files.tables import columns, read_table
 from tprprobe.scoring.captions.toolkit import (
     CaptionScores,
     compare_captions,
@@ -19,6 +23,7 @@ from tprprobe.scoring.meteor import meteor_missing
 from tprprobe.statistics import read_interval
 
 RIVALS = ("tpgn", "cnn-lstm")
+CAPTIONS = columns(text="image prediction") | {"references": object}
 KEYS = {"model", "data", "split", "n", "scores"}
 
 
@@ -43,13 +48,32 @@ def _evaluated(path: Path) -> list[dict[str, Any]]:
     return found
 
 
+class _Score(Document):
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+class _Captioned(Document):
+    model: str
+    data: str
+    split: str
+    n: int
+    scores: Annotated[dict[str, _Score], Field(min_length=1)]
+
+
 def read_scores(file: Path) -> dict[str, Any] | None:
-    """The evaluation of captions in a file; None if the file is something else."""
+    """The evaluation of captions in a file; None if the file is something else.
+
+    Raises:
+        InputError: it is damaged.
+    """
     try:
-        content = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
+        content = read_json(file)
+    except InputError:
         return None
-    return content if isinstance(content, dict) and content.keys() >= KEYS else None
+    return parse(_Captioned, content, file).model_dump() if content.keys() >= KEYS else None
 
 
 def score_lines(file: Path) -> CaptionScores | None:
@@ -57,7 +81,13 @@ def score_lines(file: Path) -> CaptionScores | None:
     lines = file.with_suffix(".jsonl")
     if not lines.is_file():
         return None
-    return score_rows(pd.read_json(lines, lines=True), meteor_missing() is None)
+    rows = read_table(lines, CAPTIONS, "evaluate again")
+    if not all(isinstance(each, list) and each for each in rows["references"]):
+        raise InputError(f"{lines}: references are lists of texts: evaluate again")
+    texts = [*rows["prediction"], *chain.from_iterable(rows["references"])]
+    if not all(isinstance(each, str) for each in texts):
+        raise InputError(f"{lines}: a caption or a reference is no text: evaluate again")
+    return score_rows(rows, meteor_missing() is None)
 
 
 def find_rivals(captioned: list[dict[str, Any]]) -> list[tuple[str, CaptionScores, CaptionScores]]:

@@ -1,13 +1,13 @@
 """Loaders of the inputs of figures: stores, evaluations, logs of training runs."""
 
-import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
+from pydantic import Field
 
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.captions import load_captioned, read_scores
@@ -26,6 +26,7 @@ from tprprobe.figures.catalogue.summaries import (
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
+from tprprobe.files.settings import Document, parse
 from tprprobe.store import Store, open_store
 from tprprobe.training.logs import read_log
 from tprprobe.training.study.records import Study, load_study
@@ -58,28 +59,45 @@ def _evaluated(path: Path) -> list[dict[str, Any]]:
         raise InputError(f"{path} holds no evaluation: make one with `tprprobe eval --out {path}`")
     return [
         {
-            "model": summary["model"],
-            "parameters": summary.get("parameters", math.nan),
-            "split": summary["split"],
+            "model": summary.model,
+            "parameters": summary.parameters,
+            "split": summary.split,
             "module": module,
-            "n": row["n"],
-            "exact_match": row["exact_match"],
-            "low": row["exact_match_interval"][0],
-            "high": row["exact_match_interval"][1],
+            "n": row.n,
+            "exact_match": row.exact_match,
+            "low": row.exact_match_interval[0],
+            "high": row.exact_match_interval[1],
         }
         for summary in summaries
-        for module, row in summary["modules"].items()
+        for module, row in summary.modules.items()
     ]
 
 
-def _summary(file: Path) -> Mapping[str, Any] | None:
-    """The evaluation in a file; None if the file is something else."""
+class _Matched(Document):
+    n: int
+    exact_match: float
+    exact_match_interval: tuple[float, float]
+
+
+class _Evaluation(Document):
+    model: str
+    split: str
+    modules: Annotated[dict[str, _Matched], Field(min_length=1)]
+    parameters: float = math.nan
+
+
+def _summary(file: Path) -> _Evaluation | None:
+    """The evaluation in a file; None if the file is something else.
+
+    Raises:
+        InputError: it is damaged.
+    """
     try:
-        content = json.loads(file.read_text())
-    except (OSError, ValueError):
+        content = read_json(file)
+    except InputError:
         return None
-    is_one = isinstance(content, dict) and content.keys() >= {"model", "split", "modules"}
-    return content if is_one else None
+    is_one = content.keys() >= {"model", "split", "modules"}
+    return parse(_Evaluation, content, file) if is_one else None
 
 
 def load_runs(sources: Iterable[Source]) -> dict[str, pd.DataFrame]:

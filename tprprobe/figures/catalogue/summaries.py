@@ -1,6 +1,5 @@
 """Summaries that ``tprprobe eval --out`` scored, and sheets that people filled in, from paths."""
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,6 +10,9 @@ import pandas as pd
 from tprprobe.data.worlds.english.reportsets import is_english
 from tprprobe.errors import InputError
 from tprprobe.figures.summaries import count_matches
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.settings import Document, parse
+from tprprobe.files.tables import columns, read_table
 from tprprobe.scoring import (
     BASELINES,
     baseline_rows,
@@ -25,6 +27,7 @@ from tprprobe.scoring.sheets import holds_votes
 
 Source = str | os.PathLike[str]
 TEXTS = ("source", "target", "prediction")
+SCORED = columns(text=" ".join(TEXTS), number="rouge1 rouge2 rougeL")
 
 
 def load_summaries(sources: Iterable[Source]) -> pd.DataFrame:
@@ -71,14 +74,24 @@ def find_scored(folders: Sequence[Path]) -> dict[str, list[Path]]:
     return {"summaries": scored, "matches": scored, "votes": votes}
 
 
+class _About(Document):
+    model: str
+    data: str
+    split: str
+
+
 def _rows(file: Path) -> pd.DataFrame:
-    try:
-        about = json.loads(file.read_text("utf-8"))
-        rows = pd.read_json(file.with_suffix(".jsonl"), lines=True, dtype=dict.fromkeys(TEXTS, str))
-        data = f"{about['data']}, {about['split']}"
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{file} or its .jsonl is damaged ({error}); evaluate again") from None
-    return rows.assign(model=about["model"], data=data, document=range(len(rows)))
+    about = parse(_About, read_json(file), file)
+    rows = read_table(file.with_suffix(".jsonl"), SCORED, "evaluate again")
+    for name in rows.columns.difference(list(TEXTS)):
+        try:
+            rows[name].astype(float)
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"{file.with_suffix('.jsonl')}: {name!r} holds other things than numbers: evaluate again"
+            ) from error
+    data = f"{about.data}, {about.split}"
+    return rows.assign(model=about.model, data=data, document=range(len(rows)))
 
 
 def load_votes(sources: Iterable[Source]) -> pd.DataFrame:

@@ -14,11 +14,20 @@ from jaxtyping import Int
 
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.tables import Columns, check_columns, columns, read_table
 from tprprobe.files.writing import write_file
 from tprprobe.training.logs import read_log
 
 PLAN, ANSWERS, TEST = "plan.json", "answers.json", "test.parquet"
 FILES = ("runs.csv", "curves.csv", "examples.csv")
+AGAIN = "take it from where it was copied, or train again"
+COLUMNS = {
+    FILES[0]: columns(
+        text="run variant", whole="seed parameters steps", number="gigaflops seconds"
+    ),
+    FILES[1]: columns(text="run variant metric", whole="seed step", number="seconds value"),
+    FILES[2]: columns(text="module source target"),
+}
 EXACT = "exact_match"
 FLAGS = ("longer", "discordant")  # of questions
 WATCHED = ("loss", "exact_match", "held_out_loss")
@@ -142,11 +151,30 @@ def load_study(folder: str | os.PathLike[str]) -> Study:
         InputError: one of them is missing.
     """
     folder = Path(folder)
-    runs, curves, questions = (pd.read_csv(text) for text in _texts(folder))
-    return Study(folder.resolve().name, runs, curves, questions)
+    _check(folder)
+    runs, curves, examples = (
+        read_table(folder / file, known, AGAIN) for file, known in COLUMNS.items()
+    )
+    named = runs["variant"] + "-" + runs["seed"].astype(str)
+    if runs.empty or examples.empty or (named != runs["run"]).any():
+        raise InputError(f"{folder} has runs that are not named as its variants and seeds: {AGAIN}")
+    if missing := [name for name in runs["run"] if name not in examples]:
+        raise InputError(f"{folder / FILES[2]} lacks the run {missing[0]!r}: {AGAIN}")
+    known = set(runs["run"])
+    scores: Columns = {
+        each: int if each in known else float
+        for each in map(str, examples)
+        if each.partition(":")[0] in known
+    }
+    examples = check_columns(examples, scores, folder / FILES[2], AGAIN)
+    return Study(folder.resolve().name, runs, curves, examples)
+
+
+def _check(folder: Path) -> None:
+    if missing := [file for file in FILES if not (folder / file).is_file()]:
+        raise InputError(f"{folder} has no {missing[0]} of a study: train one by a plan first")
 
 
 def _texts(folder: Path) -> list[StringIO]:
-    if missing := [file for file in FILES if not (folder / file).is_file()]:
-        raise InputError(f"{folder} has no {missing[0]} of a study: train one by a plan first")
+    _check(folder)
     return [StringIO((folder / file).read_text()) for file in FILES]

@@ -1,0 +1,107 @@
+"""Tables in files, read with the columns that they must have; every damage is told in one line."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.errors import InputError
+
+Columns = Mapping[
+    str, type
+]  # a column's name, and what it holds: str, float, int (no gaps), bool, object
+WORDS = {
+    object: "anything",
+    str: "text",
+    float: "numbers",
+    int: "whole numbers",
+    bool: "true or false",
+}
+UNREADABLE = (OSError, ValueError, LookupError, TypeError, ArithmeticError)  # of pandas and Arrow
+
+
+def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> pd.DataFrame:
+    """The table in a Parquet, CSV or JSON-lines file; other columns than those named may stand in it.
+
+    ``remedy`` says what to do about a file that is damaged.
+
+    Raises:
+        InputError: no such file, a damaged one, or a column that is missing or holds something else.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path.parent} has no {path.name}: {remedy}")
+    texts = {name: str for name, kind in columns.items() if kind is str}
+    try:
+        table = _read(path, texts)
+    except UNREADABLE as error:
+        raise InputError(f"{path} is damaged ({first_line(error)}): {remedy}") from error
+    return check_columns(table, columns, path, remedy)
+
+
+def check_columns(
+    table: pd.DataFrame, columns: Columns, where: object, remedy: str
+) -> pd.DataFrame:
+    """The table, in which every column named holds what it must.
+
+    Raises:
+        InputError: a column is missing or holds something else.
+    """
+    for name, kind in columns.items():
+        if name not in table:
+            raise InputError(f"{where} has no column {name!r}: {remedy}")
+        try:
+            table = table.assign(**{name: _values(table[name], kind)})
+        except (ValueError, TypeError, OverflowError) as error:
+            raise InputError(
+                f"{where}: column {name!r} holds other things than {WORDS[kind]}: {remedy}"
+            ) from error
+    for name in [each for each in columns if {f"{each}_low", f"{each}_high"} <= columns.keys()]:
+        low, value, high = (table[f"{name}{end}"] for end in ("_low", "", "_high"))
+        if ((low > value) | (value > high)).any():
+            raise InputError(f"{where}: {name!r} lies outside its interval: {remedy}")
+    return table
+
+
+def columns(text: str = "", number: str = "", whole: str = "", flag: str = "") -> dict[str, type]:
+    """The columns that a table must have, named in texts by what they hold."""
+    kinds = {str: text, float: number, int: whole, bool: flag}
+    return {name: kind for kind, names in kinds.items() for name in names.split()}
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+def _read(path: Path, texts: dict[str, type]) -> pd.DataFrame:
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    if path.suffix == ".jsonl":
+        return pd.read_json(path, lines=True, dtype=dict(texts))
+    return pd.read_csv(path, dtype=dict.fromkeys(texts, "str"))
+
+
+def _values(values: pd.Series, kind: type) -> Any:
+    """The values as that kind.
+
+    Raises:
+        ValueError, TypeError: they are of another kind.
+    """
+    if kind is object:
+        return values
+    if kind is str:
+        known = values[values.notna()]
+        if not all(isinstance(each, str) and each.encode() is not None for each in known):
+            raise TypeError("no text")
+        return values
+    if kind is bool:
+        if not values.isin([True, False]).all():
+            raise ValueError("neither true nor false")
+        return values.astype(bool)
+    numbers = pd.to_numeric(values)
+    if pd.api.types.is_bool_dtype(numbers) or not pd.api.types.is_numeric_dtype(numbers):
+        raise TypeError("no numbers")
+    return numbers.astype("int64") if kind is int else numbers
