@@ -49,7 +49,7 @@ def _evaluated(path: Path) -> list[dict[str, Any]]:
 
 
 class _Score(Document):
-    value: float
+    value: float | None
     low: float | None
     high: float | None
     n: int
