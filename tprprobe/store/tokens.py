@@ -2,8 +2,10 @@
 
 import io
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,9 +28,16 @@ def join_samples(table: pd.DataFrame) -> pd.DataFrame:
     between.
     """
     source = table.loc[table["side"] == SIDES[0]]
-    texts = source["token"].astype(str).groupby(source["sample"]).agg(" ".join)
     last = source.drop_duplicates("sample", keep="last").reset_index(drop=True)
-    return last.assign(token=pd.Categorical(texts.to_numpy()))
+    return last.assign(token=pd.Categorical(join_texts(source)))
+
+
+def join_texts(source: pd.DataFrame) -> list[str]:
+    """The tokens of each sample, which follow one another, with blanks between."""
+    texts = source["token"].astype(str).to_numpy(object).tolist()
+    samples = source["sample"].to_numpy()
+    starts = [0, *(np.flatnonzero(np.diff(samples)) + 1).tolist(), len(texts)]
+    return [" ".join(texts[start:end]) for start, end in pairwise(starts)] if texts else []
 
 
 def encode_block(tokens: pd.DataFrame) -> bytes:

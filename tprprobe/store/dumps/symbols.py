@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tprprobe.errors import InputError
 from tprprobe.store.layout import SIDES
-from tprprobe.store.tokens import sort_tokens
+from tprprobe.store.tokens import join_texts, sort_tokens
 
 SUFFIXES = (".parquet", ".csv", ".tsv")
 SEQUENCE = "sequence"
@@ -94,5 +94,5 @@ def _split(table: pd.DataFrame) -> pd.DataFrame:
 def _questions(table: pd.DataFrame) -> pd.Series:
     """The source of every token's sample: its symbols with blanks between."""
     source = table.loc[table["side"] == SIDES[0]]
-    texts = source["token"].astype(str).groupby(source["sample"]).agg(" ".join)
+    texts = pd.Series(join_texts(source), source["sample"].unique(), dtype=object)
     return table["sample"].map(texts).fillna("").astype("category")
