@@ -123,3 +123,8 @@ def test_the_command_keeps_what_it_found(store, tmp_path):
     unknown = CliRunner().invoke(app, [*args, "--fields", "lefd", "--out", str(tmp_path / "no")])
     assert "did you mean" in str(unknown.exception)
     assert not (tmp_path / "no").exists()
+
+
+def test_a_column_named_as_a_label_is_a_column(tmp_path):
+    store = plant_bindings(tmp_path / "store", vowel, n=300, ranks=(8, 2), pos=vowel)
+    assert tp.search_roles(store, HIDDEN, ["left", "POS"]).found == "POS"

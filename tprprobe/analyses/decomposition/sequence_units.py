@@ -9,10 +9,11 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array, eye_array
 
 from tprprobe.analyses.decomposition.role_fields import spans_of
-from tprprobe.analyses.naming.word_labels import LABELS, list_exact, read_labels
+from tprprobe.analyses.naming.word_labels import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import join
 from tprprobe.gold.expressions import COLUMNS
+from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 from tprprobe.store.layout import SIDES
 
@@ -124,7 +125,8 @@ def _read_tokens(store: Store, side: str, fillers: str, columns: Collection[str]
         raise unknown("column of fillers", fillers, map(str, tokens))
     tokens = tokens.assign(filler=tokens[fillers].astype(str).to_numpy(object))
     wanted = set(columns)
-    if wanted & set(LABELS) and (exact := wanted & set(list_exact(store))):
+    exact = wanted & set(list_exact(store)) if WORD in tokens else set()
+    if exact:
         labels = read_labels(store, side)
         tokens = tokens.assign(**{name: labels[name].to_numpy(object) for name in exact})
     if (wanted - {*tokens}) & set(COLUMNS) and side == SIDES[0] and store.has_questions:

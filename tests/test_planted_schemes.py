@@ -1,0 +1,109 @@
+"""Planted schemes of roles, many times over: found, named, no more found than there is, intervals that cover.
+
+`make soak` runs the whole; a small seeded sample is in `test_role_search.py`.
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from planted.bindings import FILLERS, STATE, both, left, plant_bindings
+
+import tprprobe as tp
+from tprprobe.analyses.decomposition.decompositions import plan_decomposition
+from tprprobe.analyses.decomposition.designs import design, gather
+from tprprobe.analyses.decomposition.joining import join_smallest
+from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
+from tprprobe.analyses.decomposition.scheme_scores import score
+from tprprobe.analyses.decomposition.scheme_tables import predict
+
+FIELDS = ["left", "right", "length", "tree", "pos", "argument"]
+
+
+def right(fillers):
+    return [str(len(fillers) - 1 - i) for i in range(len(fillers))]
+
+
+def pos(fillers):
+    """A tag that the word and its place decide, as in language."""
+    tags = ("noun", "verb", "other")
+    return [tags[(FILLERS.index(each) + i * i) % 3] for i, each in enumerate(fillers)]
+
+
+def argument(fillers):
+    """Subject, verb, object: around the first filler of the first half of the alphabet."""
+    verb = next((i for i, each in enumerate(fillers) if each in FILLERS[:4]), 0)
+    return ["S" if i < verb else "V" if i == verb else "O" for i in range(len(fillers))]
+
+
+SCHEMES = {
+    "left": left,
+    "right": right,
+    "left*right": both,
+    "tree": join_smallest,
+    "pos": pos,
+    "argument": argument,
+}
+
+
+def find(roles, seed, n=800, noise=0.7):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store"
+        store = plant_bindings(
+            path, roles, n, noise, seed, ranks=(8, 8), pos=pos, argument=argument
+        )
+        return tp.search_roles(store, STATE, FIELDS, seed=seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", SCHEMES)
+def test_planted_schemes_come_back(name):
+    found = [find(SCHEMES[name], seed).found for seed in range(20)]
+    assert np.mean([each == name for each in found]) >= 0.95
+
+
+@pytest.mark.soak
+def test_null_data_have_no_structure():
+    found = [find(None, seed, n=300).found for seed in range(200)]
+    assert np.mean([each == "no structure" for each in found]) >= 0.99
+
+
+@pytest.mark.soak
+def test_planted_ranks_come_back():
+    ranks = [(2, 2), (3, 2), (4, 3), (5, 4)]
+    found = []
+    for seed, rank in enumerate(ranks * 5):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "store"
+            store = plant_bindings(path, both, 1500, 0.3, seed, width=24, ranks=rank)
+            scores = tp.decompose(store, STATE, "left*right", seed=seed).scores
+        found.append(scores["rank"].iloc[0] == "×".join(map(str, rank)))
+    assert np.mean(found) >= 0.9
+
+
+def covers(seed: int) -> bool:
+    """Whether the interval of R² holds the R² of the same fit on many other sequences."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store"
+        store = plant_bindings(path, left, 6000, 0.7, seed, ranks=(8, 6))
+        plan = plan_decomposition(store, STATE, "left", family="saturated", seed=seed)
+        units = plan.read(store, STATE)
+        real = next(iter(design(units, plan.schemes[0], 0.1, seed)))
+        kept = real.division.parts.copy()
+        few = (
+            np.arange(len(units)) < 600
+        )  # fitted and tested on; the others stand for all there are
+        fits = SchemeFits(real.pairs, gather(units.blocks, [real], units.width)[0])
+        fit = fits.fit("saturated")
+        [row, *_] = predict(real, fits, fit)
+        other = row.__class__(row.columns, row.predict, row.mean, (kept == 6) & few)
+        whole = row.__class__(row.columns, row.predict, row.mean, (kept == 6) & ~few)
+        found, truth = score(units, units.blocks, [other, whole])
+    return found["r2{}_low"] <= truth["r2{}"] <= found["r2{}_high"]
+
+
+@pytest.mark.soak
+def test_intervals_cover():
+    found = [covers(seed) for seed in range(200)]
+    assert 0.92 <= np.mean(found) <= 0.98
