@@ -51,8 +51,10 @@ KINDS = {
 }  # fmt: skip
 
 
-def build_foreign(kind: str, symbols: int, seed: int = 0) -> Any:
-    """A random model of a kind, its weights larger than usual, so that what it reads matters."""
+def build_foreign(kind: str, symbols: int, seed: int = 1) -> Any:
+    """A random model of a kind, none of seed 0, which twins have; its weights larger than usual, so that what
+    it reads matters.
+    """
     import transformers
 
     ids: dict[str, int | None] = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
