@@ -95,7 +95,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(folder):
     write_store(folder / f"{DISCRETE}.read.store")
-    found = {"written": {}, "controls": {}, "read": {}}
+    found = {"written": {}, "generated": {}, "span-conv": {}, "read": {}}
     for name in MODELS:
         kinds = RIGHT if name == DISCRETE else {"filler": 5}
         real = [
@@ -109,7 +109,7 @@ def page(folder):
             beside += [score(task, "decoder.1.cross.role", control, right) for task in TASKS]
         read = [score(t, "encoder.0.hidden", "real", 9, "source") for t in TASKS]
         read += [score(t, "encoder.0.hidden", "untrained", 5, "source") for t in TASKS]
-        runs = {"written": real, "controls": real + beside, "read": read}
+        runs = {"written": real + beside, "generated": real, "span-conv": real, "read": read}
         for kind, scores in runs.items():
             found[kind][name] = Probed(name, write(folder / f"{name}.{kind}", scores))
     write(folder / "t5.ewt-same", real + beside)
@@ -142,7 +142,9 @@ def test_every_claim_about_probing_has_its_verdict(page):
 
 
 def test_tables_stand_beside_the_verdicts(page):
-    assert len(lines_of(page, "| decoder.1.cross.role |")) == len(TASKS) + 2  # the treebank, titles
+    assert (
+        len(lines_of(page, "| decoder.1.cross.role |")) == len(TASKS) + 3
+    )  # what is written, the treebank, titles
     assert lines_of(page, "1 sentences of the English Web Treebank")
     assert lines_of(page, "| tagger against gold | 90.0 | 90.0 |")
     assert not lines_of(page, "the ceiling that its noise sets")  # probes label given spans

@@ -66,7 +66,11 @@ def write_page(found: Found, folder: Path) -> str:
         table4=_layerwise(found),
         advantages=_advantages(found),
         sides=table([_by_side(task, found["written"][DISCRETE]) for task in TASKS]),
-        controls=table([row for name in MODELS for row in _control_rows(found["controls"][name])]),
+        controls=table([row for name in MODELS for row in _control_rows(found["written"][name])]),
+        bits=table([row for name in MODELS for row in _information(found["written"][name])]),
+        generated=table([row for name in MODELS for row in _generated(found, name)]),
+        trained=_trained(found),
+        agreement=_agreement(found),
         without=_without(found),
         encoders=table([row for name in MODELS for row in _encoder_rows(found["read"][name])]),
         reports=store.samples,
@@ -80,7 +84,7 @@ def write_page(found: Found, folder: Path) -> str:
 
 def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
     """The evidence for the claims about probing, by their ids."""
-    written, controls = found["written"], found["controls"]
+    written = found["written"]
     own, other = written[DISCRETE].folder, written[TRANSFORMER].folder
     layers = _layers(written[DISCRETE])
     last = layers[-1]
@@ -99,7 +103,7 @@ def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
 
     better = {task: each_layer(task, "tpr", "filler", other) for task in TASKS}
     pos = at("pos", last, "role")
-    beside = controls[DISCRETE].folder
+    beside = own
     rivals = [
         Place(beside, "pos", "", "majority"),
         at("pos", last, "role", beside, "untrained"),
@@ -227,7 +231,7 @@ def _by_side(task: str, own: Probed) -> dict[str, str]:
 
 def _without(found: Found) -> str:
     """F1 of the baselines that read no vector."""
-    rows = pd.concat([found["controls"][name].rows for name in MODELS])
+    rows = pd.concat([found["written"][name].rows for name in MODELS])
     known = rows[rows["control"].isin(["majority", "identity"])]
     told: Any = known.groupby(["task", "control"], sort=False)["f1"].mean().unstack("control")
     lines = [
@@ -241,7 +245,8 @@ def _without(found: Found) -> str:
 def _control_rows(found: Probed) -> Iterator[dict[str, str]]:
     rows = found.rows
     previous: Any = rows[rows["control"] == "previous"].set_index("task")["f1"]
-    for (task, site), part in rows[rows["site"] != ""].groupby(["task", "site"], sort=False):
+    shown = rows[rows["site"].str.contains(".cross.", regex=False)]
+    for (task, site), part in shown.groupby(["task", "site"], sort=False):
         by_control: Any = part.set_index("control")
         if "real" not in by_control.index:
             continue
@@ -253,6 +258,61 @@ def _control_rows(found: Probed) -> Iterator[dict[str, str]]:
         others["previous"] = previous.get(task, float("nan"))
         shown = {NAMES[k]: f"{100 * others[k]:.1f}" for k in NAMES if k in others}
         yield row | shown
+
+
+def _real(found: Probed) -> pd.DataFrame:
+    """F1 of real labels by task and site, of whole vectors."""
+    rows = found.rows[(found.rows["control"] == "real") & found.rows["head"].isna()]
+    return rows.set_index(["task", "site"])
+
+
+def _information(found: Probed) -> Iterator[dict[str, str]]:
+    """What a probe's codelength says of the cross-attention's vectors."""
+    for (task, site), row in _real(found).iterrows():  # type: ignore[misc]
+        if ".cross." in site and pd.notna(row.get("codelength")):
+            yield {
+                "model": found.model,
+                "task": str(task),
+                "site": str(site),
+                "codelength (bits)": f"{row['codelength']:,.0f}",
+                "compression": f"{row['compression']:.2f}",
+                "usable information (bits a target)": f"{row['information']:.2f}",
+                "beyond the other of role and filler": (
+                    "–" if pd.isna(row.get("added")) else f"{row['added']:+.2f}"
+                ),
+            }
+
+
+def _generated(found: Found, name: str) -> Iterator[dict[str, str]]:
+    """F1 on what the model writes, beside that on the references."""
+    own: Any = _real(found["generated"][name])
+    others: Any = _real(found["written"][name])
+    for site in dict.fromkeys(own.index.get_level_values("site")):
+        row = {"model": name, "site": str(site)}
+        for task in TASKS:
+            if (task, site) in own.index and (task, site) in others.index:
+                written = interval_text(read_interval(own.loc[task, site], "f1"), ".1f", 100)
+                row[task] = f"{written} ({100 * others.loc[(task, site), 'f1']:.1f})"
+        yield row
+
+
+def _trained(found: Found) -> str:
+    """The paper's Table 4 by its own kind of probe."""
+    rows = pd.concat([found["span-conv"][name].rows for name in MODELS], ignore_index=True)
+    return table4(rows).markdown().rstrip("\n")
+
+
+def _agreement(found: Found) -> str:
+    """How the two kinds of probe agree on the same vectors and tasks, by model."""
+    told = []
+    for name in MODELS:
+        first, second = (_real(found[kind][name])["f1"] for kind in ("span-conv", "written"))
+        both = pd.concat([first, second.reindex(first.index)], axis=1, keys=["own", "linear"])
+        rank = both["own"].corr(both["linear"], method="spearman")
+        apart = (both["own"] - both["linear"]).abs()
+        farthest: Any = apart.idxmax()
+        told.append(f"`{name}` {rank:.2f} ({100 * apart.max():.1f} at {' '.join(farthest)})")
+    return "; ".join(told)
 
 
 def _encoder_rows(found: Probed) -> Iterator[dict[str, str]]:

@@ -15,6 +15,7 @@ from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
+from tprprobe.extraction.blocks import Target
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models import load_model
 from tprprobe.site.hooks import find_sites
@@ -25,7 +26,6 @@ TRANSFORMER, CONTINUOUS, DISCRETE = "t5-english", "tpt-c-english", "tpt-d-englis
 MODELS = (TRANSFORMER, CONTINUOUS, DISCRETE)
 DATA, SPLIT, SEED = "english:depth=1,sentences=4-6", "test", 1
 WRITTEN, READ = 240, 100  # reports whose summaries, and whose whole documents, are probed
-SEEDS = 3
 SCHEDULE = Schedule(learning_rate=3e-3, batch=8, limit=100)  # for so few reports
 ROWS = "rows.parquet"
 VECTORS = ("{}.role", "{}.filler", "{}.tpr")
@@ -51,14 +51,23 @@ class Probed:
 def probe_english(runs: Path, progress: Callable[[str], None]) -> dict[str, dict[str, Probed]]:
     """The probes of the shipped models of the generated English, by kind of run and model.
 
-    written   the decoder, teacher-forced on summaries: every site, SEEDS seeds
-    controls  one seed of the cross-attention sub-layers, beside all controls
-    read      the encoder: every site, one seed, beside its untrained twin
+    written    the decoder, teacher-forced on summaries: every site, beside all controls
+    generated  the cross-attention's probes of `written`, tested on summaries that the model writes
+    span-conv  the paper's probe of the cross-attention's vectors, one seed
+    read       the encoder: every site, beside its untrained twin
     """
+    linear: dict[str, Any] = {"probe": "linear", "most": 0}
     plans: dict[str, tuple[str, dict[str, Any]]] = {
-        "written": ("written", {"sites": DECODER, "seeds": SEEDS, "controls": ()}),
-        "controls": ("written", {"sites": CROSS, "controls": CONTROLS}),
-        "read": ("read", {"sites": ENCODER, "controls": ("untrained",)}),
+        "written": (
+            "written",
+            linear | {"sites": DECODER, "controls": CONTROLS, "information": True},
+        ),
+        "generated": ("written", linear | {"sites": CROSS, "controls": ()}),
+        "span-conv": (
+            "written",
+            {"probe": "span-conv", "sites": CROSS, "schedule": SCHEDULE, "controls": ()},
+        ),
+        "read": ("read", linear | {"sites": ENCODER, "controls": ("untrained",)}),
     }
     extracted = {
         "written": (WRITTEN, [*DECODER, f"decoder.{WEIGHTS}"]),
@@ -72,7 +81,13 @@ def probe_english(runs: Path, progress: Callable[[str], None]) -> dict[str, dict
             data = load_data(DATA, split=SPLIT, n=n, seed=SEED)
             path = runs / f"{name}.{of}.store"
             store = keep_store(partial(load_model, name), data, sites, path)
-            probed = Probed(name, keep_probes(store, runs / f"{name}.{kind}", **settings))
+            given: dict[str, Any] = dict(settings)
+            if kind == "generated":
+                place = runs / f"{name}.{kind}.store"
+                given["test"] = keep_store(
+                    partial(load_model, name), data, CROSS, place, target="generated"
+                )
+            probed = Probed(name, keep_probes(store, runs / f"{name}.{kind}", **given))
             found.setdefault(kind, {})[name] = probed
     return found
 
@@ -83,6 +98,7 @@ def keep_store(
     sites: Sequence[str],
     path: Path,
     labellers: Sequence[Labeller] = (),
+    target: Target = "reference",
 ) -> Store:
     """The store of a model's sites, extracted if it is missing."""
     if (path / MANIFEST).is_file():
@@ -93,14 +109,14 @@ def keep_store(
     model = load()
     names = list(find_sites(model))
     known = [pattern for pattern in sites if fnmatch.filter(names, pattern)]
-    return extract(model, data, known, path, 0, resume=path.exists(), labellers=labellers)
+    resume = path.exists()
+    return extract(model, data, known, path, 0, resume=resume, labellers=labellers, target=target)
 
 
 def keep_probes(store: Store, folder: Path, sites: Sequence[str], **settings: Any) -> Path:
     """The folder of probes of all tasks on a store's sites, trained if it is missing."""
     if not (folder / ROWS).is_file():
         known = [site for site in store.sites if any(fnmatch.fnmatch(site, p) for p in sites)]
-        chosen = {"sites": known, "information": False, "probe": "span-conv", "schedule": SCHEDULE}
-        chosen |= settings
+        chosen = {"sites": known, "information": False} | settings
         probe(store, "all", out=folder, resume=folder.exists(), **chosen)
     return folder

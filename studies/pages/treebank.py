@@ -18,7 +18,6 @@ import typer
 
 from studies.pages.probing_runs import ROWS, keep_probes, keep_store
 from studies.templates import fill, table
-from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.data import load_data
 from tprprobe.data.annotated.sentencesets import AnnotatedFile, Source, join_labels, set_source
 from tprprobe.data.dataset import Dataset
@@ -30,7 +29,6 @@ from tprprobe.store import open_store
 
 MODELS = ("t5-arxiv-titles", "tpt-c-arxiv-titles", "tpt-d-arxiv-titles")
 N, SEED = 1000, 0  # sentences
-SCHEDULE = Schedule(learning_rate=3e-3, batch=16, limit=100)
 SOURCES: tuple[Source, ...] = ("same", "document", "empty")
 WRITTEN = ("decoder.*.role", "decoder.*.filler", "decoder.*.tpr", "decoder.*.hidden")
 READ = ("encoder.*.role", "encoder.*.filler", "encoder.*.tpr", "encoder.*.hidden")
@@ -72,7 +70,7 @@ def _probe(
     data: Dataset, name: str, sites: Sequence[str], folder: Path, labellers: Sequence[Labeller] = ()
 ) -> None:
     store = keep_store(partial(load_model, name), data, sites, store_of(folder), labellers)
-    keep_probes(store, folder, sites, controls=CONTROLS, schedule=SCHEDULE)
+    keep_probes(store, folder, sites, controls=CONTROLS, probe="linear")
 
 
 def store_of(run: Path) -> Path:
