@@ -52,7 +52,8 @@ def probe_english(runs: Path, progress: Callable[[str], None]) -> dict[str, dict
     """The probes of the shipped models of the generated English, by kind of run and model.
 
     written    the decoder, teacher-forced on summaries: every site, beside all controls
-    generated  the cross-attention's probes of `written`, tested on summaries that the model writes
+    generated  probes of the cross-attention's vectors, tested on summaries that the model writes of
+               as many further reports
     span-conv  the paper's probe of the cross-attention's vectors, one seed
     read       the encoder: every site, beside its untrained twin
     """
@@ -84,8 +85,9 @@ def probe_english(runs: Path, progress: Callable[[str], None]) -> dict[str, dict
             given: dict[str, Any] = dict(settings)
             if kind == "generated":
                 place = runs / f"{name}.{kind}.store"
+                further = load_data(DATA, split=SPLIT, n=2 * n, seed=SEED)[n:]
                 given["test"] = keep_store(
-                    partial(load_model, name), data, CROSS, place, target="generated"
+                    partial(load_model, name), further, CROSS, place, target="generated"
                 )
             probed = Probed(name, keep_probes(store, runs / f"{name}.{kind}", **given))
             found.setdefault(kind, {})[name] = probed
