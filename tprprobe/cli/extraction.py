@@ -93,7 +93,7 @@ def extract(
     store = run(
         model, examples, sites, out, attention_samples, target.value, not no_control, **settings
     )
-    say(f"{store.samples} samples, {len(store.sites)} sites: {out}")
+    say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
 
 
 def inspect(

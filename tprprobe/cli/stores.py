@@ -28,4 +28,4 @@ def import_vectors(
     store = import_store(source, out, form, tokens, resume)
     if as_json:
         print_json({"samples": store.samples, "sites": store.sites, "store": str(out)})
-    say(f"{store.samples} samples, {len(store.sites)} sites: {out}")
+    say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
