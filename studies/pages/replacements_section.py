@@ -45,10 +45,9 @@ def _told(name: str, runs: Path) -> dict[str, Any]:
 def run_recipe(name: str, recipe: str, runs: Path) -> Path:
     """The folder of ``tprprobe intervene`` of a shipped model, run if it is missing."""
     folder = place(name, recipe, runs)
-    if not folder.is_dir():
-        stderr.print(f"{folder.name} …")
-        model: Any = load_model(name)
-        settings = read_recipe(RECIPES / f"{recipe}.toml")
-        run = run_swaps if settings.swaps else sweep
-        run(model, find_data(model, settings), settings, folder)
+    stderr.print(f"{folder.name} …")
+    model: Any = load_model(name)
+    settings = read_recipe(RECIPES / f"{recipe}.toml")
+    run = run_swaps if settings.swaps else sweep
+    run(model, find_data(model, settings), settings, folder, resume=folder.exists())
     return folder
