@@ -1,6 +1,7 @@
 """Fixtures of the whole suite."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch, root: Path) -> Callable[..., Any]
     """Opens a page of the dashboard over a folder, with an address's parameters; no browser."""
     testing = pytest.importorskip("streamlit.testing.v1", reason="streamlit is not installed")
     monkeypatch.syspath_prepend(str(root / "app"))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # AppTest replaces it
 
     def opened(folder: Path, name: str = "overview", **address: str) -> Any:
         monkeypatch.setattr("sys.argv", ["main.py", str(folder)])

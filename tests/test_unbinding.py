@@ -216,8 +216,8 @@ def test_differences_of_regions_are_paired(regions):
 def test_more_clusters_than_groups_are_less_stable(words):
     found = find_clusters(words, [GROUPS, 17], n_seeds=3)
     table = compare_ks(words, found.values()).set_index("k")
-    assert table.loc[GROUPS, "stability"] == 1
-    assert table.loc[17, "stability"] < 0.9
+    # one run of three may end in a local optimum, also with as many clusters as there are groups
+    assert table.loc[GROUPS, "stability"] > table.loc[17, "stability"] + 0.3
     assert table.loc[GROUPS, "ami_kind"] > table.loc[17, "ami_kind"]
 
 
