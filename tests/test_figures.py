@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.image import imread
 from planted.questions import CROSS, HIDDEN, LAST, MAPS, plant
 from planted.sentences import plant as plant_labelled
 
@@ -340,3 +341,18 @@ def test_colours_differ_to_colour_blind_eyes(kind):
     gaps = np.linalg.norm(seen[:, None] - seen[None], axis=-1) + 9 * np.eye(20)
     assert gaps[:7, :7].min() > 0.1  # the largest clusters
     assert gaps.min() > 0.04
+
+
+def test_lines_below_a_figure_leave_its_legend_where_it_is(tmp_path):
+    made = {}
+    for name in ("plain", "told"):
+        figure = style.drawing(3, 2)
+        figure.subplots().plot([0, 1], label="a line")
+        figure.legend(loc="outside lower center")
+        if name == "told":
+            figure.put_below(["holds"] * 4)
+        figure.savefig(tmp_path / f"{name}.png")
+        made[name] = imread(tmp_path / f"{name}.png")[..., :3]
+    height = len(made["plain"])
+    assert len(made["told"]) > height
+    assert (made["told"][: height - 3] == made["plain"][: height - 3]).all()

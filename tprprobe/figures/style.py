@@ -57,6 +57,8 @@ class Drawing(Figure):
         options.setdefault("metadata", NO_DATES.get(kind))
         if self._below:
             width, height = self.get_size_inches()
+            for legend in self.legends:  # hangs at the saved box, which reaches below the figure
+                legend.set_bbox_to_anchor((0, 0, 1, 1), self.transFigure)
             options.setdefault("bbox_inches", Bbox.from_extents(0, -self._below, width, height))
         with matplotlib.rc_context(FILES):
             super().savefig(fname, **options)

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from tprprobe.data.pairs import Pairs, encode_texts
+from tprprobe.interventions.digit_vectors import encoder_vectors
 from tprprobe.interventions.edits import exchange, swap
 from tprprobe.interventions.number_pairs import Pair
 from tprprobe.interventions.variants import Scores, Variant, score_variants
@@ -47,9 +48,8 @@ class Way:
 
 def vectors_of(name: str) -> str | None:
     """The kind of encoder vectors at a site, as a word; None for sites that are not exchanged."""
-    first, *_, last = name.split(".")
-    if first == "encoder":
-        return last if last in VECTORS else None
+    if (kind := encoder_vectors(name)) is not None:
+        return kind if kind in VECTORS else None
     return "embedding role" if name == "embedding.role" else None
 
 
