@@ -129,7 +129,7 @@ def _told(name, store):
 def test_lines_of_verdicts_are_those_of_the_table(name):
     table = pd.read_csv(DOCS / "verdicts.csv", keep_default_na=False).set_index("claim")
     head, *lines = tell_verdicts(CLAIMS[name])
-    assert "models that ship" in head
+    assert "models of the results pages" in head
     for claim in CLAIMS[name]:
         outcomes = set(table.loc[[claim], "verdict"])
         said = {line for line in lines if re.search(rf"\b{claim}( \(|[:,.])", line)}

@@ -166,9 +166,10 @@ def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
         return Verdict(claim, "undecided", "not measured")
     if not evidence.cases or (claim.over == "one" and len(evidence.cases) > 1):
         raise InputError(f"{claim.id} is over {claim.over} case, given {len(evidence.cases)}")
-    if missing := [each for each in claim.conditions if each not in evidence.conditions]:
-        return Verdict(claim, "not comparable", f"the claim is about: {', '.join(missing)}")
     shown = _explain(claim, evidence)
+    if missing := [each for each in claim.conditions if each not in evidence.conditions]:
+        told = f"{shown}; the claim is about: {', '.join(missing)}"
+        return Verdict(claim, "not comparable", told)
     if unmet := _unmet(claim, evidence):
         return Verdict(claim, "undecided", f"{shown}; {unmet}")
     if evidence.void:

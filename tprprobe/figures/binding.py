@@ -86,8 +86,8 @@ def binding_accuracy(probed: pd.DataFrame) -> Drawing:
         tidy(axes, f"{bar} bar")
     panels[0].set_ylabel("paired accuracy")
     panels[0].annotate(
-        "guesses", (1, 0.25), xycoords=("axes fraction", "data"), xytext=(0, 2),
-        textcoords="offset points", ha="right", fontsize=6, color=INK,
+        "guesses", (1, 0.25), xycoords=("axes fraction", "data"), xytext=(0, -3),
+        textcoords="offset points", ha="right", fontsize=6, color=INK, va="top",
     )  # fmt: skip
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(

@@ -127,11 +127,10 @@ def _draw_sweep(axes: Axes, found: Any) -> None:
                 rows["n"], rows["mse"], dashes, color=colour, marker=marker, markersize=4.5,
                 markerfacecolor=fill, linewidth=1.2, label=f"{name}, {split.replace('_', ' ')}",
             )  # fmt: skip
-    for model, error in PRINTED.items():
-        axes.plot(PRINTED_N, error, "x", color=INK, markersize=5)
-        axes.annotate(
-            f"printed, {model}: {error}", (PRINTED_N, error), xytext=(6, -2.5),
-            textcoords="offset points", fontsize=6.5, color=INK,
+    for marker, (model, error) in zip("x+", PRINTED.items(), strict=True):
+        axes.plot(
+            PRINTED_N, error, color=INK, linestyle="none", marker=marker, markersize=6,
+            label=f"printed, {model}: {error}",
         )  # fmt: skip
     axes.set(xscale="log", xlabel="positions fitted", ylabel="squared error per dimension")
     axes.xaxis.set_minor_locator(NullLocator())

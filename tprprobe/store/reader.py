@@ -87,8 +87,15 @@ class Store:
         return pd.DataFrame(rows, columns=["site", "axes", "shape", "dtype", "bytes"])
 
     def select(self, patterns: str | Iterable[str]) -> list[str]:
-        """The sites that match any of the shell globs; layer -1 is the last."""
-        return select(patterns, self.sites)
+        """The sites that match any of the shell globs; layer -1 is the last.
+
+        Raises:
+            InputError: none does; the line says that a store has the sites it was extracted with.
+        """
+        try:
+            return select(patterns, self.sites)
+        except InputError as error:
+            raise InputError(f"{error}; {self.path} has what `extract --sites` was given") from None
 
     def side(self, site: str) -> str:
         """The tokens that a site's rows (a map's queries) are, ``source`` or ``target``; or ``sample``,

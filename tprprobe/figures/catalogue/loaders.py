@@ -56,7 +56,9 @@ def _evaluated(path: Path) -> list[dict[str, Any]]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     summaries = [summary for file in files if (summary := _summary(file))]
     if not summaries:
-        raise InputError(f"{path} holds no evaluation: make one with `tprprobe eval --out {path}`")
+        raise InputError(
+            f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`"
+        )
     return [
         {
             "model": summary.model,

@@ -1,7 +1,7 @@
 """Verdicts under figures: what became of the paper's claims about a figure, in words.
 
-They are read from the one table of verdicts (``docs/verdicts.csv``), which is of the models that ship:
-the line says so, as a figure may be drawn of others. Tables whose own analysis is the claim's judge
+They are read from the one table of verdicts (``docs/verdicts.csv``), which is of the models of the
+results pages: the line says so, as a figure may be drawn of others. Tables whose own analysis is the claim's judge
 what they show (`huang`).
 """
 
@@ -17,7 +17,7 @@ from tprprobe.files import assets
 FILE = "verdicts.csv"
 FEW = 4  # claims are told with their numbers, more by outcome alone
 LINE = 150  # characters
-HEAD = "The paper's claims, judged on the models that ship (docs/verdicts.csv):"
+HEAD = "The paper's claims, judged on the models of the results pages (docs/verdicts.csv):"
 
 _BAR = "\\|"  # as Markdown has it in a table
 
