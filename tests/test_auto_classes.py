@@ -17,7 +17,7 @@ pytest.importorskip("tokenizers")
 own = pytest.importorskip("tprprobe.huggingface")
 pytestmark = pytest.mark.filterwarnings("ignore")
 TEXT = {
-    "tpt-d-english": "english:depth=1,sentences=4-6",
+    "tpt-d-english": "english:version=1,depth=1,sentences=4-6",
     "tpt-c-arithmetic": "mathematics:arithmetic__mixed",
 }
 OPTIONS = [

@@ -1,6 +1,7 @@
 """The generated English. What is checked on many reports is done in a process of its own, where
 no function is watched by beartype; a few reports are drawn and read under its eyes."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +39,7 @@ from tprprobe.data.worlds.english.headlines import summarize
 from tprprobe.data.worlds.english.lexicon import lexicon
 from tprprobe.data.worlds.english.parsing import parse_tree
 from tprprobe.errors import InputError
+from tprprobe.training.recipes import Mix, read_recipe
 
 SPLITS = ("train", "dev", "test", "compositional")
 POS = "$ , . CC CD DT IN JJ MD NN NNP NNS POS PRP PRP$ RB RP TO VB VBD VBN VBP VBZ WDT WP"
@@ -413,6 +416,65 @@ def test_knobs_do_what_they_say(pool: ProcessPoolExecutor):
     assert few < many
 
 
+# Versions
+
+FAULTY = {"fronted perfect": 5, "to itself": 344, "noun twice": 423}  # numbers of reports of version 1
+SHIPPED = {"version": 1, "depth": 1, "sentences": (4, 6)}  # what the shipped models were trained on
+DIGEST = "8724c152d64c7fb3317c445b13b0d26b9938dbf9409a4d015514fca0de76a8b7"  # before versions
+
+
+def faults(report: Report) -> Iterator[str]:
+    """What version 1 says and English does not, in a report."""
+    for told in (*report.document, report.summary):
+        words, forms = told.words, told.forms
+        perfect = (w for w in words if w.form in ("has", "have") and w.deprel.startswith("aux"))
+        if forms[0] == "On" and any(words[w.head - 1].head == 0 for w in perfect):
+            yield "fronted perfect"
+        if any(a.form == b.form and a.xpos == "JJ" for a, b in pairwise(words)):
+            yield "noun twice"
+        for frame in told.frames:
+            spans = [a.span for a in frame.arguments if a.role in ("ARG0", "ARG1", "ARG2")]
+            names = [forms[start + (forms[start] in ("by", "to")) : end] for start, end in spans]
+            if len({*names}) < len(names):
+                yield "to itself"
+
+
+def faulty(numbers: range, version: int) -> list[int]:
+    return [i for i in numbers if any(faults(sample(i, version=version)))]
+
+
+def test_version_1_is_what_the_shipped_models_read():
+    found = hashlib.sha256()
+    for report in (sample(i, 1, "test", **SHIPPED) for i in range(40)):
+        found.update(f"{report.source}\n{report.target}\n".encode())
+    assert found.hexdigest() == DIGEST
+    for recipe in (Path(__file__).parents[1] / "models").glob("*-english/recipe.toml"):
+        assert {mix.data for stage in read_recipe(recipe).stages for mix in stage.mix} == {
+            "english:version=1,depth=1,sentences=4-6"
+        }
+
+
+def test_version_2_words_nothing_that_english_does_not(pool: ProcessPoolExecutor):
+    for fault, number in FAULTY.items():
+        assert fault in faults(sample(number, version=1))
+        assert not [*faults(sample(number))]
+    assert not pool.submit(faulty, range(300), 2).result()
+    assert load_data("english", "train", n=6)[5] == sample(5, version=2)
+
+
+@pytest.mark.soak
+def test_no_report_of_version_2_is_faulty(pool: ProcessPoolExecutor):
+    assert not pool.submit(faulty, range(5000), 2).result()
+
+
+def test_names_of_data_have_the_version():
+    assert load_data("english").name == "english:version=2"
+    assert load_data("english:depth=1").name == "english:depth=1,version=2"
+    assert load_data("english:version=1,depth=1").name == "english:version=1,depth=1"
+    assert Mix(data="english").data == "english:version=2"  # in the recipe of a checkpoint
+    assert Mix(data="mathematics:all").data == "mathematics:all"
+
+
 def test_statements_are_as_deep_as_allowed(pool: ProcessPoolExecutor):
     for depth in (1, 2, 3):
         found = list(sentences({"": pool.submit(nested, depth).result()}))
@@ -433,6 +495,7 @@ def nested(depth: int) -> list[Report]:
         ({"depth": 0}, "at least 1"),
         ({"names": 5}, "24 to 60"),
         ({"ambiguity": 1.5}, "from 0 to 1"),
+        ({"version": 3}, "versions of the generated English: 1, 2"),
     ],
 )
 def test_bad_arguments_are_told_with_what_is_accepted(arguments, message):

@@ -77,6 +77,15 @@ def test_words_are_spelt_by_their_subwords_and_cut_where_the_source_is(model, re
         assert len(document) == 60 or len(found) == len(forms)
 
 
+def test_the_untrained_twin_reads_as_many_samples_as_asked(model, reports, tmp_path):
+    store = tp.extract(model, reports, SITES, tmp_path / "store", control_samples=3)
+    assert (store.samples, store.control.samples) == (5, 3)
+    whole = tp.extract(model, reports, SITES, tmp_path / "whole", control_samples=10**6)
+    assert whole.control.samples == 5
+    with pytest.raises(InputError, match="--no-control"):
+        tp.extract(model, reports, SITES, tmp_path / "none", control_samples=0)
+
+
 def test_labels_are_those_of_the_grammar(model, reports, tmp_path):
     store = tp.extract(model, reports, SITES, tmp_path / "store", control=False)
     for i, report in enumerate(reports):

@@ -111,7 +111,7 @@ def test_labels_of_a_pipeline_and_of_rules_land_in_the_store(folder, make_data, 
     """Of summaries, and of what a model writes itself, in the words of the tokenizer."""
     labellers = find_labellers({"pos,dep": f"spacy:{folder}", "srl": "rules"})
     model = load_model("tpt-d-english")
-    reports = load_data("english:depth=1,sentences=4-6", split="test", n=3)
+    reports = load_data("english:version=1,depth=1,sentences=4-6", split="test", n=3)
     data = make_data([(each.source, each.target) for each in reports])  # nothing but the texts
     settings = {"sites": "decoder.0.hidden", "control": False, "labellers": labellers}
     for target in ("reference", "generated"):

@@ -24,7 +24,7 @@ from tprprobe.store.layout import MANIFEST
 
 TRANSFORMER, CONTINUOUS, DISCRETE = "t5-english", "tpt-c-english", "tpt-d-english"
 MODELS = (TRANSFORMER, CONTINUOUS, DISCRETE)
-DATA, SPLIT, SEED = "english:depth=1,sentences=4-6", "test", 1
+DATA, SPLIT, SEED = "english:version=1,depth=1,sentences=4-6", "test", 1
 WRITTEN, READ = 240, 100  # reports whose summaries, and whose whole documents, are probed
 SCHEDULE = Schedule(learning_rate=3e-3, batch=8, limit=100)  # for so few reports
 ROWS = "rows.parquet"
@@ -102,7 +102,7 @@ def keep_store(
     labellers: Sequence[Labeller] = (),
     target: Target = "reference",
 ) -> Store:
-    """The store of a model's sites, extracted if it is missing."""
+    """The store of a model's sites, extracted if it is missing; its twin has read as many samples."""
     if (path / MANIFEST).is_file():
         kept = open_store(path)
         if kept.samples != len(data):
@@ -111,8 +111,9 @@ def keep_store(
     model = load()
     names = list(find_sites(model))
     known = [pattern for pattern in sites if fnmatch.filter(names, pattern)]
-    resume = path.exists()
-    return extract(model, data, known, path, 0, resume=resume, labellers=labellers, target=target)
+    settings: dict[str, Any] = {"labellers": labellers, "target": target}
+    settings |= {"resume": path.exists(), "control_samples": len(data)}
+    return extract(model, data, known, path, 0, **settings)
 
 
 def keep_probes(store: Store, folder: Path, sites: Sequence[str], **settings: Any) -> Path:

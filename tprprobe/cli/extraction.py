@@ -70,6 +70,9 @@ def extract(
     no_control: Annotated[
         bool, typer.Option("--no-control", help="Do not write the untrained twin's vectors.")
     ] = False,
+    control_samples: Annotated[
+        int, typer.Option(help="How many samples the untrained twin reads, from the first on.")
+    ] = 1000,
     out: Out = None,
     resume: Resume = False,
     device: Device = "cpu",
@@ -89,7 +92,7 @@ def extract(
     if files:
         examples = join_labels(examples, files)
     out = out or Path("runs") / model.name.replace(":", "-")
-    settings = {"resume": resume, "labellers": labellers}
+    settings = {"resume": resume, "labellers": labellers, "control_samples": control_samples}
     store = run(
         model, examples, sites, out, attention_samples, target.value, not no_control, **settings
     )

@@ -48,13 +48,14 @@ def extract(
     resume: bool = False,
     vocabulary: Codec | None = None,
     labellers: Sequence[Labeller] = (),
+    control_samples: int = CONTROL_SAMPLES,
 ) -> Store:
     """The store of ``sites`` (default: all) of a model on every example of ``data``.
 
     The decoder reads the reference (teacher forcing) or what the model itself generates. Attention
     maps are of the first ``attention_samples`` only. ``OUT/untrained`` gets the same vectors of the
-    first 1,000 samples from the model's randomly initialized twin, as a control; it reads the same
-    symbols and has the same token table. A killed run goes on with ``resume`` to a store identical
+    first ``control_samples`` from the model's randomly initialized twin, as a control; it reads the
+    same symbols and has the same token table. A killed run goes on with ``resume`` to a store identical
     to an uninterrupted one. ``vocabulary`` is needed for an attached module, which has none;
     ``labellers`` label the words of sources and targets, generated ones too.
 
@@ -64,6 +65,10 @@ def extract(
     """
     if not len(data):
         raise InputError(f"{data.name} has no examples here: give at least one")
+    if control_samples < 1:
+        raise InputError(
+            "control samples are 1 or more: without a twin, control=False (--no-control)"
+        )
     if target == "generated":
         require_model(model, "which writes nothing that its decoder could read: target='reference'")
     vocabulary = vocabulary or require_vocabulary(model)
@@ -79,7 +84,7 @@ def extract(
         passes = [run.open(model, Path(out), len(data), resume)]
         twin = find_twin(model) if control else None
         if twin is not None:
-            few = min(len(data), CONTROL_SAMPLES)
+            few = min(len(data), control_samples)
             passes.insert(0, run.open(twin.eval(), Path(out) / CONTROL, few, resume))
         run.write(passes)
     return open_store(Path(out))

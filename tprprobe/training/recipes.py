@@ -4,8 +4,9 @@ import os
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from tprprobe.data.worlds.english.reportsets import with_version
 from tprprobe.files.settings import Settings, parse, read_toml
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -14,7 +15,7 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 class Mix(Settings):
     """Some examples of one corpus, used ``repeat`` times as often as the others of the mix."""
 
-    data: str
+    data: Annotated[str, AfterValidator(with_version)]
     split: str | None = None
     n: Annotated[int, Field(gt=0)] | None = None
     seed: int = 0

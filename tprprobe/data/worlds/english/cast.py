@@ -1,5 +1,6 @@
 """The cast of a report: names and kinds drawn so that nobody is taken for another."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -31,11 +32,16 @@ def name_pool(group: str, size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @dataclass
 class Cast:
-    """The referents of one report."""
+    """The referents of one report.
+
+    ``careful`` (since version 2) tells no original original, no king by whom that place's king was escorted,
+    and not "on Monday, it has been sold"; all draws are the same.
+    """
 
     chance: Chance
     names: int  # how many of each list are in use
     ambiguity: float  # how often a name is one that could name something else
+    careful: bool
     referents: list[Referent] = field(default_factory=list)
     exhausted: bool = False  # whether somebody could be taken for another
     taken: set[tuple[str, str]] = field(default_factory=set)
@@ -50,7 +56,7 @@ class Cast:
         elif kind != "people" and self.chance.happens(PLURALS):
             new = replace(new, count=self.chance.pick(forms("number")))
         if new.count == "a" and kind in lexicon().adjectives and self.chance.happens(TRAITS):
-            trait = self.chance.pick(lexicon().adjectives[kind])
+            trait = self._pick_but(lexicon().adjectives[kind], noun)
             new = replace(new, traits=new.traits | {trait})
         return self.append(new)
 
@@ -79,11 +85,19 @@ class Cast:
         """Some of the goods at large."""
         return self.append(Referent(mask("goods"), self._unused("noun", nouns), count=""))
 
-    def add_relation(self, owner: int) -> int:
-        """Somebody who belongs to somebody: a brother, a chairman."""
+    def add_relation(self, owner: int, beside: Sequence[int] = ()) -> int:
+        """Somebody who belongs to somebody: a brother, a chairman; not what somebody beside is."""
         kind = types_in(self.referents[owner].type)[0]
-        noun = self.chance.pick(lexicon().relations[kind])
+        others = (self.referents[who].noun for who in beside if self.referents[who].owner == owner)
+        noun = self._pick_but(lexicon().relations[kind], next(others, ""))
         return self.append(Referent(mask("person"), noun, owner=owner))
+
+    def _pick_but(self, words: Sequence[str], other: str) -> str:
+        """A word of a list; instead of the other one the next."""
+        word = self.chance.pick(words)
+        return (
+            words[(words.index(word) + 1) % len(words)] if self.careful and word == other else word
+        )
 
     def _name(self, group: str) -> str:
         """A name of a list, unused in this report."""

@@ -56,6 +56,8 @@ class Narrator:
         if told.time and told.time[0] == "on" and not (then or late) and self.chance.happens(0.25):
             content, front = replace(told, time=()), fragment("time", told.time)
         perfect = self.chance.happens(0.5) and not late
+        if front and self.planner.cast.careful:
+            perfect = False
         manner = Manner(self.chance.happens(0.7), late, perfect)
         after = (then, "S") if then else None
         return sentence(clause(content, gap, self.referrer, manner, None, after), front)

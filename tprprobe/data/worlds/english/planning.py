@@ -142,7 +142,7 @@ class Planner:
         owned = {"s": (self.cast.add_relation(who),)} if self.chance.happens(0.6) else {}
         told = self.deed(tense, owned, mask("person") if owned else ANY)
         if told.o and told.verb.o == mask("person") and self.chance.happens(0.6):
-            told = replace(told, o=(self.cast.add_relation(who),))
+            told = replace(told, o=(self.cast.add_relation(who, beside=told.s),))
         told = replace(told, time=self.time(tense, 0.4))
         kind = self.cast.referents[told.s[0]].type
         if not owned and self.chance.happens(PAIRS) and is_single(told.slot("s")):

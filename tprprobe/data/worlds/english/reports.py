@@ -31,6 +31,7 @@ from tprprobe.errors import InputError, unknown
 SPLITS = {"train": range(192), "dev": range(192, 224), "test": range(224, 256)}  # first byte
 COMPOSITIONAL = "compositional"
 NAMES = 24, 60  # the fewest and the most names of a kind
+VERSIONS = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,9 @@ class ReportKnobs:
     names: int = 60  # how many names of each kind are in use
     ambiguity: float = 0.75  # how often a name could be that of something else
     pronouns: float = 0.5  # how often a pronoun is used where it can be
+    version: int = VERSIONS[
+        -1
+    ]  # of the generator: 2 words nothing that English does not (see Cast)
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> "ReportKnobs":
@@ -52,6 +56,11 @@ class ReportKnobs:
         return cls(**given)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
+        if self.version not in VERSIONS:
+            known = ", ".join(map(str, VERSIONS))
+            raise InputError(
+                f"version = {self.version}; versions of the generated English: {known}"
+            )
         low, high = self.sentences
         if not 4 <= low <= high <= 12:
             raise InputError(
@@ -139,7 +148,7 @@ def sample(index: int, seed: int = 0, split: str = "train", **knobs: object) -> 
 
 def _attempt(chance: Chance, split: str, knobs: ReportKnobs) -> Report | None:
     """A report; None if the drawn story does not belong to the split."""
-    cast = Cast(chance, knobs.names, knobs.ambiguity)
+    cast = Cast(chance, knobs.names, knobs.ambiguity, careful=knobs.version > 1)
     planner = Planner(chance, cast)
     main = planner.main()
     if split != COMPOSITIONAL and split_of(Story(tuple(cast.referents), (main,))) != split:

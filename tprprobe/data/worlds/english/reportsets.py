@@ -10,7 +10,7 @@ from tprprobe.data.worlds.english.labelling import TASKS
 from tprprobe.data.worlds.english.reports import Report, ReportKnobs, check_split, sample
 from tprprobe.errors import InputError, unknown
 
-NAME = "english"
+NAME, VERSION = "english", "version"
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,27 @@ def is_english(spec: str) -> bool:
 def draw_reports(request: Request) -> DrawnReports:
     """The generated English; by default 1,000 reports of `test`.
 
-    Knobs stand behind a colon: `english:ambiguity=1,sentences=4-6`.
+    Knobs stand behind a colon: `english:ambiguity=1,sentences=4-6`. The data set's name has the version.
     Raises: InputError for an unknown split or knob, or a value that a knob cannot have.
     """
     split = request.split or "test"
     check_split(split)
-    given = request.spec.removeprefix(NAME).removeprefix(":")
-    knobs = dict(map(_knob, filter(None, given.split(","))))
+    knobs = _knobs(request.spec)
     ReportKnobs.of(knobs)
-    rows = range(request.n or 1000)
-    return DrawnReports(request.spec, split, request.seed, rows, knobs, request.workers)
+    rows, name = range(request.n or 1000), with_version(request.spec)
+    return DrawnReports(name, split, request.seed, rows, knobs, request.workers)
+
+
+def with_version(spec: str) -> str:
+    """The name of generated English with the version that it means today; another name as it is."""
+    if not is_english(spec) or VERSION in _knobs(spec):
+        return spec
+    return f"{spec}{',' if ':' in spec else ':'}{VERSION}={ReportKnobs().version}"
+
+
+def _knobs(spec: str) -> dict[str, object]:
+    given = spec.removeprefix(NAME).removeprefix(":")
+    return dict(map(_knob, filter(None, given.split(","))))
 
 
 def _knob(text: str) -> tuple[str, object]:
