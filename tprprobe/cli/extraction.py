@@ -8,6 +8,7 @@ import typer
 
 from tprprobe.cli.options import (
     Ckpt,
+    Compress,
     Data,
     Device,
     Dtype,
@@ -17,6 +18,7 @@ from tprprobe.cli.options import (
     Resume,
     Seed,
     Split,
+    StoreDtype,
     model_and_data,
     pairs,
     print_json,
@@ -77,6 +79,8 @@ def extract(
     resume: Resume = False,
     device: Device = "cpu",
     dtype: Dtype = "float32",
+    store_dtype: StoreDtype = None,
+    compress: Compress = None,
 ) -> None:
     """Write the vectors of a model's sites on a data set into a store."""
     from tprprobe.data.annotated.sentencesets import join_labels, set_source
@@ -92,7 +96,13 @@ def extract(
     if files:
         examples = join_labels(examples, files)
     out = out or Path("runs") / model.name.replace(":", "-")
-    settings = {"resume": resume, "labellers": labellers, "control_samples": control_samples}
+    settings = {
+        "resume": resume,
+        "labellers": labellers,
+        "control_samples": control_samples,
+        "store_dtype": store_dtype or "float32",
+        "compress": compress,
+    }
     store = run(
         model, examples, sites, out, attention_samples, target.value, not no_control, **settings
     )

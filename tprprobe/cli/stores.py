@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tprprobe.cli.options import Json, Resume, print_json, say
+from tprprobe.cli.options import Compress, Json, Resume, StoreDtype, print_json, say
 
 
 def import_vectors(
@@ -19,13 +19,15 @@ def import_vectors(
         Path | None,
         typer.Option(help="The token table (CSV, Parquet) of arrays, if it is not beside them."),
     ] = None,
+    store_dtype: StoreDtype = None,
+    compress: Compress = None,
     resume: Resume = False,
     as_json: Json = False,
 ) -> None:
     """Bring the vectors that another program wrote into a store."""
     from tprprobe.store.dumps import import_store
 
-    store = import_store(source, out, form, tokens, resume)
+    store = import_store(source, out, form, tokens, resume, store_dtype, compress)
     if as_json:
         print_json({"samples": store.samples, "sites": store.sites, "store": str(out)})
     say(f"samples {store.samples}, sites {len(store.sites)}: {out}")

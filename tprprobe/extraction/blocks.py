@@ -30,6 +30,7 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select, side_of
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.layout import CONTROL
+from tprprobe.store.numbers import check_storage
 
 BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
 CONTROL_SAMPLES = 1000
@@ -49,6 +50,8 @@ def extract(
     vocabulary: Codec | None = None,
     labellers: Sequence[Labeller] = (),
     control_samples: int = CONTROL_SAMPLES,
+    store_dtype: str = "float32",
+    compress: str | None = None,
 ) -> Store:
     """The store of ``sites`` (default: all) of a model on every example of ``data``.
 
@@ -57,12 +60,14 @@ def extract(
     first ``control_samples`` from the model's randomly initialized twin, as a control; it reads the
     same symbols and has the same token table. A killed run goes on with ``resume`` to a store identical
     to an uninterrupted one. ``vocabulary`` is needed for an attached module, which has none;
-    ``labellers`` label the words of sources and targets, generated ones too.
+    ``labellers`` label the words of sources and targets, generated ones too. The store keeps numbers
+    as ``store_dtype`` (float32, float16, bfloat16), compressed by none, lz4 (bfloat16's default) or zstd.
 
     Raises:
         InputError: no such site, text that cannot be encoded, an existing store, one that another
             extraction is writing, a full disk.
     """
+    check_storage(store_dtype, compress)
     if not len(data):
         raise InputError(f"{data.name} has no examples here: give at least one")
     if control_samples < 1:
@@ -74,7 +79,14 @@ def extract(
     vocabulary = vocabulary or require_vocabulary(model)
     names = select(sites or "*", list(find_sites(model)))
     run = Extraction(
-        model.eval(), vocabulary, data, names, attention_samples, target, tuple(labellers)
+        model.eval(),
+        vocabulary,
+        data,
+        names,
+        attention_samples,
+        target,
+        tuple(labellers),
+        (store_dtype, compress),
     )
     with held_beside(Path(out)) as mine:
         if not mine:
@@ -110,6 +122,7 @@ class Extraction:
     attention_samples: int
     target: Target
     labellers: tuple[Labeller, ...] = ()
+    storage: tuple[str | None, str | None] = (None, None)  # type and compression on disk
     tally: Counter[str] = field(
         default_factory=Counter
     )  # of sub-words, those of no word, and texts that were cut
@@ -117,7 +130,8 @@ class Extraction:
     def open(self, model: Readable, out: Path, samples: int, resume: bool) -> Pass:
         """The pass of a model to a store, which is new or (``resume``) partly written."""
         settings = self._settings(model, samples)
-        return Pass(model, StoreWriter.create(out, self.specs, settings, resume), samples)
+        kept = {name: spec.kept_as(*self.storage) for name, spec in self.specs.items()}
+        return Pass(model, StoreWriter.create(out, kept, settings, resume), samples)
 
     def write(self, passes: Sequence[Pass]) -> None:
         """Extracts what the stores lack and finishes them, the last one last.

@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from tprprobe.store.checksums import Checksums, add_to_sum
-from tprprobe.store.layout import ARRAYS, SiteSpec
+from tprprobe.store.checksums import Ledger
+from tprprobe.store.layout import BEGUN, SiteSpec
+from tprprobe.store.numbers import compress, disk_type, zarr_codec
 
 
 def write_rows(
-    folder: Path,
-    spec: SiteSpec,
-    start: int,
-    rows: Shaped[np.ndarray, "token ..."],
-    sums: Checksums,
+    folder: Path, spec: SiteSpec, start: int, rows: Shaped[np.ndarray, "token ..."], ledger: Ledger
 ) -> None:
     """Writes rows ``start``, ``start + 1``, … of an array, cuts off what lay behind them and carries
-    the checksums of its files on.
+    on what is known of its files.
+
+    A compressed chunk is written when all its rows are there; until then they lie beside it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     done = 0
@@ -29,10 +28,40 @@ def write_rows(
         index, within = divmod(start + done, spec.chunk_rows)
         count = min(spec.chunk_rows - within, len(rows) - done)
         data = rows[done : done + count].reshape(-1).view(np.uint8).data
-        file = spec.chunk_file(index)
-        write_at(folder / file, within * spec.row_bytes, data)
-        add_to_sum(sums, f"{ARRAYS}/{folder.name}/{file}", within == 0, data)
+        file = folder / spec.chunk_file(index)
+        if not spec.is_compressed:
+            write_at(file, within * spec.row_bytes, data)
+            ledger.add(file, data, is_new=within == 0)
+        elif within + count < spec.chunk_rows:
+            write_at(begun(file), within * spec.row_bytes, data)
+        else:
+            before = begun(file).read_bytes()[: within * spec.row_bytes] if within else b""
+            _write_compressed(file, spec, b"".join([before, data]), ledger)
         done += count
+
+
+def _write_compressed(file: Path, spec: SiteSpec, data: bytes, ledger: Ledger) -> None:
+    packed = compress(data, spec.compression, disk_type(spec.dtype).itemsize)
+    write_at(file, 0, packed)
+    ledger.add_compressed(file, packed)
+
+
+def begun(file: Path) -> Path:
+    """Where the rows of a chunk lie that will be compressed when it is full."""
+    return file.with_name(file.name + BEGUN)
+
+
+def remove_begun(folder: Path, spec: SiteSpec, start: int, added: int) -> None:
+    """Removes the rows that lay beside a compressed chunk, if those added at ``start`` filled it."""
+    index, within = divmod(start, spec.chunk_rows)
+    if spec.is_compressed and within and within + added >= spec.chunk_rows:
+        begun(folder / spec.chunk_file(index)).unlink(missing_ok=True)
+
+
+def remove_all_begun(root: Path) -> None:
+    """Removes what lies beside the compressed chunks of a complete store."""
+    for file in root.glob(f"*/*{BEGUN}"):
+        file.unlink()
 
 
 def write_at(file: Path, offset: int, data: bytes | memoryview) -> None:
@@ -43,11 +72,16 @@ def write_at(file: Path, offset: int, data: bytes | memoryview) -> None:
         stream.truncate()
 
 
-def seal(root: Path, arrays: Mapping[str, tuple[SiteSpec, int]]) -> None:
+def seal(root: Path, arrays: Mapping[str, tuple[SiteSpec, int]], ledger: Ledger) -> None:
     """Makes a Zarr v3 group of the rows in ``root``: last chunks at full length, and metadata."""
     for name, (spec, rows) in arrays.items():
         for index, size in list(enumerate(spec.chunk_sizes(rows, padded=True)))[-1:]:
-            os.truncate(root / name / spec.chunk_file(index), size)
+            file = root / name / spec.chunk_file(index)
+            if not spec.is_compressed:
+                os.truncate(file, size)
+            elif rows % spec.chunk_rows:
+                data = begun(file).read_bytes()[: rows % spec.chunk_rows * spec.row_bytes]
+                _write_compressed(file, spec, data.ljust(size, b"\0"), ledger)
     for key, document in _documents(arrays).items():
         (root / key).parent.mkdir(parents=True, exist_ok=True)
         (root / key).write_bytes(document)
@@ -66,10 +100,10 @@ def _documents(arrays: Mapping[str, tuple[SiteSpec, int]]) -> dict[str, bytes]:
             name,
             shape=(rows, *spec.shape),
             chunks=(max(1, min(rows, spec.chunk_rows)), *spec.shape),
-            dtype=spec.dtype,
-            compressors=None,
+            dtype=disk_type(spec.dtype).newbyteorder("=").name,
+            compressors=zarr_codec(spec.compression, disk_type(spec.dtype).itemsize),
             filters=None,
-            fill_value=np.nan if np.dtype(spec.dtype).kind == "f" else 0,
+            fill_value=np.nan if disk_type(spec.dtype).kind == "f" else 0,
             dimension_names=names[name],
             chunk_key_encoding={"name": "default", "separator": "."},
         )

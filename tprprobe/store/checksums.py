@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import google_crc32c
 
-from tprprobe.store.layout import MANIFEST, arrays_of, parts_of
+from tprprobe.store.layout import ARRAYS, MANIFEST, SIZES, arrays_of, parts_of
 from tprprobe.store.manifests import CHECKSUMS, Manifest
 
 READ_AT_ONCE = 2**18  # bytes
@@ -16,11 +17,37 @@ EMPTY = "00000000"
 Checksums = dict[str, str]  # by file, in hexadecimal
 
 
-def add_to_sum(sums: Checksums, file: str, is_new: bool, data: bytes | memoryview) -> None:
-    """Carries a file's checksum on over data written at its end; of an unknown one it stays unknown."""
-    before = EMPTY if is_new else sums.get(file)
-    if before is not None:
-        sums[file] = f"{google_crc32c.extend(int(before, 16), bytes(data)):08x}"
+@dataclass
+class Ledger:
+    """What a manifest keeps of the files of arrays: checksums, and the bytes of compressed ones."""
+
+    sums: Checksums
+    sizes: dict[str, int]
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> "Ledger":
+        """A copy of what a manifest knows, to be carried on."""
+        return cls(dict(manifest.get(CHECKSUMS, {})), dict(manifest.get(SIZES, {})))
+
+    def add(self, file: Path, data: bytes | memoryview, is_new: bool) -> None:
+        """Carries a checksum on over data written at the file's end; an unknown one stays unknown."""
+        key = _key(file)
+        before = EMPTY if is_new else self.sums.get(key)
+        if before is not None:
+            self.sums[key] = f"{google_crc32c.extend(int(before, 16), bytes(data)):08x}"
+
+    def add_compressed(self, file: Path, data: bytes) -> None:
+        """Adds a compressed file, which is written at one stroke."""
+        self.add(file, data, is_new=True)
+        self.sizes[_key(file)] = len(data)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What goes into the manifest."""
+        return {CHECKSUMS: self.sums} | ({SIZES: self.sizes} if self.sizes else {})
+
+
+def _key(file: Path) -> str:
+    return f"{ARRAYS}/{file.parent.name}/{file.name}"
 
 
 def with_checksums(path: Path, manifest: Mapping[str, Any]) -> Manifest:
@@ -28,16 +55,21 @@ def with_checksums(path: Path, manifest: Mapping[str, Any]) -> Manifest:
 
     What was summed while it was written is not read again.
     """
-    sites, known = arrays_of(manifest), dict(manifest.get(CHECKSUMS, {}))
+    arrays, ledger = arrays_of(manifest), Ledger.of(manifest)
     for part in parts_of(manifest):
-        if part.file in known and part.site and part.rows:
-            written = (part.rows[1] - part.rows[0]) * sites[part.site][0].row_bytes
-            add_to_sum(known, part.file, False, bytes(part.size - written))
+        if part.file in ledger.sums and part.site and part.rows:
+            spec = arrays[part.site][0]
+            written = (part.rows[1] - part.rows[0]) * spec.row_bytes
+            if not spec.is_compressed:  # the last chunk was padded
+                ledger.add(path / part.file, bytes(part.size - written), is_new=False)
+    known = ledger.sums
     sums = {
         part.file: known.get(part.file) or sum_file(path / part.file) for part in parts_of(manifest)
     }
-    summed = {**manifest, CHECKSUMS: sums}
-    return {**summed, CHECKSUMS: {**sums, MANIFEST: sum_manifest(summed)}}
+    sizes = {file: ledger.sizes[file] for file in sums if file in ledger.sizes}
+    told = {key: value for key, value in manifest.items() if key not in (CHECKSUMS, SIZES)}
+    told |= Ledger(sums, sizes).as_dict()
+    return {**told, CHECKSUMS: {**sums, MANIFEST: sum_manifest(told)}}
 
 
 def sum_file(file: Path) -> str:

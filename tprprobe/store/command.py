@@ -14,7 +14,8 @@ def making_command(path: Path, manifest: Mapping[str, Any]) -> str:
     imported = _mapping(manifest.get("imported"))
     if imported:
         source, form = f"…/{imported.get('source')}", str(imported.get("format"))
-        return shlex.join(["tprprobe", "import", source, str(path), "--format", form])
+        words = ["tprprobe", "import", source, str(path), "--format", form]
+        return shlex.join([*words, *_storage(manifest["sites"])])
     model, data = (_mapping(manifest.get(key)) for key in ("model", "data"))
     options = {
         "--ckpt": model.get("name", "…"),
@@ -30,8 +31,19 @@ def making_command(path: Path, manifest: Mapping[str, Any]) -> str:
         words += ["--sites", pattern]
     if labels := manifest.get("labels"):
         words += ["--labels", f"{','.join(labels)}=…"]
+    words += _storage(manifest["sites"])
     words += [] if (path / CONTROL).exists() else ["--no-control"]
     return shlex.join(["tprprobe", "extract", *map(str, words), "--out", str(path)])
+
+
+def _storage(sites: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The options of how numbers are kept, where all sites agree on something but the default."""
+    options = {"--store-dtype": ("dtype", "float32"), "--compress": ("compression", "none")}
+    words = []
+    for option, (key, default) in options.items():
+        kept = {site.get(key, default) for site in sites.values()}
+        words += [option, *kept] if len(kept) == 1 and kept != {default} else []
+    return words
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

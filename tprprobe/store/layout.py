@@ -1,20 +1,22 @@
 """The files of a store, and the layout of its arrays.
 
 STORE/manifest.json       written last: its presence means complete
-STORE/arrays.zarr/SITE/   one Zarr v3 array a site, chunks of whole rows, uncompressed
+STORE/arrays.zarr/SITE/   one Zarr v3 array a site, chunks of whole rows, compressed if wanted
 STORE/tokens.parquet      one row per token
 STORE/untrained/          the control, a store of its own
-STORE/journal.json, tokens.arrow   only while the store is written
+STORE/journal.json, tokens.arrow   only while the store is written; so is SITE/c.N….begun, the rows of
+                          a chunk that will be compressed when it is full
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tprprobe.files.kinds import KINDS
 from tprprobe.site.patterns import head_axis
+from tprprobe.store.numbers import BFLOAT16, NONE, disk_type
 
 MANIFEST, JOURNAL = KINDS["store"].files
 ARRAYS = "arrays.zarr"
@@ -22,6 +24,8 @@ TOKENS, TOKENS_BEGUN, CONTROL = "tokens.parquet", "tokens.arrow", "untrained"
 SIDES = ("source", "target")
 SAMPLE = "sample"  # the rows of a site with one vector a sample
 CHUNK_BYTES = 2 * 2**20
+SIZES = "sizes"  # of the manifest: the bytes of compressed files
+BEGUN = ".begun"  # behind the name of a chunk whose rows are not yet all there
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class SiteSpec:
     axes: tuple[str, ...]
     shape: tuple[int, ...]
     dtype: str = "float32"
+    compression: str = NONE
 
     @property
     def rows(self) -> str:
@@ -52,8 +57,29 @@ class SiteSpec:
         return None if axis is None else self.shape[axis - 1]
 
     @property
+    def is_compressed(self) -> bool:
+        return self.compression != NONE
+
+    @property
     def row_bytes(self) -> int:
-        return int(np.prod(self.shape, dtype=int)) * np.dtype(self.dtype).itemsize
+        """The bytes of a row before they are compressed."""
+        return int(np.prod(self.shape, dtype=int)) * disk_type(self.dtype).itemsize
+
+    def kept_as(self, dtype: str | None, compression: str | None) -> "SiteSpec":
+        """The layout with another type and compression; None keeps the type, and compresses bfloat16
+        by LZ4.
+        """
+        dtype = dtype or self.dtype
+        if dtype == BFLOAT16 and compression == NONE:
+            dtype = "float32"
+        return replace(
+            self, dtype=dtype, compression=compression or ("lz4" if dtype == BFLOAT16 else NONE)
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The layout as a manifest tells it, which says nothing of no compression."""
+        told = asdict(self)
+        return told if self.is_compressed else {k: v for k, v in told.items() if k != "compression"}
 
     @property
     def chunk_rows(self) -> int:
@@ -64,7 +90,7 @@ class SiteSpec:
         return ".".join(["c", str(index), *("0" for _ in self.shape)])
 
     def chunk_sizes(self, rows: int, padded: bool) -> list[int]:
-        """Bytes of each chunk file; padded, the last of several is as long as the others."""
+        """Bytes of each chunk, uncompressed; padded, the last of several is as long as the others."""
         full, rest = divmod(rows, self.chunk_rows)
         sizes = [self.chunk_rows * self.row_bytes] * full
         if rest:
@@ -97,7 +123,9 @@ def all_arrays(sites: Mapping[str, SiteSpec]) -> dict[str, SiteSpec]:
 def sites_of(manifest: Mapping[str, Any]) -> dict[str, SiteSpec]:
     """The sites of a store by name."""
     return {
-        name: SiteSpec(tuple(site["axes"]), tuple(site["shape"]), site["dtype"])
+        name: SiteSpec(
+            tuple(site["axes"]), tuple(site["shape"]), site["dtype"], site.get("compression", NONE)
+        )
         for name, site in manifest["sites"].items()
     }
 
@@ -110,15 +138,27 @@ def arrays_of(manifest: Mapping[str, Any]) -> dict[str, tuple[SiteSpec, int]]:
 
 def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
     """Every file that a store needs, complete or begun, but its manifest."""
-    complete = manifest["complete"]
+    complete, sizes = manifest["complete"], manifest.get(SIZES, {})
     for name, (spec, rows) in arrays_of(manifest).items():
         for index, size in enumerate(spec.chunk_sizes(rows, padded=complete)):
             first = index * spec.chunk_rows
             held = (first, min(first + spec.chunk_rows, rows))
-            yield Part(f"{ARRAYS}/{name}/{spec.chunk_file(index)}", size, name, held)
+            file = f"{ARRAYS}/{name}/{spec.chunk_file(index)}"
+            if spec.is_compressed:
+                full = complete or held[1] - first == spec.chunk_rows
+                file, size = (file, sizes[file]) if full else (file + BEGUN, size)
+            yield Part(file, size, name, held)
         if complete:
             yield Part(f"{ARRAYS}/{name}/zarr.json", 1, name)
     if complete:
         yield Part(f"{ARRAYS}/zarr.json", 1)
     if complete or manifest["token_bytes"]:
         yield Part(TOKENS if complete else TOKENS_BEGUN, manifest["token_bytes"])
+
+
+def bytes_of(manifest: Mapping[str, Any], site: str) -> int:
+    """The bytes of a site's numbers on disk, in a complete store."""
+    spec, rows = arrays_of(manifest)[site]
+    if not spec.is_compressed:
+        return rows * spec.row_bytes
+    return sum(size for file, size in manifest.get(SIZES, {}).items() if file.split("/")[1] == site)

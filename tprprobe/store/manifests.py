@@ -8,12 +8,13 @@ from typing import Any
 
 from tprprobe.errors import InputError
 from tprprobe.files.writing import partial_of, write_file
-from tprprobe.store.layout import JOURNAL, MANIFEST, Part, parts_of
+from tprprobe.store.layout import JOURNAL, MANIFEST, SIZES, Part, SiteSpec, parts_of
 
-FORMAT, VERSION = "tprprobe-store", 1
+FORMAT = "tprprobe-store"
+PLAIN, COMPRESSED = 1, 2  # versions of the format: the second knows compressed sites
 CHECKSUMS = "checksums"  # which older stores lack
-PROGRESS = ("complete", "samples", "lengths", "token_bytes", CHECKSUMS)
-KEYS = {"format", "version", "sites", *PROGRESS} - {CHECKSUMS}
+PROGRESS = ("complete", "samples", "lengths", "token_bytes", CHECKSUMS, SIZES)
+KEYS = {"format", "version", "sites", *PROGRESS} - {CHECKSUMS, SIZES}
 
 Manifest = dict[str, Any]
 
@@ -61,15 +62,21 @@ def _read(file: Path) -> Manifest:
         manifest = json.loads(file.read_text("utf-8"))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{file.parent} is not a store: its {file.name} is of something else")
-    if manifest.get("version") != VERSION:
+    if manifest.get("version") not in (PLAIN, COMPRESSED):
         raise InputError(
             f"{file.parent} has version {manifest.get('version')} of the store's format, this "
-            f"tprprobe reads version {VERSION}: extract again, or use the tprprobe that wrote it"
+            f"tprprobe reads versions {PLAIN} and {COMPRESSED}: extract again, or use the tprprobe that "
+            "wrote it"
         )
     if not manifest.keys() >= KEYS:
         missing = ", ".join(sorted(KEYS - manifest.keys()))
         raise InputError(f"{file.parent} is damaged ({file.name} lacks {missing}): extract again")
     return manifest
+
+
+def version_of(sites: Mapping[str, SiteSpec]) -> int:
+    """The version of the format that a store of these sites has."""
+    return COMPRESSED if any(spec.is_compressed for spec in sites.values()) else PLAIN
 
 
 def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
@@ -84,7 +91,7 @@ def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) 
         InputError: naming the first setting that differs.
     """
     old, new = _flat(begun), _flat(wanted)
-    for key in [*new, *old]:
+    for key in [key for key in (*new, *old) if key != "version"]:  # which follows from the sites
         if old.get(key) != new.get(key):
             was, now = (json.dumps(each.get(key), ensure_ascii=False) for each in (old, new))
             raise InputError(

@@ -64,7 +64,7 @@ class Store:
 
     @functools.cached_property
     def arrays(self) -> "xr.Dataset":
-        """All arrays, lazy; in Dask's chunks as on disk where Dask is installed."""
+        """All arrays, lazy, of the types on disk; in Dask's chunks as on disk where Dask is installed."""
         import xarray as xr
 
         with manifests.undamaged(self.path):
@@ -78,13 +78,15 @@ class Store:
 
     @property
     def summary(self) -> pd.DataFrame:
-        """One row per site: its axes, shape and type, and how large it is."""
+        """One row per site: its axes, shape, type and compression, and its bytes on disk."""
         rows = [
-            (name, " × ".join(spec.axes), (count, *spec.shape), spec.dtype, count * spec.row_bytes)
+            (name, " × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression, size)
             for name, (spec, count) in layout.arrays_of(self.manifest).items()
             if name in self.specs
+            for size in [layout.bytes_of(self.manifest, name)]
         ]
-        return pd.DataFrame(rows, columns=["site", "axes", "shape", "dtype", "bytes"])
+        columns = ["site", "axes", "shape", "dtype", "compression", "bytes"]
+        return pd.DataFrame(rows, columns=columns)
 
     def select(self, patterns: str | Iterable[str]) -> list[str]:
         """The sites that match any of the shell globs; layer -1 is the last.
@@ -117,7 +119,10 @@ class Store:
     def read(
         self, site: str, rows: Rows | None = None, head: int | None = None
     ) -> Shaped[np.ndarray, "row ..."]:
-        """The vectors of a site: all, or those of some rows, or of one head."""
+        """The vectors of a site: all, or those of some rows, or of one head.
+
+        What lies in 16 bits comes as float32.
+        """
         name, spec = self._spec(site)
         index = (slice(None) if rows is None else rows,)
         if head is not None:
@@ -199,7 +204,8 @@ class Store:
             if name not in self._opened:
                 path = self.path / layout.ARRAYS / name
                 self._opened[name] = zarr.open_array(path, mode="r")
-            return np.asarray(self._opened[name].oindex[index])
+            values = np.asarray(self._opened[name].oindex[index])
+        return values.astype(np.float32) if values.dtype == np.float16 else values
 
     def __repr__(self) -> str:
         lengths = self.manifest["lengths"]

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tprprobe.store.layout import SIDES
+from tprprobe.store.layout import SAMPLE, SIDES
 
 ROWS_PER_GROUP = 65536
 CATEGORY = pa.dictionary(pa.int32(), pa.string())
@@ -21,6 +21,13 @@ def sort_tokens(tokens: pd.DataFrame) -> pd.DataFrame:
     """The table by sample, each sample's source tokens before its target tokens."""
     side = pd.Categorical(tokens["side"], categories=list(SIDES))
     return tokens.assign(side=side).sort_values(["sample", "side"], kind="stable")
+
+
+def samples_of(table: pd.DataFrame, rows: str) -> np.ndarray:
+    """The sample of every row of a site, whose rows are a side's tokens, or samples."""
+    if rows == SAMPLE:
+        return table["sample"].unique()
+    return table.loc[table["side"] == rows, "sample"].to_numpy()
 
 
 def join_samples(table: pd.DataFrame) -> pd.DataFrame:

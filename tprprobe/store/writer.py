@@ -11,7 +11,6 @@ import errno
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,9 +21,10 @@ from jaxtyping import Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.store import arrays, layout, manifests, tokens
-from tprprobe.store.checksums import with_checksums
+from tprprobe.store.checksums import Ledger, with_checksums
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
 from tprprobe.store.manifests import Manifest
+from tprprobe.store.numbers import as_stored, first_overflow
 
 Rows = Shaped[np.ndarray, "_token ..."]  # _: as many as the site's side has
 Map = Shaped[np.ndarray, "_head _query _key"]
@@ -58,8 +58,9 @@ class StoreWriter:
         """
         path = Path(path)
         begun = manifests.read_manifest(path)
-        sites_json = {name: asdict(spec) for name, spec in sites.items()}
-        header = {"format": manifests.FORMAT, "version": manifests.VERSION, **settings}
+        sites_json = {name: spec.as_dict() for name, spec in sites.items()}
+        told = {"format": manifests.FORMAT, "version": manifests.version_of(sites)}
+        header = {**told, **settings, **told}
         wanted = json.loads(json.dumps({**header, "sites": sites_json}))
         if begun is not None:
             _check_resumable(path, begun, wanted, resume)
@@ -67,7 +68,8 @@ class StoreWriter:
         writer = cls(path, wanted)
         with writer._explained():
             path.mkdir(parents=True, exist_ok=True)
-            writer._commit(complete=False, samples=0, lengths={}, token_bytes=0, checksums={})
+            begun = {"complete": False, "samples": 0, "lengths": {}, "token_bytes": 0}
+            writer._commit({**wanted, **begun, manifests.CHECKSUMS: {}})
         return writer
 
     @property
@@ -91,24 +93,27 @@ class StoreWriter:
         """
         table = tokens.sort_tokens(table)
         lengths = dict(self._journal["lengths"])
-        sums = dict(self._journal.get(manifests.CHECKSUMS, {}))
-        rows = {name: self._typed(name, array) for name, array in values.items()}
+        ledger = Ledger.of(self._journal)
+        rows = {name: self._typed(name, array, table) for name, array in values.items()}
         rows |= self._pairs(attention, lengths)
         added = self._count(rows, table)
         with self._explained():
             for name, array in rows.items():
                 spec = self._arrays[name]
-                folder = self.path / layout.ARRAYS / name
-                arrays.write_rows(folder, spec, lengths.get(spec.rows, 0), array, sums)
+                start = lengths.get(spec.rows, 0)
+                arrays.write_rows(self._folder(name), spec, start, array, ledger)
             size = self._journal["token_bytes"]
             block = tokens.encode_block(table)
             arrays.write_at(self.path / layout.TOKENS_BEGUN, size, block)
-            self._commit(
-                samples=self.samples_done + table["sample"].nunique(),
-                lengths=lengths | {axis: lengths.get(axis, 0) + n for axis, n in added.items()},
-                token_bytes=size + len(block),
-                checksums=sums,
-            )
+            progress = {
+                "samples": self.samples_done + table["sample"].nunique(),
+                "lengths": lengths | {axis: lengths.get(axis, 0) + n for axis, n in added.items()},
+                "token_bytes": size + len(block),
+            }
+            self._commit({**self._journal, **progress, **ledger.as_dict()})
+            for name, array in rows.items():
+                start = lengths.get(self._arrays[name].rows, 0)
+                arrays.remove_begun(self._folder(name), self._arrays[name], start, len(array))
 
     def finish(self) -> None:
         """Completes the store; steps that are done already are not repeated.
@@ -118,22 +123,36 @@ class StoreWriter:
         """
         with self._explained():
             if not self._journal["complete"]:
-                arrays.seal(self.path / layout.ARRAYS, layout.arrays_of(self._journal))
+                ledger = Ledger.of(self._journal)
+                arrays.seal(self.path / layout.ARRAYS, layout.arrays_of(self._journal), ledger)
                 table = self.path / layout.TOKENS
                 size = self._journal["token_bytes"]
                 tokens.write_parquet(self.path / layout.TOKENS_BEGUN, size, table)
-                done = {"complete": True, "token_bytes": table.stat().st_size}
-                self._commit(**with_checksums(self.path, {**self._journal, **done}))
+                done = {"complete": True, "token_bytes": table.stat().st_size, **ledger.as_dict()}
+                self._commit(with_checksums(self.path, {**self._journal, **done}))
             if not manifests.is_finished(self.path):
+                arrays.remove_all_begun(self.path / layout.ARRAYS)
                 (self.path / layout.TOKENS_BEGUN).unlink(missing_ok=True)
                 os.replace(self.path / layout.JOURNAL, self.path / layout.MANIFEST)
 
-    def _typed(self, name: str, values: np.ndarray) -> np.ndarray:
+    def _folder(self, name: str) -> Path:
+        return self.path / layout.ARRAYS / name
+
+    def _typed(self, name: str, values: np.ndarray, table: pd.DataFrame) -> np.ndarray:
+        """The rows as they lie on disk; ``table`` has their tokens."""
         spec = self._sites[name]
-        values = np.ascontiguousarray(values, np.dtype(spec.dtype).newbyteorder("<"))
         if values.shape[1:] != spec.shape:
             raise ValueError(f"{name}: rows of shape {values.shape[1:]}, declared {spec.shape}")
-        return values
+        stored = as_stored(values, spec.dtype)
+        row = first_overflow(values, stored)
+        if row is not None:
+            number = np.abs(values[row][np.isinf(stored[row])]).max()
+            sample = tokens.samples_of(table, spec.rows)[row]
+            raise InputError(
+                f"{name}, sample {sample}: {number:.6g} is beyond the range of {spec.dtype}: keep it as "
+                "float32 or bfloat16 (--store-dtype)"
+            )
+        return stored
 
     def _pairs(
         self, attention: Mapping[str, Sequence[Map]], lengths: Mapping[str, int]
@@ -143,8 +162,8 @@ class StoreWriter:
         for name, maps in attention.items():
             spec = self._sites[name]
             flat = [weights.transpose(1, 2, 0).reshape(-1, *spec.shape) for weights in maps]
-            none = np.empty((0, *spec.shape), spec.dtype)
-            rows[name] = self._typed(name, np.concatenate([none, *flat], dtype=spec.dtype))
+            none = np.empty((0, *spec.shape), np.float32)
+            rows[name] = as_stored(np.concatenate([none, *flat]), spec.dtype)
             shape = np.array([weights.shape[1:] for weights in maps], "<i8").reshape(-1, 2)
             before = np.cumsum(shape.prod(1)) - shape.prod(1)
             rows[f"{spec.rows}.offset"] = lengths.get(spec.rows, 0) + before
@@ -169,8 +188,7 @@ class StoreWriter:
                 raise ValueError(f"{name} has {len(array)} rows, {axis} has {added[axis]}")
         return added
 
-    def _commit(self, **progress: Any) -> None:
-        journal = {**self._journal, **progress}
+    def _commit(self, journal: Manifest) -> None:
         manifests.write_manifest(self.path / layout.JOURNAL, journal)
         self._journal = journal
 

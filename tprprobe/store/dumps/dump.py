@@ -10,6 +10,7 @@ import pandas as pd
 
 from tprprobe.errors import InputError
 from tprprobe.store.layout import SIDES, SiteSpec
+from tprprobe.store.numbers import disk_type
 from tprprobe.store.writer import Rows
 
 BLOCK_BYTES = 64 * 2**20  # of vectors that are held at once
@@ -43,7 +44,7 @@ def vector_spec(name: str, rows: str, shape: Sequence[int], dtype: str, source: 
             f"{source}: {name} has shape [rows, {', '.join(map(str, shape))}]; an array of vectors is "
             "[token, d_model] or [token, head, d_head], samples one after another without padding"
         )
-    if np.dtype(dtype).kind != "f":
+    if disk_type(dtype).kind != "f":
         raise InputError(f"{source}: {name} holds {dtype}; vectors are float16, float32 or float64")
     return SiteSpec((rows, *axes), tuple(map(int, shape)), dtype)
 

@@ -12,6 +12,7 @@ from tprprobe.store.checksums import sum_file
 from tprprobe.store.dumps.dump import Dump
 from tprprobe.store.dumps.tensors import ArrayFile
 from tprprobe.store.dumps.tpdn import SequenceVectors
+from tprprobe.store.numbers import check_storage
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.writer import StoreWriter
 
@@ -38,16 +39,20 @@ def import_store(
     format: str | None = None,
     tokens: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    store_dtype: str | None = None,
+    compress: str | None = None,
 ) -> Store:
     """The store of the vectors that another program wrote to ``source``.
 
     ``format`` is a key of ``FORMATS``, by default the first that knows the source; ``tokens`` is the
     token table of arrays, where it does not lie beside them. Numbers keep the type that they have
-    on disk (bfloat16 becomes float32). A killed run goes on with ``resume``.
+    on disk, unless ``store_dtype`` says float32, float16 or bfloat16; ``compress`` is none, lz4 (what
+    bfloat16 has by default) or zstd. A killed run goes on with ``resume``.
 
     Raises:
         InputError: no such source or format, a damaged file, an existing store, a full disk.
     """
+    check_storage(store_dtype, compress)
     path, out = Path(source), Path(out)
     table = None if tokens is None else Path(tokens)
     if not path.exists():
@@ -65,7 +70,8 @@ def import_store(
     with held_beside(out) as mine:
         if not mine:
             raise InputError(f"{out} is being written by another process: give another OUT")
-        writer = StoreWriter.create(out, dump.specs, settings, resume)
+        specs = {name: spec.kept_as(store_dtype, compress) for name, spec in dump.specs.items()}
+        writer = StoreWriter.create(out, specs, settings, resume)
         for values, block in dump.blocks(writer.samples_done):
             writer.append(values, block)
         writer.finish()

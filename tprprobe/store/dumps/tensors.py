@@ -18,6 +18,7 @@ from tprprobe.site.patterns import side_of
 from tprprobe.store.dumps.dump import BLOCK_BYTES, Block, Dump, vector_spec
 from tprprobe.store.dumps.symbols import find_table, read_table
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
+from tprprobe.store.numbers import BFLOAT16
 
 NAME = re.compile(r"\w+(\.\w+)*")
 # of safetensors; numpy has no bfloat16, whose bits are the upper half of a float32
@@ -78,9 +79,8 @@ class ArrayFile(Dump):
             raise InputError(
                 f"{self.path}: {name} has a row a sample, but some have no source tokens"
             )
-        return vector_spec(
-            name, rows, array.shape[1:], array.dtype.newbyteorder("=").name, self.path
-        )
+        dtype = BFLOAT16 if isinstance(array, Halves) else array.dtype.newbyteorder("=").name
+        return vector_spec(name, rows, array.shape[1:], dtype, self.path)
 
     def blocks(self, first: int) -> Iterator[Block]:
         sizes = sum(self._counts(spec.rows) * spec.row_bytes for spec in self.specs.values())

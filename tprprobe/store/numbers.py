@@ -1,0 +1,107 @@
+"""The numbers of a store as they lie on disk: their types, and their compression.
+
+float16 halves the bytes; a number beyond ±65504 is refused, never written as infinite. bfloat16
+numbers lie as the float32 numbers that they are: every reader of Zarr reads them, and compression
+takes the two bytes that are always zero (and more, so that they take less than 2 bytes a number).
+"""
+
+from typing import Any, Literal, cast
+
+import numpy as np
+from jaxtyping import Integer, Shaped
+
+from tprprobe.errors import InputError, unknown
+
+BFLOAT16 = "bfloat16"
+TYPES = ("float32", "float16", BFLOAT16)  # that vectors can be kept in
+NONE = "none"
+LEVELS = {"lz4": 5, "zstd": 3}  # of Blosc's codecs, after its shuffle of bytes
+COMPRESSIONS = (NONE, *LEVELS)
+AT_ONCE = 2**18  # numbers that are rounded at once, which stay in the processor's cache
+
+
+def check_storage(dtype: str | None, compression: str | None) -> None:
+    """Checks what numbers are to be kept in; None leaves it open.
+
+    Raises:
+        InputError: another name, or bfloat16 without compression.
+    """
+    if dtype not in (None, *TYPES):
+        raise unknown("type of a store", str(dtype), TYPES)
+    if compression not in (None, *COMPRESSIONS):
+        raise unknown("compression", str(compression), COMPRESSIONS)
+    if dtype == BFLOAT16 and compression == NONE:
+        raise InputError(
+            "bfloat16 numbers lie as float32 and are small by compression: give --compress lz4 or "
+            "zstd, or --store-dtype float16"
+        )
+
+
+def disk_type(dtype: str) -> np.dtype:
+    """The type of a store's numbers on disk, little-endian."""
+    return np.dtype("float32" if dtype == BFLOAT16 else dtype).newbyteorder("<")
+
+
+def as_stored(values: np.ndarray, dtype: str) -> np.ndarray:
+    """The numbers in the type that they are kept in; those beyond its range become infinite."""
+    with np.errstate(over="ignore"):
+        typed = np.ascontiguousarray(values, disk_type(dtype))
+    return _rounded(typed) if dtype == BFLOAT16 else typed
+
+
+def first_overflow(values: np.ndarray, stored: np.ndarray) -> int | None:
+    """The first row in which a finite number became infinite."""
+    if stored is values or not np.isinf(stored).any():
+        return None
+    bad = (np.isinf(stored) & np.isfinite(values)).reshape(len(stored), -1).any(1)
+    return int(bad.argmax()) if bad.any() else None
+
+
+def first_infinite(values: Shaped[np.ndarray, "row ..."]) -> int | None:
+    """The first row with a number that is not finite (NaN, too)."""
+    if not values.size or np.isfinite(np.add.reduce(values, axis=None, dtype=np.float64)):
+        return None
+    bad = ~np.isfinite(values).reshape(len(values), -1).all(1)
+    return int(bad.argmax()) if bad.any() else None
+
+
+def compress(data: bytes | memoryview, compression: str, size: int) -> bytes:
+    """The bytes of numbers of ``size`` bytes, compressed, the same in every run."""
+    import zarr.codecs  # noqa: F401  Blosc on one thread, whose bytes do not depend on timing
+    from numcodecs.blosc import SHUFFLE, Blosc
+
+    return Blosc(compression, LEVELS[compression], SHUFFLE).encode(np.frombuffer(data, f"u{size}"))
+
+
+def zarr_codec(compression: str, size: int) -> Any:
+    """What tells Zarr's readers of the compression; None for none."""
+    if compression == NONE:
+        return None
+    from zarr.codecs import BloscCodec
+
+    return BloscCodec(
+        typesize=size,
+        cname=cast("Literal['lz4', 'zstd']", compression),
+        clevel=LEVELS[compression],
+        shuffle="shuffle",
+    )
+
+
+def _rounded(values: Shaped[np.ndarray, "*any"]) -> Shaped[np.ndarray, "*any"]:
+    """float32 numbers rounded to the nearest bfloat16 number, ties to even."""
+    rounded = np.empty_like(values)
+    source, target = values.reshape(-1), rounded.reshape(-1)
+    for start in range(0, source.size, AT_ONCE):
+        piece = source[start : start + AT_ONCE]
+        target[start : start + AT_ONCE] = _round_bits(piece.view("<u4")).view("<f4")
+        target[start : start + AT_ONCE][np.isnan(piece)] = np.nan
+    return rounded
+
+
+def _round_bits(bits: Integer[np.ndarray, " n"]) -> Integer[np.ndarray, " n"]:
+    even = bits >> 16
+    even &= 1
+    even += 0x7FFF
+    even += bits
+    even &= 0xFFFF0000
+    return even
