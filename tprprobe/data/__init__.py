@@ -8,7 +8,9 @@ from tprprobe.data.documents.hubsets import is_hub_set, open_hub_set
 from tprprobe.data.mathematics.modulefiles import is_folder, open_folder
 from tprprobe.data.mathematics.modulesets import generate_questions, is_generated
 from tprprobe.data.worlds.english.reportsets import draw_reports, is_english
+from tprprobe.data.worlds.scan import is_scan, list_commands
 from tprprobe.data.worlds.scenes import draw_scenes, is_scenes
+from tprprobe.data.worlds.sequences import draw_sequences, is_sequences
 from tprprobe.errors import InputError
 
 SOURCES = {
@@ -19,6 +21,8 @@ SOURCES = {
         open_annotated,
     ),
     "scenes (or scenes:KNOB=VALUE,…)": (is_scenes, draw_scenes),
+    "sequences:TASK (or sequences:TASK,KNOB=VALUE,…)": (is_sequences, draw_sequences),
+    "scan": (is_scan, list_commands),
     "captions:FILE (or captions:FILE,features=FILE)": (is_captions, open_captions),
     "xsum, cnn_dailymail, arxiv or wikihow (or NAME:PATH)": (is_hub_set, open_hub_set),
     "FILE.jsonl, FILE.parquet, FILE.source, or a FOLDER of such files": (is_corpus, open_corpus),

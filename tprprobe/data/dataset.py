@@ -70,6 +70,11 @@ class Dataset(ABC, Generic[E]):
         """The tasks that the words of the examples are labelled for."""
         return ()
 
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols that all texts are made of, with blanks between; empty where they are no such texts."""
+        return ()
+
     def __len__(self) -> int:
         return len(self.rows)
 

@@ -13,10 +13,11 @@ import tomli_w
 import torch
 from huggingface_hub import ModelCard
 
-from tprprobe.data.vocabularies import characters, subwords, words
+from tprprobe.data.vocabularies import characters, subwords, symbols, words
 from tprprobe.data.vocabularies.characters import Vocabulary
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords
+from tprprobe.data.vocabularies.symbols import SymbolTable
 from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError, unknown
 from tprprobe.files import hub
@@ -32,6 +33,7 @@ READERS: dict[str, Callable[[Path], Any]] = {  # by the file that a vocabulary i
     characters.FILE: Vocabulary.load,
     subwords.FILE: load_subwords,
     words.FILE: Words.load,
+    symbols.FILE: SymbolTable.load,
 }
 
 

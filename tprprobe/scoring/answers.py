@@ -173,5 +173,7 @@ def summarize(rows: pd.DataFrame) -> dict[str, Any]:
         return summarize_captions(rows)
     if is_scored(rows):
         return summarize_scores(rows)
-    modules = {str(name): exact_match(part) for name, part in rows.groupby("module", sort=True)}
+    modules = {
+        str(name): exact_match(part) for name, part in rows.groupby("module", sort=True) if name
+    }
     return {**exact_match(rows), "modules": modules}

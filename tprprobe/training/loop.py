@@ -96,7 +96,7 @@ class Run:
         self.tokens = 0
         self.vocabulary = make_codec(recipe)
         self._watched: dict[str, Pairs] = {}
-        sizes = {"vocab_size": len(self.vocabulary)} if recipe.subwords or recipe.words else {}
+        sizes = {"vocab_size": len(self.vocabulary)}
         self.model = build(sizes | recipe.model, seed=recipe.seed).to(worker.device)
         if recipe.words or isinstance(self.model, CaptionModel):
             prepare_captioner(self.model, self.vocabulary, recipe.words)

@@ -12,9 +12,10 @@ from tprprobe.data import load_data
 from tprprobe.data.batching import buckets
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_mix, encode_pairs
-from tprprobe.data.vocabularies.characters import characters
+from tprprobe.data.vocabularies.characters import SPECIALS, characters
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
+from tprprobe.data.vocabularies.symbols import SymbolTable
 from tprprobe.data.vocabularies.words import count_words
 from tprprobe.errors import InputError
 from tprprobe.training.recipes import Mix, Recipe
@@ -51,8 +52,8 @@ class Pool:
 
 
 def make_codec(recipe: Recipe) -> Codec:
-    """The vocabulary of a recipe: words or sub-words, from a file or its first mix; else
-    characters.
+    """The vocabulary of a recipe: words or sub-words, from a file or its first mix; else the symbols
+    of its data; else characters.
     """
     settings = recipe.subwords
     if recipe.words is not None:
@@ -60,7 +61,8 @@ def make_codec(recipe: Recipe) -> Codec:
             chain.from_iterable(map(_captions, recipe.stages[0].mix)), recipe.words.threshold
         )
     if settings is None:
-        return characters()
+        symbols = _data(recipe.stages[0].mix[0]).symbols
+        return SymbolTable(SPECIALS + symbols) if symbols else characters()
     if settings.file:
         known = load_subwords(settings.file)
         return replace(known, max_source=settings.max_source, max_target=settings.max_target)

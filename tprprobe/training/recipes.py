@@ -100,7 +100,9 @@ class Recipe(Settings):
     seed: int = 0
     optimizer: Optimizer = Optimizer()
     label_smoothing: Share = 0.0
-    subwords: SubwordSettings | None = None  # without either: characters of the Mathematics Dataset
+    subwords: SubwordSettings | None = (
+        None  # without either: the symbols of its data, or characters
+    )
     words: WordSettings | None = None  # of models that caption images
     evaluate: list[Mix] = Field(default_factory=list)
     evaluate_every: Annotated[int, Field(gt=0)] = 1000

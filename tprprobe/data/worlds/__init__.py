@@ -1,1 +1,1 @@
-"""Generated worlds with exact labels: an English of event reports, and scenes with captions."""
+"""Generated worlds with exact labels: event reports in English, scenes with captions, symbol sequences."""
