@@ -18,7 +18,7 @@ from tprprobe.data.pairs import Pairs, encode_examples
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import align_words
-from tprprobe.extraction.passes import ATTENTION, Block, read_block, sides_of
+from tprprobe.extraction.passes import ATTENTION, Block, read_block, rows_of
 from tprprobe.extraction.token_rows import token_table
 from tprprobe.files.locks import held_beside
 from tprprobe.gold.labellers import Labeller
@@ -27,9 +27,9 @@ from tprprobe.models.loading import find_twin
 from tprprobe.models.protocol import Readable, require_model, require_vocabulary
 from tprprobe.scoring.answers import exact_matches, write_answers
 from tprprobe.site.hooks import find_sites
-from tprprobe.site.patterns import select, side_of
+from tprprobe.site.patterns import select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
-from tprprobe.store.layout import CONTROL
+from tprprobe.store.layout import CONTROL, SAMPLE
 from tprprobe.store.numbers import check_storage
 
 BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
@@ -234,16 +234,18 @@ class Extraction:
         return {name: self._spec(name, block) for name in self.names}
 
     def _spec(self, name: str, block: Block) -> SiteSpec:
+        site = find_sites(self.model)[name]
+        rows = rows_of(name, site)
         if name.endswith(ATTENTION):
-            return SiteSpec(("_".join(sides_of(name)), "head"), (len(block.maps[name][0]),))
-        axes = find_sites(self.model)[name].axes[2:]
+            return SiteSpec((rows, "head"), (len(block.maps[name][0]),))
+        axes = site.axes[1 if rows == SAMPLE else 2 :]
         shape = block.rows[name].shape[1:]
         if len(shape) != len(axes):
             raise InputError(
                 f"a row of {name} has shape {shape}, but its axes are {' × '.join(axes)}: attach it "
                 "with heads=, or another submodule"
             )
-        return SiteSpec((side_of(name), *axes), shape)
+        return SiteSpec((rows, *axes), shape)
 
     def _settings(self, model: Readable, samples: int) -> dict[str, Any]:
         return {

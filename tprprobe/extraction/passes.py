@@ -12,8 +12,10 @@ from torch import Tensor
 from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
 from tprprobe.models.protocol import Readable
-from tprprobe.site.hooks import capture
+from tprprobe.site.hooks import capture, find_sites
 from tprprobe.site.patterns import side_of
+from tprprobe.site.site import Site
+from tprprobe.store.layout import SAMPLE
 
 BATCH = 64  # samples
 ATTENTION = ".attention"
@@ -59,6 +61,13 @@ def sides_of(site: str) -> tuple[str, str]:
     return query, "source" if ".cross." in site else query
 
 
+def rows_of(name: str, site: Site) -> str:
+    """The rows that a store keeps of a site: tokens of a side, pairs of them (maps), or samples."""
+    if name.endswith(ATTENTION):
+        return "_".join(sides_of(name))
+    return side_of(name) if "seq" in site.axes else SAMPLE
+
+
 @torch.no_grad()
 def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) -> Block:
     """The vectors and maps of all samples, from one teacher-forced pass over each.
@@ -67,7 +76,9 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
         InputError: the pass does not reach a site, or a site's tensor is not [batch, seq, …].
     """
     offsets = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
+    offsets[SAMPLE] = torch.arange(len(pairs) + 1)
     places = {side: Lengths.of(bounds) for side, bounds in offsets.items()}
+    kinds = {name: rows_of(name, site) for name, site in find_sites(model).items()}
     sites, block = list(sites), Block(np.zeros(len(pairs), bool))
     with capture(model, sites) as acts:
         for indices in pairs.by_length(BATCH):
@@ -79,7 +90,7 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
             for site in sites:
                 if site not in acts:
                     raise InputError(f"the forward pass does not reach {site}: leave this site out")
-                _keep(block, site, acts[site], samples, places)
+                _keep(block, site, kinds[site], acts[site], samples, places)
     return block
 
 
@@ -94,11 +105,17 @@ def _correct(logits: Any, target: Tensor, pad: int) -> Bool[np.ndarray, " batch"
 
 
 def _keep(
-    block: Block, site: str, tensor: Tensor, samples: list[int], places: dict[str, Lengths]
+    block: Block,
+    site: str,
+    kind: str,
+    tensor: Tensor,
+    samples: list[int],
+    places: dict[str, Lengths],
 ) -> None:
     values = tensor.float().cpu().numpy()
-    if not site.endswith(ATTENTION):
-        return _keep_rows(block.rows, site, values, samples, places[side_of(site)])
+    if kind in places:
+        values = values[:, None] if kind == SAMPLE else values
+        return _keep_rows(block.rows, site, values, samples, places[kind])
     query, key = (places[side] for side in sides_of(site))
     maps = block.maps.setdefault(site, [values] * len(block.correct))
     for row, sample in enumerate(samples):

@@ -18,9 +18,10 @@ from tprprobe.interventions.edits import patch
 from tprprobe.interventions.variants import score_variants
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model, require_vocabulary
-from tprprobe.site.hooks import capture
+from tprprobe.site.hooks import capture, find_sites
 from tprprobe.site.patterns import side_of
 from tprprobe.statistics import bootstrap_mean, wilson
+from tprprobe.store.layout import SAMPLE
 
 BATCH, LONGEST = 64, 64
 UNEDITED, DECOMPOSITION, MEAN, RANDOM = "unedited", "decomposition", "mean", "random"
@@ -31,24 +32,21 @@ def substitute(
 ) -> pd.DataFrame:
     """What a model answers when the vectors of the fit's site (of all fits' sites at once) are replaced.
 
-    One row per ``edit``: unedited; decomposition (the vectors that the fit gives to the tokens); mean
-    (their mean, at every token); random (the vectors, moved as far as the decomposition is from them, in
-    a random direction).
+    One row per ``edit``: unedited; decomposition (the vectors that the fit gives to the tokens, or to the
+    samples where the site has one vector each); mean (their mean, everywhere); random (the vectors, moved as
+    far as the decomposition is from them, in a random direction).
     accuracy     share of examples whose answer is written greedily, with Wilson's 95 % interval
     agreement    share of the model's own unedited answers that are still written
     probability  of the model's own answer, its mean over examples with an interval over them
     Source: McCoy et al. 2019, substitution accuracy.
 
     Raises:
-        InputError: a fit of samples or of target tokens, or of roles that the data do not tell.
+        InputError: a fit of samples at a site of tokens, or of target tokens, or of roles that the data
+            do not tell.
     """
     fits = [fit] if isinstance(fit, Decomposition) else list(fit)
     for each in fits:
-        if each.plan.unit != "token" or side_of(each.site) != "source":
-            raise InputError(
-                f"{each.site}: only vectors of source tokens are replaced in a model: decompose a "
-                "site of the encoder with the unit token"
-            )
+        _check(model, each)
     vocabulary, generator = require_vocabulary(model), torch.Generator().manual_seed(seed)
     pairs, pad = encode_pairs(data, vocabulary), model.config.pad
     texts = [str(example.source) for example in data]
@@ -64,13 +62,28 @@ def substitute(
         edits: dict[str, dict[str, Any]] = {name: {} for name in names}
         for each in fits:
             for name, values in _states(each, table, acts[each.site], generator).items():
-                edits[name][each.site] = patch(values, positions=source != pad)
+                chosen = {} if _of_samples(each) else {"positions": source != pad}
+                edits[name][each.site] = patch(values, **chosen)
         scores = score_variants(model, source, [target, own], [edits[name] for name in names])
         at = rows.numpy()
         found["right"][:, at] = scores.written[:, 0].numpy()
         found["same"][:, at] = scores.written[:, 1].numpy()
         found["chance"][:, at] = scores.log_probability[:, 1].exp().numpy()
     return pd.DataFrame([_row(name, i, found) for i, name in enumerate(names)])
+
+
+def _of_samples(fit: Decomposition) -> bool:
+    return fit.plan.unit == SAMPLE
+
+
+def _check(model: Model, fit: Decomposition) -> None:
+    site = find_sites(model).get(fit.site)
+    has_samples = site is not None and "seq" not in site.axes
+    if _of_samples(fit) != has_samples or side_of(fit.site) != "source":
+        raise InputError(
+            f"{fit.site}: only vectors of source tokens, or of samples that have one each, are replaced in a "
+            "model: decompose a site of the encoder with the unit that it has"
+        )
 
 
 def _row(name: str, i: int, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -105,14 +118,14 @@ def _states(
     fit: Decomposition, table: pd.DataFrame, true: Tensor, generator: torch.Generator
 ) -> dict[str, Tensor]:
     """What takes the place of the vectors of a batch."""
-    at = tuple(torch.tensor(table[name].to_numpy(copy=True)) for name in ("sample", "position"))
+    by = ("sample",) if _of_samples(fit) else ("sample", "position")
+    where = table[list(by)].drop_duplicates()
+    at = tuple(torch.tensor(where[name].to_numpy(copy=True)) for name in by)
     encoded, vectors = true.cpu().clone(), true.cpu()
-    encoded[at] = (
-        torch.as_tensor(fit.encode(table)).to(encoded).reshape(len(table), *true.shape[2:])
-    )
+    encoded[at] = torch.as_tensor(fit.encode(table)).to(encoded).reshape(vectors[at].shape)
     mean = vectors[at].mean(0).expand_as(vectors)
     drawn = torch.randn(vectors.shape, generator=generator).to(vectors)
-    axes = tuple(range(2, vectors.ndim))
+    axes = tuple(range(len(by), vectors.ndim))
     far, length = (
         each.square().sum(axes, keepdim=True).sqrt() for each in (encoded - vectors, drawn)
     )

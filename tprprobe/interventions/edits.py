@@ -39,8 +39,21 @@ class Place:
         return head_axis(self.axes)
 
     @property
+    def has_positions(self) -> bool:
+        """True unless there is one vector a sample."""
+        return not {"query", "seq"}.isdisjoint(self.axes)
+
+    @property
     def seq(self) -> int:
-        """The number of the axis of positions; in an attention map, of those that attend."""
+        """The number of the axis of positions; in an attention map, of those that attend.
+
+        Raises:
+            InputError: there is one vector a sample.
+        """
+        if not self.has_positions:
+            raise InputError(
+                f"a site of {' × '.join(self.axes)} has no positions to choose or move"
+            )
         return self.axes.index("query" if "query" in self.axes else "seq")
 
 
@@ -155,6 +168,8 @@ def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
     """An edit to the tensor that was captured at the same site in another run."""
 
     def copy(x: Tensor, place: Place) -> Tensor:
+        if not place.has_positions:
+            return _rows(values, x).to(x)
         known, n = values.shape[place.seq], x.shape[place.seq]
         if known < place.start + n:
             raise InputError(

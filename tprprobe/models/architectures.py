@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 import torch
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.models.bottleneck import Bottleneck, BottleneckConfig
 from tprprobe.models.captioner import Captioner, CaptionerConfig
 from tprprobe.models.presets import PRESETS
 from tprprobe.models.protocol import Config, Model
@@ -26,6 +27,7 @@ ARCHITECTURES: dict[str, tuple[type, type[Model], dict[str, Any]]] = {
         {"roles": "continuous", "embedding_binding": True},
     ),
     "lstm": (LSTMConfig, LSTM, {}),
+    "bottleneck": (BottleneckConfig, Bottleneck, {}),
     "tpt": (TPTConfig, TPT, {}),
     "t5": (TPTConfig, TPT, {"roles": "none"}),
     "tpgn": (TPGNConfig, TPGN, {}),

@@ -1,5 +1,6 @@
 """Full-size configurations under the names of their papers, ready to be trained."""
 
+from itertools import product
 from typing import Any
 
 # schlag2020-final Table 1; 73 symbols. B and C are printed with sizes that fit only without the
@@ -27,6 +28,12 @@ PRESETS: dict[str, dict[str, Any]] = {
     "t5": {"architecture": "t5"},
     "tpgn": {"architecture": "tpgn"},
     "cnn-lstm": {"architecture": "cnn-lstm"},
+    "bottleneck-mlp": {"architecture": "bottleneck", "encoder": "mlp", "decoder": "mlp"},
+    "bottleneck-transformer": {
+        "architecture": "bottleneck",
+        "encoder": "transformer",
+        "decoder": "transformer",
+    },
 }
 PARAMETERS = {  # unique tensors; the tests build and count them
     "transformer": 44_188_160,
@@ -41,4 +48,14 @@ PARAMETERS = {  # unique tensors; the tests build and count them
     "t5": 60_506_880,
     "tpgn": 8_715_016,
     "cnn-lstm": 8_655_575,
+    "bottleneck-mlp": 64_124,
+    "bottleneck-transformer": 178_394,
 }
+
+# McCoy et al. 2019: every encoder with every decoder, `tpdn-tree-bi`; digits.
+ENCODERS = {"uni": 13_100, "bi": 7_700, "tree": 24_080}  # parameters of each
+DECODERS = {"uni": 13_814, "bi": 10_244, "tree": 26_774}
+for _encoder, _decoder in product(ENCODERS, DECODERS):
+    _name, _kinds = f"tpdn-{_encoder}-{_decoder}", {"encoder": _encoder, "decoder": _decoder}
+    PRESETS[_name] = {"architecture": "bottleneck", **_kinds}
+    PARAMETERS[_name] = ENCODERS[_encoder] + DECODERS[_decoder]

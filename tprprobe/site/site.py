@@ -78,3 +78,8 @@ def per_position(d_model: int) -> Site:
 def attention_map() -> Site:
     """A site of attention weights; the map is computed only while it is read."""
     return Site("batch head query key")
+
+
+def per_sample(d_model: int) -> Site:
+    """A site with one vector per sample."""
+    return Site("batch d_model", d_model)

@@ -1,0 +1,1 @@
+"""TPDN's table, made anew: GRUs that transform digits through one vector, and their decompositions."""

@@ -1,0 +1,79 @@
+"""The 36 models of the table: three encoders × three decoders × four tasks, by one recipe."""
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.worlds.sequences import PREFIX, TASKS
+from tprprobe.files.locks import held_beside
+from tprprobe.training.loop import MODEL, train
+from tprprobe.training.pools import Pool
+from tprprobe.training.recipes import Mix, Recipe, read_recipe
+
+RECIPE = Path(__file__).with_name("recipe.toml")
+SHAPES = ("uni", "bi", "tree")
+
+
+class Trained(NamedTuple):
+    """One model of the table."""
+
+    encoder: str
+    decoder: str
+    task: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return "-".join(map(str, self))
+
+    @property
+    def data(self) -> str:
+        return PREFIX + self.task
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of the study with this model's coders, task and seed."""
+        return read_recipe(
+            RECIPE,
+            [
+                f'name="{self.name}"',
+                f"seed={self.seed}",
+                f'model.encoder="{self.encoder}"',
+                f'model.decoder="{self.decoder}"',
+                f'stages.0.mix.0.data="{self.data}"',
+                f'evaluate.0.data="{self.data}"',
+            ],
+        )
+
+    def folder(self, runs: Path) -> Path:
+        """Where its checkpoint is, once it is trained."""
+        return runs / self.name / MODEL
+
+
+def list_models(seed: int) -> Iterator[Trained]:
+    """The models of the table, task by task."""
+    for task, encoder, decoder in product(TASKS, SHAPES, SHAPES):
+        yield Trained(encoder, decoder, task, seed)
+
+
+def train_missing(runs: Path, seed: int) -> None:
+    """Trains every model that the folder lacks and no other process is training."""
+    for model in list_models(seed):
+        with held_beside(runs / model.name) as mine:
+            if mine and not model.folder(runs).exists():
+                train(model.recipe, runs / model.name, resume=True, load_pool=_load_pool)
+
+
+def _load_pool(mixes: list[Mix], vocabulary: Codec, device: torch.device) -> Pool:
+    """The examples of a stage, loaded once for all models of a task."""
+    return _loaded(tuple(each.model_dump_json() for each in mixes), vocabulary, device)
+
+
+@cache
+def _loaded(mixes: tuple[str, ...], vocabulary: Any, device: torch.device) -> Pool:
+    return Pool.load([Mix.model_validate_json(each) for each in mixes], vocabulary, device)
