@@ -423,7 +423,7 @@ FAULTY = {
     "to itself": 344,
     "noun twice": 423,
 }  # numbers of reports of version 1
-SHIPPED = {"version": 1, "depth": 1, "sentences": (4, 6)}  # what the shipped models were trained on
+SHIPPED = {"version": 1, "depth": 1, "sentences": (4, 6)}  # what the shipped models read
 DIGEST = "8724c152d64c7fb3317c445b13b0d26b9938dbf9409a4d015514fca0de76a8b7"  # before versions
 
 

@@ -12,7 +12,7 @@ from studies.pages import probing_page as probing
 from studies.pages.contrasts import Place, compare
 from studies.pages.probing_runs import DISCRETE, MODELS, Probed
 from studies.pages.verdicts import claims_of, read_page
-from tprprobe.analyses.dictionary.role_names import name_dictionary, read_fields
+from tprprobe.analyses.dictionary.role_names import name_dictionary, read_fields, tell_labels
 from tprprobe.analyses.probing.scores import Score, describe
 from tprprobe.analyses.probing.tallies import TERMS
 from tprprobe.claims import load_claims
@@ -81,7 +81,8 @@ def write_states(path):
     """A store of one sample, whose labels a tagger gave."""
     labels = {task: {"source": "spacy:tagger", "agreement": 0.9} for task in TASKS[:2]}
     specs = {"decoder.0.hidden": SiteSpec(("target", "d_model"), (2,))}
-    writer = StoreWriter.create(path, specs, {"model": {}, "labels": labels})
+    data = {"name": "ewt/conllu/en_ewt-ud-train.conllu.gz"}
+    writer = StoreWriter.create(path, specs, {"model": {}, "data": data, "labels": labels})
     token = pd.DataFrame({"sample": [0], "side": ["target"], "position": [0], "token": ["<s>"]})
     writer.append({"decoder.0.hidden": np.zeros((1, 2), np.float32)}, token)
     writer.finish()
@@ -94,7 +95,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(folder):
-    write_store(folder / f"{DISCRETE}.read.store")
+    for kind in ("read", "written"):
+        write_store(folder / f"{DISCRETE}.{kind}.store")
     found = {"written": {}, "generated": {}, "span-conv": {}, "read": {}}
     for name in MODELS:
         kinds = RIGHT if name == DISCRETE else {"filler": 5}
@@ -143,15 +145,31 @@ def test_every_claim_about_probing_has_its_verdict(page):
 
 def test_tables_stand_beside_the_verdicts(page):
     assert (
-        len(lines_of(page, "| decoder.1.cross.role |")) == len(TASKS) + 3
-    )  # what is written, the treebank, titles
-    assert lines_of(page, "1 sentences of the English Web Treebank")
+        len(lines_of(page, "| decoder.1.cross.role |")) == len(TASKS) + 4
+    )  # what is written, the treebank and its differences, titles
+    assert lines_of(page, "1 sentences of the English Web Treebank (`en_ewt-ud-train.conllu.gz`")
     assert lines_of(page, "| tagger against gold | 90.0 | 90.0 |")
     assert not lines_of(page, "the ceiling that its noise sets")  # probes label given spans
     assert lines_of(page, "commonest label of the word to come")
     assert len(lines_of(page, "encoder.0.hidden")) == len(MODELS)
     assert lines_of(page, "previous word (decoder)")
     assert lines_of(page, "0.500 | 0.500")  # of the role distributions those of head 0 are peaked
+
+
+def test_the_treebank_is_compared_with_the_untrained_twin(page):
+    for task in TASKS:  # 5 of 10 targets are right, of the twin 2
+        assert lines_of(page, f"| same | decoder | {task} | 1 | 1 | 0 | 0 | +2")
+    (row,) = [each for each in lines_of(page, "| same | decoder.1.cross.role |") if "*" in each]
+    assert row.count("*") == len(TASKS)
+    assert row.count("| +2") == len(TASKS)
+
+
+def test_what_the_roles_of_the_dictionary_stand_for_is_told(page):
+    heads = lines_of(page, "| decoder.1.cross | 0 | 2 | 2 (–) |")
+    assert len(heads) == 1  # two roles are in use, both are named; there is no twin
+    assert lines_of(page, "| decoder.1.cross | 0 | 1 | NN | ")
+    (flat,) = lines_of(page, "| decoder.1.cross | 1 | 1 | 0 (–) | 0.00 (–) |")
+    assert " 0.00 [" in flat
 
 
 def test_contrasts_are_paired_by_document(folder, page):
@@ -175,6 +193,15 @@ def test_contrasts_are_paired_by_document(folder, page):
 )
 def test_statistics_of_scores(statistic, expected):
     assert statistic(np.array([[0.1, 0.3, 0.5]]))[0] == pytest.approx(expected)
+
+
+def test_what_a_role_tells_of_a_label_is_scored_on_other_texts(tmp_path):
+    store = write_store(tmp_path / "store", 300)
+    found = tell_labels(store, "decoder.-1.cross.role_weights", "pos")
+    assert 0.97 < found[0].low <= found[0].value <= 1
+    assert found[1].value == pytest.approx(0, abs=0.01)  # one role for all words tells nothing
+    of_place = tell_labels(store, "decoder.-1.cross.role_weights", "place")
+    assert of_place[0].low < 0.01  # the place is drawn apart
 
 
 def test_roles_of_a_dictionary_are_named_by_the_word_they_predict(tmp_path):

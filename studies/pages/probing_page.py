@@ -11,6 +11,7 @@ import pandas as pd
 
 from studies.pages import contrasts, probing_runs
 from studies.pages.contrasts import Place, compare, count_documents
+from studies.pages.dictionary_section import tell_dictionary
 from studies.pages.markdown import verdict_table
 from studies.pages.probing_runs import CONTINUOUS, DISCRETE, MODELS, TRANSFORMER, Probed
 from studies.pages.treebank import tell_treebank
@@ -53,7 +54,7 @@ def write_page(found: Found, folder: Path) -> str:
     """The page of these probes, and of the probes of real text in the folder."""
     evidence = gather_evidence(found, folder)
     verdicts = [judge(claim, evidence.get(claim.id)) for claim in claims_of("probing")]
-    store = open_store(folder / f"{DISCRETE}.read.store")
+    store, written = (open_store(folder / f"{DISCRETE}.{of}.store") for of in ("read", "written"))
     return fill(
         Path(__file__).parent,
         "probing.md.j2",
@@ -75,6 +76,7 @@ def write_page(found: Found, folder: Path) -> str:
         encoders=table([row for name in MODELS for row in _encoder_rows(found["read"][name])]),
         reports=store.samples,
         roles=_roles(store),
+        dictionary=tell_dictionary([(store, "encoder"), (written, "decoder")]),
         treebank=tell_treebank(folder),
     )
 

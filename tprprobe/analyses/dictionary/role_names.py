@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
 
 from tprprobe.analyses.naming.fields import Field, describe
 from tprprobe.analyses.naming.lattice import build_lattice
-from tprprobe.analyses.naming.names import name_clusters
+from tprprobe.analyses.naming.names import name_clusters, split_questions
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import WORD, decode_cell
+from tprprobe.statistics import Interval, bounds, divide, group_sums, replicate_totals
 from tprprobe.store import Store
 
 NONE = "none"
@@ -32,18 +34,51 @@ def name_dictionary(store: Store, site: str, seed: int = 0) -> pd.DataFrame:
     Raises:
         InputError: no such site, no role weights, or a token table without tags.
     """
-    (site,) = store.select(site)
-    if "n_roles" not in store.specs[site].axes:
-        raise InputError(f"{site} holds no role weights: give a site ….role_weights")
-    rows, words = read_fields(store.tokens_of(site), store.side(site) == "target")
+    roles, words = _strongest(store, site)
     lattice = build_lattice(describe(words, FIELDS))
-    roles = store.read(site)[rows].argmax(-1)
     parts = []
     for head in range(roles.shape[1]):
         used, labels = np.unique(roles[:, head], return_inverse=True)
         named = name_clusters(labels, lattice, words["sample"].to_numpy(), seed)
         parts.append(named.assign(head=head, role=used[named["cluster"].to_numpy()]))
     return pd.concat(parts, ignore_index=True).drop(columns="cluster")
+
+
+def tell_labels(store: Store, site: str, field: str, seed: int = 0) -> dict[int, Interval]:
+    """The share of a field's entropy that the strongest role tells, by head of ``….role_weights``.
+
+    1 − H(label | role) / H(label) in cross-entropies: how often a label comes with a role is counted on one
+    half of the texts (and one word more, whose label is drawn at large), the bits on the other half, 95 %
+    intervals over its texts. Below 0 the role misleads. Fields: pos, dep, entity, place, before.
+
+    Raises:
+        InputError: no such site, no role weights, or a token table without tags.
+    """
+    roles, words = _strongest(store, site)
+    texts, labels = words["sample"].to_numpy(), pd.factorize(words[field])[0]
+    learned = split_questions(texts, seed)
+    found = {}
+    for head in range(roles.shape[1]):
+        counts = np.zeros((roles.max() + 1, labels.max() + 1))
+        np.add.at(counts, (roles[learned, head], labels[learned]), 1)
+        prior = (counts.sum(0) + 1) / (counts.sum() + counts.shape[1])
+        given = (counts + prior) / (counts.sum(1, keepdims=True) + 1)
+        likely = np.stack([given[roles[:, head], labels], prior[labels]], 1)[~learned]
+        sums = group_sums(-np.log(likely), texts[~learned])
+        bits, least = np.concatenate([sums.sum(0)[None], replicate_totals(sums)]).T
+        shares = 1 - divide(bits, least)
+        low, high = bounds(shares[1:], len(sums))
+        found[head] = Interval(float(shares[0]), float(low), float(high))
+    return found
+
+
+def _strongest(store: Store, site: str) -> tuple[Int[np.ndarray, "word head"], pd.DataFrame]:
+    """The strongest role of every head where the word is known, and the fields of these words."""
+    (site,) = store.select(site)
+    if "n_roles" not in store.specs[site].axes:
+        raise InputError(f"{site} holds no role weights: give a site ….role_weights")
+    rows, words = read_fields(store.tokens_of(site), store.side(site) == "target")
+    return store.read(site)[rows].argmax(-1), words
 
 
 def read_fields(tokens: pd.DataFrame, ahead: bool) -> tuple[np.ndarray, pd.DataFrame]:
