@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 import torch
 
+from studies.pages.binding_contrasts import ALIKE, BINDING, FULL, ROLES, START, measure_contrasts
 from studies.pages.study_page import COMPARED, write_page
 from tprprobe.data import load_data
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
+from tprprobe.figures.study import matched_study
 from tprprobe.models import build, load_model
 from tprprobe.scoring.answers import evaluate
 from tprprobe.training.pools import Pool
@@ -362,6 +364,29 @@ def test_the_interval_says_its_degrees_of_freedom():
     alone = _simulated(rng, seeds=1).difference("a", "b")
     assert np.isnan([alone.low, alone.high]).all()
     assert np.isfinite(alone.value)
+
+
+def test_contrasts_find_the_planted_effects():
+    rights = {"transformer": 0.3, "transformer-torch": 0.4, "ones": 0.5, "outer": 0.9}
+    rights |= {
+        "no-embedding-binding": 0.6,
+        "tp-transformer": 0.7,
+    }  # roles +.2, embedding binding +.1
+    study = _planted(rights, np.random.default_rng(0))
+    found = measure_contrasts(study, ("all",)).set_index("contrast")
+    for contrast, effect in ((START, 0.1), (ALIKE, 0.3), (ROLES, 0.2), (BINDING, 0.1), (FULL, 0.2)):
+        assert abs(found.loc[contrast, "value"] - effect) < 0.03, contrast
+        assert found.loc[contrast, "low"] < effect < found.loc[contrast, "high"], contrast
+    assert not any("both Xavier" in name for name in found.index)  # it has no such variant
+
+
+def test_curves_are_told_as_differences_of_runs_of_one_seed():
+    study = _planted({"transformer": 0.5, "b": 0.7}, np.random.default_rng(0))
+    upper = matched_study(study.curves, study.runs, compare_variants(study)).axes[:2]
+    steps, cost = ({line.get_label(): line for line in each.get_lines()} for each in upper)
+    assert np.allclose(steps["b"].get_ydata(), 0)  # the same curve at equal steps
+    # b costs twice as much a step: at its step 5 the reference stands at step 10, then has ended
+    np.testing.assert_allclose(cost["b"].get_ydata(), [-0.5])
 
 
 def test_equal_compute_reads_the_curve_where_the_arithmetic_is_spent():

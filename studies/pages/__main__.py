@@ -9,9 +9,10 @@ import typer
 
 from studies.pages.verdicts import write_verdicts
 from tprprobe.errors import InputError, unknown
+from tprprobe.figures.style import save
 from tprprobe.files.writing import write_file
 
-# NAME_page.make_page(runs) gives the text of docs/results-NAME.md
+# NAME_page.make_page(runs) gives the text of docs/results-NAME.md, NAME_page.draw_figures() its images
 PAGES = ("arithmetic", "captions", "interventions", "probing", "study", "summaries")
 
 
@@ -31,6 +32,9 @@ def main(
         except InputError as error:
             raise typer.BadParameter(f"page {name!r}: {error}") from error
         typer.echo(f"written: {write_file(out / f'results-{name}.md', text)}")
+        drawn = module.draw_figures() if hasattr(module, "draw_figures") else {}
+        for path, figure in drawn.items():
+            typer.echo(f"drawn: {save(figure, out / path)}")
     typer.echo(f"written: {write_verdicts(out)}")
 
 

@@ -1,6 +1,6 @@
-"""The page on the effect of binding: the shipped matched study, its verdicts and its tables."""
+"""The page on the effect of binding: the shipped studies, their verdicts, contrasts and tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +8,18 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
+from studies.pages.binding_contrasts import (
+    draw_contrasts,
+    draw_factors,
+    draw_modules,
+    measure_contrasts,
+    tell_answer,
+)
 from studies.pages.markdown import verdict_table
 from studies.templates import fill, table
 from tprprobe.claims import Evidence, judge, load_claims
+from tprprobe.figures.study import matched_study
+from tprprobe.figures.style import Drawing
 from tprprobe.files import assets
 from tprprobe.models import expand
 from tprprobe.models.transformer import TransformerConfig
@@ -19,9 +28,11 @@ from tprprobe.training.study.comparisons import Answers, at_equal_compute, compa
 from tprprobe.training.study.plans import Plan, read_plan
 from tprprobe.training.study.records import Study, load_study
 
-STUDY, FIGURE = "matched-arithmetic", "images/matched-study.svg"
+STUDY, EARLIER = "matched-starts", "matched-arithmetic"
 BASELINE, MODEL, NARROWED, OUTER = "transformer", "tp-transformer", "narrowed", "outer"
 STARTED = "transformer-torch"  # a Transformer that starts as the TP-Transformer does
+XAVIER = "tp-transformer-xavier"  # a TP-Transformer that starts as the published Transformer does
+ONES, UNBOUND = "ones", "no-embedding-binding"
 # claim → (variant, reference, set of questions); the baseline is the one that starts alike, if any
 COMPARED = {
     "schlag-interpolation": (MODEL, BASELINE, "all"),
@@ -32,34 +43,69 @@ COMPARED = {
 }
 ALIKE = "weights that start alike"  # a condition of claims
 SETS = {"all": "all", "discordant": "discordant", "longer": "longer"}
+FIGURES = {
+    "contrasts": "images/binding-contrasts.svg",
+    "factors": "images/binding-factors.svg",
+    "study": "images/matched-study.svg",
+    "modules": "images/binding-modules.svg",
+}
 
 
 def make_page(runs: Path) -> str:
-    """The page on the study that ships; nothing is computed anew, so ``runs`` stays empty."""
-    folder = assets.find("studies", STUDY)
-    return write_page(load_study(folder), read_plan(folder / "plan.toml"))
+    """The page on the studies that ship; nothing is computed anew, so ``runs`` stays empty."""
+    folder, earlier = (assets.find("studies", name) for name in (STUDY, EARLIER))
+    return write_page(
+        load_study(folder),
+        read_plan(folder / "plan.toml"),
+        (load_study(earlier), read_plan(earlier / "plan.toml")),
+    )
 
 
-def write_page(study: Study, plan: Plan) -> str:
-    """The page of a study that was run by this plan."""
+def draw_figures() -> dict[str, Drawing]:
+    """The figures of the page by the paths under which it shows them."""
+    study = load_study(assets.find("studies", STUDY))
+    drawn = {
+        "contrasts": draw_contrasts(study),
+        "factors": draw_factors(study),
+        "study": matched_study(study.curves, study.runs, compare_variants(study, STARTED), STARTED),
+        "modules": draw_modules(study),
+    }
+    return {FIGURES[name]: figure for name, figure in drawn.items()}
+
+
+def write_page(study: Study, plan: Plan, earlier: tuple[Study, Plan] | None = None) -> str:
+    """The page of a study that was run by this plan.
+
+    What only an ``earlier`` study has is judged and shown by its tables.
+    """
     scores = compare_variants(study, BASELINE)
     sets = subsets(study)
-    answers = {name: Answers(study, rows) for name, rows in sets.items() if name in SETS}
-    starts = find_starts(plan)
+    told = [(study, plan), *([earlier] if earlier else [])]
     verdicts = [
-        judge(load_claims()[name], _evidence(study, starts, answers, *compared))
+        judge(load_claims()[name], _evidence(told, *compared))
         for name, compared in COMPARED.items()
     ]
+    starts = find_starts(plan)
     return fill(
         Path(__file__).parent,
         "study.md.j2",
         **_describe(study, plan),
+        answer=tell_answer(study),
         verdicts=verdict_table(verdicts),
+        contrasts=_contrasts(study),
         scores=_scores(scores, starts),
         modules=_modules(scores),
         costs=_costs(study),
         runs=_seeds(study, sets["all"]),
+        discordant_runs=_seeds(study, sets["discordant"]) if "discordant" in sets else "",
+        earlier=_earlier(*earlier) if earlier else {},
     )
+
+
+def _earlier(study: Study, plan: Plan) -> dict[str, str]:
+    """An earlier study's name and its scores."""
+    scores = compare_variants(study, BASELINE)
+    return {"name": study.name, "scores": _scores(scores, find_starts(plan))}
 
 
 def find_starts(plan: Plan) -> dict[str, str]:
@@ -78,8 +124,7 @@ def _describe(study: Study, plan: Plan) -> dict[str, Any]:
     finished = study.runs.groupby("variant", sort=False).size()
     return {
         "study": study.name,
-        "alike": STARTED in study.variants,
-        "figure": FIGURE,
+        "figures": FIGURES,
         "steps": recipe.steps,
         "batch": recipe.batch_size,
         "optimizer": recipe.optimizer.name,
@@ -88,30 +133,37 @@ def _describe(study: Study, plan: Plan) -> dict[str, Any]:
         "questions": len(study.examples),
         "longer": int(study.examples["longer"].sum()),
         "finished": ", ".join(f"{name} {count}" for name, count in finished.items()),
+        "hours": study.runs["seconds"].sum() / 3600,
     }
 
 
 def _evidence(
-    study: Study,
-    starts: Mapping[str, str],
-    answers: Mapping[str, Answers],
-    variant: str,
-    reference: str,
-    name: str,
+    told: Sequence[tuple[Study, Plan]], variant: str, reference: str, name: str
 ) -> Evidence | None:
-    """The evidence on a difference of two variants over seeds and questions; None if one has no
-    run.
+    """The evidence on a difference of two variants, over seeds and questions, of the first study that
+    has both; None if none has.
     """
-    if reference == BASELINE and STARTED in study.variants:
-        reference = STARTED
-    seeds = study.seeds(variant, reference) if {variant, reference} <= set(study.variants) else []
-    if len(seeds) == 0 or name not in answers:
-        return None
-    found = answers[name]
-    gates = {"transformer_exact_match": found.mean(BASELINE)}
-    cases = {f"{variant} − {reference}": found.difference(variant, reference)}
-    alike = frozenset({ALIKE} if starts[variant] == starts[reference] else ())
-    return Evidence(cases, "model seed", len(seeds), gates, alike)
+    for study, plan in told:
+        other = STARTED if reference == BASELINE and STARTED in study.variants else reference
+        sets = subsets(study)
+        if {variant, other} <= set(study.variants) and name in sets:
+            seeds, starts = study.seeds(variant, other), find_starts(plan)
+            found = Answers(study, sets[name])
+            gates = {"transformer_exact_match": found.mean(BASELINE)}
+            cases = {f"{variant} − {other}": found.difference(variant, other)}
+            alike = frozenset({ALIKE} if starts[variant] == starts[other] else ())
+            return Evidence(cases, "model seed", len(seeds), gates, alike) if len(seeds) else None
+    return None
+
+
+def _contrasts(study: Study) -> str:
+    rows = measure_contrasts(study)
+    wide: dict[str, dict[str, str]] = {}
+    for row in rows.to_dict("records"):
+        cell = wide.setdefault(row["contrast"], {"contrast": row["contrast"], "seeds": ""})
+        cell["seeds"] = str(row["seeds"])
+        cell[f"{row['set']} (n {row['n']:,})"] = interval_text(read_interval(row, "value"), "+.3f")
+    return table(list(wide.values()))
 
 
 def _scores(scores: pd.DataFrame, starts: Mapping[str, str]) -> str:

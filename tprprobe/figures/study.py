@@ -1,4 +1,4 @@
-"""A matched study: learning curves with bands, against steps and arithmetic, and final differences."""
+"""A matched study: differences from one variant while training, at equal arithmetic and at the end."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,10 +17,11 @@ SETS = {"all": "all", "discordant": "discordant", "longer": "longer questions"}
 def matched_study(
     curves: pd.DataFrame, runs: pd.DataFrame, scores: pd.DataFrame, reference: str = "transformer"
 ) -> Drawing:
-    """Exact match against steps and against arithmetic; the differences from the reference.
+    """Exact match minus the reference's, at equal steps, at equal arithmetic and at the end.
 
-    Lines are means over seeds, bands reach from the lowest to the highest seed. Tables are those of
-    :class:`tprprobe.training.study.Study` and :func:`tprprobe.training.study.compare_variants`.
+    Differences are of runs of one seed; lines are their means, bands reach from the lowest to the
+    highest. Tables are those of :class:`tprprobe.training.study.Study` and
+    :func:`tprprobe.training.study.compare_variants`.
 
     Raises:
         InputError: no run was evaluated.
@@ -36,30 +37,40 @@ def matched_study(
     cost = runs.groupby("variant", sort=False)["gigaflops"].mean() / 1e3  # teraflops
     figure = drawing(7, 5.6)
     places = figure.subplot_mosaic([["steps", "cost"], ["gain", "gain"]])
-    left, right = places["steps"], places["cost"]
     for variant, (colour, mark) in looks.items():
-        bands = (
-            curves[curves["variant"] == variant]
-            .groupby("step")["value"]
-            .agg(["mean", "min", "max"])
-        )
-        for place, x in ((left, bands.index), (right, bands.index * cost[variant])):
-            place.fill_between(x, bands["min"], bands["max"], color=colour, alpha=0.18, linewidth=0)
-            place.plot(
-                x,
-                bands["mean"],
-                color=colour,
-                marker=mark,
-                markersize=3,
-                linewidth=1.2,
+        for place, unit in (("steps", 1.0), ("cost", cost[variant])):
+            rate = 1.0 if place == "steps" else cost[reference]
+            bands = _differences(curves, variant, reference, unit / rate)
+            x, axes = bands.index * unit, places[place]
+            axes.fill_between(x, bands["min"], bands["max"], color=colour, alpha=0.15, linewidth=0)
+            axes.plot(
+                x, bands["mean"], color=colour, marker=mark, markersize=3, linewidth=1.2,
                 label=variant,
-            )
-    _finish(left, "Exact match, equal steps", "step")
-    _finish(right, "Exact match, equal arithmetic", "TFLOP, forward and backward")
+            )  # fmt: skip
+    _finish(places["steps"], f"Exact match minus {reference}'s", "step")
+    _finish(places["cost"], "The same at equal arithmetic", "TFLOP, forward and backward")
     _gains(places["gain"], scores, looks, reference)
-    handles = left.get_legend_handles_labels()[0]
+    handles = places["steps"].get_legend_handles_labels()[0]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=7, frameon=False)
     return figure
+
+
+def _differences(curves: pd.DataFrame, variant: str, reference: str, ratio: float) -> pd.DataFrame:
+    """The mean, lowest and highest difference between runs of one seed at the variant's steps.
+
+    The reference is read where it had done ``ratio`` times as many steps; not beyond its end.
+    """
+    found = []
+    for seed, own in curves[curves["variant"] == variant].groupby("seed"):
+        other = curves[(curves["variant"] == reference) & (curves["seed"] == seed)]
+        if len(other):
+            steps = own["step"] * ratio
+            behind = np.interp(steps, other["step"], other["value"])
+            inside = steps <= other["step"].max() + 1e-6
+            found.append(own.assign(value=own["value"] - behind)[inside])
+    if not found:
+        return pd.DataFrame(columns=["mean", "min", "max"], dtype=float)
+    return pd.concat(found).groupby("step")["value"].agg(["mean", "min", "max"])
 
 
 def _gains(
@@ -87,17 +98,21 @@ def _gains(
     axes.set_yticks(range(len(sets)), [SETS[name] for name in sets])
     axes.set_ylim(len(sets) - 0.5, -0.5)
     axes.margins(x=0.12)
-    tidy(axes, f"Exact match minus that of {reference}, 95 % interval over seeds and questions")
+    tidy(axes, f"At the end: minus {reference}'s, 95 % interval over seeds and questions")
     axes.set_xlabel("points of exact match")
-    axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+g}" if share else "0")
+    axes.xaxis.set_major_formatter(_points)
     axes.grid(axis="x", color=FAINT, linewidth=0.5)
 
 
 def _finish(axes: Axes, title: str, label: str) -> None:
     tidy(axes, title)
-    axes.set_xlabel(label)
+    axes.set(xlabel=label, ylabel="points")
     axes.set_xlim(left=0)
-    axes.set_ylim(0, 1.02)
+    axes.axhline(0, color=INK, linewidth=0.8)
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.yaxis.set_major_formatter(_points)
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
+
+
+def _points(share: float, _: object) -> str:
+    return f"{100 * share:+.3g}" if abs(share) > 1e-9 else "0"

@@ -189,7 +189,7 @@ def find_inputs(folder: Source) -> dict[str, Any]:
     return {key: paths for key, paths in (found | find_scored(folders)).items() if paths}
 
 
-DEFAULTS = {"study": ["matched-arithmetic"]}  # what ships
+DEFAULTS = {"study": ["matched-starts"]}  # what ships
 INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "store": ("a store: give --store STORE", load_store),
     "evaluations": ("evaluations: give --ckpt with folders of `eval --out`", load_evaluations),

@@ -1,0 +1,164 @@
+"""What binding buys, as contrasts of variants that start alike: measured, told and drawn.
+
+Roles learnt or one, crossed with the embedding binding or none, is a 2 × 2 of variants of one start:
+roles of one without the embedding binding are the Transformer. An effect is half the sum of the two
+differences that have it.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.figures.dots import interval_dots
+from tprprobe.figures.style import FAINT, INK, Drawing, drawing, palette, tidy
+from tprprobe.statistics import Interval, interval_text
+from tprprobe.training.study.comparisons import Answers, subsets
+from tprprobe.training.study.records import Study
+
+ALIKE, ROLES = "TP-Transformer − Transformer, both torch", "roles learnt − roles one"
+START, PUBLISHED = (
+    "Transformer: torch − Xavier",
+    "TP-Transformer − Transformer, as published",
+)
+BINDING, FULL = "embedding binding − none", "full product − its diagonal"
+FACTORS = {  # (roles learnt, embedding binding) → variant
+    (False, False): "transformer-torch",
+    (True, False): "no-embedding-binding",
+    (False, True): "ones",
+    (True, True): "tp-transformer",
+}
+CONTRASTS = {
+    ALIKE: {"tp-transformer": 1.0, "transformer-torch": -1.0},
+    "TP-Transformer − Transformer, both Xavier": {
+        "tp-transformer-xavier": 1.0,
+        "transformer": -1.0,
+    },
+    PUBLISHED: {"tp-transformer": 1.0, "transformer": -1.0},
+    START: {"transformer-torch": 1.0, "transformer": -1.0},
+    "TP-Transformer: torch − Xavier": {
+        "tp-transformer": 1.0,
+        "tp-transformer-xavier": -1.0,
+    },
+    ROLES: {name: 0.5 if learnt else -0.5 for (learnt, _), name in FACTORS.items()},
+    BINDING: {name: 0.5 if bound else -0.5 for (_, bound), name in FACTORS.items()},
+    "both − each alone (interaction)": {
+        name: 0.5 if learnt == bound else -0.5 for (learnt, bound), name in FACTORS.items()
+    },
+    FULL: {"outer": 1.0, "tp-transformer": -1.0},
+}
+SETS = ("all", "discordant", "longer")
+
+
+def measure_contrasts(study: Study, sets: tuple[str, ...] = SETS) -> pd.DataFrame:
+    """One row per contrast whose variants have a common seed, and set: contrast, set, n, seeds, value,
+    low, high, in shares of questions.
+    """
+    rows, chosen = [], subsets(study)
+    answers = {name: Answers(study, chosen[name]) for name in sets if name in chosen}
+    for contrast, weights in CONTRASTS.items():
+        seeds = study.seeds(*weights) if weights.keys() <= set(study.variants) else []
+        for name, found in answers.items() if len(seeds) else ():
+            value = found.contrast(weights)
+            told = {"contrast": contrast, "set": name, "n": found.n, "seeds": len(seeds)}
+            rows.append(told | {"value": value.value, "low": value.low, "high": value.high})
+    columns = ["contrast", "set", "n", "seeds", "value", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def tell_answer(study: Study) -> list[str]:
+    """The answer in sentences with its numbers; empty without the variants that give it."""
+    rows: Any = measure_contrasts(study).set_index(["contrast", "set"])
+
+    def found(contrast: str, name: str) -> Interval:
+        return Interval(*rows.loc[(contrast, name), ["value", "low", "high"]])
+
+    needed = [(each, name) for each in (ALIKE, START, PUBLISHED) for name in ("all", "discordant")]
+    if not set(needed) <= set(rows.index):
+        return []
+    alike = found(ALIKE, "all")
+    told = [
+        f"Started alike, the TP-Transformer {_more(alike)} the Transformer: {_shown(alike)} of all "
+        f"questions, {_shown(found(ALIKE, 'discordant'))} of discordant ones.",
+        f"The start alone changes the Transformer by {_shown(found(START, 'all'))}; the difference as "
+        f"published, which mixes both, is {_shown(found(PUBLISHED, 'all'))}.",
+    ]
+    for contrast, words in (
+        (ROLES, "Learnt roles (against roles of one)"),
+        (BINDING, "The embedding binding (against none)"),
+        (FULL, "The full product (against its diagonal)"),
+    ):
+        if (contrast, "discordant") in rows.index:
+            told.append(
+                f"{words}: {_shown(found(contrast, 'all'))} of all questions, "
+                f"{_shown(found(contrast, 'discordant'))} of discordant ones."
+            )
+    return told
+
+
+def _shown(value: Interval) -> str:
+    return interval_text(value, "+.3f")
+
+
+def _more(value: Interval) -> str:
+    """The outcome of a difference as a verb."""
+    if not np.isfinite([value.low, value.high]).all():
+        return "was compared by one seed with"
+    if value.low > 0:
+        return "answers more questions than"
+    if value.high < 0:
+        return "answers fewer questions than"
+    return "answers no more questions than these seeds can tell from"
+
+
+def draw_contrasts(study: Study) -> Drawing:
+    """Every contrast with its interval, a dot per set of questions."""
+    rows = measure_contrasts(study).rename(columns={"contrast": "name", "set": "group"})
+    return _around_zero(interval_dots(rows, "Difference in exact match, 95 % interval"))
+
+
+def draw_modules(study: Study) -> Drawing:
+    """The contrasts of equal start by module of questions, and the effect of the start."""
+    modules = tuple(name for name in subsets(study) if name not in SETS)
+    rows = measure_contrasts(study, modules)
+    rows = rows[rows["contrast"].isin((ALIKE, ROLES, START))]
+    rows = rows.rename(columns={"contrast": "group", "set": "name"})
+    rows["name"] = rows["name"].str.removeprefix("arithmetic__")
+    return _around_zero(interval_dots(rows, "Difference by module, 95 % interval"))
+
+
+def _around_zero(figure: Drawing) -> Drawing:
+    """The figure with a line at zero and its axis in points."""
+    panel = figure.axes[0]
+    panel.axvline(0, color=INK, linewidth=0.8, zorder=0)
+    panel.set_xlabel("points of exact match")
+    panel.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+g}" if share else "0")
+    return figure
+
+
+def draw_factors(study: Study) -> Drawing:
+    """Exact match of the 2 × 2, roles learnt or one, with the embedding binding or without it."""
+    figure = drawing(7, 2.6)
+    chosen = {name: rows for name, rows in subsets(study).items() if name in SETS}
+    panels = figure.subplots(1, len(chosen), squeeze=False)[0]
+    for panel, (name, rows) in zip(panels, chosen.items(), strict=True):
+        answers = Answers(study, rows)
+        for bound, colour in zip((False, True), palette(2), strict=True):
+            means = [answers.mean(FACTORS[learnt, bound]) for learnt in (False, True)]
+            x = np.arange(2) + (0.04 if bound else -0.04)
+            values = np.array([each.value for each in means])
+            spread = [[v.value - v.low for v in means], [v.high - v.value for v in means]]
+            panel.errorbar(
+                x, values, spread, color=colour, marker="s" if bound else "o", markersize=4.5,
+                linewidth=1.2, capsize=2, label="embedding binding" if bound else "no embedding binding",
+            )  # fmt: skip
+        panel.set_xticks([0, 1], ["roles one", "roles learnt"])
+        panel.set_xlim(-0.4, 1.4)
+        panel.grid(axis="y", color=FAINT, linewidth=0.5)
+        tidy(panel, f"{name} (n {answers.n:,})")
+    panels[0].set_ylabel("exact match")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=7,
+        frameon=False,
+    )  # fmt: skip
+    return figure
