@@ -4,6 +4,8 @@ import gzip
 import itertools
 import json
 
+import datasets
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -128,7 +130,7 @@ def check_arrays(store, arrays=ARRAYS):
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_numpys_arrays_come_in_with_their_tokens(tmp_path, monkeypatch, save, ending):
-    monkeypatch.setattr("tprprobe.store.dumps.tensors.BLOCK_BYTES", 200)  # several blocks
+    monkeypatch.setattr("tprprobe.store.dumps.dump.BLOCK_BYTES", 200)  # several blocks
     save(tmp_path / "acts.npz", **ARRAYS)
     table = tmp_path / f"acts{ending}"
     TOKENS.to_csv(table, index=False) if ending == ".csv" else TOKENS.to_parquet(table)
@@ -237,3 +239,216 @@ def test_the_command_line_imports_and_says_how_to_import_again(tmp_path, capsys)
     chunk.write_bytes(bytes(len(chunk.read_bytes())))
     again = f"tprprobe import '…/dev.txt' {tmp_path / 'store'} --format tpdn"
     assert verify(tmp_path / "store").command == again
+
+
+# ---------------------------------------------------------------- vLLM, SAELens, NeuroX
+
+STATES = [RNG.normal(size=(n, 2, 4)).astype(np.float32) for n in (3, 1, 5)]  # token, layer, d
+
+
+def write_vllm(folder, states=STATES, dtype=torch.bfloat16):
+    folder.mkdir()
+    for number, each in zip((0, 2, 10), states, strict=False):
+        ids = torch.arange(len(each)) + 7 * number
+        tensors = {"hidden_states": torch.from_numpy(each).to(dtype), "token_ids": ids}
+        save_file(tensors, folder / f"{number}-a1b2.safetensors")
+        (folder / f"{number}-a1b2.safetensors.lock").touch()
+    return folder
+
+
+def test_the_hidden_states_of_vllm_come_in(tmp_path):
+    store = tp.import_store(write_vllm(tmp_path / "dump"), tmp_path / "store", layers=[3, 7])
+    assert store.sites == ["layers.3.hidden", "layers.7.hidden"]
+    for layer, site in enumerate(store.sites):
+        rows = torch.from_numpy(np.concatenate([each[:, layer] for each in STATES]))
+        assert (store.read(site) == rows.bfloat16().float().numpy()).all()
+    assert set(store.summary["dtype"]) == {"bfloat16"}
+    assert store.tokens["id"].tolist() == [0, 1, 2, 14, 70, 71, 72, 73, 74]
+    assert store.tokens["token"].tolist() == store.tokens["id"].astype(str).tolist()
+    requests = store.tokens.groupby("sample")["request"].first().tolist()
+    assert requests == ["0-a1b2", "2-a1b2", "10-a1b2"]
+
+
+def test_a_tokenizer_turns_ids_into_symbols(tmp_path):
+    from tokenizers import Tokenizer, models
+
+    known = {f"t{i}": i for i in range(72)}
+    Tokenizer(models.WordLevel(known, unk_token="t0")).save(str(tmp_path / "tokenizer.json"))
+    folder = write_vllm(tmp_path / "dump", STATES[:2])
+    store = tp.import_store(folder, tmp_path / "store", tokens=tmp_path)
+    assert store.tokens["token"].tolist() == ["t0", "t1", "t2", "t14"]
+    folder = write_vllm(tmp_path / "more")
+    with pytest.raises(InputError, match="has no token of id 72"):
+        tp.import_store(folder, tmp_path / "other", tokens=tmp_path / "tokenizer.json")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(InputError, match="is no tokenizer"):
+        tp.import_store(folder, tmp_path / "third", tokens=tmp_path)
+
+
+def spoil_ids(folder):
+    save_file({"hidden_states": torch.ones(3, 2, 4)}, folder / "2-a1b2.safetensors")
+
+
+def spoil_lengths(folder):
+    tensors = {"hidden_states": torch.ones(3, 2, 4), "token_ids": torch.arange(2)}
+    save_file(tensors, folder / "2-a1b2.safetensors")
+
+
+def spoil_width(folder):
+    tensors = {"hidden_states": torch.ones(2, 2, 5), "token_ids": torch.arange(2)}
+    save_file(tensors, folder / "2-a1b2.safetensors")
+
+
+def spoil_nan(folder):
+    states = torch.from_numpy(STATES[1]).clone()
+    states[0, 1, 2] = np.nan
+    tensors = {"hidden_states": states, "token_ids": torch.arange(1)}
+    save_file({k: v.bfloat16() if v.is_floating_point() else v for k, v in tensors.items()},
+              folder / "2-a1b2.safetensors")  # fmt: skip
+
+
+def claim(folder):
+    """A header that claims a petabyte."""
+    shape = [2**40, 2, 128]
+    about = {"dtype": "F32", "shape": shape, "data_offsets": [0, 4 * 2 * 128 * 2**40]}
+    header = json.dumps({"hidden_states": about}).encode()
+    (folder / "2-a1b2.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "line"),
+    [
+        (spoil_ids, r"2-a1b2.safetensors has no token_ids"),
+        (spoil_lengths, r"2-a1b2.safetensors has 2 tokens and vectors of 3"),
+        (spoil_width, r"2 layers of 5 float32 numbers, the first .* 2 layers of 4 bfloat16"),
+        (spoil_nan, r"layers.1.hidden, sample 1 has a number that is not finite"),
+        (claim, r"2-a1b2.safetensors cannot be read as arrays: hidden_states ends behind the end"),
+        (lambda f: (f / "3.safetensors.zst").touch(), "is compressed: unpack it first"),
+        (lambda f: [each.unlink() for each in f.glob("*.safetensors")], "in no format that is known"),
+    ],
+)  # fmt: skip
+def test_a_bad_request_is_named(tmp_path, spoil, line):
+    folder = write_vllm(tmp_path / "dump")
+    spoil(folder)
+    with pytest.raises(InputError, match=line) as told:
+        tp.import_store(folder, tmp_path / "store")
+    assert "\n" not in str(told.value)
+    with pytest.raises(InputError, match=r"no store at|is not complete"):
+        tp.open_store(tmp_path / "store")
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_the_cached_activations_of_saelens_come_in(tmp_path, sharded):
+    hook, acts = "blocks.5.hook_mlp_out", RNG.normal(size=(6, 3, 4)).astype(np.float32)
+    features = datasets.Features({
+        hook: datasets.Array2D(shape=(3, 4), dtype="float32"),
+        "token_ids": datasets.Sequence(datasets.Value("int32"), length=3),
+    })  # fmt: skip
+    columns = {hook: acts, "token_ids": np.arange(18).reshape(6, 3)}
+    saved = datasets.Dataset.from_dict(columns, features=features)
+    if sharded:
+        for shard in range(2):
+            part = saved.select(range(3 * shard, 3 * shard + 3)).flatten_indices()
+            part.save_to_disk(tmp_path / "acts" / f"shard_{shard}")
+    else:
+        saved.save_to_disk(tmp_path / "acts", num_shards=2)
+    store = tp.import_store(tmp_path / "acts", tmp_path / "store")
+    assert (store.read("blocks.-1.hook_mlp_out") == acts.reshape(18, 4)).all()
+    assert store.tokens["id"].tolist() == list(range(18))
+    assert (store.samples, store.tokens["position"].tolist()) == (6, [0, 1, 2] * 6)
+    saved.shuffle(seed=0).save_to_disk(tmp_path / "shuffled")
+    if not sharded:  # what was shuffled is written in its new order, or refused
+        again = tp.import_store(tmp_path / "shuffled", tmp_path / "again")
+        assert sorted(again.tokens["id"]) == list(range(18))
+        row = int(again.tokens["id"].iloc[4])
+        assert (again.read(hook)[4] == acts.reshape(18, 4)[row]).all()
+
+
+def test_a_folder_without_tokens_or_with_gaps_is_refused(tmp_path):
+    ragged = {"hidden": [[[1.0, 2.0]], [[1.0, 2.0, 3.0]]], "token": [["a"], ["b"]]}
+    gaps = {"hidden": [[[1.0, 2.0]], [[1.0, None]]], "token": [["a"], ["b"]]}
+    silent = {"hidden": [[[1.0, 2.0]], [[1.0, 2.0]]]}
+    short = {"hidden": [[[1.0, 2.0]], [[1.0, 2.0]]], "token": [["a"], ["b", "c"]]}
+    for number, (columns, line) in enumerate([
+        (ragged, "vectors of 2 and of 3 numbers"), (gaps, "has gaps among its numbers"),
+        (silent, "says no tokens"), (short, "sample 1: hidden has 1 vectors for 2 source tokens"),
+    ]):  # fmt: skip
+        datasets.Dataset.from_dict(columns).save_to_disk(tmp_path / f"d{number}")
+        with pytest.raises(InputError, match=line):
+            tp.import_store(tmp_path / f"d{number}", tmp_path / f"s{number}")
+    arrow = next((tmp_path / "d0").glob("*.arrow"))
+    arrow.write_bytes(arrow.read_bytes()[:200])
+    with pytest.raises(InputError, match="cannot be read as a datasets folder"):
+        tp.import_store(tmp_path / "d0", tmp_path / "cut")
+
+
+SENTENCES = ["The cat sat", "No", "The cat sat"]
+VALUES = [RNG.normal(size=(2, len(s.split()), 4)).astype(np.float32) for s in SENTENCES]
+
+
+def write_neurox(path, values=VALUES):
+    """As NeuroX's writers do."""
+    if path.suffix == ".json":
+        with open(path, "w") as stream:
+            for number, (sentence, acts) in enumerate(zip(SENTENCES, values, strict=True)):
+                features = [
+                    {"token": word, "layers": [
+                        {"index": layer, "values": [round(x.item(), 8) for x in acts[layer, i]]}
+                        for layer in range(len(acts))]}
+                    for i, word in enumerate(sentence.split())
+                ]  # fmt: skip
+                stream.write(json.dumps({"linex_index": number, "features": features}) + "\n")
+        return path
+    with h5py.File(path, "w") as file:
+        for number, acts in enumerate(values):
+            file.create_dataset(str(number), acts.shape, dtype="float32", data=acts)
+        index = {SENTENCES[0]: "0", "No": "1", f"{SENTENCES[2]} (Occurrence 2)": "2"}
+        told = file.create_dataset("sentence_to_index", (1,), dtype=h5py.special_dtype(vlen=str))
+        told[0] = json.dumps(index)
+    return path
+
+
+@pytest.mark.parametrize("name", ["acts.hdf5", "acts.json"])
+def test_the_sentences_of_neurox_come_in(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("tprprobe.store.dumps.dump.BLOCK_BYTES", 100)  # several blocks
+    store = tp.import_store(write_neurox(tmp_path / name), tmp_path / "store")
+    assert store.sites == ["layers.0.hidden", "layers.1.hidden"]
+    for layer, site in enumerate(store.sites):
+        rows = np.concatenate([each[layer] for each in VALUES])
+        np.testing.assert_allclose(store.read(site), rows, atol=0 if name[-1] == "5" else 1e-8)
+    assert store.tokens["token"].tolist() == " ".join(SENTENCES).split()
+    assert store.tokens["id"].tolist() == [0, 1, 2, 3, 0, 1, 2]
+    one = write_neurox(tmp_path / name.replace(".", "-layer3."), [each[:1] for each in VALUES])
+    assert tp.import_store(one, tmp_path / "one").sites == ["layers.3.hidden"]
+    with pytest.raises(InputError, match=r"has 2 layers, --layers 1,2,3 names 3"):
+        tp.import_store(tmp_path / name, tmp_path / "other", layers=[1, 2, 3])
+
+
+def test_bad_sentences_are_refused(tmp_path):
+    path = write_neurox(tmp_path / "acts.hdf5", [VALUES[0], VALUES[1], VALUES[1]])
+    with pytest.raises(InputError, match="sentence 2 has 3 tokens and vectors of 1"):
+        tp.import_store(path, tmp_path / "a")
+    with h5py.File(path, "a") as file:
+        del file["1"]
+    with pytest.raises(InputError, match="has no data set 1"):
+        tp.import_store(path, tmp_path / "b")
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(InputError, match="cannot be read as NeuroX's"):
+        tp.import_store(path, tmp_path / "c")
+    for number, (text, line) in enumerate([
+        ("{}\n", "cannot be read as NeuroX's: 'features'"),
+        ("[1,\n", "cannot be read as NeuroX's"),
+        ('{"features": []}\n', "a sentence has words"),
+        ('{"features": [{"token": "a", "layers": [{"values": [1]}, {"values": [1, 2]}]}]}\n',
+         "line 1: words with other layers or widths"),
+        ("", "holds no samples"),
+    ]):  # fmt: skip
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(InputError, match=line):
+            tp.import_store(tmp_path / "bad.json", tmp_path / f"j{number}")
+
+
+def test_an_option_that_a_format_does_not_take_is_refused(tmp_path):
+    source = write_tpdn(tmp_path / "dev.txt")
+    with pytest.raises(InputError, match="of the format tpdn takes no --layers"):
+        tp.import_store(source, tmp_path / "store", layers=[1])

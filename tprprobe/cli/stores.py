@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tprprobe.cli.options import Compress, Json, Resume, StoreDtype, print_json, say
+from tprprobe.errors import InputError
 
 
 def import_vectors(
@@ -13,11 +14,22 @@ def import_vectors(
     out: Annotated[Path, typer.Argument(help="The folder of the new store.")],
     form: Annotated[
         str | None,
-        typer.Option("--format", help="arrays or tpdn; by default what the source looks like."),
+        typer.Option(
+            "--format",
+            help="vllm, datasets, neurox, arrays or tpdn; by default what the source looks like.",
+        ),
     ] = None,
     tokens: Annotated[
         Path | None,
-        typer.Option(help="The token table (CSV, Parquet) of arrays, if it is not beside them."),
+        typer.Option(
+            help="The token table (CSV, Parquet) of arrays, or the tokenizer.json of a dump of ids."
+        ),
+    ] = None,
+    layers: Annotated[
+        str | None,
+        typer.Option(
+            help="The layers of the model that a dump holds, in its order: 1,2,3; default: from 0."
+        ),
     ] = None,
     store_dtype: StoreDtype = None,
     compress: Compress = None,
@@ -27,7 +39,15 @@ def import_vectors(
     """Bring the vectors that another program wrote into a store."""
     from tprprobe.store.dumps import import_store
 
-    store = import_store(source, out, form, tokens, resume, store_dtype, compress)
+    numbers = None if layers is None else _numbers(layers)
+    store = import_store(source, out, form, tokens, resume, store_dtype, compress, numbers)
     if as_json:
         print_json({"samples": store.samples, "sites": store.sites, "store": str(out)})
     say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
+
+
+def _numbers(layers: str) -> list[int]:
+    try:
+        return [int(each) for each in layers.split(",")]
+    except ValueError as error:
+        raise InputError(f"--layers {layers}: give whole numbers with commas, 1,2,3") from error

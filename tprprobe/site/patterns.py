@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tprprobe.errors import unknown
 
-_LAYER = re.compile(r"(encoder|decoder|layers)\.(-?\d+)(?=\.|$)")
+_LAYER = re.compile(r"(encoder|decoder|layers|blocks)\.(-?\d+)(?=\.|$)")
 _TARGET = ("decoder.", "embedding.target.", "sentence.", "word.")
 
 

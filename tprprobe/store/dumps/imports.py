@@ -1,34 +1,74 @@
 """A dump of another program's vectors, whatever its format, written as a store."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
+
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.locks import held_beside
 from tprprobe.store.checksums import sum_file
+from tprprobe.store.dumps.datasets import is_dataset, open_dataset
 from tprprobe.store.dumps.dump import Dump
-from tprprobe.store.dumps.tensors import ArrayFile
+from tprprobe.store.dumps.neurox import Sentences
+from tprprobe.store.dumps.requests import Requests
+from tprprobe.store.dumps.tensors import is_array_file, open_arrays
 from tprprobe.store.dumps.tpdn import SequenceVectors
-from tprprobe.store.numbers import check_storage
+from tprprobe.store.layout import SiteSpec
+from tprprobe.store.numbers import check_storage, first_infinite
 from tprprobe.store.reader import Store, open_store
+from tprprobe.store.tokens import samples_of
 from tprprobe.store.writer import StoreWriter
+
+Layers = Sequence[int] | None
 
 
 class Format(NamedTuple):
-    """A format of dumps: what it is, what tells it, what opens it with a token table (or None)."""
+    """A format of dumps: what it is, what tells it, what opens it, which options it takes.
+
+    It is opened with a token table or tokenizer (or None), and the numbers of its layers (or None).
+    """
 
     title: str
     reads: Callable[[Path], bool]
-    open: Callable[[Path, Path | None], Dump]
+    open: Callable[[Path, Path | None, Layers], Dump]
+    options: frozenset[str]
 
 
 FORMATS = {
-    "arrays": Format(".npz, .npy or .safetensors with a token table", ArrayFile.reads, ArrayFile),
+    "vllm": Format(
+        "vLLM's hidden states, a folder of .safetensors",
+        Requests.reads,
+        Requests,
+        frozenset({"tokens", "layers"}),
+    ),
+    "datasets": Format(
+        "a folder of datasets, SAELens's cached activations",
+        is_dataset,
+        lambda path, tokens, _layers: open_dataset(path, tokens),
+        frozenset({"tokens"}),
+    ),
+    "neurox": Format(
+        "NeuroX's .hdf5 or .json",
+        Sentences.reads,
+        lambda path, _tokens, layers: Sentences(path, layers),
+        frozenset({"layers"}),
+    ),
+    "arrays": Format(
+        ".npz, .npy or .safetensors with a token table",
+        is_array_file,
+        lambda path, tokens, _layers: open_arrays(path, tokens),
+        frozenset({"tokens"}),
+    ),
     "tpdn": Format(
-        "TPDN's text files", SequenceVectors.reads, lambda path, _tokens: SequenceVectors(path)
+        "TPDN's text files",
+        SequenceVectors.reads,
+        lambda path, _tokens, _layers: SequenceVectors(path),
+        frozenset(),
     ),
 }
 
@@ -41,16 +81,19 @@ def import_store(
     resume: bool = False,
     store_dtype: str | None = None,
     compress: str | None = None,
+    layers: Sequence[int] | None = None,
 ) -> Store:
     """The store of the vectors that another program wrote to ``source``.
 
     ``format`` is a key of ``FORMATS``, by default the first that knows the source; ``tokens`` is the
-    token table of arrays, where it does not lie beside them. Numbers keep the type that they have
+    token table of arrays, where it does not lie beside them, or the ``tokenizer.json`` of a dump of ids;
+    ``layers`` are the model's numbers of the layers of a dump that does not tell them. Numbers keep the type that they have
     on disk, unless ``store_dtype`` says float32, float16 or bfloat16; ``compress`` is none, lz4 (what
     bfloat16 has by default) or zstd. A killed run goes on with ``resume``.
 
     Raises:
-        InputError: no such source or format, a damaged file, an existing store, a full disk.
+        InputError: no such source or format, a damaged file, numbers that are not finite, an existing
+            store, a full disk.
     """
     check_storage(store_dtype, compress)
     path, out = Path(source), Path(out)
@@ -60,7 +103,10 @@ def import_store(
     name = format or _recognize(path)
     if name not in FORMATS:
         raise unknown("format", name, FORMATS)
-    dump = FORMATS[name].open(path, table)
+    for option, value in {"tokens": tokens, "layers": layers}.items():
+        if value is not None and option not in FORMATS[name].options:
+            raise InputError(f"{path} of the format {name} takes no --{option}")
+    dump = FORMATS[name].open(path, table, layers)
     settings = {
         "model": {"name": path.name},
         "data": {"name": path.name, "split": None, "seed": None, "n": None},
@@ -73,6 +119,7 @@ def import_store(
         specs = {name: spec.kept_as(store_dtype, compress) for name, spec in dump.specs.items()}
         writer = StoreWriter.create(out, specs, settings, resume)
         for values, block in dump.blocks(writer.samples_done):
+            _check_finite(path, dump.specs, values, block)
             writer.append(values, block)
         writer.finish()
     return open_store(out)
@@ -84,6 +131,22 @@ def _recognize(path: Path) -> str:
             return name
     listed = "; ".join(f"{name}: {each.title}" for name, each in FORMATS.items())
     raise InputError(f"{path} is in no format that is known here ({listed}): give --format")
+
+
+def _check_finite(
+    path: Path,
+    specs: Mapping[str, SiteSpec],
+    values: Mapping[str, np.ndarray],
+    table: pd.DataFrame,
+) -> None:
+    for site, rows in values.items():
+        row = first_infinite(rows)
+        if row is not None:
+            sample = samples_of(table, specs[site].rows)[row]
+            raise InputError(
+                f"{path}: {site}, sample {sample} has a number that is not finite "
+                "(NaN or infinite): leave the sample out, or mend it"
+            )
 
 
 def _sum(path: Path) -> str | None:

@@ -1,21 +1,55 @@
 """Token tables (CSV, Parquet) of foreign arrays, in the columns that a store's table has."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, check_extra
 from tprprobe.store.layout import SIDES
 from tprprobe.store.tokens import join_texts, sort_tokens
 
 SUFFIXES = (".parquet", ".csv", ".tsv")
 SEQUENCE = "sequence"
+TOKENIZER = "tokenizer.json"
 WANTED = (
     "a table of tokens has a row a token with columns sample and token, or a row a sample with a column "
     "sequence (symbols with blanks between)"
 )
+
+
+def read_pieces(tokenizer: Path | None) -> Callable[[Iterable[int]], list[str]]:
+    """What turns the ids of a dump into symbols: the ``tokenizer.json`` given, else their digits.
+
+    Raises:
+        InputError: no such file, no tokenizer, or an id that it does not know.
+    """
+    if tokenizer is None:
+        return lambda ids: [str(each) for each in ids]
+    file = tokenizer / TOKENIZER if tokenizer.is_dir() else tokenizer
+    if file.suffix != ".json" or not file.is_file():
+        raise InputError(
+            f"no tokenizer {tokenizer}: this dump holds ids of tokens; give the model's {TOKENIZER} as "
+            "--tokens"
+        )
+    check_extra("tokenizers", "summarization", f"reading {file}")
+    from tokenizers import Tokenizer
+
+    try:
+        known = Tokenizer.from_file(str(file))
+    except Exception as error:  # of the tokenizers library, which raises nothing more exact
+        raise InputError(f"{file} is no tokenizer: {' '.join(str(error).split())[:200]}") from error
+
+    def name(ids: Iterable[int]) -> list[str]:
+        pieces: list[Any] = [known.id_to_token(int(each)) for each in ids]
+        if None in pieces:
+            raise InputError(f"{file} has no token of id {list(ids)[pieces.index(None)]}")
+        return pieces
+
+    return name
 
 
 def find_table(source: Path, given: Path | None) -> Path:
@@ -44,7 +78,15 @@ def read_table(path: Path) -> pd.DataFrame:
     Raises:
         InputError: it lacks columns, or its samples are not in one piece.
     """
-    table = _read(path)
+    return complete_table(_read(path), path)
+
+
+def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The table that was read from ``path``, with the columns that it lacks.
+
+    Raises:
+        InputError: it lacks columns, or its samples are not in one piece.
+    """
     if SEQUENCE in table and "token" not in table:
         table = _split(table)
     if lacking := {"sample", "token"} - {*table}:

@@ -1,0 +1,206 @@
+"""Folders of the `datasets` library (Arrow files), a row a sample.
+
+SAELens's cached activations: a column a hook, [context, d_in], and ``token_ids``. What `export_store`
+writes: a column a site, the rows of the sample's tokens; columns of the token table as lists, or one
+value a sample. Source: ``sae_lens.cache_activations_runner``, and the folders of ``save_to_disk``.
+Only Arrow is needed to read them.
+"""
+
+import bisect
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute
+
+from tprprobe.errors import InputError
+from tprprobe.site.patterns import side_of
+from tprprobe.store.dumps.layered import natural
+from tprprobe.store.dumps.symbols import complete_table, find_table, read_pieces, read_table
+from tprprobe.store.dumps.token_arrays import TokenArrays
+
+STATE, INFO = "state.json", "dataset_info.json"
+TOKEN_IDS = "token_ids"
+pc: Any = pyarrow.compute  # whose functions are made when it is imported
+DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
+
+
+class Column:
+    """The vectors of a column, in the views of Arrow's memory maps."""
+
+    def __init__(self, name: str, chunks: Sequence[pa.Array]):
+        self.name = name
+        self.views = [_view(name, chunk) for chunk in chunks]
+        shapes = {view.shape[1:] for view in self.views}
+        if len(shapes) != 1:
+            raise ValueError(f"{name} has rows of {len(shapes)} shapes")
+        self.ends = np.cumsum([len(view) for view in self.views]).tolist()
+        self.shape = (self.ends[-1], *shapes.pop())
+        self.kind = self.views[0].dtype.name
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return np.concatenate([*self._pieces(rows.start, rows.stop)])
+
+    def _pieces(self, start: int, stop: int) -> Iterator[np.ndarray]:
+        for index in range(bisect.bisect_right(self.ends, start), len(self.views)):
+            view, before = self.views[index], self.ends[index] - len(self.views[index])
+            if before >= stop:
+                return
+            yield view[max(0, start - before) : stop - before]
+        yield self.views[0][:0]
+
+
+def is_dataset(path: Path) -> bool:
+    """True for a folder that `datasets` saved, or shards of one as older versions of SAELens left them."""
+    return path.is_dir() and bool(_folders(path))
+
+
+def open_dataset(path: Path, tokens: Path | None) -> TokenArrays:
+    """The columns of vectors of a folder, with the tokens that it has, or those of a table beside it.
+
+    Raises:
+        InputError: a damaged folder, or columns that do not fit together.
+    """
+    try:
+        table = pa.concat_tables([_read(file) for file in _files(path)])
+        kinds = {name: _depth(table.schema.field(name).type) for name in table.schema.names}
+        if not table.num_rows:
+            raise InputError(f"{path} has no rows")
+        vectors = [
+            name
+            for name, (depth, numeric, fixed) in kinds.items()
+            if numeric and (depth > 1 or (depth == 1 and fixed))
+        ]
+        arrays = {name: Column(name, _chunks(table, name)) for name in vectors}
+        others = table.drop_columns(vectors)
+        symbols = _tokens(path, others, tokens)
+        for name in [name for name in vectors if kinds[name][0] > 1]:
+            _check_lengths(path, name, table.column(name), symbols)
+        return TokenArrays(path, arrays, symbols)
+    except InputError:
+        raise
+    except DAMAGE as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"{path} cannot be read as a datasets folder: {reason}") from error
+
+
+def _folders(path: Path) -> list[Path]:
+    if (path / STATE).is_file():
+        return [path]
+    return sorted((each for each in path.glob("shard_*") if (each / STATE).is_file()), key=natural)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    folders = _folders(path)
+    if not folders:
+        raise InputError(
+            f"{path} has no {STATE}: give a folder that `datasets` saved (save_to_disk)"
+        )
+    for folder in folders:
+        state = json.loads((folder / STATE).read_text("utf-8"))
+        if state.get("_indices_data_files"):
+            raise InputError(
+                f"{folder} was shuffled or filtered: save it again after flatten_indices()"
+            )
+        for file in state["_data_files"]:
+            yield folder / Path(file["filename"]).name
+
+
+def _read(file: Path) -> pa.Table:
+    """The table of an Arrow stream, mapped into memory."""
+    return pa.ipc.open_stream(pa.memory_map(str(file))).read_all().replace_schema_metadata(None)
+
+
+def _chunks(table: pa.Table, name: str) -> list[pa.Array]:
+    return [_plain(each) for each in table.column(name).chunks]
+
+
+def _depth(kind: pa.DataType) -> tuple[int, bool, bool]:
+    """How deep lists lie in each other, whether floats lie in them, and whether the outer is of fixed
+    length.
+    """
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    fixed, depth = pa.types.is_fixed_size_list(kind), 0
+    while _is_list(kind):
+        kind, depth = kind.value_type, depth + 1
+    return depth, pa.types.is_floating(kind), fixed
+
+
+def _is_list(kind: Any) -> bool:
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(test(kind) for test in tests)
+
+
+def _view(name: str, array: Any) -> np.ndarray:
+    """The numbers of nested lists as an array [row, …]: the outer lists end to end, if there are two."""
+    if _is_list(array.type) and _is_list(array.type.value_type):
+        array = _flat(name, array)
+    shape: list[int] = [len(array)]
+    while _is_list(array.type):
+        widths = pc.unique(pc.list_value_length(array)).to_pylist()
+        if len(widths) > 1:
+            raise ValueError(f"{name} has vectors of {widths[0]} and of {widths[1]} numbers")
+        shape.append(widths[0] if widths else 0)
+        array = _flat(name, array)
+    if array.null_count:
+        raise ValueError(f"{name} has gaps among its numbers")
+    return array.to_numpy(zero_copy_only=True).reshape(shape)
+
+
+def _flat(name: str, array: Any) -> Any:
+    if array.null_count:
+        raise ValueError(f"{name} has gaps among its lists")
+    return array.flatten()
+
+
+def _check_lengths(path: Path, name: str, column: Any, table: pd.DataFrame) -> None:
+    """Checks that every sample has as many vectors as tokens.
+
+    Raises:
+        InputError: naming the first that has not.
+    """
+    found = np.concatenate(
+        [pc.list_value_length(_plain(each)).to_numpy() for each in column.chunks]
+    )
+    side = table["sample"][table["side"] == side_of(name)]
+    count = np.bincount(side, minlength=len(found))
+    if len(count) != len(found) or (count != found).any():
+        sample = int((count[: len(found)] != found[: len(count)]).argmax())
+        raise InputError(
+            f"{path}: {name} has {len(found)} samples, the table {len(count)}"
+            if len(count) != len(found)
+            else f"{path}, sample {sample}: {name} has {found[sample]} vectors for {count[sample]} "
+            f"{side_of(name)} tokens"
+        )
+
+
+def _plain(array: Any) -> Any:
+    return array.storage if isinstance(array, pa.ExtensionArray) else array
+
+
+def _tokens(path: Path, table: pa.Table, given: Path | None) -> pd.DataFrame:
+    """The token table: from lists and values a sample, or the table given."""
+    ids = TOKEN_IDS in table.column_names
+    if not ids and "token" not in table.column_names:
+        return read_table(find_table(path, given))
+    lists = [name for name in table.column_names if _is_list(table.schema.field(name).type)]
+    lead = TOKEN_IDS if ids else "token"
+    lengths = pc.list_value_length(table.column(lead)).to_numpy()
+    sample = np.repeat(np.arange(len(lengths)), lengths)
+    columns: dict[str, Any] = {"sample": sample}
+    for name in table.column_names:
+        column = table.column(name)
+        if name in lists:
+            if not np.array_equal(pc.list_value_length(column).to_numpy(), lengths):
+                raise InputError(f"{path}: {name} has other lengths than {lead}")
+            columns[name] = pc.list_flatten(column).to_pandas().to_numpy()
+        elif name != "sample":
+            columns[name] = column.to_pandas().to_numpy()[sample]
+    if ids:
+        numbers = columns.pop(TOKEN_IDS)
+        columns |= {"id": numbers.astype(np.int32), "token": read_pieces(given)(numbers.tolist())}
+    return complete_table(pd.DataFrame(columns), path)

@@ -1,0 +1,86 @@
+"""Activations as NeuroX writes them: HDF5 or JSON, a sentence [layer, word, neuron].
+
+HDF5: a data set a sentence, named by its number, and ``sentence_to_index``, a JSON text that maps
+every sentence (words with blanks between) to its number. JSON: a line a sentence, ``features``: for
+every word its ``token`` and ``layers`` with ``values``. Source: ``neurox.data.writer`` of NeuroX; ELMo's
+and bert-extract's HDF5 files are the same.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tprprobe.errors import InputError, check_extra
+from tprprobe.store.dumps.layered import LayeredDump, Sample
+
+INDEX = "sentence_to_index"
+AGAIN = re.compile(r" \(Occurrence \d+\)$")  # behind a sentence that NeuroX met before
+LAYER = re.compile(r"-layer(\d+)$")  # of a file with one layer
+LONGEST = 2**30  # characters of a line
+DAMAGE = (OSError, KeyError, ValueError, TypeError, RuntimeError, RecursionError)
+
+
+class Sentences(LayeredDump):
+    """The sentences of a file of NeuroX, HDF5 or JSON as its name ends."""
+
+    def __init__(self, path: Path, layers: Sequence[int] | None):
+        if not self.reads(path):
+            raise InputError(f"{path} is no .hdf5 or .json file of NeuroX")
+        own = LAYER.search(path.stem)
+        super().__init__(path, [int(own[1])] if own and layers is None else layers)
+
+    @staticmethod
+    def reads(path: Path) -> bool:
+        """True if the file's name ends like one of NeuroX."""
+        return path.is_file() and path.suffix in (".hdf5", ".h5", ".json")
+
+    def samples(self) -> Iterator[Sample]:
+        try:
+            yield from self._lines() if self.path.suffix == ".json" else self._datasets()
+        except InputError:
+            raise
+        except DAMAGE as error:
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            raise InputError(f"{self.path} cannot be read as NeuroX's: {reason}") from error
+
+    def _datasets(self) -> Iterator[Sample]:
+        check_extra("h5py", "hdf5", f"reading {self.path}")
+        import h5py
+
+        file = h5py.File(self.path, "r")  # open as long as a sample may be read
+        if INDEX not in file:
+            raise InputError(f"{self.path} has no {INDEX}: NeuroX writes the sentences there")
+        told: Any = file[INDEX]
+        index: dict[str, str] = json.loads(told[0])
+        for sentence, number in sorted(index.items(), key=lambda pair: int(pair[1])):
+            if number not in file:
+                raise InputError(f"{self.path} has no data set {number} ({sentence[:40]!r})")
+            values: Any = file[number]
+            words = AGAIN.sub("", sentence).split(" ")
+            where, kind = f"{self.path}, sentence {number}", values.dtype.newbyteorder("=").name
+            yield Sample(where, words, None, values.shape, kind, lambda v=values: v[:])
+
+    def _lines(self) -> Iterator[Sample]:
+        with open(self.path, encoding="utf-8") as stream:
+            number = 0
+            while line := stream.readline(LONGEST):
+                number += 1
+                if line.strip():
+                    yield self._sentence(json.loads(line)["features"], number)
+
+    def _sentence(self, features: list[dict[str, Any]], number: int) -> Sample:
+        where = f"{self.path}, line {number}"
+        values = [[layer["values"] for layer in word["layers"]] for word in features]
+        try:
+            array = np.array(values, np.float32)
+        except ValueError as error:
+            raise InputError(f"{where}: words with other layers or widths than others") from error
+        if array.ndim != 3:
+            raise InputError(f"{where}: a sentence has words, each with layers of values")
+        array = array.transpose(1, 0, 2)
+        words = [str(word["token"]) for word in features]
+        return Sample(where, words, None, array.shape, "float32", lambda: array)
