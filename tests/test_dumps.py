@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 import torch
 import xarray as xr
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 import tprprobe as tp
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.store import StoreWriter, concatenate
+from tprprobe.store import SiteSpec, StoreWriter, concatenate
 from tprprobe.store.dumps import tpdn
 from tprprobe.store.verification import verify
 from tprprobe.views.clouds import build_scene
@@ -452,3 +452,96 @@ def test_an_option_that_a_format_does_not_take_is_refused(tmp_path):
     source = write_tpdn(tmp_path / "dev.txt")
     with pytest.raises(InputError, match="of the format tpdn takes no --layers"):
         tp.import_store(source, tmp_path / "store", layers=[1])
+
+
+# ---------------------------------------------------------------- export
+
+
+def planted(path):
+    """A store of all kinds of sites and types, with a table of many columns."""
+    rng = np.random.default_rng(3)
+    lengths = [(5, 2), (1, 1), (9, 4), (3, 3)]
+    specs = {
+        "encoder.0.hidden": SiteSpec(("source", "d_model"), (6,)),
+        "encoder.0.self.role": SiteSpec(("source", "head", "d_head"), (2, 3), "float16"),
+        "encoder.1.hidden": SiteSpec(("source", "d_model"), (6,), "bfloat16", "lz4"),
+        "decoder.0.hidden": SiteSpec(("target", "d_model"), (6,), "float64", "zstd"),
+        "encoding": SiteSpec(("sample", "d_model"), (4,)),
+        "word.tpr": SiteSpec(("target", "d", "d"), (2, 2)),
+    }
+    writer = StoreWriter.create(path, specs, {"model": {"name": "planted"}})
+    for number, (source, target) in enumerate(lengths):
+        count = {"source": source, "target": target, "sample": 1}
+        values = {n: rng.normal(size=(count[s.rows], *s.shape)) for n, s in specs.items()}
+        tokens = rng.choice([*"abcé😀", "NA", ""], source + target)
+        table = pd.DataFrame({
+            "side": np.repeat(["source", "target"], [source, target]), "sample": number,
+            "position": [*range(source), *range(target)],
+            "id": rng.integers(0, 9, source + target).astype(np.int32), "token": tokens,
+            "question": f"q{number}", "module": None, "correct": number % 2 == 0,
+            "pos": rng.choice(["N", "V"], source + target), "score": rng.normal(size=source + target),
+        })  # fmt: skip
+        writer.append(values, table)
+    writer.finish()
+    return tp.open_store(path)
+
+
+@pytest.mark.parametrize("name", ["acts.npz", "acts.safetensors", "acts"])
+def test_what_is_exported_is_imported_bit_for_bit(tmp_path, monkeypatch, name):
+    store = planted(tmp_path / "store")
+    sites = [site for site in store.sites if site != "word.tpr"]  # d × d is of TPGN alone
+    monkeypatch.setattr("tprprobe.store.dumps.dump.BLOCK_BYTES", 300)  # several blocks
+    tp.export_store(store, tmp_path / name, sites)
+    again = tp.import_store(tmp_path / name, tmp_path / "again")
+    assert {*again.sites} == {*sites}
+    for site in sites:
+        assert again.read(site).tobytes() == store.read(site).tobytes()
+        assert again.specs[site].axes == store.specs[site].axes
+        kept = name == "acts.safetensors" or store.specs[site].dtype != "bfloat16"
+        assert again.specs[site].dtype == (store.specs[site].dtype if kept else "float32")
+    columns = list(store.tokens)
+    assert {*again.tokens} == {*columns}
+    for column in columns:
+        told, read = (each.tokens[column].astype(object) for each in (store, again))
+        assert told.where(told.notna(), None).tolist() == read.where(read.notna(), None).tolist()
+
+
+def test_their_own_libraries_read_what_is_exported(tmp_path):
+    store = planted(tmp_path / "store")
+    for name in ("acts.npz", "acts.safetensors", "acts"):
+        tp.export_store(store, tmp_path / "out" / name.replace("acts.", f"{name[-3:]}."), None)
+    arrays = np.load(tmp_path / "out" / "npz.npz")
+    tensors = load_file(tmp_path / "out" / "ors.safetensors")
+    rows = datasets.load_from_disk(tmp_path / "out" / "acts")
+    assert tensors["encoder.1.hidden"].dtype == torch.bfloat16
+    assert arrays["encoder.0.self.role"].dtype == np.float16
+    for site in store.sites:
+        assert (arrays[site] == store.read(site)).all()
+        assert (tensors[site].double().numpy() == store.read(site)).all()
+        if store.specs[site].rows == "sample":
+            assert (np.array(rows[site]) == store.read(site)).all()
+        else:
+            assert (np.concatenate([np.array(r) for r in rows[site]]) == store.read(site)).all()
+    assert rows["question"] == ["q0", "q1", "q2", "q3"]
+    assert list(itertools.chain(*rows["token"])) == store.tokens["token"].tolist()
+
+
+def test_an_export_that_cannot_be_is_refused(tmp_path):
+    store = planted(tmp_path / "store")
+    for out, sites, line in [
+        ("acts.pt", None, "ends in .pt: give a .npz or .safetensors"),
+        ("acts.npz", "encoder.7.*", "unknown site"),
+    ]:
+        with pytest.raises(InputError, match=line):
+            tp.export_store(store, tmp_path / out, sites)
+    tp.export_store(store, tmp_path / "acts.npz", "encoding")
+    with pytest.raises(InputError, match="exists already"):
+        tp.export_store(store, tmp_path / "acts.npz", "encoding")
+
+
+def test_the_command_line_exports(tmp_path, capsys):
+    planted(tmp_path / "store")
+    words = ["export", str(tmp_path / "store"), "--site", "encoder.*.hidden"]
+    app([*words, str(tmp_path / "acts.npz"), "--json"], standalone_mode=False)
+    assert json.loads(capsys.readouterr().out)["samples"] == 4
+    assert [*np.load(tmp_path / "acts.npz")] == ["encoder.0.hidden", "encoder.1.hidden"]

@@ -24,6 +24,7 @@ COMMANDS = {
     "eval": training.evaluate,
     "extract": extraction.extract,
     "import": stores.import_vectors,
+    "export": stores.export,
     "inspect": extraction.inspect,
     "cluster": analyses.cluster,
     "probe": analyses.probe,

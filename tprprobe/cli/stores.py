@@ -46,6 +46,28 @@ def import_vectors(
     say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
 
 
+def export(
+    store: Annotated[Path, typer.Argument(help="The store.")],
+    out: Annotated[
+        Path, typer.Argument(help="A .npz or .safetensors file, or a folder of datasets.")
+    ],
+    sites: Annotated[
+        list[str] | None,
+        typer.Option("--site", help="Sites, as patterns; default: all but attention maps."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write vectors of a store for other programs; `import` reads them back bit for bit."""
+    from tprprobe.store import open_store
+    from tprprobe.store.dumps import export_store
+
+    opened = open_store(store)
+    export_store(opened, out, sites or None)
+    if as_json:
+        print_json({"out": str(out), "samples": opened.samples})
+    say(f"samples {opened.samples}: {out}")
+
+
 def _numbers(layers: str) -> list[int]:
     try:
         return [int(each) for each in layers.split(",")]

@@ -118,9 +118,12 @@ def import_store(
             raise InputError(f"{out} is being written by another process: give another OUT")
         specs = {name: spec.kept_as(store_dtype, compress) for name, spec in dump.specs.items()}
         writer = StoreWriter.create(out, specs, settings, resume)
-        for values, block in dump.blocks(writer.samples_done):
-            _check_finite(path, dump.specs, values, block)
-            writer.append(values, block)
+        try:
+            for values, block in dump.blocks(writer.samples_done):
+                _check_finite(path, dump.specs, values, block)
+                writer.append(values, block)
+        except MemoryError as error:
+            raise InputError(f"{path}: a sample of it is larger than the memory here") from error
         writer.finish()
     return open_store(out)
 

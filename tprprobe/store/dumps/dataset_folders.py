@@ -1,0 +1,143 @@
+"""A folder of the `datasets` library, written from a store: a row a sample, without that library.
+
+A site is a list of vectors, one a token (or one vector, where there is one a sample); a column of the
+token table is a list, or one value where all tokens of every sample have the same.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tprprobe.store.dumps import dump
+from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
+from tprprobe.store.numbers import as_stored, disk_type
+from tprprobe.store.reader import Store
+
+DATA, STATE, INFO = "data-00000-of-00001.arrow", "state.json", "dataset_info.json"
+LISTED = ("side", "position", "id", "token")  # a list a sample, whatever they hold
+
+
+def write_dataset(store: Store, specs: Mapping[str, SiteSpec], path: Path) -> None:
+    """Writes the samples of a store, a block at a time, as `datasets` saves them."""
+    path.mkdir()
+    columns = _columns(store.tokens)
+    schema = pa.schema([*columns, *(pa.field(name, _type(spec)) for name, spec in specs.items())])
+    features = {field.name: _feature(field.type) for field in schema}
+    told = json.dumps({"info": {"features": features}})
+    with pa.ipc.new_stream(str(path / DATA), schema.with_metadata({"huggingface": told})) as writer:
+        for first, last in _spans(store, specs):
+            writer.write_batch(_batch(store, specs, schema, first, last))
+    info = {"citation": "", "description": "", "features": features, "homepage": "", "license": ""}
+    state = {
+        "_data_files": [{"filename": DATA}],
+        "_fingerprint": store.fingerprint[:16],
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": None,
+    }
+    for name, content in ((INFO, info), (STATE, state)):
+        (path / name).write_text(json.dumps(content, indent=2), "utf-8")
+
+
+def _columns(tokens: pd.DataFrame) -> list[pa.Field]:
+    """The columns of the token table: lists, or values of whole samples."""
+    plain = pa.Schema.from_pandas(tokens, preserve_index=False)
+    fields = []
+    for name in [str(name) for name in tokens if name != SAMPLE]:
+        kind = plain.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        kind = pa.string() if pa.types.is_large_string(kind) or pa.types.is_null(kind) else kind
+        whole = name not in LISTED and _is_of_samples(tokens, name)
+        fields.append(pa.field(name, kind if whole else pa.list_(kind)))
+    return fields
+
+
+def _is_of_samples(tokens: pd.DataFrame, name: str) -> bool:
+    values, samples = tokens[name], tokens["sample"].to_numpy()
+    codes = (
+        values.cat.codes
+        if isinstance(values.dtype, pd.CategoricalDtype)
+        else pd.factorize(values)[0]
+    )
+    changes = np.diff(np.asarray(codes)) != 0
+    return not (changes & (np.diff(samples) == 0)).any()
+
+
+def _type(spec: SiteSpec) -> pa.DataType:
+    kind = pa.from_numpy_dtype(disk_type(spec.dtype))
+    for size in reversed(spec.shape):
+        kind = pa.list_(kind, size)
+    return kind if spec.rows == SAMPLE else pa.list_(kind)
+
+
+def _feature(kind: pa.DataType) -> dict[str, Any]:
+    """A column's type as `datasets` tells it."""
+    if pa.types.is_fixed_size_list(kind):
+        return {"feature": _feature(kind.value_type), "length": kind.list_size, "_type": "Sequence"}
+    if pa.types.is_list(kind):
+        return {"feature": _feature(kind.value_type), "_type": "Sequence"}
+    names = {pa.float16(): "float16", pa.float32(): "float32", pa.float64(): "float64"}
+    return {"dtype": names.get(kind, str(kind)), "_type": "Value"}
+
+
+def _spans(store: Store, specs: Mapping[str, SiteSpec]) -> Iterator[tuple[int, int]]:
+    """Ranges of samples whose vectors are at most BLOCK_BYTES (at least one sample)."""
+    counts = {rows: _counts(store, rows) for rows in {spec.rows for spec in specs.values()}}
+    size = sum(
+        (counts[spec.rows] * spec.row_bytes for spec in specs.values()),
+        np.zeros(store.samples, int),
+    )
+    ends, first = np.cumsum(size), 0
+    while first < store.samples:
+        before = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + dump.BLOCK_BYTES, "right")))
+        yield first, last
+        first = last
+
+
+def _counts(store: Store, rows: str) -> np.ndarray:
+    if rows not in SIDES:
+        return np.ones(store.samples, int)
+    return np.bincount(
+        store.tokens["sample"][store.tokens["side"] == rows], minlength=store.samples
+    )
+
+
+def _batch(
+    store: Store, specs: Mapping[str, SiteSpec], schema: pa.Schema, first: int, last: int
+) -> pa.RecordBatch:
+    samples = store.tokens["sample"].to_numpy()
+    edges = np.searchsorted(samples, np.arange(first, last + 1))
+    table = store.tokens.iloc[edges[0] : edges[-1]]
+    arrays = []
+    for field in schema:
+        if field.name in specs:
+            arrays.append(_vectors(store, field.name, specs[field.name], first, last))
+        elif pa.types.is_list(field.type):
+            values = pa.array(table[field.name], from_pandas=True).cast(field.type.value_type)
+            offsets = pa.array(edges - edges[0], pa.int32())
+            arrays.append(pa.ListArray.from_arrays(offsets, values))
+        else:
+            of_sample = table[field.name].iloc[edges[:-1] - edges[0]]
+            arrays.append(pa.array(of_sample, from_pandas=True).cast(field.type))
+    return pa.record_batch(arrays, schema=schema)
+
+
+def _vectors(store: Store, name: str, spec: SiteSpec, first: int, last: int) -> pa.Array:
+    """The vectors of samples as nested lists."""
+    ends = np.concatenate([[0], np.cumsum(_counts(store, spec.rows))])
+    rows = store.read(name, slice(int(ends[first]), int(ends[last])))
+    array: Any = pa.array(as_stored(rows, spec.dtype).reshape(-1))
+    for size in reversed(spec.shape):
+        array = pa.FixedSizeListArray.from_arrays(array, size)
+    if spec.rows == SAMPLE:
+        return array
+    offsets = pa.array(ends[first : last + 1] - ends[first], pa.int32())
+    return pa.ListArray.from_arrays(offsets, array)
