@@ -1,9 +1,10 @@
 """Phrases as dependency trees: a word with what depends on it, in order; and their labels."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tprprobe.data.worlds.english.sentences import Sentence, Word
+
+VOWELS = tuple("aeiou")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,34 +18,40 @@ class Phrase:
 
     def before(self, relation: str, *phrases: "Phrase") -> "Phrase":
         """The phrase with others of a relation in front of it."""
-        return replace(self, left=(*((relation, each) for each in phrases), *self.left))
+        added = tuple((relation, each) for each in phrases)
+        return Phrase(self.form, self.xpos, added + self.left, self.right)
 
     def behind(self, relation: str, *phrases: "Phrase") -> "Phrase":
         """The phrase with others of a relation behind it."""
-        return replace(self, right=(*self.right, *((relation, each) for each in phrases)))
-
-    def __len__(self) -> int:
-        return 1 + sum(len(phrase) for _, phrase in (*self.left, *self.right))
+        added = tuple((relation, each) for each in phrases)
+        return Phrase(self.form, self.xpos, self.left, self.right + added)
 
 
 def label(phrase: Phrase) -> Sentence:
     """The words of a phrase with tags, heads and relations; `a` before a vowel is `an`."""
-    words = list(_placed(phrase, 0, 0, "root"))
-    following = [word.form for word in words[1:]] + [""]
-    words = [
-        word._replace(form="an") if word.form == "a" and after[:1] in tuple("aeiou") else word
-        for word, after in zip(words, following, strict=True)
-    ]
+    placed: list[tuple[Phrase, str]] = []
+    heads: list[int] = []
+    _place(phrase, "root", placed, heads)
+    forms = [each.form for each, _ in placed]
+    for at, after in enumerate(forms[1:]):
+        if forms[at] == "a" and after.startswith(VOWELS):
+            forms[at] = "an"
+    words = (
+        Word(form, each.xpos, head, relation)
+        for form, (each, relation), head in zip(forms, placed, heads, strict=True)
+    )
     return Sentence(tuple(words), (), ())
 
 
-def _placed(phrase: Phrase, start: int, head: int, relation: str) -> Iterator[Word]:
-    own = start + 1 + sum(len(each) for _, each in phrase.left)  # words count from 1
-    for name, each in phrase.left:
-        yield from _placed(each, start, own, name)
-        start += len(each)
-    yield Word(phrase.form, phrase.xpos, head, relation)
-    start = own
-    for name, each in phrase.right:
-        yield from _placed(each, start, own, name)
-        start += len(each)
+def _place(
+    phrase: Phrase, relation: str, placed: list[tuple[Phrase, str]], heads: list[int]
+) -> int:
+    """The number of the phrase's word, from 1, behind the words that are placed; its dependents' head."""
+    dependents = [_place(each, name, placed, heads) for name, each in phrase.left]
+    placed.append((phrase, relation))
+    heads.append(0)
+    own = len(placed)
+    dependents += [_place(each, name, placed, heads) for name, each in phrase.right]
+    for each in dependents:
+        heads[each - 1] = own
+    return own
