@@ -7,6 +7,7 @@ from planted.recipes import captioning
 from typer.testing import CliRunner
 
 from tprprobe.analyses.unbinding.retrievals import NEAR, compare_steps, summarize_unbindings
+from tprprobe.claims import Evidence, find_claim, judge
 from tprprobe.cli import app
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
@@ -55,7 +56,11 @@ def test_words_change_places_where_both_are_exchanged():
         moved.loc[moved["steps"] > 0, "other"].mean()
         - moved.loc[moved["steps"] < 0, "other"].mean()
     )
-    assert compare_steps(rows).value == pytest.approx(gain)
+    found, ahead = compare_steps(rows), moved[moved["steps"] > 0]
+    assert found["minus words before"].value == pytest.approx(gain)
+    assert found["minus its own word"].value == pytest.approx(
+        ahead["other"].mean() - ahead["own"].mean()
+    )
     table = summarize_unbindings(rows)
     counts = table[table["exchanged"] == "unbinding"].set_index("steps")["words"]
     assert counts["all"] == counts.drop("all").sum() == len(moved)
@@ -64,6 +69,25 @@ def test_words_change_places_where_both_are_exchanged():
     table = table[table["steps"] == "all"].set_index("exchanged")
     assert table.loc["nothing", "own"] == plain["own"].mean()
     assert (table[["own", "other", "neither"]].sum(axis=1).round(6) == 1).all()
+
+
+def test_a_trace_of_a_plan_is_no_plan():
+    """Words to come are retrieved now and then, words before never; own words stay: no plan."""
+    rows = pd.DataFrame(
+        {
+            "caption": range(400),
+            "exchanged": "unbinding",
+            "steps": [1, -1] * 200,
+            "own": [row % 20 != 0 for row in range(400)],
+            "other": [row % 20 == 0 for row in range(400)],
+        }
+    )
+    claim = find_claim("huang-plan")
+    found = compare_steps(rows)
+    assert found["minus words before"].low > 0
+    assert judge(claim, Evidence(found, "document", 400)).outcome == "fails"
+    plan = compare_steps(rows.assign(own=rows["steps"] < 0, other=rows["steps"] > 0))
+    assert judge(claim, Evidence(plan, "document", 400)).outcome == "holds"
 
 
 @pytest.fixture(scope="module")

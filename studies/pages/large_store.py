@@ -42,7 +42,9 @@ def tell_large_store(runs: Path) -> str:
     about |= _sizes(store)
     words = read_words(counted, seed=SEED)
     clusters = [load_learnt(words, folder / f"clusters-{k}", k) for k in KS]
-    told = tables.stability_table(compare_ks(words, clusters), huang.note_learnt(words, clusters[0]))
+    told = tables.stability_table(
+        compare_ks(words, clusters), huang.note_learnt(words, clusters[0])
+    )
     return fill(
         Path(__file__).parent,
         "large_store.md.j2",

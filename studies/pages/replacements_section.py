@@ -10,9 +10,9 @@ from studies.pages.unbinding_section import MODELS, place
 from studies.templates import fill
 from tprprobe.console import stderr
 from tprprobe.errors import InputError
-from tprprobe.figures import unbinding as tables
-from tprprobe.figures.catalogue import huang
+from tprprobe.figures import sentence_plans as tables
 from tprprobe.figures.catalogue.interventions import load_substitutions
+from tprprobe.figures.catalogue.states import read_swaps
 from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
 from tprprobe.models import load_model
 
@@ -31,7 +31,7 @@ def _told(name: str, runs: Path) -> dict[str, Any]:
         swapped, replaced = (run_recipe(name, each, runs) for each in (SWAP, SUBSTITUTION))
     except InputError as error:
         return {"name": name, "error": error}
-    verdicts, swaps = huang.read_swaps(swapped)
+    verdicts, swaps = read_swaps(swapped)
     replacements: pd.DataFrame = load_substitutions([replaced])
     return {
         "name": name,

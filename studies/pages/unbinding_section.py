@@ -39,7 +39,8 @@ MODELS = ("tpgn-scenes", "tpgn-coco-words")
 TAGGED = {"tpgn-coco-words"}  # whose words no data tag: TAGGER in the folder of runs does
 TAGGER, N, SEED = "tagger", 1000, 0
 KS = (2, 10)  # huang's numbers of clusters
-SITES = ["word.unbinding"]
+SITES, STATE = ["word.unbinding"], "sentence.tpr"
+WRITTEN, LEARNT, PEOPLE = "written", "learnt", "people"  # the stores of a model
 OF_STEPS = {"huang-plan"}  # told beside the swap
 OF_SCORES = {"huang-table1", "huang-bleu-n", "huang-training-time"}  # told beside the scores
 
@@ -67,19 +68,14 @@ def place(name: str, what: str, runs: Path) -> Path:
     return runs / f"{name}-{what}-{hashlib.sha256(weights.read_bytes()).hexdigest()[:8]}"
 
 
-def read_stores(name: str, runs: Path) -> tuple[Store, Store | None, Store]:
+def read_stores(name: str, runs: Path) -> tuple[Store, Store, Store]:
     """The stores of a model's words: those that are counted, on unseen images; those whose centers
     count them; and people's words of the unseen images, with dependencies.
 
     As in the paper the first two are of the model's own captions, the second those of the images that
-    it was trained on. A model of TAGGED reads people's captions, and the counted words' own centers.
+    it was trained on.
     """
-    if name in TAGGED:
-        people = _extract(name, "people", runs)
-        return people, None, people
-    written, learnt, people = (
-        _extract(name, what, runs) for what in ("written", "learnt", "people")
-    )
+    written, learnt, people = (_extract(name, what, runs) for what in (WRITTEN, LEARNT, PEOPLE))
     return written, learnt, people
 
 
@@ -88,34 +84,32 @@ def _extract(name: str, what: str, runs: Path) -> Store:
     path = place(name, what, runs)
     if (path / MANIFEST).is_file():
         return open_store(path)
-    tagger = runs / TAGGER
-    if name in TAGGED and not tagger.is_dir():
+    tagger, is_tagged = runs / TAGGER, name in TAGGED and what != LEARNT
+    if is_tagged and not tagger.is_dir():
         raise InputError(
             f"its words need a tagger in {tagger}: see docs/probing.md for the recipe that trains one"
         )
     stderr.print(f"extracting {path.name} …")
     mix = read_recipe(hub.locate("models", name) / hub.RECIPE).stages[0].mix[0]
     trained_on = {"split": mix.split, "n": mix.n, "seed": mix.seed}
-    data = load_data(mix.data, **(trained_on if what == "learnt" else {"split": "test", "n": N}))
+    data = load_data(mix.data, **(trained_on if what == LEARNT else {"split": "test", "n": N}))
     return extract(
         load_model(name),
         data,
-        SITES,
+        [*SITES, STATE] if what == WRITTEN else SITES,
         path,
-        target="reference" if what == "people" else "generated",
-        control=what != "learnt",
+        target="reference" if what == PEOPLE else "generated",
+        control=what != LEARNT,
         resume=path.exists(),
-        labellers=find_labellers({"pos,dep": f"spacy:{tagger}"}) if name in TAGGED else (),
+        labellers=find_labellers({"pos,dep": f"spacy:{tagger}"}) if is_tagged else (),
     )
 
 
-def _tell(counted: Store, learnt_on: Store | None, people: Store) -> Iterator[str]:
+def _tell(counted: Store, learnt_on: Store, people: Store) -> Iterator[str]:
     words = read_words(counted, seed=SEED)
     clusters = find_clusters(words, KS, seed=SEED, learnt_on=learnt_on)
     two, ten = (labels_of(words, clusters[k]) for k in KS)
-    notes = [huang.note_words(words)] * 2
-    if learnt_on is not None:
-        notes = [huang.note_learnt(words, clusters[k]) for k in KS]
+    notes = [huang.note_learnt(words, clusters[k]) for k in KS]
     regions = part_space(words, seed=SEED)
     void = huang.void_of_two(words, two) | huang.void_of_ten(words)
     verdicts = huang.judge_words(words, huang.of_two(words, two) | huang.of_ten(words, ten), void)
@@ -128,7 +122,7 @@ def _tell(counted: Store, learnt_on: Store | None, people: Store) -> Iterator[st
         tables.regions_table(regions, huang.note_words(words), ()),
         tables.stability_table(compare_ks(words, clusters.values()), notes[0]),
     ]
-    parsed = words if people is counted else read_words(people, seed=SEED)
+    parsed = read_words(people, seed=SEED)
     try:
         subjects = tell_subjects(parsed, SEED)
     except InputError as error:

@@ -59,7 +59,7 @@ def scores_table(
         "CIDEr-D counts words over the evaluated set: it does not compare across data.\nOther data, "
         "features and sizes than the paper's, one run a model. –: not measured."
     )
-    return _judged("Scores of captions", rows, caption, verdicts, (ruled,))
+    return judged("Scores of captions", rows, caption, verdicts, (ruled,))
 
 
 def _scored(found: Mapping[str, Any]) -> dict[str, str]:
@@ -106,7 +106,7 @@ def conformity_table(
         "apart, not words.\n"
         "The paper prints 0.969 for nouns, its counts say 0.9660, and it prints no total."
     )
-    return _judged(
+    return judged(
         "Conformity to nominal/verbal clusters", rows, caption, verdicts, (len(rows) - 1,)
     )
 
@@ -135,7 +135,7 @@ def interpretation_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verd
         "and words, on one half of the images; shares, precision and recall are of the other.\nThe "
         "numbers of clusters here (by size) are not the paper's. Printed: 100 captions, by hand."
     )
-    return _judged("Interpretation of ten clusters", rows, caption, verdicts, (ruled,))
+    return judged("Interpretation of ten clusters", rows, caption, verdicts, (ruled,))
 
 
 def _or_dash(row: Mapping[Any, Any], name: str) -> str:
@@ -163,7 +163,7 @@ def regions_table(found: regions.Regions, note: str, verdicts: Sequence[Verdict]
     )
     order = ["vectors", *(f"{r}, {s}" for r in regions.READINGS for s in regions.SPLITS)]
     cells = pd.DataFrame(rows).fillna("–").loc[:, order]
-    return _judged("Purity of regions of unbinding vectors", cells, caption, verdicts)
+    return judged("Purity of regions of unbinding vectors", cells, caption, verdicts)
 
 
 def stability_table(found: pd.DataFrame, note: str) -> Table:
@@ -202,69 +202,10 @@ def subjects_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) 
         "obliques and nominal modifiers; logistic regression, held out by image. Matched: pairs at\n"
         "the same position after the same tag, which place and previous tag cannot tell apart."
     )
-    return _judged("Subject or object, from the unbinding vector", rows, caption, verdicts)
+    return judged("Subject or object, from the unbinding vector", rows, caption, verdicts)
 
 
-def substitution_table(substitutions: pd.DataFrame) -> Table:
-    """What captions become where vectors are replaced while they are written, by edit and clusters."""
-    rows = [
-        {
-            "folder": row["name"],
-            "site": row["site"],
-            "edit": row["edit"] + (f", {row['k']} centers" if row["k"] else ""),
-            "strength": f"{row['strength']:g}",
-            "images": f"{row['n']:,}",
-            **{
-                name: interval_text(read_interval(row, column))
-                for name, column in (
-                    ("tokens that agree", "agreement"),
-                    ("captions unchanged", "same"),
-                    ("CIDEr-D", "cider"),
-                    ("change", "change"),
-                )
-            },
-        }
-        for row in substitutions.to_dict("records")
-    ]
-    caption = (
-        "Greedy captions, [95 % interval] over images. Tokens that agree: of the caption written without "
-        "an edit, by teacher forcing, the end included. Change: of CIDEr-D, paired.\nCenters (snap) are of "
-        "the captions written of other images, on standardized dimensions."
-    )
-    return Table(pd.DataFrame(rows), "Captions with replaced vectors", caption)
-
-
-def swaps_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
-    """The words that are read where vectors of two steps are exchanged, by what is and how far."""
-    told = {"nothing": "nothing", "unbinding": "u_t", "tpr": "Ŝ_t", "both": "u_t and Ŝ_t"}
-    rows = [
-        {
-            "exchanged": told[row["exchanged"]],
-            "steps to the other": row["steps"],
-            "captions": f"{row['captions']:,}",
-            **{
-                name: interval_text(read_interval(row, column))
-                for name, column in (
-                    ("own word", "own"),
-                    ("other's word", "other"),
-                    ("neither", "neither"),
-                )
-            },
-        }
-        for row in found.to_dict("records")
-    ]
-    ruled = tuple(
-        i for i in range(1, len(rows)) if rows[i]["exchanged"] != rows[i - 1]["exchanged"]
-    )
-    caption = (
-        f"{note}\nTwo steps with different words are drawn of every caption and exchange these vectors; "
-        "+2: the other word comes two steps later, −2: it was written two steps before.\nIf Ŝ_t held the "
-        "words to come and u_t were their roles, u_t alone would bring the other's word."
-    )
-    return _judged("Words unbound by another step's vector", rows, caption, verdicts, ruled)
-
-
-def _judged(
+def judged(
     title: str,
     rows: pd.DataFrame | Sequence[Mapping[str, str]],
     caption: str,

@@ -91,7 +91,7 @@ MEASURES = {"macro": _macro, "micro": _micro}
 
 def part_space(words: GeneratedWords, most: int = MOST, seed: int = 0) -> Regions:
     """All partitions of the words of the first images (``most`` words) by part of speech."""
-    table = _first(words, most)
+    table = first_words(words, most)
     tags, groups = table["pos"].to_numpy(), table["group"]
     vectors = read_vectors(words, table)
     rng = np.random.default_rng(seed)
@@ -114,7 +114,7 @@ def part_space(words: GeneratedWords, most: int = MOST, seed: int = 0) -> Region
     return Regions(counts, len(table), int(groups.nunique()), len(np.unique(tags)), seed)
 
 
-def _first(words: GeneratedWords, most: int) -> pd.DataFrame:
+def first_words(words: GeneratedWords, most: int) -> pd.DataFrame:
     """The words of the first samples, of those only that the untrained twin has too."""
     table = words.table
     if words.store.control is not None:

@@ -197,6 +197,12 @@ FIGURES = {
             ("word.unbinding",),
         ),
         Entry(
+            "huang-states",
+            "Roles that hold the sentence's state",
+            "catalogue.states:tabulate_states",
+            ("sentence.tpr",),
+        ),
+        Entry(
             "huang-subjects",
             "Subjects against objects",
             "catalogue.huang:tabulate_subjects",
@@ -205,12 +211,12 @@ FIGURES = {
         Entry(
             "huang-substitution",
             "Captions with replaced unbinding vectors",
-            "unbinding:substitution_table",
+            "sentence_plans:substitution_table",
         ),
         Entry(
             "huang-swap",
             "Words unbound by another step's vector",
-            "catalogue.huang:tabulate_swaps",
+            "catalogue.states:tabulate_swaps",
         ),
         Entry(
             "matched-study",

@@ -1,8 +1,6 @@
 """huang's tables and figures: read from a store of captions, measured, judged and drawn."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,6 @@ from tprprobe.analyses.unbinding import (
 from tprprobe.analyses.unbinding.categories import KINDS
 from tprprobe.analyses.unbinding.conformity import TOTAL, share_whole, split_initial
 from tprprobe.analyses.unbinding.regions import BOTH, OWN, Regions
-from tprprobe.analyses.unbinding.retrievals import ROWS, compare_steps
 from tprprobe.analyses.unbinding.ten_clusters import (
     dominant_kind,
     find_position,
@@ -40,8 +37,6 @@ from tprprobe.figures.catalogue.captions import find_rivals, judge_scores
 from tprprobe.figures.planes import scatter_planes
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
-from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import KINDS as FOLDERS
 from tprprobe.gold.pipelines import load_pipeline
 from tprprobe.scoring.captions.toolkit import compare_captions
 from tprprobe.statistics import Interval, read_interval
@@ -222,23 +217,6 @@ def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
     words = read(store, tagger, seed)
     found = tell_subjects(words, seed)
     return tables.subjects_table(found, note_words(words), judge_subjects(found))
-
-
-def read_swaps(folder: Path) -> tuple[list[Verdict], Table]:
-    """The verdict on the plan and the table of a folder of ``swaps = ["unbinding"]``."""
-    found, rows = FOLDERS["unbindings"].load(folder), pd.read_parquet(folder / ROWS)
-    evidence = {"huang-plan": {"": compare_steps(rows)}}
-    verdicts = judge_cases(evidence, int(rows["caption"].nunique()))
-    about = read_json(folder / FOLDERS["interventions"].file)
-    note = f"{about['model']} on {about['data'][0]}, {about['data'][1]}: its own captions."
-    return verdicts, tables.swaps_table(found, note, ())
-
-
-def tabulate_swaps(unbindings: list[Path]) -> Table:
-    """The swaps of the first folder of ``tprprobe intervene``, with the verdict on the plan."""
-    verdicts, table = read_swaps(unbindings[0])
-    told = map(tables.tell_verdict, verdicts)
-    return replace(table, caption="\n".join([table.caption, *told]))
 
 
 # ---- figures ----------------------------------------------------------------------------------------
