@@ -3,8 +3,11 @@
 import gzip
 import json
 import math
+import re
 import string
 from collections import Counter
+from dataclasses import replace
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,8 @@ from tprprobe.data.worlds.scenes.rendering import facts
 from tprprobe.data.worlds.scenes.scene import draw, split_of, unseen_colour
 from tprprobe.data.worlds.scenes.trees import label
 from tprprobe.errors import InputError
+from tprprobe.figures.catalogue.captions import judge_scores
+from tprprobe.scoring import meteor
 from tprprobe.scoring.captions.toolkit import compare_captions, compare_lengths, score_captions
 from tprprobe.scoring.meteor import meteor_missing
 from tprprobe.scoring.rouge import longest_common
@@ -135,6 +140,30 @@ def test_meteor_says_what_it_lacks():
         pytest.skip("METEOR is installed")
     with pytest.raises(InputError, match="METEOR needs"):
         score_captions(["a dog"], [["a dog"]], with_meteor=True)
+
+
+def test_a_jar_that_is_not_there_is_told(monkeypatch, tmp_path):
+    package = tmp_path / "pycocoevalcap"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    spec = spec_from_file_location("pycocoevalcap", package / "__init__.py")
+    assert spec is not None
+    spec.submodule_search_locations = [str(package)]
+    monkeypatch.setattr(meteor, "check_extra", lambda *needed: None)
+    monkeypatch.setattr(meteor, "find_spec", lambda name: spec)
+    monkeypatch.setattr(meteor.shutil, "which", lambda program: "/usr/bin/java")
+    assert re.match("METEOR needs .*meteor-1.5.jar: install pycocoevalcap", meteor_missing() or "")
+    (package / "meteor").mkdir()
+    (package / "meteor" / "meteor-1.5.jar").touch()
+    assert meteor_missing() is None
+
+
+def test_the_java_program_decides_nothing_as_it_has_no_interval():
+    captions, references = ["a dog", "a cat sits"], [["a dog runs"], ["a cat sits"]]
+    scores = replace(score_captions(captions, references), meteor=0.4)
+    verdict, _ = judge_scores(scores, scores)
+    assert "every of 6" in verdict.reason
+    assert "METEOR" in set(compare_captions(scores, scores)["metric"])
 
 
 WORDS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=7)

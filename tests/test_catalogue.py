@@ -21,6 +21,7 @@ from planted.folders import (
 )
 from planted.questions import plant
 from planted.sentences import plant as plant_labelled
+from planted.states import plant_states
 from planted.values import plant_values
 from typer.testing import CliRunner
 
@@ -49,6 +50,7 @@ def run(tmp_path_factory):
     plant_labelled(run.parent / "labelled", 40)
     write_summaries(run.parent / "scored")
     plant_captions(run.parent / "captioned" / "store", 60)
+    plant_states(run.parent / "states", 40)
     write_scores(run.parent / "captioned" / "eval")
     return run
 
@@ -63,6 +65,8 @@ def given(run, name):
         found |= {"store": run.parent / "labelled"}
     if name.startswith("huang-"):
         found |= catalogue.find_inputs(run.parent / "captioned")
+    if name == "huang-states":
+        found |= {"store": run.parent / "states"}
     return {key: found[key] for key in catalogue.find_figure(name).inputs}
 
 
@@ -105,7 +109,7 @@ def test_the_list_has_the_promised_names():
 
 
 OWN = {"huang-table2", "huang-table3", "huang-regions", "huang-subjects"}  # judge what they show
-NO_CLAIM = {"huang-stability", "huang-substitution"}
+NO_CLAIM = {"huang-stability", "huang-states", "huang-substitution"}
 OF_RUNS = {"huang-swap"}  # judges what it shows; drawn in the tests of these runs
 
 

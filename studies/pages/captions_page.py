@@ -1,12 +1,14 @@
 """The page on captions: scores of TPGN and CNN-LSTM side by side, and beside baselines."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from studies.pages import training_times
+from studies.pages.large_store import tell_large_store
 from studies.pages.markdown import verdict_table
 from studies.pages.replacements_section import tell_replacements
 from studies.pages.training_times import judge_time
@@ -20,7 +22,7 @@ from tprprobe.files import hub
 from tprprobe.models import count_parameters, load_model
 from tprprobe.scoring.answers import evaluate
 from tprprobe.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
-from tprprobe.scoring.captions.toolkit import compare_captions, score_rows
+from tprprobe.scoring.captions.toolkit import METEOR, PLAIN_METEOR, compare_captions, score_rows
 from tprprobe.scoring.captions.writing import caption_rows, matches
 from tprprobe.scoring.meteor import meteor_missing
 from tprprobe.statistics import interval_text, read_interval
@@ -42,6 +44,7 @@ def make_page(runs: Path) -> str:
         timed=training_times,
         weights=[count_parameters({"preset": name}) for name in training_times.PRESETS],
         unbinding=tell_unbinding(runs / "captions"),
+        large_store=tell_large_store(runs / "captions"),
         replacements=tell_replacements(runs / "captions"),
     )
 
@@ -76,12 +79,13 @@ def _compared(setting: str, split: str, n: int, runs: Path) -> dict[str, Any]:
         lambda: _take(f"{MODELS[0]}-{setting}", split, n),
     )
     rows |= {str(name): each for name, each in free.groupby("baseline", sort=False)}
-    meteor = meteor_missing() is None
-    scores = {name: score_rows(each, meteor) for name, each in rows.items()}
+    java = _keep_meteor(runs / f"meteor-{setting}.{split}.parquet", rows)
+    scores = {name: replace(score_rows(each), meteor=java.get(name)) for name, each in rows.items()}
     first, second = (scores[f"{each}-{setting}"] for each in MODELS)
     tables = {name: each.table() for name, each in scores.items()}
     tables["difference"] = compare_captions(first, second).rename(columns={"difference": "value"})
     shown = [_row(metric, tables) for metric in tables["difference"]["metric"]]
+    shown += [_programs(tables)] if java else []
     exact = ", ".join(f"{name} {matches(rows[name]).mean():.1%}" for name in list(rows)[:2])
     return {
         "images": len(first.terms),
@@ -98,6 +102,27 @@ def _row(metric: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
     return {"score": metric} | {
         name: interval_text(read_interval(row)) for name, row in cells.items()
     }
+
+
+def _programs(tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
+    """The row of what Java's METEOR has above the one in Python."""
+    found = {name: each.set_index("metric")["value"] for name, each in tables.items()}
+    return {"score": f"{METEOR} − {PLAIN_METEOR}"} | {
+        name: f"{each[METEOR] - each[PLAIN_METEOR]:.3f}" for name, each in found.items()
+    }
+
+
+def _keep_meteor(file: Path, rows: Mapping[str, pd.DataFrame]) -> dict[str, float]:
+    """Java's METEOR of captions by who wrote them; empty where it is neither kept nor installed."""
+    if not file.is_file() and meteor_missing() is not None:
+        return {}
+
+    def measure() -> pd.DataFrame:
+        found = [(name, score_rows(each, with_meteor=True).meteor) for name, each in rows.items()]
+        return pd.DataFrame(found, columns=["captions", METEOR])
+
+    found = _keep(file, measure)
+    return dict(zip(found["captions"], found[METEOR], strict=True))
 
 
 def _write(name: str, split: str, n: int) -> pd.DataFrame:

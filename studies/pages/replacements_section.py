@@ -1,4 +1,6 @@
-"""The section of the page on captions about vectors that are exchanged or replaced while a TPGN runs."""
+"""The section of the page on captions about the sentence's state: the roles that fit it, and vectors
+that are exchanged or replaced while a TPGN runs.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -6,13 +8,13 @@ from typing import Any
 import pandas as pd
 
 from studies.pages.markdown import verdict_table
-from studies.pages.unbinding_section import MODELS, place
+from studies.pages.unbinding_section import MODELS, SEED, place, read_stores
 from studies.templates import fill
 from tprprobe.console import stderr
 from tprprobe.errors import InputError
 from tprprobe.figures import sentence_plans as tables
 from tprprobe.figures.catalogue.interventions import load_substitutions
-from tprprobe.figures.catalogue.states import read_swaps
+from tprprobe.figures.catalogue.states import read_swaps, tabulate_states
 from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
 from tprprobe.models import load_model
 
@@ -29,6 +31,7 @@ def tell_replacements(runs: Path) -> str:
 def _told(name: str, runs: Path) -> dict[str, Any]:
     try:
         swapped, replaced = (run_recipe(name, each, runs) for each in (SWAP, SUBSTITUTION))
+        states = tabulate_states(read_stores(name, runs)[0], seed=SEED)
     except InputError as error:
         return {"name": name, "error": error}
     verdicts, swaps = read_swaps(swapped)
@@ -38,6 +41,7 @@ def _told(name: str, runs: Path) -> dict[str, Any]:
         "error": None,
         "verdicts": verdict_table(verdicts),
         "swaps": swaps.markdown(),
+        "states": states.markdown(),
         "replacements": tables.substitution_table(replacements.assign(name=name)).markdown(),
     }
 

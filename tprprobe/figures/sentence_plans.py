@@ -97,8 +97,10 @@ def states_table(found: StateFit, note: str) -> Table:
     caption = (
         f"{note}\nShare of ‖Ŝ_t‖² inside the span of so many roles, mean over {found.words:,} words of "
         f"{found.images:,} held-out images that have a word before and one to come; fillers are free. "
-        "Centers and\nother states are of the other images. Of u_t and of centers: the strongest "
-        "directions of their d chunks of d numbers.\n"
+        "Centers and other states\nare of the other images. Of u_t and of centers: the strongest directions of "
+        "their d chunks of d numbers; one u spans its role only where roles are orthogonal, a whole dual "
+        "basis always does.\nA TPR in these roles would be held far above random directions, near those of "
+        "Ŝ_t itself.\n"
         "Dual basis r of cluster centers in all d² dimensions, root mean square of rᵀu − δ on held-out "
         f"images, and mean cosine of a role with its center (1: orthogonal centers): {errors}.\n"
         f"The same of {GAUSSIAN}: {controls}."

@@ -8,10 +8,11 @@ import pandas as pd
 from tprprobe.analyses.unbinding import conformity, regions
 from tprprobe.claims import Verdict
 from tprprobe.figures.tables import Table
+from tprprobe.scoring.captions.toolkit import PLAIN_METEOR
 from tprprobe.statistics import interval_text, read_interval
 
 METRICS = ("METEOR", "BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "CIDEr-D")
-SHOWN = (*METRICS, "METEOR (no synonyms)")
+SHOWN = (*METRICS, PLAIN_METEOR)
 SCORED = {  # Source: huang Table 1, COCO, Karpathy's test split of 5,000 images
     "NIC (Vinyals 2015)": (0.237, 0.666, 0.461, 0.329, 0.246, 0.855),
     "CNN-LSTM (ResNet-152)": (0.238, 0.698, 0.525, 0.390, 0.292, 0.889),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +20,7 @@ from jaxtyping import Float
 from tprprobe.errors import InputError, check_extra
 from tprprobe.scoring.ngrams import Words
 
-PACKAGE = "pycocoevalcap"
+PACKAGE, JAR = "pycocoevalcap", "meteor/meteor-1.5.jar"
 NO_SYNONYMS: Any = SimpleNamespace(synsets=lambda word: [])
 
 
@@ -54,7 +55,10 @@ def meteor_missing() -> str | None:
         check_extra(PACKAGE, "meteor", "METEOR")
     except InputError as error:
         return str(error)
-    return None if shutil.which("java") else "METEOR needs Java (a program java on the PATH)"
+    if not shutil.which("java"):
+        return "METEOR needs Java (a program java on the PATH)"
+    jar = Path(next(iter(find_spec(PACKAGE).submodule_search_locations))) / JAR  # type: ignore
+    return None if jar.is_file() else f"METEOR needs {jar}: install {PACKAGE} again"
 
 
 def java_meteor(

@@ -22,7 +22,7 @@ from tprprobe.statistics import bootstrap, bootstrap_difference, divide, group_s
 
 COUNTS = 2 * ORDERS + 2
 REFERENCES = "references"  # a column of evaluations
-METEOR = "METEOR"  # of the Java program
+METEOR, PLAIN_METEOR = "METEOR", "METEOR (no synonyms)"  # of the Java program; in Python
 Terms = Float[np.ndarray, "image term"]
 Statistic = Callable[[Terms], Float[np.ndarray, " replicate"]]
 
@@ -152,5 +152,5 @@ METRICS: dict[str, Statistic] = {
     **{f"BLEU-{order}": partial(_bleu, order) for order in range(1, ORDERS + 1)},
     "CIDEr-D": partial(_mean, COUNTS),
     "ROUGE-L": partial(_mean, COUNTS + 1),
-    "METEOR (no synonyms)": partial(_mean, COUNTS + 2),
+    PLAIN_METEOR: partial(_mean, COUNTS + 2),
 }
