@@ -16,15 +16,22 @@ from studies.pages.unbinding_section import tell_unbinding
 from studies.templates import fill, table
 from tprprobe.console import stderr
 from tprprobe.data import load_data
+from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.captions import judge_scores
 from tprprobe.files import hub
 from tprprobe.models import count_parameters, load_model
 from tprprobe.scoring.answers import evaluate
 from tprprobe.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
-from tprprobe.scoring.captions.toolkit import METEOR, PLAIN_METEOR, compare_captions, score_rows
+from tprprobe.scoring.captions.toolkit import (
+    METEOR,
+    PLAIN_METEOR,
+    REFERENCES,
+    compare_captions,
+    score_rows,
+)
 from tprprobe.scoring.captions.writing import caption_rows, matches
-from tprprobe.scoring.meteor import meteor_missing
+from tprprobe.scoring.meteor import java_meteor, meteor_missing
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.training.recipes import read_recipe
 
@@ -118,11 +125,16 @@ def _keep_meteor(file: Path, rows: Mapping[str, pd.DataFrame]) -> dict[str, floa
         return {}
 
     def measure() -> pd.DataFrame:
-        found = [(name, score_rows(each, with_meteor=True).meteor) for name, each in rows.items()]
+        found = [(name, _java_meteor(each)) for name, each in rows.items()]
         return pd.DataFrame(found, columns=["captions", METEOR])
 
     found = _keep(file, measure)
     return dict(zip(found["captions"], found[METEOR], strict=True))
+
+
+def _java_meteor(rows: pd.DataFrame) -> float:
+    references = [[tokenize(text) for text in several] for several in rows[REFERENCES]]
+    return java_meteor([tokenize(text) for text in rows["prediction"]], references)[0]
 
 
 def _write(name: str, split: str, n: int) -> pd.DataFrame:
