@@ -16,6 +16,8 @@ from tprprobe.analyses.probing import Schedule, compare_runs, probe, read_task
 from tprprobe.analyses.probing.codelength import codelength, compression, constant_bits
 from tprprobe.analyses.probing.controls import draw_labels
 from tprprobe.analyses.probing.descents import DescentMoments
+from tprprobe.analyses.probing.edge_gradients import edge_gradients
+from tprprobe.analyses.probing.pooling import Spans
 from tprprobe.analyses.probing.probed_sites import needed_sites
 from tprprobe.analyses.probing.probes import EdgeProbes, Shape, draw_dropout
 from tprprobe.analyses.probing.scores import Score, differences
@@ -85,12 +87,12 @@ def test_the_probe_is_jiants(spans, context):
     at = torch.tensor([[[0, 3], [4, 5]], [[2, 4], [0, 9]], [[8, 9], [6, 8]]])[:, :spans]
     padded = nn.functional.pad(vectors, (0, 0, context, context))
     states = torch.stack([padded[i : i + 1 + 2 * context].flatten() for i in range(9)])
-    windows, owners = [], []
+    windows, pooled = [], []
     for k in range(spans):
         rows = [(i, row) for i, (a, b) in enumerate(at[:, k].tolist()) for row in range(a, b)]
-        owners.append(torch.tensor([i for i, _ in rows]))
+        pooled.append(Spans.of(torch.tensor([i for i, _ in rows]), 3))
         windows.append(states[[row for _, row in rows]][None])
-    torch.testing.assert_close(ours(windows, owners, 3)[0], theirs(vectors, at))
+    torch.testing.assert_close(ours(windows, pooled)[0], theirs(vectors, at))
 
 
 def test_training_ends_where_jiants_does(tmp_path):
@@ -126,6 +128,43 @@ def test_training_ends_where_jiants_does(tmp_path):
         given_ = model.eval()(vectors, spans[test]) >= 0
         found.append(f1_score(gold[test].numpy(), given_.numpy(), average="micro"))
     assert abs(np.mean(found) - rows["f1"].mean()) < 0.05
+
+
+@pytest.mark.parametrize("loss", ["sigmoid", "softmax"])
+@pytest.mark.parametrize(("n_targets", "spans"), [(7, 1), (700, 2)])  # one block, and several
+def test_gradients_are_those_of_autograd(loss, n_targets, spans):
+    """Also of spans of one and of several states, under dropout, away from the initial weights."""
+    rng = torch.Generator().manual_seed(n_targets)
+    shape = Shape(6, spans, 3, hidden=8)
+    flat = torch.randn(2, shape.parameters, generator=rng, dtype=torch.float64) / 2
+    flat.requires_grad_()
+    lengths = [1 + torch.randint(3, (n_targets,), generator=rng) for _ in range(spans)]
+    pooled = [Spans.of(torch.arange(n_targets).repeat_interleave(n), n_targets) for n in lengths]
+    windows = [torch.randn(2, int(n.sum()), 6, generator=rng, dtype=torch.float64) for n in lengths]
+    kept = torch.stack([draw_dropout(s, 0, n_targets, 8).double() for s in range(2)])
+    marks = (torch.rand(2, n_targets, 3, generator=rng) < 0.4).double()
+
+    def logits(weights):
+        hidden = weights["hidden_bias"][:, None]
+        for k, (x, lengths_) in enumerate(zip(windows, lengths, strict=True)):
+            p = x @ weights[f"project{k}_weight"] + weights[f"project{k}_bias"][:, None]
+            a = (p @ weights[f"attend{k}_weight"][..., None]).squeeze(-1)
+            a = a + weights[f"attend{k}_bias"][:, None]
+            parts = zip(p.split(lengths_.tolist(), 1), a.split(lengths_.tolist(), 1), strict=True)
+            v = torch.stack([(b.softmax(1)[..., None] * q).sum(1) for q, b in parts], 1)
+            hidden = hidden + v @ weights["hidden_weight"][:, 8 * k : 8 * (k + 1)]
+        hidden = nn.functional.layer_norm(hidden.tanh(), (8,))
+        hidden = hidden * weights["norm_weight"][:, None] + weights["norm_bias"][:, None]
+        return (hidden * kept) @ weights["output_weight"] + weights["output_bias"][:, None]
+
+    theirs = losses(logits(shape.split(flat)), marks, loss).mean(1)
+    theirs.sum().backward()
+    grads = torch.full_like(flat, torch.nan).detach()
+    probes = EdgeProbes(shape, shape.split(flat.detach()))
+    with torch.no_grad():
+        ours = edge_gradients(probes, shape.split(grads), windows, pooled, kept, marks, loss)
+    torch.testing.assert_close(ours, theirs.detach())
+    torch.testing.assert_close(grads, flat.grad)
 
 
 @settings(max_examples=10)

@@ -7,8 +7,9 @@ The modules in the order in which data goes through them, each read once:
     targets controls             spans with the states that are read for them; their labels, and others
     labelled_splits              examples to train, validate and test on
     vectors batches              what probes read, and how it streams from the store
-    probes grid                  the two kinds of probe, and the list of all that are to be trained
+    pooling probes grid          a vector per span; the two kinds of probe; the list of all to be trained
     stacks                       probes of one shape, side by side
+    edge_gradients               what a batch teaches a span-conv probe
     descents, logistic linear    their training: by steps of Adam, or to the convex optimum
     tallies rounds               testing; many stacks in one pass over the store
     frequencies codelength scores rows     counts by document become a table

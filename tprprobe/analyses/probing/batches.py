@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tprprobe.analyses.probing.labelled_splits import Examples, Order
+from tprprobe.analyses.probing.pooling import Spans
 from tprprobe.analyses.probing.sides import Corpus
 from tprprobe.analyses.probing.vectors import Vector
 
@@ -40,6 +41,11 @@ class Chunk:
                 self.held[vector] = padded.to(self.device)
         return torch.stack([self.held[vector] for vector in vectors])
 
+    @property
+    def bytes(self) -> int:
+        """The memory of the vectors that are held."""
+        return sum(vectors.nbytes for vectors in self.held.values())
+
     def places(self, rows: np.ndarray) -> Tensor:
         """The places of rows in the chunk; −1 gives the row of zeros at its end."""
         place = np.where(rows >= 0, np.searchsorted(self.rows, rows), len(self.rows))
@@ -48,30 +54,56 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """A batch of targets: for each span a tensor [vector, state, window × width], and the labels."""
+    """A batch of targets: stacked vectors of a chunk, and for each span the rows that its states read."""
 
-    windows: list[Tensor]
-    owners: list[Tensor | None]
-    chosen: np.ndarray
-    n: int
+    vectors: Float[Tensor, "vector row width"]
+    places: list[Int[Tensor, "_state window"]]
+    spans: list[Spans]
+    chosen: Int[np.ndarray, " target"]
+
+    @property
+    def n(self) -> int:
+        """The number of targets."""
+        return len(self.chosen)
+
+    def windows(self, which: Sequence[int]) -> list[Float[Tensor, "vector _state window"]]:
+        """For each span the states in some of the vectors, those of a window side by side."""
+        return [
+            torch.stack([self.vectors[at].index_select(0, rows.ravel()) for at in which]).view(
+                len(which), len(rows), -1
+            )
+            for rows in self.places
+        ]
 
 
 def read_batch(examples: Examples, chosen: np.ndarray, chunk: Chunk, vectors: Tensor) -> Batch:
     """The batch of some targets, from the stacked vectors of a chunk."""
-    windows, owners = [], []
+    places, spans = [], []
     for span in range(examples.targets.states.shape[1]):
         rows, owner = examples.windows(chosen, span)
-        found = vectors.index_select(1, chunk.places(rows.ravel()))
-        windows.append(found.view(len(vectors), len(rows), -1))
-        owners.append(None if owner is None else torch.from_numpy(owner).to(vectors.device))
-    return Batch(windows, owners, chosen, len(chosen))
+        places.append(chunk.places(rows))
+        spans.append(Spans.of(torch.from_numpy(owner).to(vectors.device), len(chosen)))
+    return Batch(vectors, places, spans, chosen)
 
 
-def read_chunk(examples: Sequence[Examples], samples: Order, device: torch.device) -> Chunk:
-    """An empty chunk with the rows that examples on the same side of a store have in samples."""
-    different = dict.fromkeys(examples)
-    rows = np.unique(np.concatenate([each.rows(samples) for each in different]))
-    return Chunk(examples[0].corpus, rows, device)
+@dataclass(eq=False)
+class Reader:
+    """Chunks on a device; until they hold ``room`` bytes they are kept, for the next epoch to read again."""
+
+    device: torch.device
+    room: int = 0
+    kept: dict[bytes, tuple[set[Examples], Chunk]] = field(default_factory=dict)
+
+    def read(self, examples: Sequence[Examples], samples: Order) -> Chunk:
+        """The rows that examples on the same side of a store have in samples."""
+        key, wanted = np.sort(samples).tobytes(), set(examples)
+        of, chunk = self.kept.get(key, (set(), None))
+        if chunk is None or not wanted <= of:
+            rows = np.unique(np.concatenate([each.rows(samples) for each in wanted]))
+            chunk = Chunk(examples[0].corpus, rows, self.device)
+            if sum(each.bytes for _, each in self.kept.values()) < self.room:
+                self.kept[key] = wanted, chunk
+        return chunk
 
 
 def chunks(samples: Order, epoch: int | None = None) -> Iterator[Order]:

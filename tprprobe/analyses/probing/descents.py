@@ -8,8 +8,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tprprobe.analyses.probing.batches import Batch
-from tprprobe.analyses.probing.probes import draw_dropout
-from tprprobe.analyses.probing.stacks import Stack, losses
+from tprprobe.analyses.probing.edge_gradients import edge_gradients
+from tprprobe.analyses.probing.probes import EdgeProbes, draw_dropout
+from tprprobe.analyses.probing.stacks import Stack
 
 BETAS, EPS = (0.9, 0.999), 1e-8
 
@@ -20,47 +21,52 @@ class Descent:
     def __init__(self, stack: Stack):
         n, device = len(stack.probes), stack.device
         self.stack, self.schedule = stack, stack.schedule
-        self.module = stack.best.take(torch.arange(n, device=device))
-        self.moments = {name: DescentMoments.begin(p) for name, p in self.module.named_parameters()}
+        parameters = [p.detach().reshape(n, -1) for p in stack.best.parameters()]
+        self.weights = torch.cat(parameters, 1)
+        self.moments = DescentMoments.begin(self.weights)
         self.live = np.arange(n)
         self.rate = np.full(n, self.schedule.learning_rate)
         self.score = np.full(n, -np.inf)
         self.worse = np.zeros(n, int)
         self.steps = 0
-        self.learned, self.judged = (
-            torch.zeros(n, device=device),
-            0,
-        )  # sum of losses since that step
+        self.learned = torch.zeros(n, device=device)  # sum of losses since the step ``judged``
+        self.judged = 0
+
+    @property
+    def module(self) -> EdgeProbes:
+        """The probes that go on."""
+        return EdgeProbes(self.stack.shape, self.stack.shape.split(self.weights))
 
     @property
     def done(self) -> bool:
         """True once no probe is trained any more."""
         return not len(self.live)
 
+    @torch.no_grad()
     def learn(self, batch: Batch) -> None:
         """One step of Adam for every probe that is still trained."""
-        stack = self.stack
+        stack, module = self.stack, self.module
         seeds = [stack.probes[int(probe)].seed for probe in self.live]
-        masks = {s: draw_dropout(s, self.steps, batch.n, stack.shape.hidden) for s in {*seeds}}
-        kept = torch.stack([masks[seed] for seed in seeds]).to(stack.device)
-        logits = self.module(stack.windows(batch, self.live), batch.owners, batch.n, kept)
+        masks = {
+            s: draw_dropout(s, self.steps, batch.n, stack.shape.hidden).to(stack.device)
+            for s in {*seeds}
+        }
         marks = stack.marks(stack.splits.train, batch.chosen, self.live)
-        loss = losses(logits, marks, stack.loss).mean(1)
-        loss.sum().backward()
-        self.learned[self.live] += loss.detach()
         self.steps += 1
-        self._update()
+        for rows, places in stack.groups(self.live, batch.n):
+            grads = torch.empty_like(self.weights[rows])
+            kept = torch.stack([masks[seed] for seed in seeds[rows]])
+            windows, named = batch.windows(places), stack.shape.split(grads)
+            some = module.part(rows)
+            loss = edge_gradients(some, named, windows, batch.spans, kept, marks[rows], stack.loss)
+            self.learned[self.live[rows]] += loss
+            self._update(rows, grads)
 
-    @torch.no_grad()
-    def _update(self) -> None:
-        parameters = dict(self.module.named_parameters())
-        grads = {name: p.grad for name, p in parameters.items() if p.grad is not None}
-        norm = torch.stack([g.flatten(1).norm(dim=1) for g in _matrices(grads)]).norm(dim=0)
+    def _update(self, rows: slice, grads: Float[Tensor, "probe parameter"]) -> None:
+        norm = grads.norm(dim=1)
         clip = (self.schedule.clip / (norm + 1e-6)).clamp(max=1)
-        rate = torch.tensor(self.rate[self.live], dtype=norm.dtype, device=norm.device)
-        for name, grad in grads.items():
-            self.moments[name].step(parameters[name], grad, clip, rate, self.steps)
-            parameters[name].grad = None
+        rate = torch.from_numpy(self.rate[self.live[rows]]).to(norm)
+        self.moments.part(rows).step(self.weights[rows], grads, clip, rate, self.steps)
 
     @torch.no_grad()
     def judge(
@@ -105,9 +111,8 @@ class Descent:
             return
         self.live = self.live[stays]
         chosen = torch.from_numpy(np.flatnonzero(stays)).to(self.stack.device)
-        self.module = self.module.take(chosen)
-        for moments in self.moments.values():
-            moments.take(chosen)
+        self.weights = self.weights[chosen]
+        self.moments = self.moments.part(chosen)
 
 
 @dataclass
@@ -122,9 +127,9 @@ class DescentMoments:
     def begin(cls, parameter: Tensor) -> "DescentMoments":
         return cls(*(torch.zeros_like(parameter.detach()) for _ in range(3)))
 
-    def take(self, chosen: Tensor) -> None:
-        self.first, self.second = self.first[chosen], self.second[chosen]
-        self.largest = self.largest[chosen]
+    def part(self, chosen: slice | Tensor) -> "DescentMoments":
+        """The moments of some probes; of a slice of them the same memory."""
+        return DescentMoments(self.first[chosen], self.second[chosen], self.largest[chosen])
 
     def step(self, parameter: Tensor, grad: Tensor, clip: Tensor, rate: Tensor, steps: int) -> None:
         """One step with a clip factor and a learning rate a probe."""
@@ -137,7 +142,3 @@ class DescentMoments:
         step = (rate / (1 - BETAS[0] ** steps)).view(-1, *ones)
         scale = self.largest.sqrt().mul_(1 / (step * (1 - BETAS[1] ** steps) ** 0.5))
         parameter.addcdiv_(self.first, scale.add_(EPS / step), value=-1)
-
-
-def _matrices(grads: dict[str, Tensor]) -> list[Tensor]:
-    return [grad.reshape(len(grad), -1) for grad in grads.values()]

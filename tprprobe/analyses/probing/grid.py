@@ -7,7 +7,7 @@ import numpy as np
 
 from tprprobe.analyses.probing.batches import CHUNK
 from tprprobe.analyses.probing.controls import LABELS
-from tprprobe.analyses.probing.labelled_splits import MOST, Splits
+from tprprobe.analyses.probing.labelled_splits import Splits
 from tprprobe.analyses.probing.probes import Shape
 from tprprobe.analyses.probing.settings import Kind, Loss, ProbeSettings
 from tprprobe.analyses.probing.sides import TRAIN, Corpus
@@ -23,8 +23,7 @@ from tprprobe.errors import InputError
 from tprprobe.store import Store
 
 FLOAT = 4
-STATES = 7  # parameters, gradients, three moments of Adam, the best so far, and a temporary
-ACTIVATIONS = 12  # times the hidden units kept for every target
+STATES = 6  # parameters, three moments of Adam, the best so far, and a temporary
 LOGITS = 5  # times the labels that a linear probe keeps for every target
 COPIES = 3  # of a chunk's vectors: as read, stacked, standardized
 
@@ -144,7 +143,7 @@ def _probes(
 
 
 def _pieces(probes: Sequence[Probe], splits: Splits, settings: ProbeSettings) -> Iterator[Piece]:
-    """Pieces of one shape, whose activations and weights take at most half of the budget."""
+    """Pieces of one shape, whose weights take at most half of the budget."""
     by_width: dict[int, list[Probe]] = {}
     for probe in probes:
         by_width.setdefault(probe.vector.width, []).append(probe)
@@ -159,19 +158,12 @@ def _pieces(probes: Sequence[Probe], splits: Splits, settings: ProbeSettings) ->
 
 
 def _probe_bytes(shape: Shape, splits: Splits) -> int:
-    """Bytes of one probe in training: its weights, what it reads, and its activations.
-
-    A span convolution reads a batch, a linear probe all targets at once.
-    """
-    targets = splits.train.targets
-    if not shape.hidden:
-        inputs = shape.spans * shape.kernel * shape.width
-        return FLOAT * (len(targets) * (2 * inputs + LOGITS * shape.labels) + shape.parameters)
-    states = (targets.states[..., 1] - targets.states[..., 0]).sum(1).mean()
-    largest = np.bincount(targets.sample).max()
-    per_state = shape.kernel * shape.width + ACTIVATIONS * shape.hidden
-    activations = int(states * max(MOST, largest) * per_state)
-    return FLOAT * (activations + STATES * shape.parameters)
+    """Bytes of one probe in training: its weights, and of a linear one what all its targets read."""
+    if shape.hidden:
+        return FLOAT * STATES * shape.parameters
+    inputs = shape.spans * shape.kernel * shape.width
+    per_target = 2 * inputs + LOGITS * shape.labels
+    return FLOAT * (len(splits.train) * per_target + shape.parameters)
 
 
 def _rounds(pieces: Sequence[Piece], settings: ProbeSettings) -> list[list[Piece]]:

@@ -72,10 +72,10 @@ class Examples:
         if parts:
             yield np.concatenate(parts)
 
-    def windows(self, chosen: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray | None]:
+    def windows(self, chosen: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows [state, window] that are read for a span of some targets (−1: none), and their targets.
 
-        The second is the target of every state, None where each has exactly one.
+        The second is the target of every state, its place among the chosen ones.
         """
         start, stop = self.targets.states[chosen, span].T
         lengths = stop - start
@@ -86,7 +86,7 @@ class Examples:
         inside = (rows >= self.corpus.first[center][:, None]) & (
             rows <= self.corpus.last[center][:, None]
         )
-        return np.where(inside, rows, -1), None if (lengths == 1).all() else owner
+        return np.where(inside, rows, -1), owner
 
     def rows(self, samples: Order) -> Int[np.ndarray, " row"]:
         """All rows that are read for some samples, rising."""

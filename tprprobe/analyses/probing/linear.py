@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import chunks, read_batch, read_chunk
+from tprprobe.analyses.probing.batches import Reader, chunks, read_batch
 from tprprobe.analyses.probing.labelled_splits import Examples, Splits
 from tprprobe.analyses.probing.logistic import Regressions
 from tprprobe.analyses.probing.probes import mean_states
@@ -154,8 +154,8 @@ def _read(stack: Stack, at: int) -> Inputs:
 def _mean_states(stack: Stack, examples: Examples, at: int) -> Float[Tensor, "target input"]:
     parts = []
     for samples in chunks(examples.samples):
-        chunk = read_chunk([examples], samples, stack.device)
+        chunk = Reader(stack.device).read([examples], samples)
         chosen = examples.within(samples)
         batch = read_batch(examples, chosen, chunk, chunk.stacked(stack.vectors[at : at + 1]))
-        parts.append(mean_states(batch.windows, batch.owners, batch.n)[0])
+        parts.append(mean_states(batch.windows([0]), batch.spans)[0])
     return torch.cat(parts)

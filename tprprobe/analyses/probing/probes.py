@@ -8,16 +8,17 @@ every span's vectors, side by side.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tprprobe.analyses.probing.pooling import Pooled, Spans
 from tprprobe.analyses.probing.settings import HIDDEN
 
-DROPOUT = 0.3
+DROPOUT, EPS = 0.3, 1e-5
 AnyProbes = TypeVar("AnyProbes", bound="Probes")
 
 
@@ -35,6 +36,15 @@ class Shape:
     def parameters(self) -> int:
         """The number of parameters of a probe."""
         return sum(int(np.prod(size)) for size in self.sizes().values())
+
+    def split(self, flat: Float[Tensor, "probe parameter"]) -> dict[str, Tensor]:
+        """The parameters by name that stand in a row a probe, as views of it."""
+        sizes = self.sizes()
+        parts = flat.split([int(np.prod(size)) for size in sizes.values()], 1)
+        return {
+            name: part.view(len(flat), *size)
+            for (name, size), part in zip(sizes.items(), parts, strict=True)
+        }
 
     def sizes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of one probe's parameters."""
@@ -68,6 +78,13 @@ class Probes(nn.Module):
 
     def take(self: AnyProbes, chosen: Int[Tensor, " chosen"]) -> AnyProbes:
         """Some of the probes, with weights of their own."""
+        return self._of(chosen)
+
+    def part(self: AnyProbes, chosen: slice) -> AnyProbes:
+        """Some of the probes, the weights being the same memory."""
+        return self._of(chosen)
+
+    def _of(self: AnyProbes, chosen: Any) -> AnyProbes:
         weights = {name: p.detach()[chosen] for name, p in self.named_parameters()}
         return type(self)(self.shape, weights)
 
@@ -76,100 +93,77 @@ class LinearProbes(Probes):
     """Logits that are affine in the mean of the states of every span."""
 
     def forward(
-        self,
-        windows: Sequence[Float[Tensor, "probe _state window"]],
-        owners: Sequence[Int[Tensor, " _state"] | None],
-        n_targets: int,
+        self, windows: Sequence[Float[Tensor, "probe _state window"]], spans: Sequence[Spans]
     ) -> Float[Tensor, "probe target label"]:
         """The logits of every label; arguments as those of :class:`EdgeProbes`."""
         weights = dict(self.named_parameters())
-        x = mean_states(windows, owners, n_targets)
+        x = mean_states(windows, spans)
         return torch.baddbmm(weights["output_bias"][:, None], x, weights["output_weight"])
 
 
 def mean_states(
-    windows: Sequence[Float[Tensor, "probe _state window"]],
-    owners: Sequence[Int[Tensor, " _state"] | None],
-    n_targets: int,
+    windows: Sequence[Float[Tensor, "probe _state window"]], spans: Sequence[Spans]
 ) -> Float[Tensor, "probe target input"]:
     """The mean of the states of every span of a target, its spans side by side."""
-    found = []
-    for x, owner in zip(windows, owners, strict=True):
-        if owner is not None:
-            n = torch.bincount(owner, minlength=n_targets)[:, None]
-            x = x.new_zeros(len(x), n_targets, x.shape[-1]).index_add(1, owner, x) / n
-        found.append(x)
-    return torch.cat(found, -1)
+    pairs = zip(windows, spans, strict=True)
+    return torch.cat([of.pool(x, of.equal).vectors for x, of in pairs], -1)
 
 
 class EdgeProbes(Probes):
     """Span-convolution probes with self-attentive pooling (Tenney et al. 2019)."""
 
     def forward(
-        self,
-        windows: Sequence[Float[Tensor, "probe _state window"]],
-        owners: Sequence[Int[Tensor, " _state"] | None],
-        n_targets: int,
-        kept: Float[Tensor, "probe target hidden"] | None = None,
+        self, windows: Sequence[Float[Tensor, "probe _state window"]], spans: Sequence[Spans]
     ) -> Float[Tensor, "probe target label"]:
         """The logits of every label.
 
         Args:
             windows: for every span the states of all targets, one after another, each with its
                 neighbors in the kernel.
-            owners: for every span the target of each state; None where each has exactly one.
-            n_targets: how many targets there are.
-            kept: what dropout leaves of every hidden unit (times 1 / (1 − rate)), while training.
+            spans: which states are of which target.
         """
         weights = dict(self.named_parameters())
-        hidden = weights["hidden_bias"][:, None]
-        for span in range(len(windows)):
-            hidden = hidden + self._of("project", span)[1][:, None] @ self._into(span)
-        for span, (x, owner) in enumerate(zip(windows, owners, strict=True)):
-            hidden = self._add(span, self._pool(span, x, owner, n_targets), hidden)
-        hidden = torch.tanh(hidden)
-        hidden = nn.functional.layer_norm(hidden, hidden.shape[-1:])
+        maps, hidden = self.maps()
+        for span, (x, of) in enumerate(zip(windows, spans, strict=True)):
+            hidden = torch.baddbmm(hidden, self.pool(span, x, of).vectors, maps[span])
+        hidden = nn.functional.layer_norm(hidden.tanh(), hidden.shape[-1:], eps=EPS)
         hidden = hidden * weights["norm_weight"][:, None] + weights["norm_bias"][:, None]
-        if kept is not None:
-            hidden = hidden * kept
         return torch.baddbmm(weights["output_bias"][:, None], hidden, weights["output_weight"])
 
-    def _pool(
-        self, span: int, x: Tensor, owner: Tensor | None, n: int
-    ) -> Float[Tensor, "probe target window"]:
-        """Σ_t softmax(a)_t x_t over the states of each target, with a = w · p + c of p = W x + b.
+    def maps(
+        self,
+    ) -> tuple[list[Float[Tensor, "probe window hidden"]], Float[Tensor, "probe 1 hidden"]]:
+        """W H of every span, and the bias of the hidden layer: projection and hidden layer as one map.
 
-        The span's vector Σ_t softmax(a)_t p_t is W of this plus b, because the shares add up to one.
+        The vector of a span is Σ_t a_t (W x_t + b) = W Σ_t a_t x_t + b, because the shares add up to one.
         """
-        if owner is None:
-            return x
-        weight, bias = self._of("project", span)
-        attend, shift = self._of("attend", span)
-        shift = shift + (bias * attend).sum(-1)
-        a = (x @ (weight @ attend[..., None])).squeeze(-1) + shift[:, None]
-        index = owner.expand(len(a), -1)
-        highest = a.detach().new_full((len(a), n), -torch.inf)
-        highest = highest.scatter_reduce(1, index, a.detach(), "amax")
-        share = torch.exp(a - highest[:, owner])
-        total = share.new_zeros(len(a), n).index_add(1, owner, share)
-        share = share / total[:, owner]
-        return x.new_zeros(len(a), n, x.shape[-1]).index_add(1, owner, share[..., None] * x)
+        n_spans, bias = self.shape.spans, self.get_parameter("hidden_bias")[:, None]
+        found = []
+        for span in range(n_spans):
+            weight, shift = self.layer("project", span)
+            found.append(weight @ self.into(span))
+            bias = bias + shift[:, None] @ self.into(span)
+        return found, bias
 
-    def _add(
-        self, span: int, x: Float[Tensor, "probe target window"], onto: Tensor
-    ) -> Float[Tensor, "probe target hidden"]:
-        """Adds what a span gives to the hidden layer, H W x, by the cheaper order of products."""
-        weight, into = self._of("project", span)[0], self._into(span)
-        if x.shape[1] < x.shape[2]:
-            return torch.baddbmm(onto, x @ weight, into)
-        return torch.baddbmm(onto, x, weight @ into)
+    def pool(self, span: int, x: Float[Tensor, "probe _state window"], spans: Spans) -> Pooled:
+        """Σ_t softmax(a)_t x_t over the states of each target, with a = w · (W x).
 
-    def _into(self, span: int) -> Float[Tensor, "probe hidden hidden"]:
+        The biases of the two layers are the same for all states, and change no share.
+        """
+
+        def share(states: Tensor) -> Tensor:
+            query = self.layer("project", span)[0] @ self.layer("attend", span)[0][..., None]
+            return spans.softmax((states @ query).squeeze(-1))
+
+        return spans.pool(x, share)
+
+    def into(self, span: int) -> Float[Tensor, "probe hidden hidden"]:
         """H, the part of the hidden layer that reads a span."""
         h = self.shape.hidden
         return self.get_parameter("hidden_weight")[:, span * h : (span + 1) * h]
 
-    def _of(self, layer: str, span: int) -> tuple[Tensor, Tensor]:
+    def layer(self, layer: str, span: int) -> tuple[Tensor, Tensor]:
+        """The weight and the bias of a span's layer, ``project`` or ``attend``."""
         name = f"{layer}{span}"
         return self.get_parameter(f"{name}_weight"), self.get_parameter(f"{name}_bias")
 

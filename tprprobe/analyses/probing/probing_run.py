@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from tprprobe.analyses.probing.batches import Reader
 from tprprobe.analyses.probing.folders import (
     PROBES,
     finish_run,
@@ -173,7 +174,8 @@ class ProbingRun:
     ) -> list[Tested]:
         schedule = find_schedule(self.settings.schedule)
         stacks = [Stack(piece, schedule, device) for piece in pieces]
-        fitted = run_round(stacks, training_samples(pieces[0].corpus), device, report)
+        reader = Reader(device, self.settings.budget // 2)
+        fitted = run_round(stacks, training_samples(pieces[0].corpus), reader, report)
         tested = [Tested(f.probe, f.stack.splits, f.sums, f.subsets, f.curve) for f in fitted]
         if folder is not None:
             self._save_probes(folder, fitted)

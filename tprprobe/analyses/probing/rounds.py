@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from tprprobe.analyses.probing.batches import chunks, read_batch, read_chunk
+from tprprobe.analyses.probing.batches import Reader, chunks, read_batch
 from tprprobe.analyses.probing.descents import Descent
 from tprprobe.analyses.probing.grid import Probe
 from tprprobe.analyses.probing.labelled_splits import Order
@@ -42,7 +42,7 @@ class Fitted:
 
 
 def run_round(
-    stacks: Sequence[Stack], samples: Order, device: torch.device, report: Report
+    stacks: Sequence[Stack], samples: Order, reader: Reader, report: Report
 ) -> list[Fitted]:
     """The probes of the stacks, each trained to its end and tested.
 
@@ -55,25 +55,25 @@ def run_round(
         done += len(stack.probes)
         report(done)
     deep = [stack for stack in stacks if stack.shape.hidden]
-    return [*fitted, *_descend(deep, samples, device, lambda n: report(done + n))]
+    return [*fitted, *_descend(deep, samples, reader, lambda n: report(done + n))]
 
 
 def _descend(
-    stacks: Sequence[Stack], samples: Order, device: torch.device, report: Report
+    stacks: Sequence[Stack], samples: Order, reader: Reader, report: Report
 ) -> list[Fitted]:
     """The probes of stacks with hidden units."""
-    _standardize(stacks, samples, device)
+    _standardize(stacks, samples, reader)
     descents = [Descent(stack) for stack in stacks]
     for epoch in count():
         live = [descent for descent in descents if not descent.done]
         if not live:
             break
         for part in chunks(samples, epoch):
-            _learn([descent for descent in live if not descent.done], part, device)
-        _validate([descent for descent in live if descent.schedule.every is None], device)
+            _learn([descent for descent in live if not descent.done], part, reader)
+        _validate([descent for descent in live if descent.schedule.every is None], reader)
         report(sum(len(each.stack.probes) - len(each.live) for each in descents))
     tallies = [Tally.to_test(stack, stack.splits.test) for stack in stacks]
-    _fill(tallies, device)
+    _fill(tallies, reader)
     return [each for tally in tallies for each in _add_up([tally])]
 
 
@@ -84,30 +84,30 @@ def _add_up(turns: Sequence[Tally]) -> list[Fitted]:
     return [Fitted(probe, stack, at, sums[at], subsets) for at, probe in enumerate(stack.probes)]
 
 
-def _learn(descents: Sequence[Descent], samples: Order, device: torch.device) -> None:
+def _learn(descents: Sequence[Descent], samples: Order, reader: Reader) -> None:
     """Trains every stack on its targets in some samples, one pass."""
     if not descents:
         return
-    chunk = read_chunk([each.stack.splits.train for each in descents], samples, device)
+    chunk = reader.read([each.stack.splits.train for each in descents], samples)
     for each in descents:
         train, schedule = each.stack.splits.train, each.schedule
         vectors = each.stack.read(chunk)
         for chosen in train.batches(samples, schedule.batch):
             each.learn(read_batch(train, chosen, chunk, vectors))
             if schedule.every is not None and each.steps % schedule.every == 0:
-                _validate([each], device)
+                _validate([each], reader)
             if each.done:
                 break
 
 
-def _validate(descents: Sequence[Descent], device: torch.device) -> None:
+def _validate(descents: Sequence[Descent], reader: Reader) -> None:
     """Validates every probe in training on the dev samples."""
     live = [each for each in descents if not each.done]
     tallies = [
         Tally(each.stack, each.module, each.live, each.stack.splits.dev, by_document=False)
         for each in live
     ]
-    _fill(tallies, device)
+    _fill(tallies, reader)
     for each, tally in zip(live, tallies, strict=True):
         hit, false, missed, _, _, nats = tally.sums[:, 0, 0].T
         held_out = nats / len(tally.examples)
@@ -115,25 +115,25 @@ def _validate(descents: Sequence[Descent], device: torch.device) -> None:
         each.judge(watched[each.schedule.watch], held_out)
 
 
-def _fill(tallies: Sequence[Tally], device: torch.device) -> None:
+def _fill(tallies: Sequence[Tally], reader: Reader) -> None:
     """Fills the tallies with all their examples, every chunk of a store read once."""
     for corpus in dict.fromkeys(tally.examples.corpus for tally in tallies):
         some = [tally for tally in tallies if tally.examples.corpus is corpus]
         examples = [tally.examples for tally in some]
         for samples in chunks(np.unique(np.concatenate([each.samples for each in examples]))):
-            chunk = read_chunk(examples, samples, device)
+            chunk = reader.read(examples, samples)
             for tally in some:
                 tally.add(chunk, samples)
 
 
-def _standardize(stacks: Sequence[Stack], samples: Order, device: torch.device) -> None:
+def _standardize(stacks: Sequence[Stack], samples: Order, reader: Reader) -> None:
     """Gives the stacks the mean and deviation of their vectors in the training samples."""
     wanted = [stack for stack in stacks if stack.schedule.standardise]
     if not wanted:
         return
     sums = {stack: [torch.zeros(())] * 3 for stack in wanted}
     for part in chunks(samples):
-        chunk = read_chunk([stack.splits.train for stack in wanted], part, device)
+        chunk = reader.read([stack.splits.train for stack in wanted], part)
         for stack in wanted:
             rows = chunk.places(stack.splits.train.rows(part))
             x = chunk.stacked(stack.vectors)[:, rows].double()

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import chunks, read_batch, read_chunk
+from tprprobe.analyses.probing.batches import Reader, chunks, read_batch
 from tprprobe.analyses.probing.labelled_splits import Examples
 from tprprobe.analyses.probing.probes import EdgeProbes, LinearProbes, Shape, probes_of
 from tprprobe.analyses.probing.rounds import Fitted
@@ -73,12 +73,12 @@ class SavedProbe:
             raise InputError(f"{store.path} has no targets of {self.task.name} on the {self.side}")
         logits = np.zeros((len(examples), len(self.labels)), np.float32)
         for samples in chunks(examples.samples):
-            chunk = read_chunk([examples], samples, CPU)
+            chunk = Reader(CPU).read([examples], samples)
             vectors = (chunk.stacked([vector]) - self.mean) / self.scale
             vectors[:, -1] = 0
             for chosen in examples.batches(samples, 32):
                 batch = read_batch(examples, chosen, chunk, vectors)
-                logits[chosen] = self.module(batch.windows, batch.owners, batch.n)[0].numpy()
+                logits[chosen] = self.module(batch.windows([0]), batch.spans)[0].numpy()
         return self._table(examples, torch.from_numpy(logits))
 
     def _asked(self, tokens: pd.DataFrame) -> pd.DataFrame:

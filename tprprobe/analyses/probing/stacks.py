@@ -1,15 +1,20 @@
 """Stacks of probes: their inputs and labels in a batch, and their weights."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import Batch, Chunk
+from tprprobe.analyses.probing.batches import Chunk
+from tprprobe.analyses.probing.edge_gradients import BLOCK
 from tprprobe.analyses.probing.grid import Piece
 from tprprobe.analyses.probing.labelled_splits import Examples
 from tprprobe.analyses.probing.probes import fresh_probes
 from tprprobe.analyses.probing.settings import Loss, Schedule
+
+BLOCK_OF_GPU = 2**16  # targets of all probes whose hidden units are computed at once
 
 
 class Stack:
@@ -28,13 +33,16 @@ class Stack:
         ones = torch.ones(len(self.vectors), piece.shape.width, device=device)
         self.mean, self.scale = torch.zeros_like(ones), ones
 
-    def windows(self, batch: Batch, probes: np.ndarray) -> list[Tensor]:
-        """The input windows of some of the probes in a batch."""
-        at = [self.vectors.index(self.probes[int(probe)].vector) for probe in probes]
-        if at == list(range(len(self.vectors))):
-            return batch.windows
-        index = torch.tensor(at, device=batch.windows[0].device)
-        return [windows.index_select(0, index) for windows in batch.windows]
+    def places(self, probes: np.ndarray) -> list[int]:
+        """The places of some probes' vectors among those of the stack."""
+        return [self.vectors.index(self.probes[int(probe)].vector) for probe in probes]
+
+    def groups(self, probes: np.ndarray, n_targets: int) -> Iterator[tuple[slice, list[int]]]:
+        """Slices of the probes that are computed together, and the places of their vectors."""
+        size = max(1, (BLOCK if self.device.type == "cpu" else BLOCK_OF_GPU) // n_targets)
+        places = self.places(probes)
+        for start in range(0, len(probes), size):
+            yield slice(start, start + size), places[start : start + size]
 
     def read(self, chunk: Chunk, which: slice = slice(None)) -> Float[Tensor, "vector row width"]:
         """(vector − mean) / scale of the stack's vectors in a chunk; the last row stays 0."""

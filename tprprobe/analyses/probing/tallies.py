@@ -52,9 +52,9 @@ class Tally:
         vectors, stack = self.stack.read(chunk), self.stack
         for chosen in self.examples.batches(samples, stack.schedule.batch):
             batch = read_batch(self.examples, chosen, chunk, vectors)
-            self.count(
-                self.module(stack.windows(batch, self.probes), batch.owners, batch.n), chosen
-            )
+            groups = stack.groups(self.probes, batch.n)
+            logits = [self.module.part(rows)(batch.windows(at), batch.spans) for rows, at in groups]
+            self.count(torch.cat(logits), chosen)
 
     def count(
         self,
