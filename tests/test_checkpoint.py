@@ -16,11 +16,11 @@ from tprprobe.files import assets, hub
 from tprprobe.models import build, load_model
 from tprprobe.models.checkpoint import (
     default_data,
-    push_to_hub,
     save_pretrained,
     untrained_twin,
 )
 from tprprobe.scoring.answers import evaluate
+from tprprobe.store.repositories import push_to_hub
 
 SOURCE, TARGET = torch.tensor([[2, 9, 8, 3]]), torch.tensor([[2, 9]])
 CARD = "---\nlicense: mit\ntprprobe:\n  data: mathematics:arithmetic__mixed\n  split: small-test\n---\n# T\n"
@@ -319,17 +319,20 @@ def test_pushing_uploads_the_folder(checkpoint, tmp_path, monkeypatch):
     calls = []
 
     class Api:
-        def create_repo(self, repo_id, private, exist_ok):
-            calls.append((repo_id, private, exist_ok))
+        def create_repo(self, repo_id, repo_type, private, exist_ok):
+            calls.append((repo_id, repo_type, private, exist_ok))
             return f"https://hub/{repo_id}"
 
-        def upload_folder(self, repo_id, folder_path):
-            calls.append((repo_id, folder_path))
+        def upload_folder(self, repo_id, folder_path, repo_type):
+            calls.append((repo_id, folder_path, repo_type))
 
     monkeypatch.setattr(huggingface_hub, "HfApi", Api)
     assert push_to_hub(checkpoint, "owner/tiny", private=True) == "https://hub/owner/tiny"
-    assert calls == [("owner/tiny", True, True), ("owner/tiny", str(checkpoint))]
-    with pytest.raises(InputError, match=r"has no config\.json"):
+    assert calls == [
+        ("owner/tiny", "model", True, True),
+        ("owner/tiny", str(checkpoint), "model"),
+    ]
+    with pytest.raises(InputError, match="holds nothing to share"):
         push_to_hub(tmp_path, "owner/tiny")
     assert len(calls) == 2
 

@@ -16,9 +16,9 @@ from .analyses.reconstruction import reconstruct as reconstruct
 from .data import load_data as load_data
 from .errors import InputError as InputError
 from .extraction import extract as extract
+from .files.kinds import load_run as load_run
 from .interventions.decomposed_states import substitute as substitute
 from .models import load_model as load_model
-from .models.checkpoint import push_to_hub as push_to_hub
 from .models.checkpoint import save_pretrained as save_pretrained
 from .models.published.convert import convert as convert
 from .site.attachment import attach as attach
@@ -29,3 +29,4 @@ from .site.registration import register_pyvene as register_pyvene
 from .store import open_store as open_store
 from .store.dumps import export_store as export_store
 from .store.dumps import import_store as import_store
+from .store.repositories import push_to_hub as push_to_hub

@@ -25,6 +25,7 @@ COMMANDS = {
     "extract": extraction.extract,
     "import": stores.import_vectors,
     "export": stores.export,
+    "push": stores.push,
     "inspect": extraction.inspect,
     "cluster": analyses.cluster,
     "probe": analyses.probe,

@@ -129,9 +129,10 @@ def inspect(
 
 
 def _verify(store: Path, as_json: bool) -> None:
+    from tprprobe.files.hub import locate_dataset
     from tprprobe.store.verification import verify
 
-    found = verify(store)
+    found = verify(locate_dataset(store))
     if as_json:
         print_json(found.as_dict())
     if found.damage:

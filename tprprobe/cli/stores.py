@@ -1,4 +1,4 @@
-"""Commands that carry vectors between stores and other programs."""
+"""Commands that carry vectors between stores, other programs and the hub."""
 
 from pathlib import Path
 from typing import Annotated
@@ -66,6 +66,17 @@ def export(
     if as_json:
         print_json({"out": str(out), "samples": opened.samples})
     say(f"samples {opened.samples}: {out}")
+
+
+def push(
+    folder: Annotated[Path, typer.Argument(help="A store, a finished run, or a checkpoint.")],
+    repo_id: Annotated[str, typer.Argument(help="The repository on the hub, owner/name.")],
+    private: Annotated[bool, typer.Option("--private", help="Only you may see it.")] = False,
+) -> None:
+    """Upload a store or a run to the Hugging Face hub as a dataset, a checkpoint as a model."""
+    from tprprobe.store.repositories import push_to_hub
+
+    typer.echo(push_to_hub(folder, repo_id, private))
 
 
 def _numbers(layers: str) -> list[int]:

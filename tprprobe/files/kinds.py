@@ -31,6 +31,11 @@ class Kind:
         """The file that a finished folder has."""
         return self.files[0]
 
+    @property
+    def is_read(self) -> bool:
+        """True if ``load`` reads it: some folders are for people, or for one command."""
+        return bool(self.loader) or self.file.endswith((".csv", ".parquet"))
+
     def is_in(self, folder: Source) -> bool:
         """True if the folder is of this kind, finished or begun."""
         return any((Path(folder) / name).is_file() for name in self.files)
@@ -98,3 +103,29 @@ KINDS = {
     "checkpoint": Kind((hub.CONFIG,), "train RECIPE --out", "models:load_model"),
     "report": Kind(("report.html",), "report RUN"),
 }
+
+
+def finished_in(folder: Source) -> dict[str, str]:
+    """The kind of what is finished in a folder ("." is itself) and in the folders in it, by their names."""
+    path = Path(folder)
+    places = [path, *(each for each in sorted(path.glob("*")) if each.is_dir())]
+    return {
+        place.relative_to(path).as_posix(): name
+        for place in places
+        for name, kind in reversed(KINDS.items())
+        if kind.is_finished_in(place)
+    }
+
+
+def load_run(folder: Source) -> dict[str, Any]:
+    """The contents of every finished result in a folder, or in a hub's dataset ``hub:owner/name``, by
+    the folder's name in it ("." is itself).
+
+    Raises:
+        InputError: nothing is finished there, or it is damaged.
+    """
+    path = hub.locate_dataset(folder)
+    found = {place: kind for place, kind in finished_in(path).items() if KINDS[kind].is_read}
+    if not found:
+        raise InputError(f"{folder} holds no finished result: give the folder of a command (--out)")
+    return {place: KINDS[kind].load(path / place) for place, kind in found.items()}

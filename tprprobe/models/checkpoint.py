@@ -189,14 +189,3 @@ def _load_weights(model: Model, path: Path) -> None:
                 f"config.json asks for {tuple(tensor.shape)}"
             )
     model.load_state_dict(state)
-
-
-def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = False) -> str:
-    """The address of the hub repository to which the checkpoint folder was uploaded."""
-    from huggingface_hub import HfApi
-
-    read_config(Path(folder))
-    api = HfApi()
-    url = api.create_repo(repo_id, private=private, exist_ok=True)
-    api.upload_folder(repo_id=repo_id, folder_path=str(folder))
-    return str(url)

@@ -14,6 +14,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Integer, Shaped
 
 from tprprobe.errors import InputError
+from tprprobe.files.hub import locate_dataset
 from tprprobe.site.patterns import select
 from tprprobe.store import layout, manifests, tokens
 from tprprobe.store.manifests import Manifest
@@ -220,12 +221,13 @@ class Store:
 
 
 def open_store(path: str | Path) -> Store:
-    """The store at ``path``; nothing of it is read yet but its manifest.
+    """The store at ``path``, or in the hub's dataset ``hub:owner/name``; nothing of it is read yet but
+    its manifest.
 
     Raises:
         InputError: there is none, it is not complete, or it is damaged.
     """
-    path = Path(path)
+    path = locate_dataset(path)
     manifest = manifests.read_complete(path)
     manifests.check_files(path, manifest)
     return Store(path, manifest)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from tprprobe.files.hub import HUB
 from tprprobe.files.kinds import KINDS
 from tprprobe.store import open_store
 
@@ -39,7 +40,7 @@ class Overview:
 
 def inspect(what: str) -> Overview:
     """An overview of a store, of a corpus, or of a checkpoint with its equations checked on a batch."""
-    if KINDS["store"].is_in(what):
+    if what.startswith(HUB) or KINDS["store"].is_in(what):
         return inspect_store(what)
     from tprprobe.data import SOURCES
 

@@ -1,0 +1,174 @@
+"""Stores, finished runs and checkpoints on the Hugging Face hub.
+
+A store or a run is a *dataset* repository: its files as they are, a card (README.md), and tables that
+the hub's viewer shows (``viewer/*.parquet``). Checkpoints are model repositories.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.errors import InputError
+from tprprobe.files import hub
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import KINDS, finished_in
+from tprprobe.files.runs import encode
+from tprprobe.files.tables import UNREADABLE
+from tprprobe.store.command import making_command
+from tprprobe.store.layout import TOKENS
+from tprprobe.store.reader import Store, open_store
+
+SHOWN = 64  # rows of every site in the viewer
+VIEWER = "viewer"
+TAGS = ["tprprobe", "tensor-product-representation", "interpretability"]
+
+Tables = Mapping[str, pd.DataFrame | str]  # by name; a text is a file that lies there already
+
+
+def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = False) -> str:
+    """The address of the hub repository to which a store, a finished run or a checkpoint was uploaded.
+
+    Raises:
+        InputError: the folder holds none of them, or the hub refuses.
+    """
+    folder = Path(folder)
+    if KINDS["checkpoint"].is_in(folder):
+        read_json(folder / hub.CONFIG)
+        return hub.upload(folder, repo_id, "model", private)
+    return hub.upload(folder, repo_id, "dataset", private, describe(folder, repo_id))
+
+
+def describe(folder: Path, repo_id: str) -> dict[str, bytes]:
+    """The card of a dataset repository, and the tables of its viewer, by their paths in it.
+
+    Raises:
+        InputError: the folder holds no store and no finished run.
+    """
+    if KINDS["store"].is_in(folder):
+        store = open_store(folder)
+        tables, text = _tables_of_store(store), _text_of_store(store, repo_id)
+    else:
+        runs = finished_in(folder)
+        if not runs:
+            raise InputError(
+                f"{folder} holds nothing to share: give a store, a checkpoint, or the folder of a finished "
+                "command (--out)"
+            )
+        tables, text = _tables_of_runs(folder, runs), _text_of_runs(runs, repo_id)
+    made = {
+        f"{VIEWER}/{name}.parquet": encode(table)
+        for name, table in tables.items()
+        if isinstance(table, pd.DataFrame)
+    }
+    return {hub.CARD: _card(tables, text).encode(), **made}
+
+
+def _card(tables: Tables, text: str) -> str:
+    from huggingface_hub import DatasetCardData
+
+    configs = [
+        {
+            "config_name": name,
+            "data_files": table if isinstance(table, str) else f"{VIEWER}/{name}.parquet",
+        }
+        for name, table in tables.items()
+    ]
+    front: Any = {"tags": TAGS, "configs": configs} if configs else {"tags": TAGS}
+    return f"---\n{DatasetCardData(**front).to_yaml()}\n---\n\n{text}"
+
+
+def _tables_of_store(store: Store) -> Tables:
+    """The token table, and the first vectors of every site."""
+    rows = [table for site in store.sites for table in _first_vectors(store, site)]
+    vectors = {"vectors": pd.concat(rows, ignore_index=True)} if rows else {}
+    return {"tokens": TOKENS, **vectors}
+
+
+def _first_vectors(store: Store, site: str) -> Iterator[pd.DataFrame]:
+    if not store.specs[site].is_attention:
+        rows = store.read(site, slice(0, SHOWN))
+        tokens = store.tokens_of(site).iloc[: len(rows)]
+        columns = {name: tokens[name] for name in ("sample", "position", "token") if name in tokens}
+        flat = rows.reshape(len(rows), int(np.prod(rows.shape[1:]))).astype(np.float32)
+        yield pd.DataFrame({"site": site, **columns, "vector": list(flat)})
+
+
+def _text_of_store(store: Store, repo_id: str) -> str:
+    manifest = store.manifest
+    model, data = (manifest.get(key) for key in ("model", "data"))
+    model, data = (each if isinstance(each, dict) else {"name": each} for each in (model, data))
+    name = repo_id.split("/")[-1]
+    command = making_command(store.path, manifest).replace(str(store.path), name)
+    lines = [
+        f"# {name}",
+        "",
+        f"Vectors of the model `{model.get('name')}` on `{data.get('name')}`"
+        f"{_told(data.get('split'), ', split ')}: {store.samples} samples, {len(store.tokens)} tokens, "
+        f"{len(store.sites)} sites, {store.summary['bytes'].sum() / 1e6:.1f} MB. "
+        f"A store of tprprobe {manifest.get('tprprobe', version('tprprobe'))}.",
+        "",
+        *_reading(f'store = tp.open_store("{hub.HUB}{repo_id}")\nstore.read(store.sites[0])'),
+        "Without tprprobe, `xarray.open_zarr` reads `arrays.zarr`, pandas reads `tokens.parquet`. The viewer shows "
+        f"the tokens and the first {SHOWN} vectors of every site.",
+        "",
+        "| site | axes | shape | type | compression |",
+        "|---|---|---|---|---|",
+    ]
+    for row in store.summary.itertuples():
+        lines.append(f"| {row.site} | {row.axes} | {row.shape} | {row.dtype} | {row.compression} |")
+    control = (
+        "The untrained twin's vectors, a control, are in `untrained/`." if store.control else ""
+    )
+    return "\n".join([*lines, "", control, "", f"Made by `{command}`.", ""])
+
+
+def _told(value: object, words: str) -> str:
+    return "" if value is None else f"{words}`{value}`"
+
+
+def _tables_of_runs(folder: Path, runs: Mapping[str, str]) -> Tables:
+    """The tables of finished runs, CSV files as Parquet; those that cannot be read are left out."""
+    tables: dict[str, pd.DataFrame | str] = {}
+    for place, kind in runs.items():
+        if kind in ("store", "checkpoint"):
+            continue
+        for file in sorted((folder / place).iterdir()):
+            name = file.relative_to(folder).with_suffix("").as_posix().replace("/", "-")
+            if file.suffix == ".parquet":
+                tables[name] = file.relative_to(folder).as_posix()
+            elif file.suffix == ".csv":
+                try:
+                    tables[name] = pd.read_csv(file)
+                except UNREADABLE:
+                    continue
+    return tables
+
+
+def _text_of_runs(runs: Mapping[str, str], repo_id: str) -> str:
+    rows = [
+        f"| `{place}` | {kind} | `tprprobe {KINDS[kind].command} …` |"
+        for place, kind in runs.items()
+    ]
+    lines = [
+        f"# {repo_id.split('/')[-1]}",
+        "",
+        f"Results of tprprobe {version('tprprobe')}.",
+        "",
+        *_reading(f'results = tp.load_run("{hub.HUB}{repo_id}")    # by folder'),
+        "The viewer shows their tables.",
+        "",
+        "| folder | holds | made by |",
+        "|---|---|---|",
+        *rows,
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _reading(code: str) -> list[str]:
+    return ["```python", "import tprprobe as tp", "", code, "```", ""]
