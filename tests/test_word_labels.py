@@ -9,11 +9,14 @@ from planted.sentences import ENCODER, plant
 from typer.testing import CliRunner
 
 import tprprobe as tp
+from tprprobe.analyses.naming import load_word_names, word_names
 from tprprobe.analyses.naming.word_labels import list_exact, read_labels
 from tprprobe.analyses.naming.word_names import count_names, name_words
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import decode_cell
+from tprprobe.views.findings import show_word_names, tabulate_word_names
+from tprprobe.views.folders import find_runs
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +71,42 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     done = CliRunner().invoke(app, given)
     assert done.exit_code == 0, done.output
     assert f"{len(own)} of 16" in done.output
-    assert pd.read_csv(out / "names.csv")["name"].tolist() == named["name"].tolist()
+    pd.testing.assert_frame_equal(load_word_names(out), named)
+    again = CliRunner().invoke(app, given)
+    assert again.exit_code != 0
+    assert "--resume" in str(again.exception or again.output)
+    assert [*find_runs(tmp_path).beside(trained, "word names").values()] == [out]
+    assert len(tabulate_word_names(out)) == len(own)
+    view = show_word_names(out)
+    assert view.data["value"].tolist() == count_names(named)["tokens"].tolist()
 
 
-@pytest.mark.parametrize("more", [["--resume"], ["--k", "3", "--k", "4"]])
+def test_a_run_that_was_cut_off_names_the_heads_that_are_missing(tmp_path, monkeypatch):
+    trained = plant(tmp_path / "store", 120)
+    whole = name_words(trained, ENCODER, k=4)
+    cut, done = {"after": 1}, []
+
+    def stop(model, *rest):
+        if len(done) == cut["after"]:
+            raise KeyboardInterrupt
+        done.append(model)
+        return name(model, *rest)
+
+    name = word_names._name
+    monkeypatch.setattr(word_names, "_name", stop)
+    with pytest.raises(KeyboardInterrupt):
+        name_words(trained, ENCODER, k=4, out=tmp_path / "out")
+    with pytest.raises(InputError, match="holds no names of words"):
+        load_word_names(tmp_path / "out")
+    cut["after"] = 99
+    found = name_words(trained, ENCODER, k=4, out=tmp_path / "out", resume=True)
+    pd.testing.assert_frame_equal(found, whole)
+    assert done == ["trained", "untrained"]
+    with pytest.raises(InputError, match="another run"):
+        name_words(trained, ENCODER, k=5, out=tmp_path / "out", resume=True)
+
+
+@pytest.mark.parametrize("more", [["--baseline", "other"], ["--k", "3", "--k", "4"]])
 def test_what_words_have_no_use_for_is_refused(store, more):
     done = CliRunner().invoke(app, ["name", str(store.path), "--site", ENCODER, *more])
     assert done.exit_code != 0

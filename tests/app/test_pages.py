@@ -5,6 +5,9 @@ import json
 
 import numpy as np
 import pytest
+from planted.sentences import ENCODER, plant
+
+from tprprobe.analyses.naming import name_words
 
 PAGES = ("roles", "attention", "probes", "reconstruction", "interventions", "compare", "ask")
 
@@ -29,6 +32,15 @@ def test_every_page_draws_itself(open_page, runs, name):
     assert app.title[0].value == name.capitalize()
     told = [*app.info, *app.warning]  # what a planted run lacks is said, not left out
     assert charts(app) or told
+
+
+def test_names_of_words_are_shown_beside_their_store(open_page, tmp_path):
+    folder = tmp_path / "runs" / "words"
+    name_words(plant(folder / "store", 120), ENCODER, k=4, out=folder / "names")
+    app = open_page(tmp_path / "runs", "probes")
+    assert not app.exception
+    assert app.selectbox(key="word_names").options == ["runs/words/names"]
+    assert charts(app)
 
 
 def test_another_head_changes_the_map(open_page, runs):

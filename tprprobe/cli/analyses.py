@@ -19,7 +19,6 @@ from tprprobe.cli.options import (
     StoreFolder,
     model_and_data,
     print_json,
-    say,
 )
 from tprprobe.errors import InputError
 
@@ -360,11 +359,10 @@ def name(
 
     opened = open_store(store)
     if list_exact(opened):
-        if len(k or []) > 1 or baseline or resume:
-            raise InputError(
-                "labelled words are named with one --k, and without --baseline and --resume"
-            )
-        return _name_words(opened, site or "*.role", (k or [20])[0], raw, seed, out, as_json)
+        if len(k or []) > 1 or baseline:
+            raise InputError("labelled words are named with one --k, and without --baseline")
+        run = (out, resume)
+        return _name_words(opened, site or "*.role", (k or [20])[0], raw, seed, run, as_json)
     named = name_all(
         opened,
         site or "encoder.*.self.role",
@@ -389,21 +387,16 @@ def _name_words(
     k: int,
     raw: bool,
     seed: int,
-    out: Path | None,
+    run: tuple[Path | None, bool],
     as_json: bool,
 ) -> None:
     from tprprobe.analyses.naming import name_words
     from tprprobe.console import track
     from tprprobe.figures.naming import word_heads_table, words_table
-    from tprprobe.files.writing import refuse_existing, write_folder
 
-    if out is not None:
-        refuse_existing(out)
     named = name_words(
-        store, site, k, raw, seed, progress=lambda heads: track(heads, "naming", len(heads))
+        store, site, k, raw, seed, *run, progress=lambda parts: track(parts, "naming", len(parts))
     )
-    if out is not None:
-        say(f"written: {write_folder(out, {'names.csv': named.to_csv(index=False)})}")
     if as_json:
         return print_json(json.loads(named.to_json(orient="records")))
     for table in (word_heads_table(named), words_table(named)):

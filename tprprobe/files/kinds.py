@@ -73,6 +73,7 @@ KINDS = {
         "analyses.clustering:load_clusters",
     ),
     "names": Kind(("naming.json",), "name STORE --out", "analyses.naming:load_names"),
+    "word names": Kind(("word_names.json",), "name STORE --out", "analyses.naming:load_word_names"),
     "probes": Kind(("rows.parquet",), "probe all STORE --out"),
     "reconstruction": Kind(("reconstruction.csv",), "reconstruct STORE --out"),
     "decompositions": Kind(

@@ -7,12 +7,13 @@ from pathlib import Path
 import pandas as pd
 import plotly.graph_objects as go
 
-from tprprobe.analyses.naming import load_names
+from tprprobe.analyses.naming import load_names, load_word_names
+from tprprobe.analyses.naming.word_names import count_names
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.dots import interval_dots
-from tprprobe.figures.naming import polarity_table
+from tprprobe.figures.naming import polarity_table, words_table
 from tprprobe.figures.probes import table4
 from tprprobe.figures.reconstruction import HELD_OUT, reconstruction_curves
 from tprprobe.files.kinds import KINDS
@@ -115,6 +116,22 @@ def show_decoding(folder: Path, subset: str = "all", dark: bool = False) -> View
     n = int(rows["n"].max())
     title = f"Numerator or denominator, told by clusters alone ({subset}, {n} digits, held out)"
     return replace(show_dots(table, title, "accuracy", dark), note=polarity_table(naming).caption)
+
+
+def show_word_names(folder: Path, dark: bool = False) -> View:
+    """The share of words in clusters that have a name, head by head, beside the untrained twin."""
+    named = load_word_names(folder)
+    counts = count_names(named)
+    heads = counts["head"].map(lambda head: "" if pd.isna(head) else f", head {head}")
+    rows = pd.DataFrame({"name": counts["site"] + heads, "group": counts["model"]})
+    rows = rows.assign(value=counts["tokens"], low=counts["tokens"], high=counts["tokens"])
+    title = "Words in clusters that exact labels name"
+    return replace(show_dots(rows, title, "share of words", dark), note=words_table(named).caption)
+
+
+def tabulate_word_names(folder: Path) -> pd.DataFrame:
+    """The named clusters of words of a run, with their precision and recall."""
+    return words_table(load_word_names(folder)).cells
 
 
 def show_dots(rows: pd.DataFrame, title: str, label: str, dark: bool = False) -> View:

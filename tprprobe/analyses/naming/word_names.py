@@ -1,22 +1,35 @@
 """Names of the clusters of labelled words, of all heads, beside those of the untrained twin."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters, cluster
-from tprprobe.analyses.clustering.matrices import Target, find_heads
+from tprprobe.analyses.clustering.matrices import find_heads
 from tprprobe.analyses.naming.heads import name_roles
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.sources import TRAINED, UNTRAINED
+from tprprobe.errors import InputError
+from tprprobe.files.kinds import KINDS
+from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
+from tprprobe.files.tables import columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 SEEDS = 5  # runs of k-means
+FORMAT, MANIFEST, TABLE = "tprprobe-word-names", KINDS["word names"].file, "names.csv"
+COLUMNS = columns(
+    text="model site name commonest",
+    whole="cluster size",
+    number="layer head stability coverage precision recall",
+)
 
-Progress = Callable[[Sequence[Target]], Iterable[Target]]
+Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
 
 def name_words(
@@ -25,36 +38,69 @@ def name_words(
     k: int = 20,
     raw: bool = False,
     seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     progress: Progress = iter,
 ) -> pd.DataFrame:
     """One row per cluster of every head of the sites that match, in the model and its untrained twin.
 
     Columns: model (trained, untrained), site, layer, head, stability of k-means over seeds, commonest
     (its commonest tokens), then those of ``name_roles``: names are exact labels (tag, relation, role, entity),
-    chosen on one half of the documents and scored on the other.
+    chosen on one half of the documents and scored on the other. ``out`` is a new folder for them, where a run
+    that was cut off goes on with ``resume``.
 
     Raises:
-        InputError: no such site, no exact labels, fewer distinct vectors than k.
+        InputError: no such site, no exact labels, fewer distinct vectors than k, a folder of something else.
     """
     targets = find_heads(store, patterns)
-    stores = {TRAINED: store, UNTRAINED: store.control}
-    parts = []
-    for site, head in progress(targets):
-        for model, each in stores.items():
-            if each is not None and site in each.specs:
-                found = cluster(each, site, head, k, seed, raw, SEEDS)
-                parts.append(_named(each, found, seed).assign(model=model))
-    table = pd.concat(parts, ignore_index=True)
-    first = ["model", "site", "layer", "head"]
-    return table[[*first, *(name for name in table if name not in first)]]
+    stores = {TRAINED: store} | ({UNTRAINED: store.control} if store.control else {})
+    settings = {"format": FORMAT, "sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
+    settings |= {"raw": raw, "seed": seed, "tprprobe": version("tprprobe")}
+    settings["stores"] = {model: each.fingerprint for model, each in stores.items()}
+    with kept(out) as folder:
+        run = KeptRun.open(folder, settings, resume, MANIFEST)
+        if not run.is_done:
+            parts = [
+                run.part(
+                    f"{model}.{site}.{head}", partial(_name, model, each, site, head, k, raw, seed)
+                )
+                for site, head in targets
+                for model, each in stores.items()
+                if site in each.specs
+            ]
+            for part in progress(parts):
+                part.finish()
+            run.finish({TABLE: join_parts(parts, "names")}, {})
+        return load_word_names(folder)
+
+
+def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """The rows of a finished run, read from its folder.
+
+    Raises:
+        InputError: the folder holds none, or its table is damaged.
+    """
+    folder = Path(folder)
+    if not (folder / MANIFEST).is_file():
+        raise InputError(f"{folder} holds no names of words: give the --out of `tprprobe name`")
+    table = read_table(folder / TABLE, COLUMNS, "name again")
+    return table.astype({"layer": "Int64", "head": "Int64"})
+
+
+def _name(
+    model: str, store: Store, site: str, head: int | None, k: int, raw: bool, seed: int
+) -> Tables:
+    named = _named(store, cluster(store, site, head, k, seed, raw, SEEDS), seed)
+    first = {"model": model, "site": site, "layer": layer_of(site), "head": head}
+    placed = named.assign(**first).astype({"layer": "Int64", "head": "Int64"})
+    return {"names": placed[[*first, *(name for name in placed if name not in first)]]}
 
 
 def _named(store: Store, found: Clusters, seed: int) -> pd.DataFrame:
     summary = found.summary.set_index("cluster")
     named = name_roles(store, found, seed)
-    place: dict[str, Any] = {"site": found.site, "layer": layer_of(found.site)}
-    place |= {"head": found.head, "stability": found.stability}
-    return named.assign(**place, commonest=named["cluster"].map(summary["top"]))
+    commonest = named["cluster"].map(summary["top"])
+    return named.assign(stability=found.stability, commonest=commonest)
 
 
 def count_names(named: pd.DataFrame) -> pd.DataFrame:
