@@ -13,6 +13,7 @@ PAGES = (
     "attention",
     "probes",
     "reconstruction",
+    "decomposition",
     "interventions",
     "compare",
     "ask",

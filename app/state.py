@@ -244,6 +244,12 @@ def reconstruct(root: str, name: str) -> Any:
     return tp.views.findings.read_reconstruction(open_store(root, name), found)
 
 
+@st.cache_resource(max_entries=8, show_spinner="Fitting bindings …")
+def fit_roles(root: str, name: str, run: str, site: str, roles: str, rank: str) -> Any:
+    folder = find_runs(root).folder("decompositions", run)
+    return tp.views.role_fits.fit_roles(open_store(root, name), folder, site, roles, rank)
+
+
 @st.cache_resource(max_entries=2, show_spinner="Loading the model …")
 def load_asked(folder: str) -> Any:
     return tp.views.dialogue.load_asked(folder)
@@ -252,3 +258,8 @@ def load_asked(folder: str) -> Any:
 @st.cache_resource(max_entries=8, show_spinner="Asking …")
 def ask(folder: str, text: str) -> Any:
     return tp.views.dialogue.ask(load_asked(folder), text)
+
+
+def answer_changed(folder: str, store: Any, states: Any, at: int, filler: str) -> Any:
+    """What the model in a folder writes if a filler is changed in a sample's states."""
+    return tp.views.role_fits.answer_changed(load_asked(folder), store, states, at, filler)

@@ -88,6 +88,8 @@ ELSEWHERE = {
     "swaps",
     "substitutions",
     "unbindings",
+    "decompositions",
+    "roles",
 }  # figures of these are drawn in their tests
 
 

@@ -1,6 +1,6 @@
 """Planted schemes of roles, many times over: found, named, no more found than there is, intervals that cover.
 
-`make soak` runs the whole; a small seeded sample is in `test_role_search.py`.
+`make soak` runs the whole; small seeded samples are here and in `test_role_search.py`.
 """
 
 import tempfile
@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planted.bindings import FILLERS, STATE, both, left, plant_bindings
+from planted.bindings import FILLERS, STATE, bind, both, draw_sequences, left, plant_bindings
 
 import tprprobe as tp
+from tprprobe.analyses.decomposition import fit_scheme
 from tprprobe.analyses.decomposition.decompositions import plan_decomposition
 from tprprobe.analyses.decomposition.designs import design, gather
 from tprprobe.analyses.decomposition.joining import join_smallest
@@ -60,26 +61,71 @@ def find(roles, seed, n=800, noise=0.7):
 @pytest.mark.parametrize("name", SCHEMES)
 def test_planted_schemes_come_back(name):
     found = [find(SCHEMES[name], seed).found for seed in range(20)]
+    print(f"{name}: named {sum(each == name for each in found)} of {len(found)}")
     assert np.mean([each == name for each in found]) >= 0.95
 
 
 @pytest.mark.soak
 def test_null_data_have_no_structure():
     found = [find(None, seed, n=300).found for seed in range(200)]
+    print(f"null: no structure {sum(each == 'no structure' for each in found)} of {len(found)}")
     assert np.mean([each == "no structure" for each in found]) >= 0.99
+
+
+RANKS = [(2, 2), (3, 2), (4, 3), (5, 4)]
+
+
+def find_rank(rank, seed, n=1500):
+    """The rank that is chosen for bindings of that rank."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store"
+        store = plant_bindings(path, both, n, 0.3, seed, width=24, ranks=rank)
+        return fit_scheme(store, STATE, "left*right", seed=seed).fit.rank
+
+
+def test_a_planted_rank_comes_back():
+    assert find_rank((3, 2), seed=1, n=700) == "3×2"
 
 
 @pytest.mark.soak
 def test_planted_ranks_come_back():
-    ranks = [(2, 2), (3, 2), (4, 3), (5, 4)]
-    found = []
-    for seed, rank in enumerate(ranks * 5):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "store"
-            store = plant_bindings(path, both, 1500, 0.3, seed, width=24, ranks=rank)
-            scores = tp.decompose(store, STATE, "left*right", seed=seed).scores
-        found.append(scores["rank"].iloc[0] == "×".join(map(str, rank)))
+    found = [find_rank(r, seed) == "×".join(map(str, r)) for seed, r in enumerate(RANKS * 5)]
+    print(f"rank right: {sum(found)} of {len(found)}")
     assert np.mean(found) >= 0.9
+
+
+def encode_changed(roles, seed, n, name):
+    """The share of what a changed filler changes in true vectors that sequences encoded again have (R²)."""
+    rng = np.random.default_rng((seed, 9))
+    sequences = draw_sequences(n, seed)
+    changed = [list(each) for each in sequences[:60]]
+    for each in changed:
+        at = rng.integers(len(each))
+        each[at] = rng.choice([other for other in FILLERS if other != each[at]])
+    everything = [*sequences, *changed]
+    true = bind(everything, roles, (8, 8), 16, seed + 1)
+    states = np.zeros((len(everything), 16))
+    np.add.at(states, np.repeat(np.arange(len(everything)), [len(s) for s in everything]), true)
+    with tempfile.TemporaryDirectory() as folder:
+        store = plant_bindings(Path(folder) / "store", roles, n, 0.1, seed, ranks=(8, 8))
+        fit = fit_scheme(store, STATE, name, seed=seed)
+    moved = fit.encode(changed) - fit.encode(sequences[:60])
+    wanted = states[n:] - states[:60]
+    return 1 - np.sum((moved - wanted) ** 2) / np.sum(wanted**2)
+
+
+@pytest.mark.parametrize("name", ["left", "left*right"])
+def test_sequences_with_one_filler_changed_are_encoded_as_they_are(name):
+    assert encode_changed(SCHEMES[name], seed=2, n=500, name=name) > 0.95
+    assert encode_changed(SCHEMES[name], seed=2, n=500, name="right") < 0.9
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["left", "right", "left*right", "tree"])
+def test_changed_sequences_are_encoded_as_they_are_many_times(name):
+    found = [encode_changed(SCHEMES[name], seed, 900, name) for seed in range(20)]
+    print(f"{name}: R² of changes {min(found):.3f} to {max(found):.3f}")
+    assert min(found) > 0.9
 
 
 def covers(seed: int) -> bool:
@@ -106,4 +152,5 @@ def covers(seed: int) -> bool:
 @pytest.mark.soak
 def test_intervals_cover():
     found = [covers(seed) for seed in range(200)]
+    print(f"intervals cover {sum(found)} of {len(found)}")
     assert 0.92 <= np.mean(found) <= 0.98

@@ -1,13 +1,21 @@
 """Surgery on vectors, and behaviour when states are replaced by their decompositions."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from planted.bindings import HIDDEN, STATE, bind, draw_sequences, left, plant_bindings
 
 import tprprobe as tp
+from tprprobe.interventions import Recipe, run_swaps
 from tprprobe.interventions.edits import Place
+from tprprobe.interventions.exchanges import measure_swaps
 from tprprobe.interventions.surgeries import change_of
+from tprprobe.interventions.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
+from tprprobe.interventions.token_states import Texts
 
 surgery = tp.interventions.surgery
 AXES = Place(("batch", "seq", "d_model"))
@@ -112,7 +120,63 @@ def test_states_are_replaced_by_their_decompositions(asked):
     assert coarse["decomposition"]["probability"] < exactly["probability"]
 
 
-def test_only_source_tokens_are_replaced(asked, fit):
+def test_only_vectors_that_a_model_has_are_replaced(asked):
+    model, data, store = asked
+    last = tp.decompose(store, HIDDEN, "left", unit="sample", family="saturated")
+    with pytest.raises(tp.InputError, match="only vectors of tokens"):
+        tp.substitute(model, data, last)
+
+
+def test_states_of_a_decoder_are_replaced_while_it_reads_its_own_answer(
+    asked, tmp_path_factory, make_data
+):
     model, data, _ = asked
-    with pytest.raises(tp.InputError, match="only vectors of source tokens"):
-        tp.substitute(model, data, fit)
+    out = tmp_path_factory.mktemp("written") / "store"
+    store = tp.extract(model, data, ["decoder.0.hidden"], out, target="generated", control=False)
+    exact = tp.decompose(store, "decoder.0.hidden", "question*left", family="saturated")
+    rows = rows_of(tp.substitute(model, data, exact))
+    assert rows["unedited"]["agreement"] > 0.9
+    assert rows["decomposition"]["probability"] > rows["mean"]["probability"]
+
+
+def test_surgery_on_states_gives_the_answer_of_the_exchanged_question(asked):
+    """Where a role is a question and a place, the decomposition of each question is its own states."""
+    model, _, _ = asked
+    swaps = pd.DataFrame({"question": range(40), "kind": "first and second", "answer": "a"})
+    rng = np.random.default_rng(1)
+    swaps["text"] = ["".join(rng.choice(list("abc"), 4)) for _ in range(40)]
+    swaps["counterfactual"] = [text[1] + text[0] + text[2:] for text in swaps["text"]]
+    swaps = swaps.assign(predicted="b", first=[(0,)] * 40, second=[(1,)] * 40, elsewhere=0)
+    swaps["alike"] = [((), ())] * 40
+    both = Texts.of([*swaps["text"], *swaps["counterfactual"]], ["a"] * 80)
+    with TemporaryDirectory() as folder:
+        store = tp.extract(model, both, [HIDDEN], Path(folder) / "store", control=False)
+        fit = tp.decompose(store, HIDDEN, "question*left", family="saturated")
+    rows = pd.concat([measure_swaps(model, swaps, []), measure_surgeries(model, swaps, [fit])])
+    asked_rows = rows[rows["vectors"] == "question"].set_index("question")
+    moved = rows[rows["at"] == SURGERY].set_index("question")
+    changed = swaps["text"] != swaps["counterfactual"]
+    wanted = asked_rows["p_counterfactual"][changed.to_numpy()]
+    close = moved["p_counterfactual"].reindex(wanted.index)
+    alone = rows[rows["vectors"] == "none"].set_index("question")["p_counterfactual"]
+    miss = (close - wanted).abs().mean()
+    assert miss < (alone.reindex(wanted.index) - wanted).abs().mean()
+    others = {at: rows[rows["at"] == at].set_index("question") for at in (DIRECTION, ROLE)}
+    for other in others.values():
+        assert (other["p_counterfactual"].reindex(wanted.index) - wanted).abs().mean() > miss
+
+
+def test_a_recipe_of_swaps_exchanges_numbers_in_decompositions(make_model, make_data, tmp_path):
+    pairs = [(f"{a}-{b}", str(a - b)) for a in range(2, 10) for b in range(2, 10) if a != b]
+    recipe = Recipe(n=12, reference=40, swaps=["argument"], whole=True, surgery="left")
+    found = run_swaps(make_model(fluent=True), make_data(pairs[::-1]), recipe, tmp_path / "out")
+    surgeries = found[found["at"].str.startswith(SURGERY)]
+    assert set(surgeries["at"]) == {SURGERY, DIRECTION, ROLE}
+    assert set(surgeries["layer"]) == {-1, 0, 1}
+    assert set(surgeries["vectors"]) == {"hidden"}
+    assert (surgeries.loc[surgeries["subset"] == "all", "n"] == 12).all()
+
+
+def test_a_surgery_needs_swaps():
+    with pytest.raises(ValueError, match="surgery"):
+        Recipe(sites=["encoder.*.hidden"], edits=["zero"], surgery="left")

@@ -18,5 +18,6 @@ Axes
     layer     layers, counted from 0 (a negative number counts from the last)
     cluster   clusters of roles                      sample    questions, documents or images
     unit      samples or tokens with a vector each   pair      pairs of a filler and a role that occur
+    place, label  labelled places of a sample, and different labels     symbol  fillers or roles
     filler, role_  different fillers, different roles  d_filler, d_role  widths of their factors
 """

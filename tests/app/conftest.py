@@ -9,12 +9,16 @@ import time
 import urllib.request
 from pathlib import Path
 
+import numpy as np
 import pytest
 from planted.questions import LAST, plant
 
 from tprprobe.analyses.clustering import cluster, save_clusters
+from tprprobe.analyses.decomposition import decompose_all
+from tprprobe.extraction import extract
 from tprprobe.interventions import Recipe, sweep
 from tprprobe.models.architectures import fingerprint
+from tprprobe.models.checkpoint import save_pretrained
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -36,6 +40,20 @@ def runs(tmp_path_factory, make_model, make_data) -> Path:
     for name, heads in (("heads", "each"), ("layers", "all")):
         chosen = Recipe(**recipe, sites=sites, edits=edits, heads=heads)
         sweep(model, make_data(pairs), chosen, root / "demo" / name)
+    return root
+
+
+@pytest.fixture(scope="session")
+def decomposed(tmp_path_factory, make_model, make_data) -> Path:
+    """A folder with a tiny model, a store of what it makes of 60 questions, and their decompositions."""
+    root, model = tmp_path_factory.mktemp("decomposed") / "runs", make_model(fluent=True, seed=4)
+    save_pretrained(model, root / "tiny")
+    model.name = "tiny"
+    rng = np.random.default_rng(0)
+    data = make_data([("".join(rng.choice(list("abc"), 4)), "a") for _ in range(60)])
+    store = extract(model, data, ["encoder.0.hidden"], root / "store", control=False)
+    given = {"rank": "4x2", "withheld": 0.0}
+    decompose_all(store, "encoder.0.hidden", ["left", "bag"], root / "decomposition", **given)
     return root
 
 

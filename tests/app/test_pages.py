@@ -9,7 +9,10 @@ from planted.sentences import ENCODER, plant
 
 from tprprobe.analyses.naming import name_words
 
-PAGES = ("roles", "attention", "probes", "reconstruction", "interventions", "compare", "ask")
+PAGES = (
+    *("roles", "attention", "probes", "reconstruction", "decomposition"),
+    *("interventions", "compare", "ask"),
+)
 
 
 def charts(app):
@@ -70,6 +73,31 @@ def test_every_kind_of_intervention_is_shown(open_page, runs):
             shown[run, edit] = app.markdown[0].value
     assert {edit for _, edit in shown} == {"zero", "mean", "snap", "all"}
     assert len({*shown.values()}) == len(shown) == 5
+
+
+def test_a_decomposition_is_shown_and_a_changed_filler_answered(open_page, decomposed):
+    app = open_page(decomposed, "decomposition")
+    assert not app.exception
+    titles = [each.value for each in app.markdown]
+    for told in ("Role schemes of", "Likeness of fillers", "Likeness of roles", "leaves of every"):
+        assert any(told in each for each in titles)
+    assert len(app.get("plotly_chart")) == 5
+    shown = app.dataframe[-1].value
+    assert shown["state"].tolist()[0] == "as it is"
+    assert len(shown) == 4
+    app.selectbox(key="filler").set_value("c").run()
+    app.selectbox(key="token").set_value(2).run()
+    assert not app.exception
+    assert any("'c' in place of" in each.value.replace("\\", "") for each in app.markdown)
+    app.selectbox(key="scheme").set_value("bag").run()
+    assert not app.exception
+
+
+def test_without_a_decomposition_the_page_says_how_to_make_one(open_page, runs):
+    app = open_page(runs, "decomposition")
+    assert not app.exception
+    assert "tprprobe decompose" in app.code[0].value
+    assert "--site" in app.code[0].value
 
 
 def test_an_address_chooses_what_is_shown(open_page, runs):

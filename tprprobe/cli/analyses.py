@@ -25,6 +25,7 @@ from tprprobe.errors import InputError
 if TYPE_CHECKING:
     from tprprobe.store import Store
 
+BILINEAR = "bilinear"
 PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
 
 
@@ -76,9 +77,14 @@ def probe(
         str | None,
         typer.Option(
             "--probe",
-            help="linear (logistic regression, cross-fitted; the default) or span-conv (Tenney et al. "
-            "2019; the default with --seeds, --schedule or --loss sigmoid).",
+            help="linear (logistic regression, cross-fitted; the default), span-conv (Tenney et al. "
+            "2019; the default with --seeds, --schedule or --loss sigmoid), or bilinear (Lee et al. 2026: which "
+            "label stands at which place of a sample, read from one state; TASK may be a column too).",
         ),
+    ] = None,
+    rank: Annotated[
+        str | None,
+        typer.Option(help="Of bilinear probes: auto, or places x labels such as 8x4."),
     ] = None,
     refine: Annotated[
         bool,
@@ -167,6 +173,17 @@ def probe(
         out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
         needed = needed_sites(sites or SITES, list(find_sites(model)))
         opened = run_extract(model, examples, needed, out / "store", 0, resume=resume)
+    if kind == BILINEAR:
+        strange = {"--refine": refine, "--heads": heads, "--seeds": seeds != 1, "--test": test}
+        strange |= {"--loss": loss, "--schedule": schedule != "short", "--kernel": kernel != 1}
+        strange |= {"--information": information, "--most": most, "--causal": causal}
+        if given := [name for name, value in strange.items() if value]:
+            raise InputError(f"{', '.join(given)}: not of bilinear probes; leave it out")
+        return _probe_places(
+            opened, task, sites, rank, span_mode, control, seed, out, resume, as_json
+        )
+    if rank is not None:
+        raise InputError("--rank: only of --probe bilinear")
     if refine and kind == "span-conv":
         raise InputError("--refine goes on from linear probes: leave out --probe span-conv")
     settings: dict[str, Any] = {
@@ -195,6 +212,41 @@ def probe(
     if as_json:
         return print_json(json.loads(rows.to_json(orient="records")))
     typer.echo(f"{NOTE}\n{screen(rows).to_string(index=False)}")
+    return None
+
+
+def _probe_places(
+    store: "Store",
+    task: str,
+    sites: list[str] | None,
+    rank: str | None,
+    span_mode: str | None,
+    controls: list[str] | None,
+    seed: int,
+    out: Path | None,
+    resume: bool,
+    as_json: bool,
+) -> None:
+    from tprprobe.analyses.probing.place_probes import probe_places
+    from tprprobe.console import track
+
+    rows = probe_places(
+        store,
+        task,
+        sites,
+        rank or "auto",
+        span_mode or "last_state",
+        controls,
+        seed,
+        out,
+        resume,
+        progress=lambda parts: track(parts, "probing", len(parts)),
+    )
+    if as_json:
+        return print_json(json.loads(rows.to_json(orient="records")))
+    shown = ["site", "probe", "control", "rank", "accuracy", "accuracy_low", "accuracy_high"]
+    shown += [name for name in ("beyond_linear", "beyond_svd", "beyond_control") if name in rows]
+    typer.echo(rows[shown].round(3).to_string(index=False, na_rep="–"))
     return None
 
 

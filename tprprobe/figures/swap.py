@@ -1,4 +1,4 @@
-"""Answers after the vectors of two numbers were exchanged, as shares by exchange."""
+"""Answers after the vectors of two numbers were exchanged, or their bindings, as shares by exchange."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,20 +24,24 @@ PARTS = (  # column, name, color, hatch
 )
 
 
+SURGERY = "surgery"
 CONTROLS = ("same polarity", "sum")  # exchanges after which the answer stays
 
 
-def swap_shares(table: pd.DataFrame, kinds: Sequence[str] | None = None) -> Drawing:
+def swap_shares(
+    table: pd.DataFrame, kinds: Sequence[str] | None = None, surgery: bool = False
+) -> Drawing:
     """A panel per kind of swap, a bar per way: the shares of the predicted, another and the old answer.
 
     ``table`` has the rows of ``summarise_swaps``; drawn are swaps whose two questions the model
     answers (how many, by model, is in brackets), whole layers, all heads. The mark is the 95 %
-    interval of the first share. Without ``kinds`` all that should change an answer.
+    interval of the first share. Without ``kinds`` all that should change an answer. ``surgery`` draws
+    the ways that exchange bindings of a decomposition, in place of those that exchange vectors.
     """
     rows = table[(table["subset"] == "answered") & (table["head"] == -1)]
     found = [kind for kind in TITLES if kind in {*rows["kind"]} - {*CONTROLS}]
     kinds = kinds or found or list(rows["kind"].unique())
-    ways = list_ways(rows)
+    ways = list_surgeries(rows) if surgery else list_ways(rows)
     figure = drawing(7 if len(kinds) > 1 else 5, 1.1 + 0.17 * len(ways))
     panels = np.atleast_1d(figure.subplots(1, len(kinds), sharey=True))
     for kind, axes in zip(kinds, panels, strict=True):
@@ -67,6 +71,20 @@ def list_ways(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
     found: Any = sorted(
         keys.itertuples(index=False, name=None),
         key=lambda way: (models[way[0]], order.index(way[1]), way[3] != "pair", way[3], way[2]),
+    )
+    return found
+
+
+def list_surgeries(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
+    """The surgeries by model: none and the question first, then all layers with controls, then one by
+    one.
+    """
+    keys = rows[["model", "vectors", "layer", "at"]].drop_duplicates()
+    keys = keys[keys["vectors"].isin(["none", "question"]) | keys["at"].str.startswith(SURGERY)]
+    models = {name: at for at, name in enumerate(rows["model"].drop_duplicates())}
+    found: Any = sorted(
+        keys.itertuples(index=False, name=None),
+        key=lambda way: (models[way[0]], way[3] != "pair", way[1] != "none", way[2]),
     )
     return found
 

@@ -75,6 +75,7 @@ KINDS = {
     "names": Kind(("naming.json",), "name STORE --out", "analyses.naming:load_names"),
     "word names": Kind(("word_names.json",), "name STORE --out", "analyses.naming:load_word_names"),
     "probes": Kind(("rows.parquet",), "probe all STORE --out"),
+    "grids": Kind(("grids.json",), "probe TASK STORE --probe bilinear --out"),
     "reconstruction": Kind(("reconstruction.csv",), "reconstruct STORE --out"),
     "decompositions": Kind(
         ("decomposition.json",),

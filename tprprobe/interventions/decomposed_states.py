@@ -5,26 +5,25 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from torch import Tensor
+from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition import Decomposition
+from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.pairs import encode_pairs
-from tprprobe.errors import InputError
-from tprprobe.gold import join
-from tprprobe.gold.expressions import COLUMNS
+from tprprobe.data.pairs import encode_examples
 from tprprobe.interventions.edits import patch
+from tprprobe.interventions.token_states import TokenStates, read_states
 from tprprobe.interventions.variants import score_variants
-from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model, require_vocabulary
-from tprprobe.site.hooks import capture, find_sites
+from tprprobe.scoring.answers import write_answers
 from tprprobe.site.patterns import side_of
 from tprprobe.statistics import bootstrap_mean, wilson
-from tprprobe.store.layout import SAMPLE
+from tprprobe.store.layout import SIDES
 
-BATCH, LONGEST = 64, 64
+BATCH = 64
 UNEDITED, DECOMPOSITION, MEAN, RANDOM = "unedited", "decomposition", "mean", "random"
+NAMES = (UNEDITED, DECOMPOSITION, MEAN, RANDOM)
+Vectors = Float64[np.ndarray, "token d_model"]
 
 
 def substitute(
@@ -34,56 +33,57 @@ def substitute(
 
     One row per ``edit``: unedited; decomposition (the vectors that the fit gives to the tokens, or to the
     samples where the site has one vector each); mean (their mean, everywhere); random (the vectors, moved as
-    far as the decomposition is from them, in a random direction).
+    far as the decomposition is from them, in a random direction). At a site of the decoder these are the states while it reads its own answer.
     accuracy     share of examples whose answer is written greedily, with Wilson's 95 % interval
     agreement    share of the model's own unedited answers that are still written
     probability  of the model's own answer, its mean over examples with an interval over them
     Source: McCoy et al. 2019, substitution accuracy.
 
     Raises:
-        InputError: a fit of samples at a site of tokens, or of target tokens, or of roles that the data
-            do not tell.
+        InputError: a fit of samples at a site of tokens, or of roles that the data do not tell.
     """
     fits = [fit] if isinstance(fit, Decomposition) else list(fit)
-    for each in fits:
-        _check(model, each)
-    vocabulary, generator = require_vocabulary(model), torch.Generator().manual_seed(seed)
-    pairs, pad = encode_pairs(data, vocabulary), model.config.pad
-    texts = [str(example.source) for example in data]
-    names = (UNEDITED, DECOMPOSITION, MEAN, RANDOM)
-    found = {name: np.zeros((len(names), len(pairs))) for name in ("right", "same", "chance")}
+    states = list(read_states(model, data, fits))
+    vocabulary, pad = require_vocabulary(model), model.config.pad
+    pairs = encode_examples(list(data), vocabulary)
+    written = write_answers(model, pairs, np.zeros(len(pairs), bool))
+    own, right = Ragged.from_lists(written), _are_right(written, pairs.target)
+    rng, of_source = np.random.default_rng(seed), side_of(fits[0].site) == SIDES[0]
+    replaced = [(each, _replacements(each, rng)) for each in states]
+    found = {name: np.zeros((len(NAMES), len(pairs))) for name in ("right", "same", "chance")}
     for rows in pairs.by_length(BATCH):
         source, target = (each.to(model.device) for each in pairs.batch(rows, pad))
-        own = generate(model, source, LONGEST)
-        own = torch.cat([own.new_full((len(own), 1), model.config.sos), own], 1)
-        with torch.no_grad(), capture(model, [each.site for each in fits]) as acts:
-            model.encode(source)
-        table = _table(source, pad, vocabulary.symbols, [texts[i] for i in rows.tolist()], fits)
-        edits: dict[str, dict[str, Any]] = {name: {} for name in names}
-        for each in fits:
-            for name, values in _states(each, table, acts[each.site], generator).items():
-                chosen = {} if _of_samples(each) else {"positions": source != pad}
-                edits[name][each.site] = patch(values, **chosen)
-        scores = score_variants(model, source, [target, own], [edits[name] for name in names])
-        at = rows.numpy()
-        found["right"][:, at] = scores.written[:, 0].numpy()
-        found["same"][:, at] = scores.written[:, 1].numpy()
-        found["chance"][:, at] = scores.log_probability[:, 1].exp().numpy()
-    return pd.DataFrame([_row(name, i, found) for i, name in enumerate(names)])
+        mine, at = own.padded(rows, pad).to(model.device), rows.numpy()
+        edits: dict[str, dict[str, Any]] = {name: {} for name in NAMES}
+        for each, by_name in replaced:
+            for name, vectors in by_name.items():
+                values, there = each.place(vectors, rows.tolist())
+                edits[name][each.site] = patch(
+                    values, **({} if there is None else {"positions": there})
+                )
+        asked = [target, mine] if of_source else [mine]
+        scores = score_variants(model, source, asked, [edits[name] for name in NAMES])
+        same = scores.written[:, -1].numpy()
+        found["same"][:, at] = same
+        found["right"][:, at] = scores.written[:, 0].numpy() if of_source else same & right[at]
+        found["chance"][:, at] = scores.log_probability[:, -1].exp().numpy()
+    return pd.DataFrame([_row(name, i, found) for i, name in enumerate(NAMES)])
 
 
-def _of_samples(fit: Decomposition) -> bool:
-    return fit.plan.unit == SAMPLE
+def _are_right(written: Sequence[Sequence[int]], target: Ragged) -> np.ndarray:
+    ends = target.offsets.tolist()
+    known = [target.values[slice(*ends[i : i + 2])].tolist() for i in range(len(written))]
+    return np.array([list(one) == other for one, other in zip(written, known, strict=True)])
 
 
-def _check(model: Model, fit: Decomposition) -> None:
-    site = find_sites(model).get(fit.site)
-    has_samples = site is not None and "seq" not in site.axes
-    if _of_samples(fit) != has_samples or side_of(fit.site) != "source":
-        raise InputError(
-            f"{fit.site}: only vectors of source tokens, or of samples that have one each, are replaced in a "
-            "model: decompose a site of the encoder with the unit that it has"
-        )
+def _replacements(states: TokenStates, rng: np.random.Generator) -> dict[str, Vectors]:
+    """What takes the place of all vectors of a site, by the name of the edit."""
+    vectors, drawn = states.vectors, rng.normal(size=states.vectors.shape)
+    far, length = (
+        np.linalg.norm(each, axis=1, keepdims=True) for each in (states.encoded - vectors, drawn)
+    )
+    mean = np.broadcast_to(vectors.mean(0), vectors.shape)
+    return {DECOMPOSITION: states.encoded, MEAN: mean, RANDOM: vectors + drawn * far / length}
 
 
 def _row(name: str, i: int, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -95,39 +95,3 @@ def _row(name: str, i: int, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
         | wilson(int(found["same"][i].sum()), n).columns("agreement")
         | chance.columns("probability")
     )
-
-
-def _table(
-    source: Tensor,
-    pad: int,
-    symbols: Sequence[str],
-    texts: Sequence[str],
-    fits: Sequence[Decomposition],
-) -> pd.DataFrame:
-    """The tokens of a batch, one row each, with the gold columns that roles are made of."""
-    sample, position = (each.cpu().numpy() for each in torch.nonzero(source != pad, as_tuple=True))
-    token = np.array([symbols[i] for i in source.cpu().numpy()[sample, position]], object)
-    question = np.array(texts, object)[sample]
-    columns = {"side": "source", "sample": sample, "position": position}
-    table = pd.DataFrame(columns | {"token": token, "question": question, "filler": token})
-    wanted: set[str] = set().union(*(each.scheme.columns for each in fits))
-    return join(table) if wanted & set(COLUMNS) else table
-
-
-def _states(
-    fit: Decomposition, table: pd.DataFrame, true: Tensor, generator: torch.Generator
-) -> dict[str, Tensor]:
-    """What takes the place of the vectors of a batch."""
-    by = ("sample",) if _of_samples(fit) else ("sample", "position")
-    where = table[list(by)].drop_duplicates()
-    at = tuple(torch.tensor(where[name].to_numpy(copy=True)) for name in by)
-    encoded, vectors = true.cpu().clone(), true.cpu()
-    encoded[at] = torch.as_tensor(fit.encode(table)).to(encoded).reshape(vectors[at].shape)
-    mean = vectors[at].mean(0).expand_as(vectors)
-    drawn = torch.randn(vectors.shape, generator=generator).to(vectors)
-    axes = tuple(range(len(by), vectors.ndim))
-    far, length = (
-        each.square().sum(axes, keepdim=True).sqrt() for each in (encoded - vectors, drawn)
-    )
-    random = vectors + drawn * far / length
-    return {DECOMPOSITION: encoded, MEAN: mean, RANDOM: random}

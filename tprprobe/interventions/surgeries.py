@@ -80,7 +80,7 @@ def change_of(
     if len(sizes) > 1:
         raise InputError(f"changes of {sorted(sizes)} samples: give one a sample in every list")
     n = max([*sizes, *(len(each) for each in given), 1])
-    total, wrong = np.zeros((n, len(fit.fit.bias))), _wrong_roles(fit) if elsewhere else {}
+    total, wrong = np.zeros((n, len(fit.fit.bias))), find_wrong_roles(fit) if elsewhere else {}
     for kind, listed in zip((_replace, _move, _exchange), given, strict=True):
         for row, change in enumerate(listed):
             if change is None:
@@ -117,7 +117,7 @@ def _exchange(one: Any, role: Any, other: Any, its: Any) -> tuple[list[Pair], li
     return taken, [(str(one), str(its)), (str(other), str(role))]
 
 
-def _wrong_roles(fit: Decomposition) -> dict[str, str]:
+def find_wrong_roles(fit: Decomposition) -> dict[str, str]:
     """For every role the one whose fillers' vectors are least like its own."""
     fillers, roles = (list(map(str, each)) for each in (fit.fit.pairs.fillers, fit.fit.pairs.roles))
     every = fit.bindings([(filler, role) for role in roles for filler in fillers])

@@ -20,6 +20,7 @@ from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.participants import AGENTS, find_agent_swaps
 from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.shifts import SHIFTED, measure_shifts, name_directions
+from tprprobe.interventions.surgical_swaps import decompose_layers, measure_surgeries
 from tprprobe.interventions.sweep_recipes import UNBINDING, Recipe
 from tprprobe.interventions.unbindings import run_unbindings
 from tprprobe.models.checkpoint import untrained_twin
@@ -48,7 +49,7 @@ def run_swaps(
     if recipe.swaps == [UNBINDING]:
         return run_unbindings(model, data, recipe, out, resume)
     swaps = find_pairs(model, data, recipe)
-    others = [each.source for each in data[recipe.n :]] if recipe.has_reference else []
+    others = data[recipe.n :]
     with kept(out) as folder:
         return keep_table(
             open_run(folder, model, data, recipe, resume),
@@ -78,7 +79,7 @@ def find_pairs(model: Model, data: Dataset, recipe: Recipe) -> pd.DataFrame:
 
 
 def _measure(
-    model: Model, swaps: pd.DataFrame, others: list[str], recipe: Recipe, run: KeptRun
+    model: Model, swaps: pd.DataFrame, others: Dataset, recipe: Recipe, run: KeptRun
 ) -> pd.DataFrame:
     """The rows of all parts, some swaps each, of the model and its untrained twin."""
     twin = untrained_twin(model, recipe.seed)
@@ -93,10 +94,11 @@ def _measure(
 
 
 def _measures(
-    model: Model, others: list[str], recipe: Recipe, whole: bool = False
+    model: Model, data: Dataset, recipe: Recipe, whole: bool = False
 ) -> list[Callable[[pd.DataFrame], pd.DataFrame]]:
     """What a recipe measures of a model's swaps; all but the exchanges rest on other questions."""
     ways, seed = list_ways(model), recipe.seed
+    others = [each.source for each in data] if recipe.has_reference else []
     if whole or recipe.whole:
         ways = [way for way in ways if way.layer == way.head == ALL]
     found: list[Callable[[pd.DataFrame], pd.DataFrame]] = [partial(measure_swaps, model, ways=ways)]
@@ -110,6 +112,9 @@ def _measures(
             found.append(partial(measure_shifts, model, directions=directions, doses=recipe.shifts))
         if recipe.erasures:
             found.append(partial(measure_erasures, model, erasers=fit_erasers(digits, seed)))
+    if recipe.surgery is not None:
+        fits = decompose_layers(model, data, recipe.surgery, seed)
+        found.append(partial(measure_surgeries, model, fits=fits, seed=seed))
     return [partial(_named, each, model.name) for each in found]
 
 

@@ -15,6 +15,7 @@ from tprprobe.interventions.references import EDITS
 UNBINDING = "unbinding"  # the kind of swap of a TPGN's captions, alone too
 OF_EDITS = ("heads", "together", "strengths", "clusters")
 OF_POLARITY = ("donors", "shifts", "erasures")
+OF_REFERENCE = (*OF_POLARITY, "surgery")
 Count = Annotated[int, Field(gt=0)]
 
 
@@ -27,7 +28,8 @@ class Recipe(Settings, strict=True):
     ``donors``: numerators and denominators also take roles from the ``reference`` questions.
     ``shifts``: only the part of their vectors that tells them apart in the ``reference`` questions is
     exchanged, as many times as each of these doses says. ``erasures``: what tells them apart linearly
-    there is taken out of their vectors.
+    there is taken out of their vectors. ``surgery``: a scheme of roles; hidden states of the encoder are
+    decomposed in the ``reference`` questions, and the two change places in the decomposition.
     Means, resampled vectors and the centers of ``snap`` come from ``reference`` further examples of
     the same data, not from the ``n`` that are scored. ``clusters`` are the numbers of centers of
     ``snap``. Heads ``each`` are edited alone, ``all`` together; sites ``together`` are all edited at once.
@@ -45,6 +47,7 @@ class Recipe(Settings, strict=True):
     donors: bool = False
     shifts: list[float] = Field(default_factory=list)
     erasures: bool = False
+    surgery: str | None = None
     heads: Literal["each", "all"] = "each"
     together: bool = False
     strengths: list[float] = Field(default_factory=lambda: [1.0], min_length=1)
@@ -57,14 +60,14 @@ class Recipe(Settings, strict=True):
         if self.swaps:
             self.refuse(OF_EDITS, "of swaps")
         else:
-            self.refuse(["whole", *OF_POLARITY], "without swaps")
+            self.refuse(["whole", *OF_REFERENCE], "without swaps")
         if not self.has_reference:
-            self.refuse(["reference"], "of swaps without donors, shifts or erasures")
+            self.refuse(["reference"], "of swaps without donors, shifts, erasures or surgery")
         for name in OF_POLARITY:
             if getattr(self, name) and "polarity" not in self.swaps:
                 raise ValueError(f"{name} needs swaps = ['polarity']: they are of its pairs")
         if self.swaps == [UNBINDING]:
-            self.refuse(["whole"], "of unbinding vectors")
+            self.refuse(["whole", "surgery"], "of unbinding vectors")
         elif self.swaps != [AGENTS] and (strange := [k for k in self.swaps if k not in KINDS]):
             alone = (f"{AGENTS} (alone)", f"{UNBINDING} (alone)")
             raise unknown("kind of swap", strange[0], (*KINDS, *alone))
@@ -77,7 +80,7 @@ class Recipe(Settings, strict=True):
     @property
     def has_reference(self) -> bool:
         """True if examples of reference are read."""
-        return not self.swaps or any(getattr(self, name) for name in OF_POLARITY)
+        return not self.swaps or any(getattr(self, name) for name in OF_REFERENCE)
 
 
 def read_recipe(path: str | os.PathLike[str]) -> Recipe:

@@ -12,6 +12,7 @@ from . import interventions as interventions
 from . import inventory as inventory
 from . import model_card as model_card
 from . import report as report
+from . import role_fits as role_fits
 from . import safe_text as safe_text
 from . import selection as selection
 from . import store_card as store_card

@@ -5,7 +5,7 @@ a function of pair counts X and of XᵀE, so a fit is a linear solve.
 """
 
 from tprprobe.analyses.decomposition.decomposition_run import decompose_all, load_scores
-from tprprobe.analyses.decomposition.decompositions import Decomposition, decompose
+from tprprobe.analyses.decomposition.decompositions import Decomposition, decompose, fit_scheme
 from tprprobe.analyses.decomposition.estimator import TPDecomposition
 from tprprobe.analyses.decomposition.role_findings import (
     RoleSearch,
@@ -20,6 +20,7 @@ __all__ = [
     "TPDecomposition",
     "decompose",
     "decompose_all",
+    "fit_scheme",
     "load_roles",
     "load_scores",
     "search_all",

@@ -37,7 +37,7 @@ def decompose_all(
     names, schemes = store.select(sites), [read_scheme(each).name for each in dict.fromkeys(roles)]
     for site in names:
         plan_decomposition(store, site, schemes, **options).read(store, site)
-    settings = {"format": FORMAT, "store": store.fingerprint, "sites": names, "roles": schemes}
+    settings = {"format": FORMAT, "stores": [store.fingerprint], "sites": names, "roles": schemes}
     settings |= {"options": options, "tprprobe": version("tprprobe")}
     with kept(out) as folder:
         run = KeptRun.open(folder, settings, resume, MANIFEST)

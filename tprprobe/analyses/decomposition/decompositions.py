@@ -8,15 +8,18 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
+from tprprobe.analyses.decomposition.designs import design, gather
 from tprprobe.analyses.decomposition.families import FACTORED, Ranks, RoleFit
 from tprprobe.analyses.decomposition.pair_counts import Pairs, number
 from tprprobe.analyses.decomposition.rank_choice import AUTO, read_rank
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
+from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.scheme_scores import Decoder
 from tprprobe.analyses.decomposition.scheme_tables import (
     DecompositionPlan,
     arrange,
     decompose_scheme,
+    embed,
 )
 from tprprobe.analyses.decomposition.sequence_units import members_of
 from tprprobe.errors import InputError, unknown
@@ -193,3 +196,20 @@ def decompose(
     scores = arrange(pd.concat([table for _, table in found], ignore_index=True))
     fits = {scheme.name: fit for scheme, (fit, _) in zip(schemes, found, strict=True)}
     return Decomposition(units.site, plan, scores, fits)
+
+
+def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decomposition:
+    """The decomposition of a site by one scheme, fitted to all its units, without scores.
+
+    ``options`` are those of :func:`decompose`.
+
+    Raises:
+        InputError: as of :func:`decompose`.
+    """
+    plan = plan_decomposition(store, site, roles, **options)
+    units, [scheme] = plan.read(store, site), plan.schemes
+    real = next(iter(design(units, scheme, plan.withheld, plan.seed)))
+    moments = gather(units.blocks, [real], units.width)[0]
+    fits = SchemeFits(real.pairs, moments, plan.ranks, embed(units, real.pairs, plan.embedding))
+    fit = fits.fit_all(plan.family)
+    return Decomposition(units.site, plan, pd.DataFrame(), {scheme.name: fit})

@@ -230,7 +230,7 @@ def search_all(
     of = [options.get(key) for key in ("fields", "fillers", "unit", "scope")]
     for site in names:
         _units(store, site, of[0], of[1] or "token", of[2], of[3] or "self")
-    settings = {"format": FORMAT, "store": store.fingerprint, "sites": names, "options": options}
+    settings = {"format": FORMAT, "stores": [store.fingerprint], "sites": names, "options": options}
     with kept(out) as folder:
         run = KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, MANIFEST)
         if not run.is_done:

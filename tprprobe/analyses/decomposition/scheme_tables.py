@@ -29,7 +29,7 @@ from tprprobe.analyses.decomposition.scheme_scores import (
     score,
 )
 from tprprobe.analyses.decomposition.sequence_splits import TEST
-from tprprobe.analyses.decomposition.sequence_units import Units, read_units
+from tprprobe.analyses.decomposition.sequence_units import FEWEST, Units, read_units
 from tprprobe.errors import InputError, unknown
 from tprprobe.store import Store
 
@@ -67,8 +67,8 @@ class DecompositionPlan:
         beside = [each for each in FAMILIES if each not in (self.family, FACTORED, OPERATOR)]
         return [self.family, *beside]
 
-    def read(self, store: Store, site: str) -> Units:
-        """The units of a site with all columns that the schemes read.
+    def read(self, store: Store, site: str, fewest: int = FEWEST) -> Units:
+        """The units of a site with all columns that the schemes read, of so many sequences at least.
 
         Raises:
             InputError: as of :func:`decompose`.
@@ -82,7 +82,7 @@ class DecompositionPlan:
         if not 0 <= self.withheld < 1:
             raise InputError(f"withheld {self.withheld}: give a share of pairs, 0 up to below 1")
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
-        units = read_units(store, site, self.fillers, self.unit, self.scope, columns)
+        units = read_units(store, site, self.fillers, self.unit, self.scope, columns, fewest)
         for scheme in self.schemes:
             scheme.label(units.tokens.iloc[spans_of(units.tokens)[0]])
         return units

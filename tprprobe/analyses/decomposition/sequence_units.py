@@ -65,6 +65,7 @@ def read_units(
     unit: str | None = None,
     scope: str = "self",
     columns: Collection[str] = (),
+    fewest: int = FEWEST,
 ) -> Units:
     """The units of a site, with the ``columns`` that roles are made of.
 
@@ -94,8 +95,8 @@ def read_units(
     if unit == "sample":
         groups, rows = groups[last], last if side in SIDES else np.arange(len(last))
     found = Units(store, name, tokens, members_of(sample, unit, scope), rows, groups)
-    if (n := len(np.unique(found.groups))) < FEWEST:
-        raise InputError(f"{store.path} has {n} different sequences: extract {FEWEST} or more")
+    if (n := len(np.unique(found.groups))) < fewest:
+        raise InputError(f"{store.path} has {n} different sequences: extract {fewest} or more")
     return found
 
 

@@ -229,6 +229,26 @@ FIGURES = {
             "catalogue.interventions:draw_swap",
         ),
         Entry(
+            "surgery",
+            "Answers after two symbols change places in a decomposition",
+            "catalogue.interventions:draw_surgery",
+        ),
+        Entry(
+            "tpdn-table",
+            "Role schemes beside controls: how much of a state is a sum of bindings",
+            "catalogue.decomposition:tabulate_schemes",
+        ),
+        Entry(
+            "withheld",
+            "Pairs of filler and role that no fit has seen",
+            "catalogue.decomposition:draw_withheld",
+        ),
+        Entry(
+            "role-search",
+            "Description length by number of pairs: roles that nobody named",
+            "catalogue.decomposition:draw_search",
+        ),
+        Entry(
             "snap",
             "Exact match with vectors snapped to k centers",
             "catalogue.interventions:draw_snap",

@@ -62,6 +62,12 @@ def draw_swap(swaps: pd.DataFrame) -> Drawing:
     return swap.swap_shares(swaps)
 
 
+def draw_surgery(swaps: pd.DataFrame) -> Drawing:
+    if not swaps["at"].str.startswith(swap.SURGERY).any():
+        raise InputError('surgery: none in these swaps; give surgery = "left" (a scheme of roles)')
+    return swap.swap_shares(swaps, surgery=True)
+
+
 def draw_snap(sweeps: pd.DataFrame) -> Drawing:
     if not (sweeps["edit"] == "snap").any():
         raise InputError('snap: no such edit in these sweeps; give edits = ["snap"] and clusters')

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.captions import load_captioned, read_scores
+from tprprobe.figures.catalogue.decomposition import load_decompositions, load_searches
 from tprprobe.figures.catalogue.interventions import (
     load_substitutions,
     load_swaps,
@@ -216,5 +217,10 @@ INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "scores of captions: give --ckpt with folders of `eval --out` of captions",
         load_captioned,
     ),
+    "decompositions": (
+        "decompositions: give --ckpt with folders of `decompose --out`",
+        load_decompositions,
+    ),
+    "roles": ("roles that were found: give --ckpt with folders of `roles --out`", load_searches),
     "study": ("a study: give --ckpt with the folder of one", load_studies),
 }

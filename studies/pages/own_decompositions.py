@@ -1,0 +1,213 @@
+"""The shipped models' own states as sums of bindings: how much, of which roles, and whether they are used."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from studies.templates import fill, table
+from tprprobe.analyses.decomposition import Decomposition, decompose
+from tprprobe.console import stderr
+from tprprobe.data import load_data
+from tprprobe.data.dataset import Dataset
+from tprprobe.extraction import extract
+from tprprobe.figures.role_fits import BESIDE
+from tprprobe.figures.swap import tell_way
+from tprprobe.files.writing import write_file
+from tprprobe.interventions.decomposed_states import (
+    DECOMPOSITION,
+    MEAN,
+    RANDOM,
+    UNEDITED,
+    substitute,
+)
+from tprprobe.interventions.exchanges import measure_swaps
+from tprprobe.interventions.number_pairs import find_swaps
+from tprprobe.interventions.shares import summarise_swaps
+from tprprobe.interventions.surgical_swaps import SURGERY, measure_surgeries
+from tprprobe.models import load_model
+from tprprobe.models.checkpoint import default_data
+from tprprobe.models.protocol import Model, require_model
+from tprprobe.statistics import interval_text, read_interval
+
+FIT, ASKED, SWAPPED = 300, 100, 600  # examples fitted to; further ones that models are run on
+RANK = "16x8"
+KINDS = ("argument", "polarity")
+
+
+@dataclass(frozen=True)
+class OwnStates:
+    """Sites of a shipped model and the schemes that its vectors are decomposed by; states are replaced by
+    the first scheme's."""
+
+    model: str
+    sites: tuple[str, ...]
+    roles: tuple[str, ...]
+    scope: str = "self"
+    generated: bool = False
+
+    @property
+    def is_arithmetic(self) -> bool:
+        return self.model.endswith("arithmetic")
+
+
+LAYERS, ENGLISH = ("encoder.0.hidden", "encoder.2.hidden"), ("encoder.1.hidden",)
+OWN = (
+    OwnStates("tpt-c-arithmetic", LAYERS, ("expression", "left")),
+    OwnStates("transformer-arithmetic", LAYERS, ("expression", "left")),
+    OwnStates("tpt-d-english", ENGLISH, ("POS", "svo")),
+    OwnStates("tpt-c-english", ENGLISH, ("POS", "svo")),
+    OwnStates("t5-english", ENGLISH, ("POS", "svo")),
+    OwnStates("tpgn-scenes", ("sentence.tpr",), ("left", "POS"), "before", True),
+)  # fmt: skip
+COLUMNS = ("model", "site", "roles", "rank", "R²", "withheld pairs")
+
+
+def tell_own(runs: Path) -> str:
+    """The section; what a folder has of it already is not measured again."""
+    found: dict[str, list[pd.DataFrame]] = {"scores": [], "replaced": [], "surgery": []}
+    for own in OWN:
+        for name, measured in _measure(own, runs).items():
+            found[name].append(measured.assign(model=own.model))
+    scores, replaced, surgery = (pd.concat(each, ignore_index=True) for each in found.values())
+    return fill(
+        Path(__file__).parent,
+        "own_decompositions.md.j2",
+        fit=FIT,
+        asked=ASKED,
+        swapped=SWAPPED,
+        rank=RANK.replace("x", " × "),
+        scores=table(list(_score_rows(scores))),
+        replaced=table(list(_replaced_rows(replaced))),
+        surgery=table(list(_surgery_rows(surgery))),
+        **_plainly(scores, replaced, surgery),
+    )
+
+
+# ---- measuring --------------------------------------------------------------------------------------
+
+
+def _measure(own: OwnStates, runs: Path) -> dict[str, pd.DataFrame]:
+    """The tables of a model, kept in a folder."""
+    parts = ["scores", "replaced", *(["surgery"] if own.is_arithmetic else [])]
+    files = {name: runs / f"{name}-{own.model}.csv" for name in parts}
+    if not all(file.is_file() for file in files.values()):
+        stderr.print(f"{own.model} …")
+        model: Any = require_model(load_model(own.model), "whose states are decomposed")
+        for name, measured in zip(files, _run(model, own), strict=True):
+            write_file(files[name], measured.to_csv(index=False))
+    return {
+        name: pd.read_csv(file, dtype={"rank": str, "rank_withheld": str}).fillna(
+            {"family": "", "control": "", "rank": ""} if name == "scores" else {}
+        )
+        for name, file in files.items()
+    }
+
+
+def _run(model: Model, own: OwnStates) -> Iterator[pd.DataFrame]:
+    data, split = default_data(model)
+    examples = load_data(data, split=split, n=FIT + (SWAPPED if own.is_arithmetic else ASKED))
+    fitted, asked = examples[:FIT], examples[FIT:]
+    with TemporaryDirectory(prefix="tprprobe-own-") as folder:
+        fits = list(_decompose(model, own, fitted, Path(folder) / "store"))
+    yield pd.concat([fit.scores for fit in fits], ignore_index=True)
+    some = asked[: ASKED // 2 if own.generated else ASKED]
+    replaced = [substitute(model, some, fit).assign(site=fit.site) for fit in fits]
+    yield pd.concat(replaced, ignore_index=True).assign(roles=fits[0].scheme.name)
+    if own.is_arithmetic:
+        swaps = find_swaps([each.source for each in asked], KINDS)
+        rows = [measure_swaps(model, swaps, []), measure_surgeries(model, swaps, fits)]
+        yield summarise_swaps(pd.concat(rows, ignore_index=True).assign(model=model.name))
+
+
+def _decompose(model: Model, own: OwnStates, data: Dataset, out: Path) -> Iterator[Decomposition]:
+    """The decompositions of every site by all schemes."""
+    target: Any = "generated" if own.generated else "reference"
+    store = extract(model, data, own.sites, out, 0, target)
+    for site in store.sites:
+        yield decompose(store, site, own.roles, scope=own.scope, rank=RANK)
+
+
+# ---- telling ----------------------------------------------------------------------------------------
+
+
+def _score_rows(scores: pd.DataFrame) -> Iterator[dict[str, str]]:
+    groups: Any = scores.groupby(["model", "site", "roles"], sort=False)
+    for (model, site, roles), found in groups:
+        main = found.iloc[0]
+        values = (model, site, roles, main["rank"], *(
+            interval_text(read_interval(main, name)) for name in ("r2", "r2_withheld")
+        ))  # fmt: skip
+        yield dict(zip(COLUMNS, values, strict=True)) | {
+            name: _of(found, family or main["family"] if family is None else family, control)
+            for name, (family, control) in BESIDE.items()
+        }
+
+
+def _of(found: pd.DataFrame, family: str, control: str) -> str:
+    rows = found[(found["family"] == family) & (found["control"] == control)]
+    return "–" if rows.empty else f"{rows.iloc[0]['r2']:.3f}"
+
+
+def _replaced_rows(replaced: pd.DataFrame) -> Iterator[dict[str, str]]:
+    for row in replaced.to_dict("records"):
+        yield {"model": row["model"], "site": row["site"], "roles": row["roles"]} | {
+            "states": row["edit"],
+            "n": str(row["n"]),
+            **{name: interval_text(read_interval(row, name)) for name in MEASURES},
+        }
+
+
+MEASURES = ("accuracy", "agreement", "probability")
+
+
+def _surgery_rows(surgery: pd.DataFrame) -> Iterator[dict[str, str]]:
+    for row in _answered(surgery).to_dict("records"):
+        way = (row["vectors"], row["layer"], row["at"])
+        yield {"model": row["model"], "kind": row["kind"], "n": str(row["n"])} | {
+            "what is done": tell_way(row["model"], *way).partition(": ")[2],
+            "answer of the exchanged question": interval_text(read_interval(row, "counterfactual")),
+            "old answer": interval_text(read_interval(row, "original")),
+        }
+
+
+def _answered(surgery: pd.DataFrame) -> pd.DataFrame:
+    return surgery[(surgery["subset"] == "answered")]
+
+
+def _plainly(scores: pd.DataFrame, replaced: pd.DataFrame, surgery: pd.DataFrame) -> dict[str, Any]:
+    """The numbers of the three sentences that the section begins with."""
+    keys = ["model", "site", "roles"]
+    main = scores[(scores["control"] == "") & (scores["family"] == "factored")]
+    twin = scores[scores["control"] == "untrained"].set_index(keys)
+    bag = scores[(scores["control"] == "") & (scores["family"] == "bag")].set_index(keys)
+    own = main.set_index(keys)
+    pairs = own.join(twin[["r2_low", "r2_high"]], rsuffix="_twin").join(
+        bag["r2_high"], rsuffix="_bag"
+    )
+    of: Callable[[str, str], pd.Series] = lambda edit, name: replaced.loc[  # noqa: E731
+        replaced["edit"] == edit, name
+    ]
+    answered = _answered(surgery)
+    whole = answered[(answered["layer"] == -1) & answered["at"].eq(SURGERY)]["counterfactual"]
+    asked = answered[answered["vectors"] == "question"]["counterfactual"]
+    return {
+        "low": own["r2"].min(),
+        "high": own["r2"].max(),
+        "states": len(pairs),
+        "above_twin": int((pairs["r2_low"] > pairs["r2_high_twin"]).sum()),
+        "below_twin": int((pairs["r2_high"] < pairs["r2_low_twin"]).sum()),
+        "above_bag": int((pairs["r2_low"] > pairs["r2_high_bag"]).sum()),
+        **{
+            key: (of(edit, "agreement").min(), of(edit, "agreement").max())
+            for key, edit in (
+                ("kept", DECOMPOSITION), ("mean", MEAN), ("random", RANDOM), ("unedited", UNEDITED)
+            )
+        },
+        "surgery_low": whole.min(),
+        "surgery_high": whole.max(),
+        "asked_low": asked.min(),
+    }  # fmt: skip

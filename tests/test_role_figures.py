@@ -1,0 +1,140 @@
+"""Figures of decompositions are drawn from what the commands write, and say what they show."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from planted.bindings import STATE, both, plant_bindings
+
+from tprprobe.analyses.decomposition import decompose_all, search_all
+from tprprobe.errors import InputError
+from tprprobe.figures import catalogue
+from tprprobe.figures.role_fits import tell_cheapest
+from tprprobe.figures.tables import Table
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Decompositions and a search of vectors that are bound by left*right."""
+    root = tmp_path_factory.mktemp("figures")
+    store = plant_bindings(root / "store", both, n=500, noise=0.3, twin=True)
+    schemes = ["left", "left*right", "left*right*length"]
+    decompose_all(store, STATE, schemes, root / "decomposed", rank="4x3")
+    decompose_all(store, STATE, ["left"], root / "unwithheld", rank="4x3", withheld=0.0)
+    search_all(store, STATE, root / "roles", fields=["left", "right"])
+    return root
+
+
+def test_the_table_shows_every_scheme_beside_its_controls(run):
+    table = catalogue.make("tpdn-table", decompositions=[run / "decomposed"])
+    assert isinstance(table, Table)
+    rows = table.cells.set_index("roles")
+    value = {name: float(rows.loc[name, "score"].split()[0]) for name in rows.index}
+    assert value["left*right"] > value["left"] + 0.3
+    right = rows.loc["left*right"]
+    assert float(right["untrained"]) < 0.1 < float(right["saturated"])
+    assert float(right["bag"]) < value["left*right"]
+    assert re.search(r"the cheapest within its interval left\*right \(", table.caption)
+    assert re.match(r"-?\d\.\d{3} \[", right["withheld"])
+
+
+def test_the_cheapest_scheme_is_not_the_best_one():
+    rows = pd.DataFrame({"roles": ["a", "a*b", "c"], "r2": [0.80, 0.81, 0.1], "pairs": [10, 90, 3]})
+    rows["r2_low"], rows["r2_high"] = rows["r2"] - 0.02, rows["r2"] + 0.02
+    told = tell_cheapest("x", rows, "r2")
+    assert told == (
+        "x: best a*b (0.810, 90 pairs); the cheapest within its interval a (0.800, 10 pairs)."
+    )
+
+
+def test_substitution_is_shown_where_a_decoder_was_given(run):
+    from tprprobe.figures.role_fits import scheme_table
+    from tprprobe.files.kinds import KINDS
+
+    scores = KINDS["decompositions"].load(run / "decomposed").assign(name="x")
+    for end in ("", "_low", "_high"):
+        scores[f"substitution{end}"] = scores[f"substitution_withheld{end}"] = 0.25
+    assert scheme_table(scores).title.endswith("Substitution accuracy")
+    assert scheme_table(scores).cells["score"].str.startswith("0.250").all()
+
+
+def test_withheld_pairs_stand_beside_held_out_sequences(run):
+    figure = catalogue.draw("withheld", decompositions=[run / "decomposed"])
+    [panel] = figure.axes
+    _, names = panel.get_legend_handles_labels()
+    assert names == ["held-out sequences", "those with a withheld pair"]
+    ticks = [each.get_text() for each in panel.get_yticklabels()]
+    assert "left*right: factored" in ticks
+    assert len(ticks) == 12
+    with pytest.raises(InputError, match="no held-out sequence"):
+        catalogue.draw("withheld", decompositions=[run / "unwithheld"])
+
+
+def test_a_search_shows_its_curve_what_it_found_and_its_controls(run):
+    figure = catalogue.draw("role-search", roles=[run / "roles"])
+    [panel] = figure.axes
+    assert panel.get_title(loc="left").endswith("encoding: left*right")
+    assert "permuted fields: " in panel.get_xlabel()
+    bits = panel.lines[0].get_ydata()
+    assert np.all(np.diff(bits) < 0)
+    _, names = panel.get_legend_handles_labels()
+    assert names[0].startswith("left*right")
+
+
+def test_a_folder_shows_what_it_holds(run):
+    found = catalogue.find_inputs(run)
+    assert found["roles"] == [run / "roles"]
+    assert found["decompositions"] == [run / "decomposed", run / "unwithheld"]
+
+
+def test_files_by_their_endings(run, tmp_path):
+    for name, source in (("withheld", "decomposed"), ("role-search", "roles")):
+        for end in ("pdf", "svg", "png"):
+            assert (
+                catalogue.write_figure(name, sources=[run / source], out=tmp_path / f"{name}.{end}")
+                .stat()
+                .st_size
+            )
+    table = catalogue.write_figure(
+        "tpdn-table", sources=[run / "decomposed"], out=tmp_path / "t.csv"
+    )
+    assert len(pd.read_csv(table)) == 3
+
+
+def swapped(at, counterfactual, vectors="hidden", layer=-1):
+    row = {"subset": "answered", "kind": "argument", "model": "m", "vectors": vectors}
+    row |= {
+        "layer": layer,
+        "head": -1,
+        "at": at,
+        "n": 9,
+        "original": 1 - counterfactual,
+        "other": 0,
+    }
+    row |= {"counterfactual": counterfactual, "counterfactual_low": 0, "counterfactual_high": 1}
+    return row
+
+
+def test_surgery_is_drawn_from_a_folder_of_swaps(tmp_path):
+    rows = [
+        swapped("pair", 0, "none"),
+        swapped("pair", 1, "question"),
+        swapped("pair", 0.5, "role"),
+    ]
+    rows += [swapped(at, 0.2, layer=0) for at in ("surgery", "surgery, random direction")]
+    rows += [swapped("surgery", 0.6), swapped("surgery, wrong roles", 0.1)]
+    pd.DataFrame(rows).to_csv(tmp_path / "swaps.csv", index=False)
+    figure = catalogue.draw("surgery", swaps=[tmp_path])
+    assert isinstance(figure, Figure)
+    ticks = [each.get_text() for each in figure.axes[0].get_yticklabels()]
+    assert ticks[:3] == [
+        "m: no exchange",
+        "m: the new question itself",
+        "m: hidden states, all layers, surgery",
+    ]
+    assert len(ticks) == 6  # exchanged roles are the figure swap's
+    pd.DataFrame(rows[:3]).to_csv(tmp_path / "swaps.csv", index=False)
+    with pytest.raises(InputError, match="give surgery"):
+        catalogue.draw("surgery", swaps=[tmp_path])

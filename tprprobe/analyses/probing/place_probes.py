@@ -1,0 +1,196 @@
+"""Probes of whole grids: what stands where, read from one state; bilinear, linear, and cut to equal rank."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+
+from tprprobe.analyses.decomposition.rank_choice import read_rank
+from tprprobe.analyses.probing.bilinear import (
+    PlaceProbe,
+    Ranks,
+    choose_ranks,
+    fit_bilinear,
+    fit_linear,
+)
+from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
+from tprprobe.analyses.probing.probed_sites import find_sites
+from tprprobe.analyses.probing.settings import SITES
+from tprprobe.errors import unknown
+from tprprobe.files.kinds import KINDS
+from tprprobe.files.runs import KeptRun, Part, join_parts, kept
+from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import bounds, divide, replicate_totals
+from tprprobe.store import Store
+
+FORMAT, MANIFEST, TABLE = "tprprobe-grids", KINDS["grids"].file, "rows.csv"
+BILINEAR, LINEAR, CUT, MAJORITY = "bilinear", "linear", "svd", "majority"
+REAL, CONTROLS = "real", ("control", "shuffled", "untrained")
+Progress = Callable[[Sequence[Part]], Iterable[Part]]
+Tables = dict[str, pd.DataFrame]
+
+
+def probe_places(
+    store: Store,
+    task: str,
+    sites: str | Sequence[str] | None = None,
+    rank: str | int | Ranks = "auto",
+    span_mode: str = MODES[0],
+    controls: Sequence[str] | None = None,
+    seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress = iter,
+) -> pd.DataFrame:
+    """One row per site, kind of probe and control: which label stands at which place, read from one state of
+    the sample, on a quarter of the documents that nothing was fitted to.
+
+    probe     bilinear (rank × rank of places and labels), linear, svd (the linear one, its weights cut to
+              the bilinear one's rank); majority (the commonest label of the place) needs no vector
+    control   real; control (labels drawn once for every symbol, where labels are not the symbols'
+              own), shuffled (the grid of another
+              sample), untrained (the vectors of the randomly initialized twin)
+    accuracy  over labelled places, with its 95 % interval over documents; ``beyond_linear`` and
+              ``beyond_svd``: the bilinear probe's minus theirs, ``beyond_control``: the real labels'
+              minus the best control's of that kind and the majority's, with intervals, paired by document
+    parameters, places, labels, n_train, n_test (samples)
+    Source: Lee, Viégas and Wattenberg 2026 (arXiv:2605.09967).
+
+    Raises:
+        InputError: as of :func:`read_places`; an unknown control or rank; a folder of something else.
+    """
+    for name in controls or ():
+        if name not in CONTROLS:
+            raise unknown("control of a grid", name, CONTROLS)
+    ranks, names = (
+        read_rank(rank),
+        find_sites(store, [sites] if isinstance(sites, str) else sites or SITES),
+    )
+    chosen = list(CONTROLS if controls is None else controls)
+    read_places(store, names[0], task, span_mode)
+    settings = {"format": FORMAT, "stores": [store.fingerprint], "task": task, "sites": names}
+    settings |= {"rank": ranks, "span_mode": span_mode, "controls": chosen, "seed": seed}
+    with kept(out) as folder:
+        settings |= {"tprprobe": version("tprprobe")}
+        run = KeptRun.open(folder, settings, resume, MANIFEST, beside=("store",))
+        if not run.is_done:
+            parts = [
+                run.part(str(i), lambda site=site: _probe_site(store, site, task, ranks, span_mode, chosen, seed))
+                for i, site in enumerate(names)
+            ]  # fmt: skip
+            for part in progress(parts):
+                part.finish()
+            run.finish({TABLE: join_parts(parts, "rows")}, {})
+        return pd.read_csv(folder / TABLE, dtype={"rank": str}).fillna({"rank": ""})
+
+
+def _probe_site(
+    store: Store,
+    site: str,
+    task: str,
+    ranks: Ranks | None,
+    mode: str,
+    controls: Sequence[str],
+    seed: int,
+) -> Tables:
+    grid = read_places(store, site, task, mode)
+    found = {REAL: probe_grid(grid, ranks, seed)}
+    given = {"shuffled": grid.with_labels_of_others}
+    given |= {} if grid.is_of_types else {"control": grid.with_labels_by_type}
+    found |= {
+        name: probe_grid(given[name](seed), ranks, seed) for name in given if name in controls
+    }
+    if "untrained" in controls and store.control is not None and site in store.control.sites:
+        twin = read_places(store.control, site, task, mode)
+        found["untrained"] = probe_grid(twin, ranks, seed)
+    rows = pd.DataFrame(list(_rows(found)))
+    place = {"task": task, "side": store.side(site), "site": site, "layer": layer_of(site)}
+    shape = {"places": grid.labels.shape[1], "labels": len(grid.inventory)}
+    return {"rows": rows.assign(**place, **shape)[[*place, *rows, *shape]]}
+
+
+class GridResult:
+    """The probes of a grid on test samples: right and labelled places by document and kind of probe."""
+
+    def __init__(self, grid: LabelledPlaces, seed: int):
+        self.grid, (self.train, self.dev, self.test) = grid, grid.divide(seed)
+        self.sums: dict[str, Float[np.ndarray, "group 2"]] = {}
+        self.facts: dict[str, dict[str, Any]] = {}
+
+    def add(self, kind: str, predicted: np.ndarray, **facts: Any) -> None:
+        """Counts what a probe predicts for the test samples, [sample, place]."""
+        truth = self.grid.labels[self.test]
+        known = truth >= 0
+        right = ((predicted == truth) & known).sum(1)
+        groups = self.grid.groups[self.test]
+        n = int(self.grid.groups.max()) + 1
+        self.sums[kind] = np.stack(
+            [np.bincount(groups, each, n) for each in (right, known.sum(1))], 1
+        ).astype(float)
+        self.facts[kind] = facts
+
+
+def probe_grid(grid: LabelledPlaces, ranks: Ranks | None = None, seed: int = 0) -> GridResult:
+    """The probes of a grid, fitted, chosen and tested on different documents."""
+    found, n_labels = GridResult(grid, seed), len(grid.inventory)
+    mean, scale = grid.vectors[found.train].mean(0), grid.vectors[found.train].std(0)
+    x = (grid.vectors - mean) / np.where(scale < 1e-6 * np.abs(mean) + 1e-12, 1, scale)
+    parts = (found.train, found.dev, found.test)
+    (fitted, y), dev, (tested, _) = (
+        (torch.as_tensor(x[part]), torch.as_tensor(grid.labels[part])) for part in parts
+    )
+    linear = fit_linear(fitted, y, n_labels, dev)
+    most = (grid.labels.shape[1], n_labels)
+    chosen = ranks or choose_ranks(linear, dev, most)
+    chosen = min(chosen[0], most[0]), min(chosen[1], most[1])
+    probe, binding = fit_bilinear(fitted, y, linear, chosen, dev)
+    rank, size = chosen[0] * chosen[1], linear.bias.numel()
+    rank = min(rank, size, x.shape[1])
+    biases, width = size, x.shape[1]
+
+    def add(kind: str, probe: PlaceProbe, parameters: int, rank: str) -> None:
+        predicted = probe.logits(tested).argmax(-1).numpy()
+        found.add(kind, predicted, parameters=parameters, rank=rank)
+
+    add(BILINEAR, probe, binding.parameters + biases, "×".join(map(str, chosen)))
+    add(LINEAR, linear, size * width + biases, "")
+    add(CUT, linear.cut(rank), rank * (size + width - rank) + biases, str(rank))
+    counts = np.stack([(y.numpy() == label).sum(0) for label in range(n_labels)])
+    shape = (int(found.test.sum()), most[0])
+    found.add(MAJORITY, np.broadcast_to(counts.argmax(0), shape), parameters=most[0], rank="")
+    return found
+
+
+def _rows(found: dict[str, GridResult]) -> Iterator[dict[str, Any]]:
+    real = found[REAL]
+    for control, result in found.items():
+        for kind, sums in result.sums.items():
+            if kind == MAJORITY and control != REAL:
+                continue
+            row = {"probe": kind, "control": control, **result.facts[kind]}
+            row |= _compare([sums], "accuracy")
+            if control == REAL and kind == BILINEAR:
+                for other in (LINEAR, CUT):
+                    row |= _compare([sums, result.sums[other]], f"beyond_{other}")
+            if control == REAL and kind != MAJORITY:
+                rivals = [each.sums[kind] for name, each in found.items() if name != REAL]
+                row |= _compare([sums, *rivals, real.sums[MAJORITY]], "beyond_control")
+            sizes = {"n_train": int(result.train.sum()), "n_test": int(result.test.sum())}
+            yield row | sizes
+
+
+def _compare(sums: Sequence[Float[np.ndarray, "group 2"]], name: str) -> dict[str, float]:
+    """The accuracy of the first, less the best of the others, with its interval over documents."""
+    n = min(len(each) for each in sums)
+    stacked = np.concatenate([each[:n] for each in sums], 1)
+    stacked = stacked[stacked[:, 1] > 0]
+    totals = np.concatenate([stacked.sum(0)[None], replicate_totals(stacked)])
+    shares = divide(totals[:, ::2], totals[:, 1::2])
+    values = shares[:, 0] - (shares[:, 1:].max(1) if shares.shape[1] > 1 else 0)
+    low, high = bounds(values[1:], len(stacked))
+    return {name: float(values[0]), f"{name}_low": float(low), f"{name}_high": float(high)}

@@ -1,0 +1,190 @@
+"""Role schemes: how much of a state their bindings are, of pairs never seen too, and at what length."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.axes import Axes
+
+from tprprobe.analyses.decomposition import RoleSearch
+from tprprobe.figures.dots import interval_dots
+from tprprobe.figures.style import FAINT, HUES, INK, MUTED, WRONG, Drawing, drawing, tidy
+from tprprobe.figures.tables import Table
+from tprprobe.statistics import interval_text, read_interval
+
+PLACE = ["name", "site"]
+BESIDE = {  # columns of families and controls, by (family, control); the main one is the first row
+    "saturated": ("saturated", ""),
+    "additive": ("additive", ""),
+    "bag": ("bag", ""),
+    "shuffled roles": (None, "shuffled roles"),
+    "shuffled fillers": (None, "shuffled fillers"),
+    "random vectors": (None, "random vectors"),
+    "PCA": ("", "pca"),
+    "untrained": (None, "untrained"),
+}
+MARKERS = "DosX^"  # of the places that are named in a panel, what is found first
+
+
+def scheme_table(scores: pd.DataFrame) -> Table:
+    """A row per site and scheme: the score of its bindings beside other families and controls.
+
+    Substitution accuracy where a decoder was given, else R²; held out. ``scores`` are those of
+    ``decompose`` with a column name. The caption says which scheme is the cheapest within the best one's
+    interval.
+    """
+    is_decoded = "substitution" in scores and bool(scores["substitution"].notna().any())
+    measure = "substitution" if is_decoded else "r2"
+    rows, ruled, told = [], [], []
+    groups: Any = scores.groupby(PLACE, sort=False)
+    for (name, site), of_site in groups:
+        ruled.append(len(rows))
+        found: Any = of_site.groupby("roles", sort=False)
+        rows += [_row(name, site, roles, of_roles, measure) for roles, of_roles in found]
+        told.append(tell_cheapest(f"{name} {site}", of_site, measure))
+    what = "Substitution accuracy" if is_decoded else "R²"
+    caption = (
+        f"{what} on sequences that nothing was fitted to, [95 % interval] over sequences; withheld: on those "
+        "that have a pair of filler and role\nthat the fit has not seen. PCA: as many components as the fit "
+        "has dimensions.\n" + "\n".join(told)
+    )
+    title = f"Role schemes beside controls: {what}"
+    return Table(pd.DataFrame(rows), title, caption, tuple(ruled[1:]))
+
+
+def _row(name: str, site: str, roles: str, found: pd.DataFrame, measure: str) -> dict[str, str]:
+    main: Any = found.iloc[0]
+    texts = {"name": name, "site": site, "roles": roles, "family": str(main["family"])}
+    texts |= {"rank": str(main["rank"]) or "–", "score": _score(main, measure)}
+    texts["withheld"] = _score(main, f"{measure}_withheld")
+    for title, (family, control) in BESIDE.items():
+        of = found[found["control"] == control]
+        of = of[of["family"] == (main["family"] if family is None else family)]
+        texts[title] = "–" if of.empty else _number(float(of[measure].iloc[0]))
+    return texts
+
+
+def _score(row: Any, name: str) -> str:
+    return interval_text(read_interval(row, name)) if np.isfinite(row[name]) else "–"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if np.isfinite(value) else "–"
+
+
+def tell_cheapest(of: str, scores: pd.DataFrame, measure: str) -> str:
+    """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its
+    interval.
+    """
+    found = scores.drop_duplicates("roles")
+    best: Any = found.loc[found[measure].idxmax()]
+    near = found[found[measure] >= best[f"{measure}_low"]]
+    cheapest: Any = near.loc[near["pairs"].astype(int).idxmin()]
+    return (
+        f"{of}: best {best['roles']} ({best[measure]:.3f}, {int(best['pairs'])} pairs); the cheapest within its "
+        f"interval {cheapest['roles']} ({cheapest[measure]:.3f}, {int(cheapest['pairs'])} pairs)."
+    )
+
+
+def withheld_dots(scores: pd.DataFrame) -> Drawing:
+    """R² of every family and scheme on held-out sequences, and on those with a pair that no fit has seen."""
+    own = scores[(scores["control"] == "") & (scores["family"] != "")]
+    places = own[PLACE].agg(" ".join, axis=1)
+    names = own["roles"] + ": " + own["family"]
+    names = names if places.nunique() == 1 else places + ", " + names
+    parts = [
+        pd.DataFrame(
+            {
+                "name": names,
+                "group": group,
+                "value": own[f"r2{end}"],
+                "low": own[f"r2{end}_low"],
+                "high": own[f"r2{end}_high"],
+            }
+        )
+        for group, end in (("held-out sequences", ""), ("those with a withheld pair", "_withheld"))
+    ]
+    rows = pd.concat(parts, ignore_index=True).dropna(subset="value")
+    rows["low"], rows["high"] = rows["low"].clip(lower=-1), rows["high"].clip(lower=-1)
+    rows["value"] = rows["value"].clip(lower=-1)
+    figure = interval_dots(rows, "Is binding systematic? R², 95 % intervals over sequences", "R²")
+    least = min(-0.02, rows["low"].min())
+    figure.axes[0].set_xlim(least * 1.05, 1.02)
+    figure.axes[0].axvline(0, color=MUTED, linewidth=0.8)
+    return figure
+
+
+def search_curves(searches: Sequence[tuple[str, RoleSearch]]) -> Drawing:
+    """A panel per site: bits of description against pairs of every scheme tried, and what is found.
+
+    The line joins the shortest description of every number of pairs. Controls are told below.
+    """
+    figure = drawing(7, 0.4 + 3.1 * len(searches))
+    panels = np.atleast_1d(figure.subplots(len(searches), 1))
+    for axes, (name, found) in zip(panels, searches, strict=True):
+        _draw_search(axes, found)
+        tidy(axes, f"{name} {found.site}: {found.found}")
+    return figure
+
+
+def _draw_search(axes: Axes, found: RoleSearch) -> None:
+    tried = found.schemes[found.schemes["control"] == ""]
+    tried = tried[np.isfinite(tried["bits"]) & (tried["pairs"] > 0)]
+    curve = found.curve[found.curve["pairs"] > 0]
+    axes.plot(curve["pairs"], curve["bits"], color=HUES[5], linewidth=1.2, drawstyle="steps-post")
+    axes.plot(tried["pairs"], tried["bits"], "o", color=MUTED, markersize=2.5, alpha=0.5)
+    axes.axhline(0, color=MUTED, linewidth=0.8, linestyle=":")
+    for marker, (x, y, text, colour) in zip(MARKERS, _places(tried), strict=False):
+        axes.plot(x, y, marker, color=colour, markersize=6, linestyle="", label=text)
+    controls = found.controls
+    told = [f"{a}: {b}" for a, b in zip(controls["control"], controls["roles"], strict=True)]
+    below = f"pairs of filler and role\ncontrols find {'; '.join(told)}"
+    axes.set(xscale="log", xlabel=below, ylabel="bits a vector")
+    axes.grid(axis="y", color=FAINT, linewidth=0.5)
+    axes.legend(fontsize=6.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def _places(tried: pd.DataFrame) -> Iterator[tuple[float, float, str, str]]:
+    """The places that are named: what is found, then the shortest of the others.
+
+    Schemes that part the tokens alike lie on one place.
+    """
+    shown = tried.sort_values(["is_found", "bits"], ascending=[False, True])
+    groups: Any = shown.groupby([shown["pairs"], shown["bits"].round(1)], sort=False)
+    for _, same in groups:
+        names = same["roles"].tolist()
+        text = " = ".join(names[:2]) + (" = …" if len(names) > 2 else "")
+        first = same.iloc[0]
+        colour = WRONG if first["is_found"] else INK
+        yield first["pairs"], first["bits"], f"{text}\nR² {first['r2']:.2f}", colour
+
+
+def similarity_map(
+    likeness: Float[np.ndarray, "symbol symbol"], names: Sequence[str], title: str
+) -> Drawing:
+    """The cosines of symbols' vectors as a map, from blue (−1) to red (1)."""
+    size = 1.6 + 0.14 * len(names)
+    figure = drawing(size + 0.8, size)
+    axes = figure.subplots()
+    image = axes.imshow(likeness, cmap="RdBu_r", vmin=-1, vmax=1)
+    axes.set_xticks(range(len(names)), names, rotation=90, parse_math=False)
+    axes.set_yticks(range(len(names)), names, parse_math=False)
+    figure.colorbar(image, ax=axes, shrink=0.6).ax.tick_params(labelsize=7)
+    tidy(axes, title)
+    return figure
+
+
+def residual_bars(rows: pd.DataFrame, title: str, label: str) -> Drawing:
+    """A bar a token: what a decomposition leaves of its vector, or how far it moves.
+
+    ``rows`` have token and residual.
+    """
+    figure = drawing(max(4.0, 1.2 + 0.13 * len(rows)), 2.4)
+    axes = figure.subplots()
+    axes.bar(range(len(rows)), rows["residual"], color=HUES[5], width=0.8)
+    axes.set_xticks(range(len(rows)), rows["token"], rotation=90, parse_math=False)
+    axes.set(ylabel=label)
+    tidy(axes, title)
+    return figure

@@ -1,0 +1,140 @@
+"""Surgery on the states of questions: two symbols change places in the decomposition, not in the question.
+
+The state of a token gains what a decomposition gives it in the counterfactual question, less what it gives
+in the question itself. What the decomposition leaves out stays. If states are sums of bindings, the
+model then gives the counterfactual's answer. Controls: as far in a random direction; and the same
+fillers at wrong roles, the ones whose vectors are least like.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+from torch import Tensor
+
+from tprprobe.analyses.decomposition import Decomposition, fit_scheme
+from tprprobe.analyses.decomposition.families import RoleFit
+from tprprobe.analyses.decomposition.pair_counts import Pairs
+from tprprobe.data.dataset import Dataset
+from tprprobe.errors import InputError
+from tprprobe.extraction import extract
+from tprprobe.interventions.edits import Edit, Place
+from tprprobe.interventions.exchanges import ALL, BATCH, encode_swaps, tabulate
+from tprprobe.interventions.surgeries import find_wrong_roles
+from tprprobe.interventions.token_states import Texts, TokenStates, read_states
+from tprprobe.interventions.variants import Variant, score_variants
+from tprprobe.models.protocol import Model
+from tprprobe.site.patterns import layer_of
+
+SURGERY, LAYERS = "surgery", "encoder.*.hidden"
+DIRECTION, ROLE = "surgery, random direction", "surgery, wrong roles"
+PLACES = (SURGERY, DIRECTION, ROLE)
+Changes = dict[str, Float64[np.ndarray, "token d_model"]]
+
+
+def measure_surgeries(
+    model: Model, swaps: pd.DataFrame, fits: Sequence[Decomposition], seed: int = 0
+) -> pd.DataFrame:
+    """One row per swap, site and control, and of several sites all at once: what the model makes of the
+    two answers.
+
+    Columns are those of :func:`tprprobe.interventions.exchanges.measure_swaps`; ``vectors`` is what the sites
+    hold (``hidden``), ``at`` one of PLACES. Where sites are edited at once, the changed tokens are given
+    in each what its own fit says; what the others make of them is the model's.
+
+    Raises:
+        InputError: counterfactuals of other lengths, or as of ``substitute``.
+    """
+    wrong = [displace(fit) for fit in fits]
+    own, other = (
+        list(read_states(model, Texts.of(swaps[text].tolist(), swaps[answer].tolist()), [*fits, *wrong]))
+        for text, answer in (("text", "answer"), ("counterfactual", "predicted"))
+    )  # fmt: skip
+    if any(_lengths(one) != _lengths(two) for one, two in zip(own, other, strict=True)):
+        raise InputError("surgery needs counterfactuals of as many tokens as their questions")
+    rng, n = np.random.default_rng(seed), len(fits)
+    differences = [two.encoded - one.encoded for one, two in zip(own, other, strict=True)]
+    changes = [
+        {SURGERY: true, DIRECTION: turn(true, rng), ROLE: displaced}
+        for true, displaced in zip(differences[:n], differences[n:], strict=True)
+    ]
+    ways = [(at, [i]) for i in range(n) for at in PLACES]
+    ways += [(at, list(range(n))) for at in PLACES if n > 1]
+    pairs, predicted = encode_swaps(model, swaps)
+    parts = []
+    for rows in pairs.by_length(BATCH):
+        (source, answer), (_, new) = (
+            each.batch(rows, model.config.pad) for each in (pairs, predicted)
+        )
+        some, part = rows.tolist(), swaps.iloc[rows.tolist()]
+        variants: list[Variant] = [
+            {own[i].site: _edit(own[i], changes[i][at], some, len(sites) > 1) for i in sites}
+            for at, sites in ways
+        ]
+        device = model.device
+        asked = [answer.to(device), new.to(device)]
+        scores = score_variants(model, source.to(device), asked, variants)
+        for number, (at, sites) in enumerate(ways):
+            layer = layer_of(own[sites[0]].site) if len(sites) == 1 else None
+            kind = own[sites[0]].site.rpartition(".")[2]
+            place = ALL if layer is None else layer
+            parts.append(tabulate(part, scores, number, kind, place, at=at))
+    return pd.concat(parts, ignore_index=True)
+
+
+def decompose_layers(model: Model, data: Dataset, roles: str, seed: int = 0) -> list[Decomposition]:
+    """The decompositions of all layers' outputs in a model's encoder, fitted to these examples.
+
+    Raises:
+        InputError: as of :func:`tprprobe.decompose`, or a model without layers.
+    """
+    with TemporaryDirectory(prefix="tprprobe-surgery-") as folder:
+        store = extract(model, data, LAYERS, Path(folder) / "store", 0, control=False)
+        return [fit_scheme(store, site, roles, seed=seed) for site in store.sites]
+
+
+def turn(
+    change: Float64[np.ndarray, "token d_model"], rng: np.random.Generator
+) -> Float64[np.ndarray, "token d_model"]:
+    """Random directions, as long as the changes."""
+    drawn = rng.normal(size=change.shape)
+    lengths = [np.linalg.norm(each, axis=1, keepdims=True) for each in (change, drawn)]
+    return drawn * lengths[0] / lengths[1]
+
+
+def displace(fit: Decomposition) -> Decomposition:
+    """The fit in which every role has the vectors of the role whose vectors are least like its own."""
+    of, wrong = fit.fit.pairs, find_wrong_roles(fit)
+    grid = np.divmod(np.arange(of.cells), len(of.roles))
+    to = [wrong[str(each)] for each in of.roles]
+    vectors = fit.bindings([(of.fillers[f], to[r]) for f, r in zip(*grid, strict=True)])
+    pairs = Pairs(of.fillers, of.roles, *grid)
+    other = RoleFit("saturated", pairs, vectors, fit.fit.bias, fit.fit.parameters, fit.fit.penalty)
+    return replace(fit, fits={fit.scheme.name: other})
+
+
+def _edit(
+    states: TokenStates,
+    change: Float64[np.ndarray, "token d_model"],
+    samples: Sequence[int],
+    is_pinned: bool,
+) -> Edit:
+    """The edit that adds a change; where it is pinned, to the state that the unedited model has there."""
+    by, there = states.place(change, samples)
+    base, _ = states.place(states.vectors, samples)
+
+    def move(x: Tensor, place: Place) -> Tensor:
+        return (base.to(x) if is_pinned else x) + by.to(x)
+
+    if there is None:
+        return Edit(move)
+    return Edit(move, positions=by.flatten(2).abs().amax(-1) > 0)
+
+
+def _lengths(states: TokenStates) -> list[int]:
+    """Where the tokens of every sample begin; empty where samples have one vector each."""
+    return [] if states.starts is None else states.starts.tolist()
