@@ -45,9 +45,6 @@ def test_controls_know_nothing(rows):
     assert rows.loc[("bilinear", "real"), "beyond_control_low"] > 0
     for name in ("shuffled", "untrained"):
         assert rows.loc[("bilinear", name), "accuracy"] < majority + 0.1
-    assert (
-        rows.loc[("bilinear", "control"), "accuracy"] > majority
-    )  # symbols tell labels of symbols
 
 
 def test_free_vectors_of_places_and_labels_are_no_bilinear_form(tmp_path):

@@ -21,13 +21,12 @@ from tprprobe.interventions.decomposed_states import (
     DECOMPOSITION,
     MEAN,
     RANDOM,
-    UNEDITED,
     substitute,
 )
 from tprprobe.interventions.exchanges import measure_swaps
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.shares import summarise_swaps
-from tprprobe.interventions.surgical_swaps import SURGERY, measure_surgeries
+from tprprobe.interventions.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Model, require_model
@@ -185,15 +184,12 @@ def _plainly(scores: pd.DataFrame, replaced: pd.DataFrame, surgery: pd.DataFrame
     twin = scores[scores["control"] == "untrained"].set_index(keys)
     bag = scores[(scores["control"] == "") & (scores["family"] == "bag")].set_index(keys)
     own = main.set_index(keys)
-    pairs = own.join(twin[["r2_low", "r2_high"]], rsuffix="_twin").join(
-        bag["r2_high"], rsuffix="_bag"
-    )
+    pairs = own.join(twin.add_suffix("_twin")).join(bag.add_suffix("_bag"))
     of: Callable[[str, str], pd.Series] = lambda edit, name: replaced.loc[  # noqa: E731
         replaced["edit"] == edit, name
     ]
-    answered = _answered(surgery)
-    whole = answered[(answered["layer"] == -1) & answered["at"].eq(SURGERY)]["counterfactual"]
-    asked = answered[answered["vectors"] == "question"]["counterfactual"]
+    exchanged = _answered(surgery).set_index(["layer", "at"])["counterfactual"]
+    first, *_, last = sorted({layer for layer, _ in exchanged.index if layer >= 0})
     return {
         "low": own["r2"].min(),
         "high": own["r2"].max(),
@@ -203,11 +199,13 @@ def _plainly(scores: pd.DataFrame, replaced: pd.DataFrame, surgery: pd.DataFrame
         "above_bag": int((pairs["r2_low"] > pairs["r2_high_bag"]).sum()),
         **{
             key: (of(edit, "agreement").min(), of(edit, "agreement").max())
-            for key, edit in (
-                ("kept", DECOMPOSITION), ("mean", MEAN), ("random", RANDOM), ("unedited", UNEDITED)
+            for key, edit in (("kept", DECOMPOSITION), ("mean", MEAN), ("random", RANDOM))
+        },
+        **{
+            name: (exchanged.loc[layer, at].min(), exchanged.loc[layer, at].max())
+            for name, layer, at in (
+                ("first_layer", first, SURGERY), ("last_layer", last, SURGERY),
+                ("turned", first, DIRECTION), ("displaced", first, ROLE),
             )
         },
-        "surgery_low": whole.min(),
-        "surgery_high": whole.max(),
-        "asked_low": asked.min(),
     }  # fmt: skip

@@ -1,0 +1,68 @@
+"""The section on the shipped models' own states says what its tables say."""
+
+import pandas as pd
+import pytest
+
+from studies.pages import own_decompositions as section
+from studies.pages.own_decompositions import OwnStates
+from tprprobe.analyses.decomposition.scheme_tables import COLUMNS
+
+NAME = "planted-arithmetic"
+
+
+def score(roles, family, control, r2):
+    row = dict.fromkeys(COLUMNS, 0.0) | {"site": "encoder.0.hidden", "roles": roles}
+    row |= {"family": family, "control": control, "rank": "16×8", "rank_withheld": ""}
+    return row | {"r2": r2, "r2_low": r2 - 0.02, "r2_high": r2 + 0.02}
+
+
+def share(name, value):
+    return {name: value, f"{name}_low": value, f"{name}_high": value}
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """The kept tables of one model: roles explain more than fillers once, never more than in the twin."""
+    monkeypatch.setattr(section, "OWN", (OwnStates(NAME, ("encoder.0.hidden",), ("left", "svo")),))
+    rows = []
+    for roles, r2 in (("left", 0.4), ("svo", 0.3)):
+        rows += [score(roles, "factored", "", r2), score(roles, "bag", "", 0.3)]
+        rows.append(score(roles, "factored", "untrained", 0.8))
+    replaced = [
+        {"edit": edit, "n": 50, "site": "encoder.0.hidden", "roles": "left"}
+        | share("accuracy", value) | share("agreement", value) | share("probability", value)
+        for edit, value in (("unedited", 1), ("decomposition", 0.25), ("mean", 0.05), ("random", 0.5))
+    ]  # fmt: skip
+    same = {"subset": "answered", "kind": "argument", "head": -1, "n": 9, "model": NAME}
+    ways = [("none", -1, "pair", 0), ("question", -1, "pair", 1), ("hidden", -1, "surgery", 0.2)]
+    ways += [("hidden", 0, at, value) for at, value in zip(
+        ("surgery", "surgery, random direction", "surgery, wrong roles"), (0.6, 0.1, 0), strict=True
+    )]  # fmt: skip
+    ways.append(("hidden", 2, "surgery", 0.125))
+    surgery = [
+        same | {"vectors": vectors, "layer": layer, "at": at}
+        | share("counterfactual", value) | share("original", 0.0)
+        for vectors, layer, at, value in ways
+    ]  # fmt: skip
+    for name, table in (("scores", rows), ("replaced", replaced), ("surgery", surgery)):
+        pd.DataFrame(table).to_csv(tmp_path / f"{name}-{NAME}.csv", index=False)
+    return tmp_path
+
+
+def test_the_sentences_are_the_tables(kept):
+    told = section.tell_own(kept)
+    assert "explain 0.30 to 0.40 of the variance" in told
+    assert "of 2 pairs of a site and a role scheme" in told
+    assert "more than a bag of fillers does in 1, " in told
+    assert "untrained twin's in 0 and worse in 2 (intervals apart)" in told
+    assert "still give 25.0 to 25.0 % of their own answers" in told
+    assert "60.0 to 60.0 % of the cases after layer 0 and in 12.5 to 12.5 %" in told
+    assert "as far 10.0 to 10.0 %" in told
+
+
+def test_the_tables_have_every_row(kept):
+    lines = section.tell_own(kept).splitlines()
+    scores = [line for line in lines if line.startswith(f"| {NAME} | encoder.0.hidden | ")]
+    assert len(scores) == 2 + 4
+    assert "| 0.800 |" in scores[0]
+    assert sum("hidden states, layer 2, surgery" in line for line in lines) == 1
