@@ -520,3 +520,12 @@ def test_the_tutorial_runs_and_finds_the_planted_roles(root, tmp_path, monkeypat
     assert names["found"].found == "left*right"
     scores = names["both"].scores
     assert row(scores)["r2_withheld_low"] > row(scores, "saturated")["r2_withheld_high"]
+
+
+def test_conjugate_gradients_end_where_a_map_is_singular():
+    scale = np.array([[2.0], [1.0], [0.0]])
+    right = np.array([[2.0, 4.0], [3.0, 0.0], [1.0, 0.0]])  # nothing gives the last row
+    found = conjugate_gradients(lambda x: scale * x, right)
+    assert np.isfinite(found).all()
+    assert np.abs(found[0, 1] - 2) < 1e-6
+    assert np.abs(found).max() < 1e6

@@ -10,6 +10,7 @@ from tprprobe.analyses.decomposition.pair_moments import PairMoments
 
 Matrix = Float64[np.ndarray, "_row _column"]
 TOLERANCE, MOST_STEPS = 1e-6, 200
+FLAT = 1e-12  # cosine of a direction and its image, below which rounding decides
 
 
 def solve_ridge(moments: PairMoments, penalty: float) -> Float64[np.ndarray, "pair d_model"]:
@@ -46,6 +47,8 @@ def conjugate_gradients(
 ) -> Matrix:
     """The solution of ``apply(x) = right``, every column by itself, for a symmetric positive map.
 
+    A column ends where the map has no curvature left, as in a direction that it takes to 0.
+
     ``scale`` is the preconditioner, the inverse of what is large on the diagonal.
     """
     x = np.zeros_like(right) if start is None else start.copy()
@@ -57,11 +60,16 @@ def conjugate_gradients(
         if not active.any():
             break
         image = apply(direction)
-        step = np.where(active, size / np.maximum(np.sum(direction * image, 0), 1e-300), 0)
+        curve = np.sum(direction * image, 0)
+        norms = [np.sqrt(np.sum(each * each, 0)) for each in (direction, image)]
+        active &= curve > FLAT * norms[0] * norms[1]  # else it is a direction that the map ends
+        if not active.any():
+            break
+        step = np.where(active, size / np.where(active, curve, 1.0), 0)
         x = x + step * direction
         rest = rest - step * image
         scaled = scale * rest
         new = np.sum(rest * scaled, 0)
         direction = scaled + np.where(active, new / np.maximum(size, 1e-300), 0) * direction
-        size = new
+        size = np.where(active, new, 0)
     return x
