@@ -163,10 +163,10 @@ def test_what_is_not_annotated_has_no_other_source(reports):
 
 def test_blocks_end_where_maps_end_and_before_they_are_too_large(model, reports, monkeypatch):
     run = blocks.Extraction(model, model.vocabulary, reports, SITES, 2, "reference")
-    assert [(first, len(some)) for first, some in run.split(0, [5])] == [(0, 2), (2, 3)]
-    assert [(first, len(some)) for first, some in run.split(2, [4])] == [(2, 2), (4, 1)]
+    assert [(first, len(some)) for first, some in run.split(range(5), [5])] == [(0, 2), (2, 3)]
+    assert [(first, len(some)) for first, some in run.split(range(2, 5), [4])] == [(2, 2), (4, 1)]
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
-    assert [len(some) for _, some in run.split(0, [5])] == [1] * 5
+    assert [len(some) for _, some in run.split(range(5), [5])] == [1] * 5
 
 
 def test_a_second_writer_is_refused_while_the_first_is_at_work(

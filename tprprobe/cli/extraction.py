@@ -82,15 +82,17 @@ def extract(
     store_dtype: StoreDtype = None,
     compress: Compress = None,
 ) -> None:
-    """Write the vectors of a model's sites on a data set into a store."""
+    """Write the vectors of a model's sites on a data set into a store; under torchrun or srun, on all their processes."""
     from tprprobe.data.annotated.sentencesets import join_labels, set_source
     from tprprobe.extraction import extract as run
+    from tprprobe.files.ranks import Ranks
     from tprprobe.gold.labellers import find_labellers, is_labeller
 
+    ranks = Ranks.of()
     sources = pairs(labels or [])
     files = {task: source for task, source in sources.items() if not is_labeller(source)}
     labellers = find_labellers({k: v for k, v in sources.items() if k not in files})
-    model, examples = model_and_data(ckpt, data, split, n, seed, device, dtype)
+    model, examples = model_and_data(ckpt, data, split, n, seed, ranks.place(device), dtype)
     if source:
         examples = set_source(examples, source.value)
     if files:
@@ -106,7 +108,8 @@ def extract(
     store = run(
         model, examples, sites, out, attention_samples, target.value, not no_control, **settings
     )
-    say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
+    if not ranks.rank:
+        say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
 
 
 def inspect(

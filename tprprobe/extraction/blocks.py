@@ -19,8 +19,11 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import align_words
 from tprprobe.extraction.passes import ATTENTION, Block, read_block, rows_of
+from tprprobe.extraction.ranges import cut_ranges, join_ranges, part_of
 from tprprobe.extraction.token_rows import token_table
 from tprprobe.files.locks import held_beside
+from tprprobe.files.ranks import Ranks
+from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.loading import find_twin
@@ -30,6 +33,7 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.layout import CONTROL, SAMPLE
+from tprprobe.store.manifests import is_finished
 from tprprobe.store.numbers import check_storage
 
 BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
@@ -88,27 +92,44 @@ def extract(
         tuple(labellers),
         (store_dtype, compress),
     )
-    with held_beside(Path(out)) as mine:
+    twin = find_twin(model) if control else None
+    few = min(len(data), control_samples)
+    out, ranks = Path(out), Ranks.of()
+    ranges, part = [range(len(data))], out
+    if ranks.count > 1 and not is_finished(out):
+        refuse_existing(out)
+        firsts = [first for first, _ in run.split(range(len(data)), [few] * (twin is not None))]
+        ranges = cut_ranges(firsts, len(data), ranks.count)
+        part = part_of(out, ranks.rank, ranks.count)
+    own = ranges[ranks.rank] if part != out else ranges[0]
+    with held_beside(part) as mine:
         if not mine:
             raise InputError(
                 f"{out} is being written by another extraction: wait for it, or give another --out"
             )
-        passes = [run.open(model, Path(out), len(data), resume)]
-        twin = find_twin(model) if control else None
-        if twin is not None:
-            few = min(len(data), control_samples)
-            passes.insert(0, run.open(twin.eval(), Path(out) / CONTROL, few, resume))
-        run.write(passes)
-    return open_store(Path(out))
+        passes = [run.open(model, part, len(data), resume, own.start)] if own else []
+        if twin is not None and own.start < few:
+            passes.insert(0, run.open(twin.eval(), part / CONTROL, few, resume, own.start))
+        if passes:
+            run.write(passes, own)
+    if part != out:
+        join_ranges(out, ranges, ranks)
+    return open_store(out)
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A model whose vectors go to a store, and how many samples it is given."""
+    """A model whose vectors go to a store; it is given the samples from ``first`` to ``samples``."""
 
     model: Readable
     writer: StoreWriter
     samples: int
+    first: int = 0
+
+    @property
+    def done(self) -> int:
+        """The first sample that the store lacks."""
+        return self.first + self.writer.samples_done
 
 
 @dataclass(frozen=True)
@@ -127,23 +148,23 @@ class Extraction:
         default_factory=Counter
     )  # of sub-words, those of no word, and texts that were cut
 
-    def open(self, model: Readable, out: Path, samples: int, resume: bool) -> Pass:
+    def open(self, model: Readable, out: Path, samples: int, resume: bool, first: int = 0) -> Pass:
         """The pass of a model to a store, which is new or (``resume``) partly written."""
         settings = self._settings(model, samples)
         kept = {name: spec.kept_as(*self.storage) for name, spec in self.specs.items()}
-        return Pass(model, StoreWriter.create(out, kept, settings, resume), samples)
+        return Pass(model, StoreWriter.create(out, kept, settings, resume), samples, first)
 
-    def write(self, passes: Sequence[Pass]) -> None:
-        """Extracts what the stores lack and finishes them, the last one last.
+    def write(self, passes: Sequence[Pass], samples: range) -> None:
+        """Extracts what the stores lack of these samples and finishes them, the last one last.
 
         The last pass is of all samples; what those before it lack, it lacks too.
         """
         main = passes[-1]
-        done = main.writer.samples_done
+        done = main.done - samples.start
         ends = [each.samples for each in passes]
-        with progress() as bars:
-            bar = bars.add_task(f"{main.writer.path}", total=main.samples, completed=done, note="")
-            for first, some in self.split(done, ends):
+        with progress(shown=samples.start == 0) as bars:
+            bar = bars.add_task(f"{main.writer.path}", total=len(samples), completed=done, note="")
+            for first, some in self.split(samples[done:], ends):
                 self._write_block(passes, first, some)
                 bars.advance(bar, len(some))
         for each in passes:
@@ -170,7 +191,7 @@ class Extraction:
         words = self._words(some, pairs, written)
         table = token_table(some, pairs, predictions, correct, first, self.vocabulary, words)
         for each in passes:
-            if each.writer.samples_done <= first < each.samples:
+            if each.done <= first < each.samples:
                 own = each.model is self.model
                 found = block if own else read_block(each.model, pairs, names, self.vocabulary.pad)
                 each.writer.append(found.rows, table, found.maps)
@@ -188,15 +209,16 @@ class Extraction:
         self.tally.update(counts)
         return tables
 
-    def split(self, done: int, ends: Iterable[int]) -> Iterator[tuple[int, list[Example]]]:
-        """The blocks from sample ``done`` on, each with the number of its first sample.
+    def split(self, samples: range, ends: Iterable[int]) -> Iterator[tuple[int, list[Example]]]:
+        """The blocks of these samples, each with the number of its first sample.
 
         A block ends before its vectors exceed BLOCK_BYTES, and where maps or a pass end, whatever
         was done before: a resumed run makes the same batches.
         """
         cuts = {self.attention_samples, *ends}
-        first, held, size = done, [], 0
-        for number, example in enumerate(self.data[done:] if done < len(self.data) else (), done):
+        first, held, size = samples.start, [], 0
+        some = self.data[samples.start : samples.stop] if samples else ()
+        for number, example in enumerate(some, first):
             added = self._bytes(example, maps=number < self.attention_samples)
             if held and (number in cuts or len(held) == BLOCK or size + added > BLOCK_BYTES):
                 yield first, held

@@ -1,17 +1,18 @@
 """A store joined from parts, which processes wrote side by side, each its range of samples."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.store.layout import SAMPLE
+from tprprobe.store.layout import SAMPLE, SIDES
 from tprprobe.store.manifests import PROGRESS, check_same
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.writer import StoreWriter
 
-SAMPLES_PER_BLOCK = 64
+SAMPLES_PER_BLOCK = 512
 
 
 def concatenate(parts: Sequence[str | Path], out: str | Path, resume: bool = False) -> None:
@@ -32,22 +33,27 @@ def concatenate(parts: Sequence[str | Path], out: str | Path, resume: bool = Fal
             raise InputError(
                 f"{store.path} does not begin with sample {first}: give parts in order"
             )
+        sides = {side: samples[store.tokens["side"] == side] for side in SIDES}
         for start in range(max(0, writer.samples_done - first), store.samples, SAMPLES_PER_BLOCK):
-            _copy(store, samples, start, min(start + SAMPLES_PER_BLOCK, store.samples), writer)
+            stop = min(start + SAMPLES_PER_BLOCK, store.samples)
+            table = store.tokens.iloc[slice(*np.searchsorted(samples, [start, stop]))]
+            rows = {
+                side: slice(*np.searchsorted(own, [start, stop])) for side, own in sides.items()
+            }
+            _copy(store, table, rows | {SAMPLE: slice(start, stop)}, writer)
         first += store.samples
     writer.finish()
 
 
-def _copy(store: Store, samples: np.ndarray, start: int, stop: int, writer: StoreWriter) -> None:
-    table = store.tokens.iloc[slice(*np.searchsorted(samples, [start, stop]))]
+def _copy(
+    store: Store, table: pd.DataFrame, rows: Mapping[str, slice], writer: StoreWriter
+) -> None:
+    """Appends the samples of a table of tokens, whose rows these are, by what a site's rows count."""
     values, attention = {}, {}
     for name, spec in store.specs.items():
         if spec.is_attention:
-            kept = range(start, min(stop, store.count_maps(name)))
-            attention[name] = [store.attention(name, i) for i in kept]
-        elif spec.rows == SAMPLE:
-            values[name] = store.read(name, slice(start, stop))
+            kept = range(rows[SAMPLE].start, min(rows[SAMPLE].stop, store.count_maps(name)))
+            attention[name] = [store.attention(name, sample) for sample in kept]
         else:
-            of_side = samples[store.tokens["side"] == spec.rows]
-            values[name] = store.read(name, slice(*np.searchsorted(of_side, [start, stop])))
+            values[name] = store.read(name, rows[spec.rows])
     writer.append(values, table, attention)

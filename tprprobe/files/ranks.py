@@ -1,0 +1,47 @@
+"""This process's place among those that torchrun or SLURM started on one command."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tprprobe.errors import InputError
+
+STARTERS = (("RANK", "WORLD_SIZE", "LOCAL_RANK"), ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"))
+PAUSE = 0.5  # seconds
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The number of this process (``rank``) of ``count`` that share a task; ``local`` on its machine."""
+
+    rank: int = 0
+    count: int = 1
+    local: int = 0
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str] = os.environ) -> "Ranks":
+        """The place that torchrun's variables tell, or SLURM's; a process alone without them.
+
+        Raises:
+            InputError: they are no numbers that fit together.
+        """
+        for names in STARTERS:
+            if all(name in environment for name in names[:2]):
+                told = [environment.get(name, "0") for name in names]
+                if not all(each.isdecimal() for each in told) or int(told[0]) >= int(told[1]):
+                    raise InputError(
+                        f"{names[0]}={told[0]!r} of {names[1]}={told[1]!r} is no place among processes: "
+                        "start them with torchrun or srun, or unset these variables"
+                    )
+                return cls(*map(int, told))
+        return cls()
+
+    def place(self, device: str) -> str:
+        """The device of this process: of several, each has the GPU of its number on its machine."""
+        return f"{device}:{self.local}" if device == "cuda" and self.count > 1 else device
+
+    def wait(self, done: Callable[[], bool]) -> None:
+        """Waits until something is done that other processes do; if one dies, its starter ends all."""
+        while not done():
+            time.sleep(PAUSE)
