@@ -3,6 +3,7 @@
 Every command is a process of its own on one thread, so that its memory is its own.
 """
 
+import math
 import os
 import shutil
 import subprocess
@@ -63,7 +64,7 @@ def _sizes(store: Store) -> dict[str, Any]:
     return {
         "vectors": len(samples),
         "words": int((samples[:-1] == samples[1:]).sum()),
-        "width": store.specs[site].row_bytes // 4,
+        "width": math.prod(store.specs[site].shape),
         "bytes": sum(file.stat().st_size for file in store.path.rglob("*") if file.is_file()),
     }
 
