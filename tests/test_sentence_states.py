@@ -23,6 +23,7 @@ from tprprobe.analyses.unbinding.sentence_states import (
 )
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
+from tprprobe.figures.tables import Table
 
 M = BOUND  # directions: as many as there are roles
 
@@ -80,6 +81,7 @@ def test_duals_of_clusters_are_exact_and_those_of_a_cloud_are_not(found):
 
 def test_the_figure_says_what_holds_the_state(planted, tmp_path):
     table = catalogue.make("huang-states", store=planted.store)
+    assert isinstance(table, Table)
     assert table.cells["roles"].tolist()[0] == OWN
     assert CENTERS in table.cells["roles"].tolist()
     bare = plant_captions(tmp_path / "bare", 8)
