@@ -58,9 +58,9 @@ def main(total: int) -> None:
     """Prints the table of all modules and splits."""
     spec = "mathematics:" + "+".join(f"arithmetic__{module}" for module in MODULES)
     print(
-        "| module | split | parsed | worded | unparsed | wrong | recombined | wrongly | a second |"
+        "| module, split | parsed | worded | unparsed | wrong | recombined | wrongly | a second |"
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|")
     for split in SPLITS:
         data = load_data(spec, split=split, n=total // len(SPLITS), workers=2)
         rows = pd.DataFrame([(x.module, x.question, x.answer) for x in data], columns=COLUMNS)
@@ -70,7 +70,7 @@ def main(total: int) -> None:
             annotate(questions)
             speed = len(part) / (time.perf_counter() - start)
             counts = " | ".join(str(count) for count in verify(questions, answers).values())
-            print(f"| {module} | {split} | {counts} | {speed:.0f} |", flush=True)
+            print(f"| {module}, {split} | {counts} | {speed:.0f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """Are planted names found, and none where there are none? `python benchmarks/naming.py [STORE]`.
 
+    python benchmarks/naming.py [STORE] [--runs 500] [--cases 12]
+
 Random expressions whose tokens lie around a center a role; a role is the kind of a token and, for
 digits, some of its gold fields. F1 of the set of names that are found, and the least F1 of the tokens
 that a role's name holds for. (A name needs its cluster in some 35 of the questions it is scored on.) With a store also: how long all of its heads take, and what is found.
 """
 
+import argparse
 import sys
 import time
 from pathlib import Path
@@ -111,25 +114,26 @@ def count_false(gold: Gold, null: str, runs: int, k: int = 20) -> int:
     return false
 
 
-def main(path: str | None) -> None:
+def main(path: str | None, runs: int, cases: int) -> None:
     """Prints the tables."""
-    columns = (
-        "| roles | imbalance | of digits | labels | options | F1 of names | least F1 of tokens |"
+    print(
+        "| planted in digits; labels; options | roles | imbalance | F1 of names | least F1 of tokens |"
     )
-    print(f"{columns}\n|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|")
     with TemporaryDirectory() as folder:
-        for number, (fields, labels, options) in enumerate(CASES):
+        for number, (fields, labels, options) in enumerate(CASES[:cases]):
             found = recover(Path(folder) / str(number), fields, labels, **options)
             said = ", ".join(f"{name} {value}" for name, value in options.items())
+            case = "; ".join(filter(None, (", ".join(fields) or "nothing", labels, said)))
             print(
-                f"| {found.roles} | {found.imbalance:.0f} : 1 | {', '.join(fields)} | {labels} | "
-                f"{said} | {found.names:.3f} | {found.tokens:.3f} |",
+                f"| {case} | {found.roles} | {found.imbalance:.0f} : 1 | {found.names:.3f} | "
+                f"{found.tokens:.3f} |",
                 flush=True,
             )
         print("\n| no structure: labels drawn for | runs | with a name |\n|---|---|---|")
         gold = read_gold(plant_roles(Path(folder) / "null", samples=200))
         for null in NULLS:
-            print(f"| {null} | 500 | {count_false(gold, null, 500)} |", flush=True)
+            print(f"| {null} | {runs} | {count_false(gold, null, runs)} |", flush=True)
     if path:
         start, cpu = time.perf_counter(), time.process_time()
         naming = name_all(open_store(path))
@@ -140,4 +144,9 @@ def main(path: str | None) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else None)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("store", nargs="?")
+    parser.add_argument("--runs", type=int, default=500, help="draws of labels without structure")
+    parser.add_argument("--cases", type=int, default=len(CASES), help="planted cases")
+    given = parser.parse_args()
+    main(given.store, given.runs, given.cases)

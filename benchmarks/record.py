@@ -2,7 +2,7 @@
 
     python benchmarks/record.py [NAME…] [--authors PATH] [--page docs/benchmarks.md]
 
-Without names all scripts of this folder run, one after another, on one thread. `results/NAME.csv` has a row for
+Without names all scripts of this folder run, one after another, on one thread, of the SIZES below. `results/NAME.csv` has a row for
 every cell of the Markdown tables that NAME printed, with the commit, the day, the machine, its load
 when the script began (above the number of cores it was shared), and the script's own processor time and
 peak memory; what the same commit printed before is replaced. PATH is the authors' code, for `mathematics`.
@@ -24,6 +24,15 @@ FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
 PAGE = FOLDER.parent / "docs" / "benchmarks.md"
 SHOWN = 6  # commits
+SIZES = {  # smaller than the scripts' own, so that all of them take some 15 minutes
+    "app": ["100000"],
+    "decomposition": ["--tokens", "100000"],
+    "extraction": ["--rounds", "1"],
+    "kmeans": ["--vectors", "200000"],
+    "probing": ["--samples", "120", "--alone", "6"],
+    "reconstruction": ["--tokens", "8000"],
+    "tpgn": ["--rounds", "3"],
+}
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 HEAD = """# Benchmarks over commits
 
@@ -146,8 +155,8 @@ def main() -> int:
     given = parser.parse_args()
     if unknown := {*given.names} - {*scripts()}:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(scripts())}")
-    arguments = {"mathematics": [given.authors] if given.authors else []}
-    failed = [name for name in given.names or scripts() if not run(name, *arguments.get(name, []))]
+    sizes = SIZES | {"mathematics": [given.authors, "--rounds", "1"] if given.authors else []}
+    failed = [name for name in given.names or scripts() if not run(name, *sizes.get(name, []))]
     given.page.write_text(page(), encoding="utf-8")
     print(f"failed: {', '.join(failed)}" if failed else f"written: {given.page}")
     return int(bool(failed))

@@ -57,6 +57,14 @@ def test_a_benchmark_that_fails_is_told_and_the_others_are_kept(record, tmp_path
     assert "no way" in capfd.readouterr().err
 
 
+def test_sizes_are_those_of_scripts_and_the_table_names_all_of_them(root):
+    found = runpy.run_path(str(root / "benchmarks" / "record.py"))
+    assert {*found["SIZES"]} <= {*found["scripts"]()}
+    assert {"naming", "gold_values"}.isdisjoint(found["SIZES"])  # 500 draws each; 100,000 questions
+    table = (root / "benchmarks" / "README.md").read_text()
+    assert [name for name in found["scripts"]() if f"| `{name}` |" not in table] == []
+
+
 def test_no_benchmark_needs_an_argument(root):
     """`make bench` gives none: a parser that needs one is told by its usage, before any work."""
     for script in sorted((root / "benchmarks").glob("*.py")):

@@ -100,6 +100,7 @@ def tell_treebank(folder: Path) -> str:
         sentences=store.samples if store else 0,
         file=Path(str(store.manifest["data"]["name"])).name if store else "",
         most=MOST,
+        missing=[name for name in MODELS if name not in {_model(run) for run in runs}],
         gold=table(gold),
         counts=table([row for run, found in beside for row in _count(run, found)]),
         differences=table([row for run, found in beside for row in _differences(run, found)]),
