@@ -15,6 +15,7 @@ from tprprobe.analyses.probing import (
     ProbeSettings,
     Schedule,
     compare_runs,
+    linear,
     load_probe,
     probe,
     read_task,
@@ -174,6 +175,28 @@ def test_a_linear_probe_has_one_optimum(separable):
             probe(separable, "pos", probe="linear", **settings)
     with pytest.raises(InputError, match="unknown probe 'liner'; did you mean 'linear'"):
         probe(separable, "pos", probe="liner")
+
+
+def test_a_dimension_that_a_small_portion_hardly_varies_in_costs_no_bits(tmp_path, monkeypatch):
+    """Discrete roles do so: next to nothing in a few texts, all of it in another."""
+    rng = np.random.default_rng(0)
+    n = DOCUMENTS * LENGTH
+    vectors = 1e-4 * rng.normal(size=(n, WIDTH)) + (rng.random((n, WIDTH)) < 0.005)
+    writer = StoreWriter.create(
+        tmp_path / "store", {SITE: SiteSpec(("source", "d_model"), (WIDTH,))}, {"model": "planted"}
+    )
+    tokens = pd.DataFrame({"sample": np.repeat(np.arange(DOCUMENTS), LENGTH), "side": "source"})
+    tokens["position"] = tokens["word"] = np.tile(np.arange(LENGTH), DOCUMENTS)
+    tokens["token"], tokens["pos"] = "w", [f"T{t}" for t in rng.integers(3, size=n)]
+    writer.append({SITE: vectors.astype(np.float32)}, tokens)
+    writer.finish()
+    found = []
+    for least in (0.0, linear.LEAST):
+        monkeypatch.setattr(linear, "LEAST", least)
+        settings: dict[str, Any] = {"controls": (), "information": True, "most": 0}
+        rows = probe(open_store(writer.path), "pos", probe="linear", **settings)
+        found.append(rows.set_index("control").loc["real", "compression"])
+    assert found[0] < 0.5 < 0.8 < found[1]
 
 
 def test_words_without_labels_are_predicted(tmp_path):

@@ -97,7 +97,7 @@ def folder(tmp_path_factory):
 def page(folder):
     for kind in ("read", "written"):
         write_store(folder / f"{DISCRETE}.{kind}.store")
-    found = {"written": {}, "generated": {}, "span-conv": {}, "read": {}}
+    found = {"written": {}, "coded": {}, "generated": {}, "span-conv": {}, "read": {}}
     for name in MODELS:
         kinds = RIGHT if name == DISCRETE else {"filler": 5}
         real = [
@@ -111,7 +111,8 @@ def page(folder):
             beside += [score(task, "decoder.1.cross.role", control, right) for task in TASKS]
         read = [score(t, "encoder.0.hidden", "real", 9, "source") for t in TASKS]
         read += [score(t, "encoder.0.hidden", "untrained", 5, "source") for t in TASKS]
-        runs = {"written": real + beside, "generated": real, "span-conv": real, "read": read}
+        runs = {"written": real + beside, "coded": real, "generated": real, "span-conv": real}
+        runs["read"] = read
         for kind, scores in runs.items():
             found[kind][name] = Probed(name, write(folder / f"{name}.{kind}", scores))
     write(folder / "t5.ewt-same", real + beside)

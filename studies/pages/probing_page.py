@@ -68,7 +68,7 @@ def write_page(found: Found, folder: Path) -> str:
         advantages=_advantages(found),
         sides=table([_by_side(task, found["written"][DISCRETE]) for task in TASKS]),
         controls=table([row for name in MODELS for row in _control_rows(found["written"][name])]),
-        bits=table([row for name in MODELS for row in _information(found["written"][name])]),
+        bits=table([row for name in MODELS for row in _information(found["coded"][name])]),
         generated=table([row for name in MODELS for row in _generated(found, name)]),
         trained=_trained(found),
         agreement=_agreement(found),

@@ -52,6 +52,7 @@ def probe_english(runs: Path, progress: Callable[[str], None]) -> dict[str, dict
     """The probes of the shipped models of the generated English, by kind of run and model.
 
     written    the decoder, teacher-forced on summaries: every site, beside all controls
+    coded      codelengths and usable information of the cross-attention's vectors
     generated  probes of the cross-attention's vectors, tested on summaries that the model writes of
                as many further reports
     span-conv  the paper's probe of the cross-attention's vectors, one seed
@@ -61,8 +62,9 @@ def probe_english(runs: Path, progress: Callable[[str], None]) -> dict[str, dict
     plans: dict[str, tuple[str, dict[str, Any]]] = {
         "written": (
             "written",
-            linear | {"sites": DECODER, "controls": CONTROLS, "information": True},
+            linear | {"sites": DECODER, "controls": CONTROLS},
         ),
+        "coded": ("written", linear | {"sites": CROSS, "controls": (), "information": True}),
         "generated": ("written", linear | {"sites": CROSS, "controls": ()}),
         "span-conv": (
             "written",

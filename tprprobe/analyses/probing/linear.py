@@ -22,6 +22,7 @@ from tprprobe.analyses.probing.tallies import Tally
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 COUNTED = 4096  # targets that are counted at once
+LEAST = 0.1  # of its deviation on dev documents: what the few targets of a portion hardly vary in
 
 Weights = Float[Tensor, "probe input_and_1 label"]
 Inputs = dict[Corpus, Float[Tensor, "target input"]]
@@ -61,7 +62,7 @@ class _Turn:
         self.stack, self.places, self.splits, self.inputs = stack, places, splits, inputs
         x = self._of(splits.train)
         self.mean = x.mean(0)
-        deviation = (x - self.mean).square().mean(0).sqrt()
+        deviation = torch.maximum(_deviation(x), LEAST * _deviation(self._of(splits.dev)))
         flat = deviation < 1e-6 * self.mean.abs() + 1e-12
         self.scale = torch.where(flat, 1.0, deviation)
         marks = stack.marks(splits.train, np.arange(len(splits.train)), places)
@@ -124,6 +125,10 @@ class _Turn:
         for start in range(0, len(x), COUNTED):
             chosen = np.arange(start, min(start + COUNTED, len(x)))
             tally.count(_logits(x[chosen], weights), chosen, self.places)
+
+
+def _deviation(x: Float[Tensor, "target input"]) -> Float[Tensor, " input"]:
+    return (x - x.mean(0)).square().mean(0).sqrt()
 
 
 def _keep(stack: Stack, places: Int[np.ndarray, " probe"], weights: Weights) -> None:
