@@ -12,6 +12,7 @@ import argparse
 import json
 import multiprocessing
 import resource
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -77,6 +78,12 @@ def write_npz(path: Path, size: int) -> None:
     pd.DataFrame({"sample": samples, "token": "x"}).to_parquet(path.with_suffix(".parquet"))
 
 
+def copy(source: Path, out: Path) -> None:
+    """What reading and writing take by themselves."""
+    with open(source, "rb") as read, open(out, "wb") as written:
+        shutil.copyfileobj(read, written, 2**21)
+
+
 def bring(source: Path, out: Path) -> None:
     tp.import_store(source, out)
 
@@ -116,6 +123,7 @@ def main() -> None:
         write_neurox(folder / "neurox.hdf5", size)
         write_npz(folder / "arrays.npz", size)
         steps = {
+            "a plain copy of the .npz": partial(copy, folder / "arrays.npz", folder / "copy"),
             "import vLLM's, bfloat16": partial(bring, folder / "vllm", folder / "s1"),
             "import SAELens's": partial(bring, folder / "saelens", folder / "s2"),
             "import NeuroX's HDF5": partial(bring, folder / "neurox.hdf5", folder / "s3"),

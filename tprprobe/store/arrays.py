@@ -36,11 +36,11 @@ def write_rows(
             write_at(begun(file), within * spec.row_bytes, data)
         else:
             before = begun(file).read_bytes()[: within * spec.row_bytes] if within else b""
-            _write_compressed(file, spec, b"".join([before, data]), ledger)
+            _write_compressed(file, spec, b"".join([before, data]) if before else data, ledger)
         done += count
 
 
-def _write_compressed(file: Path, spec: SiteSpec, data: bytes, ledger: Ledger) -> None:
+def _write_compressed(file: Path, spec: SiteSpec, data: bytes | memoryview, ledger: Ledger) -> None:
     packed = compress(data, spec.compression, disk_type(spec.dtype).itemsize)
     write_at(file, 0, packed)
     ledger.add_compressed(file, packed)

@@ -51,7 +51,7 @@ def as_stored(values: np.ndarray, dtype: str) -> np.ndarray:
 
 def first_overflow(values: np.ndarray, stored: np.ndarray) -> int | None:
     """The first row in which a finite number became infinite."""
-    if stored is values or not np.isinf(stored).any():
+    if np.may_share_memory(stored, values) or not np.isinf(stored).any():
         return None
     bad = (np.isinf(stored) & np.isfinite(values)).reshape(len(stored), -1).any(1)
     return int(bad.argmax()) if bad.any() else None
@@ -89,6 +89,8 @@ def zarr_codec(compression: str, size: int) -> Any:
 
 def _rounded(values: Shaped[np.ndarray, "*any"]) -> Shaped[np.ndarray, "*any"]:
     """float32 numbers rounded to the nearest bfloat16 number, ties to even."""
+    if not (values.view("<u4") & 0xFFFF).any():
+        return values
     rounded = np.empty_like(values)
     source, target = values.reshape(-1), rounded.reshape(-1)
     for start in range(0, source.size, AT_ONCE):

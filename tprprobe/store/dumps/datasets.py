@@ -43,7 +43,8 @@ class Column:
         self.kind = self.views[0].dtype.name
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        return np.concatenate([*self._pieces(rows.start, rows.stop)])
+        pieces = [*self._pieces(rows.start, rows.stop)] or [self.views[0][:0]]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def _pieces(self, start: int, stop: int) -> Iterator[np.ndarray]:
         for index in range(bisect.bisect_right(self.ends, start), len(self.views)):
@@ -51,7 +52,6 @@ class Column:
             if before >= stop:
                 return
             yield view[max(0, start - before) : stop - before]
-        yield self.views[0][:0]
 
 
 def is_dataset(path: Path) -> bool:
@@ -201,6 +201,8 @@ def _tokens(path: Path, table: pa.Table, given: Path | None) -> pd.DataFrame:
         elif name != "sample":
             columns[name] = column.to_pandas().to_numpy()[sample]
     if ids:
-        numbers = columns.pop(TOKEN_IDS)
-        columns |= {"id": numbers.astype(np.int32), "token": read_pieces(given)(numbers.tolist())}
+        codes, numbers = pd.factorize(columns.pop(TOKEN_IDS))
+        pieces = np.array(read_pieces(given)(numbers.tolist()), object)
+        token = pd.Categorical(pieces[codes])
+        columns |= {"id": numbers[codes].astype(np.int32), "token": token}
     return complete_table(pd.DataFrame(columns), path)

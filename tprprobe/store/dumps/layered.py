@@ -16,14 +16,16 @@ from tprprobe.store.numbers import disk_type
 
 
 class Sample(NamedTuple):
-    """A sample's symbols (with ids, or None), and what reads its vectors [layer, token, d_model]."""
+    """A sample's symbols (with ids, or None), the shape [layer, token, d_model] of its vectors, and what
+    reads those of a layer.
+    """
 
     where: str
     symbols: Sequence[str]
     ids: Sequence[int] | None
     shape: tuple[int, ...]
     kind: str
-    read: Callable[[], np.ndarray]
+    read: Callable[[int], np.ndarray]
     columns: Mapping[str, Any] = {}
 
     @property
@@ -86,9 +88,8 @@ class LayeredDump(Dump):
         table = sequence_table(
             [each.symbols for each in held], [each.ids or [] for each in held], first, **columns
         )
-        vectors = [each.read() for each in held]
         rows = {
-            name: np.concatenate([each[layer] for each in vectors])
+            name: np.concatenate([each.read(layer) for each in held])
             for layer, name in enumerate(self.specs)
         }
         return rows, table

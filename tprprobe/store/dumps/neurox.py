@@ -62,7 +62,7 @@ class Sentences(LayeredDump):
             values: Any = file[number]
             words = AGAIN.sub("", sentence).split(" ")
             where, kind = f"{self.path}, sentence {number}", values.dtype.newbyteorder("=").name
-            yield Sample(where, words, None, values.shape, kind, lambda v=values: v[:])
+            yield Sample(where, words, None, values.shape, kind, lambda layer, v=values: v[layer])
 
     def _lines(self) -> Iterator[Sample]:
         with open(self.path, encoding="utf-8") as stream:
@@ -83,4 +83,4 @@ class Sentences(LayeredDump):
             raise InputError(f"{where}: a sentence has words, each with layers of values")
         array = array.transpose(1, 0, 2)
         words = [str(word["token"]) for word in features]
-        return Sample(where, words, None, array.shape, "float32", lambda: array)
+        return Sample(where, words, None, array.shape, "float32", lambda layer: array[layer])

@@ -8,12 +8,10 @@ A file holds ``hidden_states`` [token, layer, d_model] and ``token_ids`` [token]
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from tprprobe.errors import InputError
 from tprprobe.store.dumps.layered import LayeredDump, Sample, natural
 from tprprobe.store.dumps.symbols import read_pieces
-from tprprobe.store.dumps.tensors import Tensor, read_tensors
+from tprprobe.store.dumps.tensors import read_tensors
 
 STATES, IDS = "hidden_states", "token_ids"
 ENDING, PACKED = ".safetensors", ".zst"
@@ -63,10 +61,6 @@ class Requests(LayeredDump):
                 numbers,
                 (layers, tokens, width),
                 states.kind,
-                lambda states=states: _by_layer(states),
+                lambda layer, states=states: states[:, layer],
                 {"request": file.stem},
             )
-
-
-def _by_layer(states: Tensor) -> np.ndarray:
-    return states[:].transpose(1, 0, 2)

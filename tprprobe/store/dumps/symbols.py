@@ -100,7 +100,9 @@ def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     if runs.sum() != table["sample"].nunique():
         raise InputError(f"{path}: the rows of a sample do not follow one another: sort the table")
     table = sort_tokens(table.assign(side=side, sample=np.cumsum(runs) - 1)).reset_index(drop=True)
-    token = table["token"].astype(str).astype("category")
+    token = table["token"]
+    if not _are_categories(token):
+        token = token.astype(str).astype("category")
     filled = {
         "side": table["side"],
         "sample": table["sample"],
@@ -111,6 +113,16 @@ def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     }
     kept = {name: table[name] for name in table if name not in ("side", "sample", "token")}
     return pd.DataFrame(filled | kept)
+
+
+def _are_categories(column: pd.Series) -> bool:
+    """True for texts that are categories already, without gaps."""
+    kind = column.dtype
+    return (
+        isinstance(kind, pd.CategoricalDtype)
+        and pd.api.types.is_string_dtype(kind.categories)
+        and not column.hasnans
+    )
 
 
 def _read(path: Path) -> pd.DataFrame:

@@ -54,9 +54,13 @@ class Tensor:
         """The type of its numbers."""
         return BFLOAT16 if self.is_bfloat16 else self.data.dtype.newbyteorder("=").name
 
-    def __getitem__(self, rows: slice) -> np.ndarray:
+    def __getitem__(self, rows: slice | tuple[slice, int]) -> np.ndarray:
         values = np.asarray(self.data[rows])
-        return (values.astype("<u4") << 16).view("<f4") if self.is_bfloat16 else values
+        if not self.is_bfloat16:
+            return values
+        numbers = np.zeros((*values.shape, 2), "<u2")  # the lower and the upper half
+        numbers[..., 1] = values
+        return numbers.view("<f4")[..., 0]
 
 
 Tensors = Mapping[str, Tensor]
