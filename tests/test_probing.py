@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from tprprobe.analyses.probing import batches, load_probe, probe, probing_run, read_task
 from tprprobe.analyses.probing.settings import Schedule
+from tprprobe.analyses.probing.vectors import Vector
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.store import open_store
@@ -83,6 +84,20 @@ def test_probes_together_are_the_probes_one_by_one(store):
     same = together.merge(alone, on=KEY, suffixes=("", "_alone"))
     np.testing.assert_allclose(same["f1"], same["f1_alone"], atol=1e-9)
     assert len(same) == 1 + 2
+
+
+def test_vectors_that_fit_are_read_once_and_others_in_every_epoch(store, monkeypatch):
+    """Each of three epochs trains and validates; before them is what standardizes, after them the test."""
+    calls, read = [], Vector.read
+    monkeypatch.setattr(Vector, "read", lambda *args: calls.append(0) or read(*args))
+    settings = {"sites": ROLE, "schedule": replace(QUICK, stop=3), "probe": "span-conv", **PLAIN}
+    rows = probe(store, "pos", **settings)
+    held = len(calls)
+    again = probe(store, "pos", budget=1, **settings)
+    assert real(rows)["validations"] == 3
+    assert held == len(("train", "dev", "test"))
+    assert len(calls) - held == 1 + 3 * 2 + 1
+    assert real(rows)["f1"] == real(again)["f1"]
 
 
 def test_chunks_behind_the_last_sample_of_the_untrained_twin_have_none_of_it(store, monkeypatch):

@@ -92,7 +92,8 @@ class ProbeSettings:
             by default of span-conv only.
         most: how many targets a probe learns from, at most (whole samples, drawn by chance; 0: all);
             by default SCREENED of linear probes, and all of others.
-        budget: bytes of memory for probes and vectors; what does not fit is trained in turns.
+        budget: bytes of memory for probes and vectors; probes that do not fit are trained in turns,
+            and vectors that do not are read in every epoch.
     """
 
     probe: str | None = None
