@@ -38,24 +38,29 @@ class Spans:
         shape = (len(values), len(self.many), *values.shape[2:])
         return values.new_zeros(shape).index_add_(1, self.owner, values)
 
+    def mean(
+        self, x: Float[Tensor, "probe _all_states window"]
+    ) -> Float[Tensor, "probe target window"]:
+        """The mean of every target's states."""
+        means = x.index_select(1, self.first)
+        if len(self.many):
+            lengths = torch.bincount(self.owner)[:, None]
+            means[:, self.many] = self.sum(x.index_select(1, self.states)) / lengths
+        return means
+
     def pool(
         self,
         x: Float[Tensor, "probe _all_states window"],
-        share: Callable[[Tensor], Tensor],
+        score: Callable[[Tensor], Tensor],
     ) -> "Pooled":
-        """The vectors of all targets; ``share`` gives every state's share in its target's vector."""
+        """The means of every target's states, weighted by the softmax of their scores."""
         vectors = x.index_select(1, self.first)
         states = x.index_select(1, self.states)
         if not len(self.many):
             return Pooled(vectors, states, states[..., 0])
-        shares = share(states)
+        shares = self.softmax(score(states))
         vectors[:, self.many] = self.sum(shares[..., None] * states)
         return Pooled(vectors, states, shares)
-
-    def equal(self, states: Float[Tensor, "probe _state window"]) -> Float[Tensor, "probe _state"]:
-        """The same share for all states of a target."""
-        ones = states.new_ones(len(states), len(self.owner))
-        return ones / self.sum(ones)[:, self.owner]
 
     def softmax(self, scores: Float[Tensor, "probe _state"]) -> Float[Tensor, "probe _state"]:
         """The softmax of the states' scores within each target."""

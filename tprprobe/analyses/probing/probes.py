@@ -105,8 +105,7 @@ def mean_states(
     windows: Sequence[Float[Tensor, "probe _state window"]], spans: Sequence[Spans]
 ) -> Float[Tensor, "probe target input"]:
     """The mean of the states of every span of a target, its spans side by side."""
-    pairs = zip(windows, spans, strict=True)
-    return torch.cat([of.pool(x, of.equal).vectors for x, of in pairs], -1)
+    return torch.cat([of.mean(x) for x, of in zip(windows, spans, strict=True)], -1)
 
 
 class EdgeProbes(Probes):
@@ -151,11 +150,11 @@ class EdgeProbes(Probes):
         The biases of the two layers are the same for all states, and change no share.
         """
 
-        def share(states: Tensor) -> Tensor:
+        def score(states: Tensor) -> Tensor:
             query = self.layer("project", span)[0] @ self.layer("attend", span)[0][..., None]
-            return spans.softmax((states @ query).squeeze(-1))
+            return (states @ query).squeeze(-1)
 
-        return spans.pool(x, share)
+        return spans.pool(x, score)
 
     def into(self, span: int) -> Float[Tensor, "probe hidden hidden"]:
         """H, the part of the hidden layer that reads a span."""
