@@ -566,3 +566,9 @@ def test_an_option_of_captions_that_is_none(tmp_path):
     ):
         with pytest.raises(InputError, match=said):
             load_data(f"captions:{path},{text}", split="train")
+
+
+def test_images_are_the_same_however_many_captions_are_worded():
+    one, five = (sample(3, 0, "train", SceneKnobs(captions=n)) for n in (1, 5))
+    assert (one.features == five.features).all()
+    assert one.captions == five.captions[:1]

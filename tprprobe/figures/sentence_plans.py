@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tprprobe.analyses.unbinding.sentence_states import GAUSSIAN, OWN, StateFit
+from tprprobe.analyses.unbinding.sentence_states import StateFit
 from tprprobe.claims import Verdict
 from tprprobe.figures.tables import Table
 from tprprobe.figures.unbinding import judged
@@ -85,25 +85,20 @@ def states_table(found: StateFit, note: str) -> Table:
         for name in dict.fromkeys(found.shares["roles"])
     ]
     differences = [i for i, row in enumerate(rows) if "−" in row["roles"]]
-    errors = "; ".join(
-        f"of {row['clusters']} clusters {interval_text(read_interval(row, 'error'))} (the best constant "
-        f"{row['constant']:.3f}), cosine {row['cosine']:.2f}"
-        for row in found.duals[found.duals["vectors"] == OWN].to_dict("records")
-    )
-    controls = ", ".join(
-        f"{row['error']:.3f}"
-        for row in found.duals[found.duals["vectors"] == GAUSSIAN].to_dict("records")
+    errors = "\n".join(
+        f"{row['vectors']}, {row['clusters']} clusters: {interval_text(read_interval(row, 'error'))} (the "
+        f"best constant {row['constant']:.3f}), cosine {row['cosine']:.2f}."
+        for row in found.duals.to_dict("records")
     )
     caption = (
         f"{note}\nShare of ‖Ŝ_t‖² inside the span of so many roles, mean over {found.words:,} words of "
-        f"{found.images:,} held-out images that have a word before and one to come; fillers are free. "
-        "Centers and other states\nare of the other images. Of u_t and of centers: the strongest directions of "
-        "their d chunks of d numbers; one u spans its role only where roles are orthogonal, a whole dual "
-        "basis always does.\nA TPR in these roles would be held far above random directions, near those of "
-        "Ŝ_t itself.\n"
-        "Dual basis r of cluster centers in all d² dimensions, root mean square of rᵀu − δ on held-out "
-        f"images, and mean cosine of a role with its center (1: orthogonal centers): {errors}.\n"
-        f"The same of {GAUSSIAN}: {controls}."
+        f"{found.images:,} held-out images\nthat have a word before and one to come; fillers are free. "
+        "Centers and other states are of the other images.\nOf u_t and of centers: the strongest directions "
+        "of their d chunks of d numbers; one u spans its role only where\nroles are orthogonal, a whole dual "
+        "basis always does. Roles of a TPR would hold far more than random directions,\nnearly what those of "
+        "Ŝ_t itself hold.\nDual basis r of cluster centers in all d² dimensions: root mean square of rᵀu − δ "
+        "on held-out images,\nand mean cosine of a role with its center (1: orthogonal centers).\n"
+        f"{errors}"
     )
     return Table(
         pd.DataFrame(rows), "Roles that hold the sentence's state", caption, tuple(differences[:1])
