@@ -38,7 +38,7 @@ from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.statistics import Interval, interval_text
 
 FILE = "claims.toml"
-PAPERS = ("schlag", "jiang", "huang")
+PAPERS = ("schlag", "jiang", "huang", "mccoy")
 LEVEL = 0.95
 ROOM, LEAST_ROOM = "room_above_baseline", 0.01  # what the best baseline leaves to beat it by
 
@@ -60,7 +60,12 @@ class Claim(Settings, strict=True):
 
     id: Annotated[str, Field(pattern=rf"^({'|'.join(PAPERS)})(-[a-z0-9]+)+$")]
     paper: Literal[
-        "schlag2020-final", "schlag2019-first", "schlag2019-workshop", "jiang2021", "huang2018"
+        "schlag2020-final",
+        "schlag2019-first",
+        "schlag2019-workshop",
+        "jiang2021",
+        "huang2018",
+        "mccoy2019",
     ]
     where: Text
     quotation: Text

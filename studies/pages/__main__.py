@@ -13,7 +13,15 @@ from tprprobe.figures.style import save
 from tprprobe.files.writing import write_file
 
 # NAME_page.make_page(runs) gives the text of docs/results-NAME.md, NAME_page.draw_figures() its images
-PAGES = ("arithmetic", "captions", "interventions", "probing", "study", "summaries")
+PAGES = (
+    "arithmetic",
+    "captions",
+    "decomposition",
+    "interventions",
+    "probing",
+    "study",
+    "summaries",
+)
 
 
 def main(

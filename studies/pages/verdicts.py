@@ -13,7 +13,12 @@ from tprprobe.claims import Claim, load_claims
 
 FILE = "verdicts.csv"
 COLUMNS = ["claim", "page", "model", "verdict", "reason"]
-PAGE_OF_PAPER = {"schlag": "arithmetic", "jiang": "probing", "huang": "captions"}
+PAGE_OF_PAPER = {
+    "schlag": "arithmetic",
+    "jiang": "probing",
+    "huang": "captions",
+    "mccoy": "decomposition",
+}
 OTHER_PAGE = {
     "schlag-interpolation": "study",
     "schlag-same-weights": "study",

@@ -1,0 +1,172 @@
+"""The page on decomposition: TPDN's table made anew, the authors' encodings, and models of our own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from studies.pages.encodings_section import BOTH, differ, tell_encodings
+from studies.pages.markdown import verdict_table
+from studies.pages.own_decompositions import tell_own
+from studies.pages.verdicts import claims_of
+from studies.templates import fill, table
+from studies.tpdn.cells import CELLS, MODEL, Agreement, compare
+from studies.tpdn.substitutions import SCHEMES
+from studies.tpdn.trainings import RECIPE, SHAPES, list_models
+from tprprobe.claims import Evidence, exact, judge
+from tprprobe.data.worlds.sequences import TASKS
+from tprprobe.statistics import Interval, wilson
+from tprprobe.training.recipes import read_recipe
+
+UNI = {"encoder": "uni", "decoder": "uni"}
+ABLE = 0.95  # exact match of models that have learned their task
+LEAST_SEEDS = 3  # that make an interval
+Cells = Callable[..., dict[int, float]]  # a cell's substitution by seed
+
+
+def make_page(runs: Path) -> str:
+    """The page; models are those of ``studies/tpdn/cells.csv``, the authors' are in ``runs/tpdn``."""
+    encodings = tell_encodings(runs / "tpdn")
+    cells = pd.read_csv(CELLS)
+    found, recipe = compare(cells), read_recipe(RECIPE)
+    evidence = _of_authors(encodings["flags"]) | _of_cells(cells)
+    claims = [judge(claim, evidence.get(claim.id)) for claim in claims_of("decomposition")]
+    accuracy = cells.groupby(MODEL)["accuracy"].mean()
+    return fill(
+        Path(__file__).parent,
+        "decomposition.md.j2",
+        verdicts=verdict_table(claims),
+        encodings=encodings,
+        best=_share(encodings["flags"][BOTH]),
+        cells=len(found.cells),
+        all_cells=len(SCHEMES) * len(list(list_models(0))),
+        models=cells.groupby(MODEL).ngroups,
+        seeds=cells["seed"].nunique(),
+        fitted=int(cells["n_fit"].iloc[0]),
+        tested=int(cells["n"].iloc[0]),
+        steps=recipe.steps,
+        batch=recipe.batch_size,
+        least=accuracy.min(),
+        most=accuracy.max(),
+        agreement=found,
+        able=compare(cells, ABLE),
+        least_able=ABLE,
+        tasks=[{"name": task, "table": _task(found, cells, task)} for task in TASKS],
+        far=_far(found),
+        own=tell_own(runs / "decomposition"),
+    )
+
+
+def _share(flags: np.ndarray) -> float:
+    return wilson(int(flags.sum()), len(flags)).value
+
+
+def _task(found: Agreement, cells: pd.DataFrame, task: str) -> str:
+    """The substitutions of a task, a row a model and a column a scheme, with the published ones behind."""
+    accuracy = cells.groupby(MODEL)["accuracy"].mean().to_dict()
+    rows = []
+    for (encoder, decoder), part in found.cells[found.cells["task"] == task].groupby(
+        ["encoder", "decoder"], sort=False
+    ):
+        row = {"encoder/decoder": f"{encoder}/{decoder}"}
+        row["accuracy"] = f"{accuracy[(encoder, decoder, task)]:.3f}"
+        values = part.set_index("roles")
+        for roles in SCHEMES:
+            own, printed = values.loc[roles, ["substitution", "published"]]
+            row[f"`{roles}`"] = f"{own:.2f} ({printed:.2f})"
+        rows.append(row)
+    order = [f"{encoder}/{decoder}" for encoder in SHAPES for decoder in SHAPES]
+    rows.sort(key=lambda row: order.index(row["encoder/decoder"]))
+    return table(rows) if rows else "No model of this task is trained yet."
+
+
+def _far(found: Agreement) -> str:
+    return table(
+        [
+            {
+                "task": row["task"],
+                "encoder/decoder": f"{row['encoder']}/{row['decoder']}",
+                "roles": f"`{row['roles']}`",
+                "here": f"{row['substitution']:.2f}",
+                "published": f"{row['published']:.2f}",
+                "difference": f"{row['difference']:+.2f}",
+            }
+            for row in found.far.to_dict("records")
+        ]
+    )
+
+
+# ---- claims -----------------------------------------------------------------------------------------
+
+
+def _of_authors(flags: Mapping[str, np.ndarray]) -> dict[str, Evidence]:
+    """The evidence of the authors' own encodings, over their test sequences."""
+    n = len(flags[BOTH])
+    both = wilson(int(flags[BOTH].sum()), n)
+    return {
+        "mccoy-bidirectional-roles": Evidence({"": both}, "question", n),
+        "mccoy-left-favoured": Evidence({"": differ(flags, "left", "right")}, "question", n),
+    }
+
+
+def _of_cells(cells: pd.DataFrame) -> dict[str, Evidence]:
+    """The evidence of the table's models, over their seeds; none where a model is not trained yet."""
+    by = cells.set_index([*MODEL, "roles", "seed"])["substitution"].sort_index()
+
+    def cell(roles: str, task: str, encoder: str = "uni", decoder: str = "uni") -> pd.Series:
+        key = (encoder, decoder, task, roles)
+        return by.loc[key] if key in by.index else pd.Series(dtype=float)
+
+    def best(task: str, among: Sequence[str]) -> pd.Series:
+        return pd.concat([cell(roles, task) for roles in among], axis=1).max(axis=1)
+
+    bags = {task: cell("bag", task) for task in TASKS if task != "sort"}
+    found = {
+        "mccoy-reversal": {"": cell("right", "reverse") - cell("left", "reverse")},
+        "mccoy-interleaving": {
+            "": cell(BOTH, "interleave") - best("interleave", ("left", "right"))
+        },
+        "mccoy-sorting-bag": {"": cell("bag", "sort") - best("sort", SCHEMES)},
+        "mccoy-bag-fails": bags,
+        "mccoy-tree-roles": {"": cell("tree", "copy", "tree", "tree")},
+        "mccoy-decoder-dictates": {"": _dictates(by)},
+    }
+    return {
+        name: _over_seeds(cases)
+        for name, cases in found.items()
+        if all(len(each) for each in cases.values())
+    }
+
+
+def _dictates(by: pd.Series) -> pd.Series:
+    """By seed, how much more two decoders differ than two encoders; empty until every model is there."""
+    wide = by.unstack(["encoder", "decoder"])
+    if wide.shape[1] < len(SHAPES) ** 2 or wide.index.get_level_values("task").nunique() < len(
+        TASKS
+    ):
+        return pd.Series(dtype=float)
+
+    def mean(pairs: Sequence[tuple[Any, Any]]) -> pd.Series:
+        return pd.concat([(wide[a] - wide[b]).abs() for a, b in pairs]).groupby("seed").mean()
+
+    decoders = [((e, a), (e, b)) for e in SHAPES for a, b in combinations(SHAPES, 2)]
+    encoders = [((a, d), (b, d)) for d in SHAPES for a, b in combinations(SHAPES, 2)]
+    return (mean(decoders) - mean(encoders)).dropna()
+
+
+def _over_seeds(cases: Mapping[str, pd.Series]) -> Evidence:
+    seeds = min(len(each) for each in cases.values())
+    return Evidence({name: _mean(each) for name, each in cases.items()}, "model seed", seeds)
+
+
+def _mean(by_seed: pd.Series) -> Interval:
+    """The mean over seeds, with Student's interval; without one for fewer than LEAST_SEEDS."""
+    value, n = float(by_seed.mean()), len(by_seed)
+    if n < LEAST_SEEDS:
+        return exact(value)
+    half = float(stats.t.ppf(0.975, n - 1) * by_seed.std(ddof=1) / np.sqrt(n))
+    return Interval(value, value - half, value + half, float(n - 1))

@@ -1,0 +1,35 @@
+"""``python -m studies.tpdn --runs runs/results/tpdn``: trains and measures what is missing, and writes cells.csv."""
+
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+from studies.tpdn.cells import CELLS, collect_cells, compare
+from studies.tpdn.substitutions import measure_missing
+from studies.tpdn.trainings import train_missing
+from tprprobe.files.writing import write_file
+
+
+def main(
+    runs: Annotated[Path, typer.Option(help="The folder of models.")] = Path("runs/results/tpdn"),
+    seeds: Annotated[int, typer.Option(help="How many seeds.")] = 1,
+    train: Annotated[bool, typer.Option(help="Train the models that are missing.")] = True,
+) -> None:
+    """Train, measure and collect; a run that was cut off goes on, and several share the work."""
+    torch.set_num_threads(1)
+    for seed in range(seeds):
+        if train:
+            train_missing(runs, seed)
+        measure_missing(runs, seed)
+    table = collect_cells(runs)
+    write_file(CELLS, table.round(4).to_csv(index=False))
+    found = compare(table)
+    typer.echo(f"{len(found.cells)} cells; median absolute difference {found.median:.3f}")
+    typer.echo(f"sign right of {found.right} of {len(found.differences)} large differences")
+    typer.echo(found.far.round(3).to_string(index=False))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,85 @@
+"""The table of cells beside the published ones, and how far they agree."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES
+from tprprobe.errors import InputError
+
+PUBLISHED, CELLS = (Path(__file__).with_name(f"{name}.csv") for name in ("published", "cells"))
+MODEL = ["encoder", "decoder", "task"]
+CELL = [*MODEL, "roles"]
+LARGE = 0.1  # of a difference between two schemes
+
+
+def collect_cells(runs: Path) -> pd.DataFrame:
+    """A row a cell and seed: substitution with its interval, its controls, and the published number.
+
+    Raises:
+        InputError: the folder has no scores.
+    """
+    files = sorted(runs.glob(f"*/{SCORES}"))
+    if not files:
+        raise InputError(f"{runs} has no {SCORES}: python -m studies.tpdn --runs {runs} makes them")
+    scores = pd.concat(map(pd.read_csv, files), ignore_index=True)
+    scores = scores.assign(control=scores["control"].fillna(""))
+    keys = [*CELL, "seed"]
+    main = scores[(scores["family"] == FAMILY) & (scores["control"] == "")].set_index(keys)
+    found = main[["accuracy", "r2", "n", "n_fit"]].copy()
+    for end in ("", "_low", "_high"):
+        found[f"substitution{end}"] = main[f"substitution{end}"]
+    controls = {"additive": ("additive", "")}
+    controls |= {f"shuffled {of}": (FAMILY, f"shuffled {of}") for of in ("roles", "fillers")}
+    for name, (family, control) in controls.items():
+        chosen = scores[(scores["family"] == family) & (scores["control"] == control)]
+        found[name] = chosen.set_index(keys)["substitution"]
+    known = pd.read_csv(PUBLISHED)
+    table = found.reset_index().merge(known, on=CELL, how="left")
+    order = {name: i for i, name in enumerate(SCHEMES)}
+    return table.sort_values(
+        [*MODEL, "seed", "roles"], key=lambda c: c.map(order) if c.name == "roles" else c
+    )
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How the cells, seeds averaged, agree with the published ones.
+
+    ``differences`` has a row per model and two schemes whose published numbers differ by more than LARGE:
+    whether the sign is the same here.
+    """
+
+    cells: pd.DataFrame
+    differences: pd.DataFrame
+
+    @property
+    def median(self) -> float:
+        """The median absolute difference of a cell."""
+        return float(self.cells["difference"].abs().median())
+
+    @property
+    def right(self) -> int:
+        """Large differences whose sign is right."""
+        return int(self.differences["right"].sum())
+
+    @property
+    def far(self) -> pd.DataFrame:
+        """The cells that are more than LARGE away from the published number, the farthest first."""
+        far = self.cells[self.cells["difference"].abs() > LARGE]
+        return far.sort_values("difference", key=abs, ascending=False)
+
+
+def compare(table: pd.DataFrame, least: float = 0.0) -> Agreement:
+    """The agreement of a table of cells, of models of at ``least`` this accuracy, with the published numbers."""
+    table = table[table.groupby(MODEL)["accuracy"].transform("mean") >= least]
+    numbers = ["substitution", "substitution_low", "substitution_high", "accuracy", "published"]
+    cells = table.groupby(CELL, sort=False, as_index=False)[numbers].mean()
+    cells["difference"] = cells["substitution"] - cells["published"]
+    pairs = cells.merge(cells, on=MODEL, suffixes=("", "_other"))
+    printed = pairs["published"] - pairs["published_other"]
+    here = pairs["substitution"] - pairs["substitution_other"]
+    large = pairs.assign(printed=printed, here=here, right=np.sign(printed) == np.sign(here))
+    return Agreement(cells, large[printed.round(4) > LARGE].reset_index(drop=True))
