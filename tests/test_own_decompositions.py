@@ -24,6 +24,7 @@ def share(name, value):
 def kept(tmp_path, monkeypatch):
     """The kept tables of one model: roles explain more than fillers once, never more than in the twin."""
     monkeypatch.setattr(section, "OWN", (OwnStates(NAME, ("encoder.0.hidden",), ("left", "svo")),))
+    monkeypatch.setattr(section, "KEPT", tmp_path / "none")
     rows = []
     for roles, r2 in (("left", 0.4), ("svo", 0.3)):
         rows += [score(roles, "factored", "", r2), score(roles, "bag", "", 0.3)]

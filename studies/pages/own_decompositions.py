@@ -33,8 +33,9 @@ from tprprobe.models.protocol import Model, require_model
 from tprprobe.statistics import interval_text, read_interval
 
 FIT, ASKED, SWAPPED = 300, 100, 600  # examples fitted to; further ones that models are run on
-RANK = "16x8"
+RANK, REPORTS = "16x8", 100
 KINDS = ("argument", "polarity")
+KEPT = Path(__file__).parents[1] / "decomposed-models"  # tables that were measured before
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class OwnStates:
     roles: tuple[str, ...]
     scope: str = "self"
     generated: bool = False
+    fit: int = FIT
 
     @property
     def is_arithmetic(self) -> bool:
@@ -57,16 +59,16 @@ LAYERS, ENGLISH = ("encoder.0.hidden", "encoder.2.hidden"), ("encoder.1.hidden",
 OWN = (
     OwnStates("tpt-c-arithmetic", LAYERS, ("expression", "left")),
     OwnStates("transformer-arithmetic", LAYERS, ("expression", "left")),
-    OwnStates("tpt-d-english", ENGLISH, ("POS", "svo")),
-    OwnStates("tpt-c-english", ENGLISH, ("POS", "svo")),
-    OwnStates("t5-english", ENGLISH, ("POS", "svo")),
+    OwnStates("tpt-d-english", ENGLISH, ("POS", "svo"), fit=REPORTS),
+    OwnStates("tpt-c-english", ENGLISH, ("POS", "svo"), fit=REPORTS),
+    OwnStates("t5-english", ENGLISH, ("POS", "svo"), fit=REPORTS),
     OwnStates("tpgn-scenes", ("sentence.tpr",), ("left", "POS"), "before", True),
 )  # fmt: skip
 COLUMNS = ("model", "site", "roles", "rank", "R²", "withheld pairs")
 
 
 def tell_own(runs: Path) -> str:
-    """The section; what a folder has of it already is not measured again."""
+    """The section; what ``studies/decomposed-models`` or the folder has of it already is not measured again."""
     found: dict[str, list[pd.DataFrame]] = {"scores": [], "replaced": [], "surgery": []}
     for own in OWN:
         for name, measured in _measure(own, runs).items():
@@ -76,6 +78,7 @@ def tell_own(runs: Path) -> str:
         Path(__file__).parent,
         "own_decompositions.md.j2",
         fit=FIT,
+        reports=REPORTS,
         asked=ASKED,
         swapped=SWAPPED,
         rank=RANK.replace("x", " × "),
@@ -90,9 +93,10 @@ def tell_own(runs: Path) -> str:
 
 
 def _measure(own: OwnStates, runs: Path) -> dict[str, pd.DataFrame]:
-    """The tables of a model, kept in a folder."""
+    """The tables of a model: those that the study keeps, else measured and kept in a folder."""
     parts = ["scores", "replaced", *(["surgery"] if own.is_arithmetic else [])]
-    files = {name: runs / f"{name}-{own.model}.csv" for name in parts}
+    folder = KEPT if (KEPT / f"scores-{own.model}.csv").is_file() else runs
+    files = {name: folder / f"{name}-{own.model}.csv" for name in parts}
     if not all(file.is_file() for file in files.values()):
         stderr.print(f"{own.model} …")
         model: Any = require_model(load_model(own.model), "whose states are decomposed")
@@ -108,12 +112,12 @@ def _measure(own: OwnStates, runs: Path) -> dict[str, pd.DataFrame]:
 
 def _run(model: Model, own: OwnStates) -> Iterator[pd.DataFrame]:
     data, split = default_data(model)
-    examples = load_data(data, split=split, n=FIT + (SWAPPED if own.is_arithmetic else ASKED))
-    fitted, asked = examples[:FIT], examples[FIT:]
+    examples = load_data(data, split=split, n=own.fit + (SWAPPED if own.is_arithmetic else ASKED))
+    fitted, asked = examples[: own.fit], examples[own.fit :]
     with TemporaryDirectory(prefix="tprprobe-own-") as folder:
         fits = list(_decompose(model, own, fitted, Path(folder) / "store"))
     yield pd.concat([fit.scores for fit in fits], ignore_index=True)
-    some = asked[: ASKED // 2 if own.generated else ASKED]
+    some = asked[: ASKED if own.is_arithmetic else ASKED // 2]
     replaced = [substitute(model, some, fit).assign(site=fit.site) for fit in fits]
     yield pd.concat(replaced, ignore_index=True).assign(roles=fits[0].scheme.name)
     if own.is_arithmetic:

@@ -85,7 +85,7 @@ def show_similarity(fit: Decomposition, of: str = "fillers", dark: bool = False)
             hovertemplate="%{y}, %{x}: %{z:.2f}<extra></extra>",
         )
     )  # fmt: skip
-    dress(chart, max(320, min(620, 90 + 16 * len(names))), dark, "zoom")
+    dress(chart, 420, dark, "zoom")
     chart.update_xaxes(type="category", constrain="domain", tickangle=-60)
     chart.update_yaxes(type="category", autorange="reversed", constrain="domain", scaleanchor="x")
     table = pd.DataFrame(likeness, columns=pd.Index(names)).assign(symbol=names)
