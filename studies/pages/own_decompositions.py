@@ -33,7 +33,7 @@ from tprprobe.models.protocol import Model, require_model
 from tprprobe.statistics import interval_text, read_interval
 
 FIT, ASKED, SWAPPED = 300, 100, 600  # examples fitted to; further ones that models are run on
-RANK, REPORTS = "16x8", 100
+RANK = "16x8"
 KINDS = ("argument", "polarity")
 KEPT = Path(__file__).parents[1] / "decomposed-models"  # tables that were measured before
 
@@ -48,20 +48,16 @@ class OwnStates:
     roles: tuple[str, ...]
     scope: str = "self"
     generated: bool = False
-    fit: int = FIT
 
     @property
     def is_arithmetic(self) -> bool:
         return self.model.endswith("arithmetic")
 
 
-LAYERS, ENGLISH = ("encoder.0.hidden", "encoder.2.hidden"), ("encoder.1.hidden",)
+LAYERS = ("encoder.0.hidden", "encoder.2.hidden")
 OWN = (
     OwnStates("tpt-c-arithmetic", LAYERS, ("expression", "left")),
     OwnStates("transformer-arithmetic", LAYERS, ("expression", "left")),
-    OwnStates("tpt-d-english", ENGLISH, ("POS", "svo"), fit=REPORTS),
-    OwnStates("tpt-c-english", ENGLISH, ("POS", "svo"), fit=REPORTS),
-    OwnStates("t5-english", ENGLISH, ("POS", "svo"), fit=REPORTS),
     OwnStates("tpgn-scenes", ("sentence.tpr",), ("left", "POS"), "before", True),
 )  # fmt: skip
 COLUMNS = ("model", "site", "roles", "rank", "R²", "withheld pairs")
@@ -78,7 +74,6 @@ def tell_own(runs: Path) -> str:
         Path(__file__).parent,
         "own_decompositions.md.j2",
         fit=FIT,
-        reports=REPORTS,
         asked=ASKED,
         swapped=SWAPPED,
         rank=RANK.replace("x", " × "),
@@ -112,8 +107,8 @@ def _measure(own: OwnStates, runs: Path) -> dict[str, pd.DataFrame]:
 
 def _run(model: Model, own: OwnStates) -> Iterator[pd.DataFrame]:
     data, split = default_data(model)
-    examples = load_data(data, split=split, n=own.fit + (SWAPPED if own.is_arithmetic else ASKED))
-    fitted, asked = examples[: own.fit], examples[own.fit :]
+    examples = load_data(data, split=split, n=FIT + (SWAPPED if own.is_arithmetic else ASKED))
+    fitted, asked = examples[:FIT], examples[FIT:]
     with TemporaryDirectory(prefix="tprprobe-own-") as folder:
         fits = list(_decompose(model, own, fitted, Path(folder) / "store"))
     yield pd.concat([fit.scores for fit in fits], ignore_index=True)
