@@ -20,6 +20,7 @@ from tprprobe.store.dumps.layered import LayeredDump, Sample
 INDEX = "sentence_to_index"
 AGAIN = re.compile(r" \(Occurrence \d+\)$")  # behind a sentence that NeuroX met before
 LAYER = re.compile(r"-layer(\d+)$")  # of a file with one layer
+MOST = 1000  # how many times smaller compression may make numbers
 LONGEST = 2**30  # characters of a line
 DAMAGE = (OSError, KeyError, ValueError, TypeError, RuntimeError, RecursionError)
 
@@ -60,6 +61,10 @@ class Sentences(LayeredDump):
             if number not in file:
                 raise InputError(f"{self.path} has no data set {number} ({sentence[:40]!r})")
             values: Any = file[number]
+            if values.nbytes > MOST * values.id.get_storage_size():
+                raise InputError(
+                    f"{self.path}, sentence {number} claims shape {values.shape}, which its bytes do not hold"
+                )
             words = AGAIN.sub("", sentence).split(" ")
             where, kind = f"{self.path}, sentence {number}", values.dtype.newbyteorder("=").name
             yield Sample(where, words, None, values.shape, kind, lambda layer, v=values: v[layer])
