@@ -11,6 +11,7 @@ from scipy import stats
 
 from studies.pages.encodings_section import BOTH, differ, tell_encodings
 from studies.pages.markdown import verdict_table
+from studies.pages.own_decompositions import tell_own
 from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
 from studies.tpdn.cells import CELLS, MODEL, Agreement, compare
@@ -56,6 +57,7 @@ def make_page(runs: Path) -> str:
         least_able=ABLE,
         tasks=[{"name": task, "table": _task(found, cells, task)} for task in TASKS],
         far=_far(found),
+        own=tell_own(runs / "decomposition"),
     )
 
 

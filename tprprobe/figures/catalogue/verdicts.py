@@ -69,6 +69,13 @@ CLAIMS = {  # what a figure is about; tables that judge their claims themselves 
     ),
     "jiang-discreteness": ("jiang-discrete",),
     "jiang-roles": ("jiang-syntax-in-roles",),
+    "tpdn-table": tuple(
+        f"mccoy-{each}"
+        for each in (
+            "bidirectional-roles", "left-favoured", "reversal", "interleaving", "sorting-bag",
+            "bag-fails", "tree-roles", "decoder-dictates",
+        )
+    ),
     "huang-table1": ("huang-table1", "huang-bleu-n", "huang-training-time"),
     **dict.fromkeys((f"huang-fig{n}" for n in range(3, 8)), ("huang-pos-prediction",)),
 }  # fmt: skip
