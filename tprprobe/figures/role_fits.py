@@ -78,7 +78,7 @@ def tell_cheapest(of: str, scores: pd.DataFrame, measure: str) -> str:
     """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its
     interval.
     """
-    found = scores.drop_duplicates("roles")
+    found: Any = scores.drop_duplicates("roles")
     best: Any = found.loc[found[measure].idxmax()]
     near = found[found[measure] >= best[f"{measure}_low"]]
     cheapest: Any = near.loc[near["pairs"].astype(int).idxmin()]
