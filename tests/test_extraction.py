@@ -175,11 +175,11 @@ def test_a_second_writer_is_refused_while_the_first_is_at_work(
     out, told = tmp_path / "store", []
     write = blocks.Extraction.write
 
-    def meanwhile(self, passes):
+    def meanwhile(self, passes, samples):
         with pytest.raises(InputError, match="written by another extraction") as refused:
             tp.extract(model, reports, SITES, out, control=False, resume=True)
         told.append(str(refused.value))
-        write(self, passes)
+        write(self, passes, samples)
 
     monkeypatch.setattr(blocks.Extraction, "write", meanwhile)
     store = tp.extract(model, reports, SITES, out, control=False)

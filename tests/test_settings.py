@@ -50,7 +50,8 @@ OTHERS: dict[type[Settings], Mapping[str, Any]] = {
     },
     Sweep: {
         "data": "english", "split": "train", "n": 3, "reference": 3, "seed": 1, "sites": ["a"],
-        "edits": ["one"], "swaps": ["place"], "whole": True, "donors": True, "shifts": [1.0], "erasures": True, "heads": "all",
+        "edits": ["one"], "swaps": ["place"], "whole": True, "donors": True, "shifts": [1.0], "erasures": True,
+        "surgery": "left", "heads": "all",
         "together": True, "strengths": [0.5], "clusters": [2],
     },
     Task: {
@@ -70,7 +71,7 @@ BASES: list[tuple[type[Settings], Mapping[str, Any], set[str]]] = [  # and what 
     (Recipe, RECIPE, set()),
     (Recipe, {**RECIPE, "words": {"threshold": 2}}, {"subwords"}),
     (Plan, PLAN, set()),
-    (Sweep, SWEEP, {"swaps", "whole", "donors", "shifts", "erasures", "clusters"}),
+    (Sweep, SWEEP, {"swaps", "whole", "donors", "shifts", "erasures", "surgery", "clusters"}),
     (Sweep, SWAPS, {"sites", "edits", "reference", *OF_EDITS}),
     (Sweep, DONORS, {"sites", "edits", "swaps", *OF_EDITS}),
     (Task, TASK, set()),

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import torch
 from jaxtyping import Bool, Float, Int
 
-from tprprobe.algebra import duals
 from tprprobe.analyses.clustering.kmeans import fit_means
 from tprprobe.analyses.unbinding.generations import GeneratedWords
 from tprprobe.analyses.unbinding.regions import MOST, first_words
@@ -159,7 +157,7 @@ def dual_basis(
     """The roles of unbinding vectors of d² numbers: the duals of each one's strongest direction in R^d."""
     d = round(centers.shape[1] ** 0.5)
     strongest = np.linalg.svd(centers.reshape(-1, d, d))[2][:, 0]
-    return duals(torch.from_numpy(strongest)).numpy()
+    return _duals(strongest)
 
 
 def _tell_shares(
@@ -173,6 +171,15 @@ def _tell_shares(
             found = bootstrap_mean(each, groups, seed=seed)
             rows.append({"roles": name, "directions": m} | found.columns("share"))
     return pd.DataFrame(rows)
+
+
+def _duals(roles: np.ndarray) -> np.ndarray:
+    """The dual basis of the rows."""
+    import torch  # here: tables of stores are drawn without it
+
+    from tprprobe.algebra import duals
+
+    return duals(torch.from_numpy(roles)).numpy()
 
 
 def _check_duals(
@@ -195,7 +202,7 @@ def _check_duals(
         for k in (m for m in fits if m > 1):
             means = fit_means(each[learned], k, seed, starts=10, of="the words")
             centers = find_centers(each[learned], means.labels_)
-            roles = duals(torch.from_numpy(centers)).numpy()
+            roles = _duals(centers)
             cosine = (roles * centers).sum(1) / np.linalg.norm(roles, axis=1)
             exact = np.eye(k)[means.predict(each[~learned])]
             own = groups[~learned]
