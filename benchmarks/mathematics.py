@@ -66,7 +66,11 @@ def authors_model(path: Path, name: str, config: Any) -> Any:
 
 def our_run(name: str, sizes: dict[str, Any], precision: Any, device: str) -> Run:
     """A training run of ours that is to take single steps."""
-    stage = Stage(steps=1, learning_rate=RATE, mix=[Mix(data="")])
+    stage = Stage(
+        steps=1,
+        learning_rate=RATE,
+        mix=[Mix(data="mathematics:arithmetic__mul", split="small-test", n=1)],
+    )
     recipe = Recipe(name=name, model={"preset": name, **sizes}, stages=[stage], precision=precision)
     return Run(recipe, Worker(torch.device(device)))
 
