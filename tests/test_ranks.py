@@ -120,7 +120,11 @@ def test_ranges_are_of_whole_blocks():
 def test_the_starters_say_who_a_process_is():
     assert Ranks.of({}) == Ranks(0, 1, 0)
     assert Ranks.of({"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1"}) == Ranks(5, 8, 1)
-    assert Ranks.of({"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_LOCALID": "1"}).rank == 1
+    step = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "1"}
+    assert Ranks.of(step) == Ranks(1, 2, 1)
+    assert (
+        Ranks.of({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}) == Ranks()
+    )  # a job's script, no srun
     assert [Ranks(5, 8, 1).place(each) for each in ("cuda", "cuda:0", "cpu")] == [
         "cuda:1", "cuda:0", "cpu"
     ]  # fmt: skip

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from tprprobe.errors import InputError
 
-STARTERS = (("RANK", "WORLD_SIZE", "LOCAL_RANK"), ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"))
+STARTERS = (
+    ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
+    # Those of a step, which srun sets: in a job's own script SLURM_NTASKS stands beside one process.
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"),
+)
 PAUSE = 0.5  # seconds
 
 
