@@ -75,7 +75,7 @@ def run_ranks(model: Any, out: Path, count: int, monkeypatch, some=None, resume=
     for each in threads:
         each.start()
     for each in threads:
-        each.join(timeout=60)  # a process whose fellow died waits for ever
+        each.join(timeout=300)  # a process whose fellow died waits for ever
     return found
 
 

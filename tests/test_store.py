@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,11 @@ import pandas as pd
 import pytest
 import torch
 import xarray as xr
+import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from zarr.core.buffer import cpu
+from zarr.storage import MemoryStore
 
 from tprprobe.cli import main
 from tprprobe.errors import InputError
@@ -209,6 +213,18 @@ def test_xarray_reads_it_without_our_code(store):
         np.testing.assert_array_equal(data[site].values, store.read(site))
         np.testing.assert_array_equal(store.arrays[site].mean().compute(), data[site].mean())
     pd.testing.assert_frame_equal(pd.read_parquet(store.path / "tokens.parquet"), store.tokens)
+
+
+def test_metadata_is_what_zarr_consolidates(store):
+    documents = {
+        str(path.relative_to(store.path / "arrays.zarr")): cpu.Buffer.from_bytes(path.read_bytes())
+        for path in (store.path / "arrays.zarr").rglob("zarr.json")
+    }
+    ours = documents["zarr.json"].to_bytes()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Consolidated metadata")
+        zarr.consolidate_metadata(MemoryStore(documents))
+    assert documents["zarr.json"].to_bytes() == ours
 
 
 def test_no_samples_make_an_empty_store(tmp_path):

@@ -1,8 +1,8 @@
 """The arrays of a store on disk: rows written at their place, and the Zarr metadata over them."""
 
+import json
 import os
-import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +107,23 @@ def _documents(arrays: Mapping[str, tuple[SiteSpec, int]]) -> dict[str, bytes]:
             dimension_names=names[name],
             chunk_key_encoding={"name": "default", "separator": "."},
         )
-    with warnings.catch_warnings():  # what xarray looks for first is not in the v3 specification
-        warnings.filterwarnings("ignore", message="Consolidated metadata")
-        zarr.consolidate_metadata(MemoryStore(documents))
-    return {key: document.to_bytes() for key, document in documents.items()}
+    found = {key: document.to_bytes() for key, document in documents.items()}
+    return found | {"zarr.json": _consolidated(found, names)}
+
+
+def _consolidated(documents: Mapping[str, bytes], names: Iterable[str]) -> bytes:
+    """The group's document with those of its arrays in it, which xarray looks for first.
+
+    The bytes are those of ``zarr.consolidate_metadata``, which warns that the v3 specification has
+    no such entry; filters of warnings are shared by threads, so silencing it would not hold there.
+    """
+    group = json.loads(documents["zarr.json"])
+    of_arrays = {name: json.loads(documents[f"{name}/zarr.json"]) for name in sorted(names)}
+    inline = {"kind": "inline", "must_understand": False, "metadata": of_arrays}
+    kind = group.pop("node_type")  # zarr writes it last
+    return json.dumps(
+        group | {"consolidated_metadata": inline, "node_type": kind}, indent=2
+    ).encode()
 
 
 def _dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]]:
