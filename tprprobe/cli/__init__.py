@@ -7,7 +7,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning th
 
 import typer
 
-from tprprobe.cli import analyses, decomposition, extraction, figures, stores, training
+from tprprobe.cli import analyses, decomposition, extraction, figures, probing, stores, training
 from tprprobe.cli.options import say
 from tprprobe.errors import InputError
 
@@ -28,8 +28,8 @@ COMMANDS = {
     "push": stores.push,
     "inspect": extraction.inspect,
     "cluster": analyses.cluster,
-    "probe": analyses.probe,
-    "predict": analyses.predict,
+    "probe": probing.probe,
+    "predict": probing.predict,
     "reconstruct": analyses.reconstruct,
     "binding": analyses.binding,
     "decompose": decomposition.decompose,
