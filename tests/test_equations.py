@@ -99,3 +99,15 @@ def test_what_there_is_none_of_is_said_in_a_word(tmp_path):
     text = inspect(str(save_pretrained(model, tmp_path / "lstm"))).as_text()
     assert text.endswith("binding contract:\nnone")
     assert "encoder.0.hidden" in text
+
+
+def test_tables_of_an_overview_are_told_in_columns_and_in_json(tmp_path):
+    model = build(MODELS["tp-transformer"], seed=0)
+    overview = inspect(str(save_pretrained(model, tmp_path / "tp")))
+    told = binding_contract(model, random_batch(model))
+    assert overview.as_dict()["binding contract"] == told.to_dict("records")
+    lines = overview.as_text().partition("binding contract:\n")[2].splitlines()
+    assert len({*map(len, lines)}) == 1
+    assert lines[0].split() == list(told.columns)
+    assert [line.split()[0] for line in lines[1:]] == list(told["site"])
+    assert float(lines[1].split()[-1]) == pytest.approx(told["scale"][0], rel=1e-5)

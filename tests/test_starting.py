@@ -22,7 +22,7 @@ from tprprobe.cli import app
 
 app(["inspect", sys.argv[1]], standalone_mode=False)
 app(["inspect", sys.argv[1], "--verify"], standalone_mode=False)
-heavy = {"torch", "matplotlib", "sklearn", "scipy", "zarr", "xarray"}
+heavy = {"torch", "pandas", "pyarrow", "matplotlib", "sklearn", "scipy", "zarr", "xarray"}
 assert not heavy & {*sys.modules}, heavy & {*sys.modules}
 """
 

@@ -3,11 +3,12 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd  # which takes longer to import than what needs no table of a folder
 
 Columns = Mapping[
     str, type
@@ -22,7 +23,7 @@ WORDS = {
 UNREADABLE = (OSError, ValueError, LookupError, TypeError, ArithmeticError)  # of pandas and Arrow
 
 
-def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> pd.DataFrame:
+def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "pd.DataFrame":
     """The table in a Parquet, CSV or JSON-lines file; other columns than those named may stand in it.
 
     ``remedy`` says what to do about a file that is damaged.
@@ -42,8 +43,8 @@ def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> p
 
 
 def check_columns(
-    table: pd.DataFrame, columns: Columns, where: object, remedy: str
-) -> pd.DataFrame:
+    table: "pd.DataFrame", columns: Columns, where: object, remedy: str
+) -> "pd.DataFrame":
     """The table, in which every column named holds what it must.
 
     Raises:
@@ -76,7 +77,9 @@ def first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
-def _read(path: Path, texts: dict[str, type]) -> pd.DataFrame:
+def _read(path: Path, texts: dict[str, type]) -> "pd.DataFrame":
+    import pandas as pd
+
     if path.suffix == ".parquet":
         return pd.read_parquet(path)
     if path.suffix == ".jsonl":
@@ -84,12 +87,14 @@ def _read(path: Path, texts: dict[str, type]) -> pd.DataFrame:
     return pd.read_csv(path, dtype=dict.fromkeys(texts, "str"))
 
 
-def _values(values: pd.Series, kind: type) -> Any:
+def _values(values: "pd.Series", kind: type) -> Any:
     """The values as that kind.
 
     Raises:
         ValueError, TypeError: they are of another kind.
     """
+    import pandas as pd
+
     if kind is object:
         return values
     if kind is str:

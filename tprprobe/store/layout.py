@@ -25,6 +25,7 @@ SIDES = ("source", "target")
 SAMPLE = "sample"  # the rows of a site with one vector a sample
 CHUNK_BYTES = 2 * 2**20
 SIZES = "sizes"  # of the manifest: the bytes of compressed files
+DESCRIBED = ("site", "axes", "shape", "dtype", "compression", "bytes")
 BEGUN = ".begun"  # behind the name of a chunk whose rows are not yet all there
 
 
@@ -162,3 +163,14 @@ def bytes_of(manifest: Mapping[str, Any], site: str) -> int:
     if not spec.is_compressed:
         return rows * spec.row_bytes
     return sum(size for file, size in manifest.get(SIZES, {}).items() if file.split("/")[1] == site)
+
+
+def describe_sites(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What DESCRIBED names of every site: axes, shape, type, compression, and bytes on disk."""
+    rows = []
+    for name in manifest["sites"]:
+        spec, count = arrays_of(manifest)[name]
+        told = (" × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression)
+        values = (name, *told, bytes_of(manifest, name))
+        rows.append(dict(zip(DESCRIBED, values, strict=True)))
+    return rows

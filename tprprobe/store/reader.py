@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Integer, Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.files.hub import locate_dataset
 from tprprobe.site.patterns import select
-from tprprobe.store import layout, manifests, tokens
+from tprprobe.store import layout, manifests
 from tprprobe.store.manifests import Manifest
 
 if TYPE_CHECKING:
-    import xarray as xr  # takes longer to import than what is told of a store without its arrays
+    # both take longer to import than what is told of a store without its arrays and tokens
+    import pandas as pd
+    import xarray as xr
 
 Rows = slice | Integer[np.ndarray, "row"] | Bool[np.ndarray, "token"]
 
@@ -58,10 +59,12 @@ class Store:
         return layout.sites_of(self.manifest)
 
     @functools.cached_property
-    def tokens(self) -> pd.DataFrame:
+    def tokens(self) -> "pd.DataFrame":
         """One row per token, by sample, its source tokens before its target tokens."""
+        from tprprobe.store.tokens import read_parquet
+
         with manifests.undamaged(self.path):
-            return tokens.read_parquet(self.path / layout.TOKENS)
+            return read_parquet(self.path / layout.TOKENS)
 
     @functools.cached_property
     def arrays(self) -> "xr.Dataset":
@@ -78,16 +81,11 @@ class Store:
         return open_store(path) if path.exists() else None
 
     @property
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> "pd.DataFrame":
         """One row per site: its axes, shape, type and compression, and its bytes on disk."""
-        rows = [
-            (name, " × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression, size)
-            for name, (spec, count) in layout.arrays_of(self.manifest).items()
-            if name in self.specs
-            for size in [layout.bytes_of(self.manifest, name)]
-        ]
-        columns = ["site", "axes", "shape", "dtype", "compression", "bytes"]
-        return pd.DataFrame(rows, columns=columns)
+        import pandas as pd
+
+        return pd.DataFrame(layout.describe_sites(self.manifest), columns=list(layout.DESCRIBED))
 
     def select(self, patterns: str | Iterable[str]) -> list[str]:
         """The sites that match any of the shell globs; layer -1 is the last.
@@ -106,15 +104,17 @@ class Store:
         """
         return self._spec(site)[1].rows.partition("_")[0]
 
-    def tokens_of(self, site: str) -> pd.DataFrame:
+    def tokens_of(self, site: str) -> "pd.DataFrame":
         """The tokens that the rows of a site belong to, one row each, in the same order.
 
         Of a site with one vector a sample, a row is the sample: its ``token`` is all its source
         tokens, its ``position`` that of the last one.
         """
+        from tprprobe.store.tokens import join_samples
+
         table, side = self.tokens, self.side(site)
         if side == layout.SAMPLE:
-            return tokens.join_samples(table)
+            return join_samples(table)
         return table.loc[table["side"] == side].reset_index(drop=True)
 
     def read(

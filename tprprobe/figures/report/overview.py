@@ -1,18 +1,23 @@
 """An overview of a checkpoint, a store or a corpus, as text and as data.
 
-What reads models and corpora is imported where it is needed: a store is told of without torch.
+What reads models and corpora is imported where it is needed: a store is told of without torch and pandas.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tprprobe.files.hub import HUB
 from tprprobe.files.kinds import KINDS
 from tprprobe.store import open_store
+from tprprobe.store.layout import describe_sites
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MEASURED = 2000  # first examples of a corpus
+
+Rows = Sequence[dict[str, Any]]  # each with the same columns, in JSON types or tuples
 
 
 @dataclass(frozen=True)
@@ -20,21 +25,17 @@ class Overview:
     """Facts by name, and tables by title."""
 
     facts: dict[str, Any]
-    tables: dict[str, pd.DataFrame]
+    tables: dict[str, Rows]
 
     def as_dict(self) -> dict[str, Any]:
         """The overview in JSON types."""
-        tables = {
-            title: table.astype(object).where(table.notna(), None).to_dict("records")
-            for title, table in self.tables.items()
-        }
-        return {**self.facts, **tables}
+        return {**self.facts, **self.tables}
 
     def as_text(self) -> str:
         """The overview as text."""
         lines = [f"{name:14} {value}" for name, value in self.facts.items()]
-        for title, table in self.tables.items():
-            lines += ["", f"{title}:", table.to_string(index=False) if len(table) else "none"]
+        for title, rows in self.tables.items():
+            lines += ["", f"{title}:", *(_lines(rows) if rows else ["none"])]
         return "\n".join(lines)
 
 
@@ -58,7 +59,7 @@ def inspect_data(spec: str) -> Overview:
 
     data = load_data(spec)
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
-    return Overview(facts, {"extractiveness": describe_corpus(data[:MEASURED])})
+    return Overview(facts, {"extractiveness": _rows(describe_corpus(data[:MEASURED]))})
 
 
 def inspect_model(name: str) -> Overview:
@@ -76,9 +77,9 @@ def inspect_model(name: str) -> Overview:
         "vocabulary": "unknown" if about.vocabulary is None else about.vocabulary,
         **about.settings,
     }
-    tables = {"sites": about.sites}
+    tables = {"sites": _rows(about.sites)}
     if isinstance(model, Model):  # of another's we know no equations
-        tables["binding contract"] = binding_contract(model, random_batch(model))
+        tables["binding contract"] = _rows(binding_contract(model, random_batch(model)))
     return Overview(facts, tables)
 
 
@@ -93,4 +94,24 @@ def inspect_store(path: str) -> Overview:
         "split": store.manifest["data"]["split"],
         "control": "untrained twin" if store.control is not None else "none",
     }
-    return Overview(facts, {"sites": store.summary})
+    return Overview(facts, {"sites": describe_sites(store.manifest)})
+
+
+def _rows(table: "pd.DataFrame") -> Rows:
+    """The rows of a table; None where it has nothing."""
+    told = table.astype(object).where(table.notna(), None)
+    return [{str(name): value for name, value in row.items()} for row in told.to_dict("records")]
+
+
+def _lines(rows: Rows) -> list[str]:
+    """The rows as lines of text under their columns' names."""
+    cells = [list(rows[0]), *([_told(value) for value in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+        for line in cells
+    ]
+
+
+def _told(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
