@@ -5,7 +5,8 @@ import torch
 
 import tprprobe as tp
 from tprprobe.models.decoding.hypotheses import Rows, Rules
-from tprprobe.site.hooks import find_sites, hold
+from tprprobe.site.holding import hold
+from tprprobe.site.hooks import find_sites
 
 SOURCE = torch.tensor([[2, 9, 8, 7, 3], [2, 6, 5, 4, 3]])
 TARGET = torch.tensor([[2, 9], [2, 8]])

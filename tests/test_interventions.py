@@ -8,10 +8,18 @@ from torch import Tensor
 
 from tprprobe import interventions as edits
 from tprprobe.errors import InputError
-from tprprobe.interventions.variants import first_layer, score_variants
+from tprprobe.interventions.variants import (
+    AT_ONCE,
+    BEHIND,
+    BELOW,
+    first_places,
+    list_steps,
+    score_variants,
+)
 from tprprobe.models import build
 from tprprobe.models.decoding.generation import generate
-from tprprobe.site.hooks import capture, find_sites, hold, intervene
+from tprprobe.site.holding import hold
+from tprprobe.site.hooks import capture, find_sites, intervene
 
 SIZES = {"d_model": 16, "n_heads": 2, "n_layers": (2, 2), "d_ff": 24}
 CASES = {
@@ -197,8 +205,10 @@ def test_what_is_held_is_not_computed():
     assert "forward" not in model.encoder[0].__dict__
 
 
+@pytest.mark.parametrize("at_once", [1, 10**6])  # one variant a pass, and all of a place
 @pytest.mark.parametrize("case", CASES)
-def test_variants_in_one_pass_are_the_same_as_one_by_one(case):
+def test_variants_in_one_pass_are_the_same_as_one_by_one(case, at_once, monkeypatch):
+    monkeypatch.setitem(AT_ONCE, "cpu", at_once)
     model, source = model_of(case), source_of(case)
     names = [name for name in find_sites(model) if not name.endswith("attention")]
     variants = [{}, *({name: edits.zero(strength=0.7)} for name in names)]
@@ -214,7 +224,39 @@ def test_variants_in_one_pass_are_the_same_as_one_by_one(case):
                 assert found.written[at, number].equal(best.all(1))
 
 
-def test_the_first_edited_layer():
-    assert first_layer({"encoder.1.self.role": 0, "encoder.0.hidden": 0}) == 0
-    assert first_layer({"embedding.role": 0, "encoder.1.hidden": 0}) == -1
-    assert first_layer({"decoder.0.cross.key": 0, "embedding.target.role": 0}) > 100
+@pytest.mark.parametrize("at_once", [1, 10**6])  # one variant a pass, and all of them
+@pytest.mark.parametrize("case", ["tp-transformer", "tpt"])
+def test_attentions_that_no_edit_reaches_are_read_once(case, at_once, monkeypatch):
+    monkeypatch.setitem(AT_ONCE, "cpu", at_once)
+    model, calls = model_of(case), []
+    for name in list_steps(model):
+        if name.endswith((".self", ".cross")):
+            module = model.get_submodule(name)
+            monkeypatch.setattr(
+                module, "read", lambda *x, n=name, read=module.read: calls.append(n) or read(*x)
+            )
+    behind = ["decoder.0.cross", "decoder.1.self", "decoder.1.cross"]
+    for site, reached in {
+        "encoder.0.self.role": ["encoder.1.self", *behind],
+        "encoder.1.self.query": ["encoder.1.self", *behind],
+        "encoder.1.hidden": behind,
+        "decoder.0.cross.key": behind,
+        "decoder.0.cross.role": behind[1:],
+    }.items():
+        calls.clear()
+        score_variants(model, SOURCE, [TARGET], [{site: edits.zero()}])
+        once = ["encoder.0.self", "encoder.1.self", "decoder.0.self", *behind]
+        assert calls == [*once, *reached], site
+
+
+def test_the_first_places_that_edits_reach():
+    layer = {"encoder.1.self.role": 0, "encoder.0.hidden": 0}
+    assert first_places(layer) == ((0, 2, 1), (0, 1, 0))
+    assert first_places({"encoder.1.self.role": 0}) == ((1, 0, 1), (0, 1, 0))
+    assert first_places({"embedding.role": 0, "encoder.1.hidden": 0}) == (BELOW, (0, 1, 0))
+    assert first_places({"encoding": 0}) == (BELOW, (0, 1, 0))
+    assert first_places({"decoder.0.cross.key": 0}) == (BEHIND, (0, 1, 0))
+    assert first_places({"decoder.1.self.query": 0}) == (BEHIND, (1, 0, 0))
+    both = {"encoder.1.hidden": 0, "embedding.target.role": 0}
+    assert first_places(both) == ((1, 2, 1), BELOW)
+    assert first_places({}) == (BEHIND, BEHIND)

@@ -34,7 +34,7 @@ from tprprobe.site.patterns import select
 from tprprobe.statistics import bootstrap_mean, wilson
 
 TABLE, SAMPLES = KINDS["sweeps"].file, "samples.parquet"
-BATCH = 128  # examples
+BATCH = 64  # examples
 
 
 def sweep(

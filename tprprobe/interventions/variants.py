@@ -1,7 +1,7 @@
 """Many variants of one batch at once: scores of given targets under each of them.
 
-Variants are rows, those of a sample together. What lies below the first edited layer of the encoder is
-computed once, and targets are scored by teacher forcing: nothing is decoded.
+Variants are rows, those of a sample together. Steps that nothing edited reaches are computed once,
+and targets are scored by teacher forcing: nothing is decoded.
 """
 
 import re
@@ -16,13 +16,18 @@ from torch import Tensor
 
 from tprprobe.interventions.edits import ByVariant
 from tprprobe.models.protocol import Model
-from tprprobe.site.hooks import PlacedEdit, capture, find_sites, hold, intervene
-from tprprobe.site.patterns import layer_of, select, side_of
+from tprprobe.site.holding import hold, record
+from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
+from tprprobe.site.patterns import select, side_of
 
 Variant = Mapping[str, PlacedEdit]  # an edit by site or pattern
-ROWS = 1024  # of a forward pass, at most
-HIDDEN = re.compile(r"encoder\.\d+\.hidden")
-NOTHING_EDITED = 10**6  # the first edited layer of what edits no encoder's
+Place = tuple[int, int, int]  # of a site or step in its stack: layer, part of it, and whether bound
+# Symbols of a forward pass, at most: on a CPU what caches hold, so that larger passes are slower.
+AT_ONCE = {"cpu": 2048, "cuda": 65536}
+PARTS = ("self", "cross", "hidden")
+WITHIN = re.compile(r"(?:encoder|decoder)\.(\d+)(?:\.(self|cross|hidden)(?:\.(\w+))?)?")
+NOT_BOUND = ("read", "input", "query", "key", "value", "attention")
+BELOW, BEHIND = (-1, 0, 0), (10**6, 0, 0)  # all layers
 
 
 @dataclass(frozen=True)
@@ -50,26 +55,38 @@ def score_variants(
         {name: edit for pattern, edit in variant.items() for name in select(pattern, names)}
         for variant in variants
     ]
-    depths = [first_layer(plan) for plan in plans]
-    below = _Below(model, source)
-    order = sorted(range(len(plans)), key=depths.__getitem__)
+    starts = [first_places(plan) for plan in plans]
+    unedited = _Unedited(model, source, targets)
+    order = sorted(range(len(plans)), key=starts.__getitem__)
     shape = (len(plans), len(targets), len(source))
     scores = Scores(torch.empty(shape), torch.empty(shape, dtype=torch.bool))
-    for depth, group in groupby(order, key=depths.__getitem__):
-        for chunk in _chunks(list(group), max(1, ROWS // len(source))):
-            found = _score(model, below, targets, [plans[i] for i in chunk], depth)
+    for start, group in groupby(order, key=starts.__getitem__):
+        for chunk in _chunks(list(group), unedited.variants_at_once):
+            found = _score(model, unedited, [plans[i] for i in chunk], start)
             scores.log_probability[chunk] = found.log_probability
             scores.written[chunk] = found.written
     return scores
 
 
-def first_layer(plan: Mapping[str, Any]) -> int:
-    """The first edited encoder layer; -1 for sites below the layers, a million if nothing is edited
-    there.
+def first_places(plan: Mapping[str, Any]) -> tuple[Place, Place]:
+    """The first place of the encoder that the edits reach, and the first of the decoder.
+
+    What is edited in the encoder reaches the decoder's first cross-attention.
     """
-    encoder = [name for name in plan if side_of(name) == "source" and not is_memory(name)]
-    layers = [-1 if (layer := layer_of(name)) is None else layer for name in encoder]
-    return min(layers, default=NOTHING_EDITED)
+    sides = {name: "target" if is_memory(name) else side_of(name) for name in plan}
+    encoder, decoder = (
+        min((place_of(name) for name in plan if sides[name] == side), default=BEHIND)
+        for side in ("source", "target")
+    )
+    return encoder, decoder if encoder == BEHIND else min(decoder, (0, 1, 0))
+
+
+def place_of(name: str) -> Place:
+    """The place of a site or step; the steps of lower places are computed before it."""
+    if (found := WITHIN.fullmatch(name)) is None:
+        return BELOW
+    layer, part, kind = found.groups()
+    return int(layer), PARTS.index(part or "hidden"), int(kind not in NOT_BOUND)
 
 
 def is_memory(name: str) -> bool:
@@ -77,38 +94,70 @@ def is_memory(name: str) -> bool:
     return name.startswith("decoder.") and side_of(name) == "source"
 
 
-class _Below:
-    """The unedited encoder's work on a batch: all layers' outputs, and the memory."""
+def list_steps(model: Model) -> list[str]:
+    """The steps that can be held: layers, attentions, what these read, and embeddings."""
+    readers = [name for name, module in model.named_modules() if hasattr(module, "read")]
+    layers = [name.rpartition(".")[0] for name in readers]
+    return [*filter(None, dict.fromkeys(layers)), *readers, *(f"{name}.read" for name in readers)]
 
-    def __init__(self, model: Model, source: Tensor):
-        self.source = source
-        layers = [name for name in find_sites(model) if HIDDEN.fullmatch(name)]
-        with capture(model, layers) as acts:
+
+class _Unedited:
+    """What the unedited model computes of a batch: the memory, and what its steps return."""
+
+    def __init__(self, model: Model, source: Tensor, targets: Sequence[Tensor]):
+        self.source, self.targets, self.decoded = source, targets, []
+        steps = list_steps(model)
+        with record(model, steps) as self.encoded:
             self.memory = model.encode(source)
-        self.hidden = {name.removesuffix(".hidden"): each for name, each in acts.items()}
+        for target in targets:
+            with record(model, steps) as found:
+                model.decode(target[:, :-1], self.memory)
+            self.decoded.append(found)
 
-    def outputs(self, depth: int, rows: Tensor) -> dict[str, Tensor]:
-        """The outputs of the layers below that layer, for these rows."""
-        below = [name for name in self.hidden if (layer_of(name) or 0) < depth]
-        return dict.fromkeys(below, self.hidden[below[-1]][rows]) if below else {}
+    @property
+    def variants_at_once(self) -> int:
+        """How many variants a forward pass is of."""
+        widths = [
+            ids.shape[1] for ids in (self.source, *self.targets) if not ids.is_floating_point()
+        ]
+        most = AT_ONCE.get(self.source.device.type, AT_ONCE["cuda"])
+        return max(1, most // (len(self.source) * max(widths)))
+
+
+def _below(outputs: Mapping[str, Any], start: Place, rows: Tensor | slice) -> dict[str, Any]:
+    """The outputs, for these rows, of the steps below a place that are part of no other such step."""
+    names = [name for name in outputs if place_of(name) < start]
+    whole = [name for name in names if not any(name.startswith(f"{other}.") for other in names)]
+    return {name: _rows_of(outputs[name], rows) for name in whole}
+
+
+def _rows_of(output: Tensor | tuple[Tensor, ...], rows: Tensor | slice) -> Any:
+    return output[rows] if isinstance(output, Tensor) else tuple(each[rows] for each in output)
 
 
 def _score(
-    model: Model, below: _Below, targets: Sequence[Tensor], plans: Sequence[Variant], depth: int
+    model: Model, unedited: _Unedited, plans: Sequence[Variant], start: tuple[Place, Place]
 ) -> Scores:
-    n, samples = len(plans), len(below.source)
-    rows = torch.arange(samples, device=below.source.device).repeat_interleave(n)
-    edits: dict[str, PlacedEdit] = {
-        name: ByVariant(tuple(plan.get(name) for plan in plans))
-        for name in dict.fromkeys(name for plan in plans for name in plan)
-    }
+    n, samples = len(plans), len(unedited.source)
+    if n == 1:  # every row as it is: nothing is copied
+        rows, edits = slice(None), plans[0]
+    else:
+        rows = torch.arange(samples, device=unedited.source.device).repeat_interleave(n)
+        edits = {
+            name: ByVariant(tuple(plan.get(name) for plan in plans))
+            for name in dict.fromkeys(name for plan in plans for name in plan)
+        }
+    found = []
     with intervene(model, edits):
-        if depth < NOTHING_EDITED:
-            with hold(model, below.outputs(depth, rows)):
-                memory = model.encode(below.source[rows])
+        if start[0] < BEHIND:
+            with hold(model, _below(unedited.encoded, start[0], rows)):
+                memory = model.encode(unedited.source[rows])
         else:
-            memory = below.memory[rows] if any(map(is_memory, edits)) else below.memory
-        found = [_read(model, target[rows], memory) for target in targets]
+            apart = n > 1 and any(map(is_memory, edits))
+            memory = unedited.memory[rows] if apart else unedited.memory
+        for target, outputs in zip(unedited.targets, unedited.decoded, strict=True):
+            with hold(model, _below(outputs, start[1], rows)):
+                found.append(_read(model, target[rows], memory))
     columns = (torch.stack(each) for each in zip(*found, strict=True))  # [target, sample * variant]
     return Scores(*(each.unflatten(1, (samples, n)).permute(2, 0, 1) for each in columns))
 

@@ -122,6 +122,17 @@ class TPAttention(nn.Module):
         Queries marked ``uniform`` attend equally to all keys (the published treatment of padded
         queries).
         """
+        return self._bind(*self.read(x, memory, mask, uniform, past))
+
+    def read(
+        self,
+        x: Tensor,
+        memory: Tensor | None,
+        mask: Tensor | None,
+        uniform: Tensor | None,
+        past: KeyValues | None,
+    ) -> tuple[Tensor, ...]:
+        """v̄ and, if it is continuous, the role: what is read of the states, before anything is bound."""
         x, past = self.input(x), past or KeyValues()
         own = [self.to_query, *([self.to_role] if self.roles == "continuous" else [])]
         read = [self.to_key, self.to_value]
@@ -140,9 +151,10 @@ class TPAttention(nn.Module):
             mask = None if mask is None else mask | uniform[:, None, :, None]
         dropout = self.dropout if self.training else 0.0
         v_bar = attend(query, key, value, mask, self.scale, dropout, self.attention)
-        return self._bind(self.filler(v_bar), *role)
+        return v_bar, *role
 
-    def _bind(self, filler: Tensor, role: Tensor | None = None) -> Tensor:
+    def _bind(self, v_bar: Tensor, role: Tensor | None = None) -> Tensor:
+        filler = self.filler(v_bar)
         if self.roles == "none":
             return self.output(filler.flatten(-2))
         r: Tensor = self.role(torch.ones_like(filler) if role is None else role)

@@ -82,11 +82,7 @@ class SubLayer(nn.Module):
         ``bias`` (positions and mask) is added to the scores; ``memory`` and ``past`` are as in
         :class:`tprprobe.models.attention.TPAttention`.
         """
-        normed = self.input(self.norm(x))
-        query = self.query(split_heads(self.to_query(normed), self.n_heads))
-        key, value = self._keys_values(normed, memory, past or KeyValues())
-        rate = self.rate if self.training else 0.0
-        v_bar = attend(query, key, value, bias, 1.0, rate, self.attention)
+        v_bar, normed, query = self.read(x, bias, memory, past)
         if self.inside:
             v_bar = self._bind(self.filler(v_bar), normed, query)
         out = x + self.dropout(self.output(v_bar.flatten(-2)))
@@ -94,6 +90,16 @@ class SubLayer(nn.Module):
             out = self.filler(out)
             out = self._bind(out, out, query) if self.bound else out
         return out
+
+    def read(
+        self, x: Tensor, bias: Tensor, memory: Tensor | None, past: KeyValues | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """v̄, and the input and the queries that it was read with."""
+        normed = self.input(self.norm(x))
+        query = self.query(split_heads(self.to_query(normed), self.n_heads))
+        key, value = self._keys_values(normed, memory, past or KeyValues())
+        rate = self.rate if self.training else 0.0
+        return attend(query, key, value, bias, 1.0, rate, self.attention), normed, query
 
     def _keys_values(self, x: Tensor, memory: Tensor | None, past: KeyValues) -> tuple[Tensor, ...]:
         if memory is not None and past.length:

@@ -6,7 +6,7 @@ and post-layer-norm, roles from the query side in self- and cross-attention, tie
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -71,7 +71,7 @@ class BoundSites(nn.Module):
 class Embedding(nn.Module):
     """z = e ⊙ (W e + b + 1) with e = √d · E[token] + PE; without the binding z = e.
 
-    Its sites read the source; the same under ``embedding.target`` the decoder's input.
+    Its sites are of the source; the same under ``embedding.target`` of the decoder's input.
     Source: schlag2019-workshop Eq. 2 with the +1 of the authors' code.
     """
 
@@ -92,16 +92,21 @@ class Embedding(nn.Module):
             self.filler, self.role, self.binding = (per_position(d) for _ in range(3))
             self.target = BoundSites(d)
 
-    def forward(
-        self, ids: Int[Tensor, "batch seq"], start: int = 0, target: bool = False
-    ) -> Float[Tensor, "batch seq d_model"]:
+    def forward(self, ids: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch seq d_model"]:
+        """The embedding of a source."""
+        return self._embed(ids, 0, self)
+
+    def read(self, ids: Int[Tensor, "batch seq"], start: int) -> Float[Tensor, "batch seq d_model"]:
+        """The embedding of what a decoder reads, from that position on."""
+        return self._embed(ids, start, self.target if self.to_role is not None else self)
+
+    def _embed(self, ids: Tensor, start: int, at: Any) -> Tensor:
         end = start + ids.shape[1]
         if end > len(self.positions):
             raise InputError(f"{end} symbols: this model has max_length {len(self.positions)}")
         e = self.token(ids) * self.scale + self.positions[start:end]
         if self.to_role is None:
             return self.dropout(e)
-        at = self.target if target else self
         e = at.filler(e)
         return self.dropout(at.binding(e * at.role(self.to_role(e) + 1)))
 
@@ -225,7 +230,7 @@ class Transformer(Model[TransformerConfig, Memory, Cache]):
         """
         cache = cache or Cache.empty(len(self.decoder))
         mask, uniform = self._target_mask(target, cache.length)
-        y = self.embedding(target, start=cache.length, target=True)
+        y = self.embedding.read(target, cache.length)
         for layer, own, read in zip(self.decoder, cache.own, cache.memory, strict=True):
             y = layer(y, memory, mask, uniform, own, read)
         return y @ self.embedding.token.weight.T, cache

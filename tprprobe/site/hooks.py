@@ -148,22 +148,3 @@ def _decode(
 ) -> Any:
     steps.begin(target.shape[1], cache)
     return decode(target, memory, cache)
-
-
-@contextlib.contextmanager
-def hold(model: nn.Module, outputs: Mapping[str, Tensor]) -> Iterator[None]:
-    """A block in which these submodules return these tensors and compute nothing.
-
-    What lies below an intervention is so computed only once: ``hold(model, {"encoder.0": hidden})``.
-    """
-    modules = {name: model.get_submodule(name) for name in outputs}
-    before = {name: module.__dict__.get("forward") for name, module in modules.items()}
-    try:
-        for name, module in modules.items():
-            module.forward = lambda *_args, output=outputs[name], **_options: output
-        yield
-    finally:
-        for name, module in modules.items():
-            module.__dict__.pop("forward", None)
-            if (own := before[name]) is not None:
-                module.forward = own
