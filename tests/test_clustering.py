@@ -19,6 +19,7 @@ from planted.questions import (
     tokens_of,
     truth,
 )
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
@@ -32,6 +33,7 @@ from tprprobe.analyses.clustering import (
     matrices,
     save_clusters,
 )
+from tprprobe.analyses.clustering.kmeans import adjusted_rand, fit_means
 from tprprobe.errors import InputError
 from tprprobe.store import StoreWriter, open_store
 
@@ -285,3 +287,17 @@ def test_fewer_distinct_vectors_than_clusters_are_refused(tmp_path):
     with pytest.raises(InputError, match="fewer than 4 distinct"):
         cluster(store, HIDDEN, k=4)
     assert cluster(store, HIDDEN, k=3).inertia == pytest.approx(0, abs=1e-9)
+
+
+def test_starts_and_the_adjusted_rand_index_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(900, 7)).astype(np.float32) + 5 * rng.integers(0, 4, (900, 1))
+    vectors = vectors.astype(np.float32)
+    for k, starts in ((1, 1), (6, 1), (20, 3)):
+        own = fit_means(vectors, k, seed=k, starts=starts)
+        theirs = KMeans(k, n_init=starts, random_state=k).fit(vectors)
+        np.testing.assert_array_equal(own.cluster_centers_, theirs.cluster_centers_)
+        np.testing.assert_array_equal(own.labels_, theirs.labels_)
+    one, other = rng.integers(0, [[9], [4]], (2, 5000)).astype(np.int32)
+    for a, b in ((one, other), (other, one), (one, one), (one, one // 2), (one * 0, one)):
+        assert adjusted_rand(a, b) == adjusted_rand_score(a, b)

@@ -11,7 +11,6 @@ import safetensors
 import safetensors.torch
 import tomli_w
 import torch
-from huggingface_hub import ModelCard
 
 from tprprobe.data.vocabularies import characters, subwords, symbols, words
 from tprprobe.data.vocabularies.characters import Vocabulary
@@ -117,6 +116,8 @@ def _named_data(card: Path) -> dict[str, Any]:
     if not card.is_file():
         return {}
     try:
+        from huggingface_hub import ModelCard  # which takes a while to import
+
         front = ModelCard.load(card, ignore_metadata_errors=True).data.to_dict()
     except Exception:  # the hub's client lets the errors of its YAML parser through
         return {}

@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Float, Float32, Int32
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score
 
 from tprprobe.analyses.clustering.clusters import Clusters, summarize
 from tprprobe.analyses.clustering.matrices import SAMPLE, Blocks, Source, Target, find_heads
+from tprprobe.analyses.clustering.starts import HELD, draw_starts
 from tprprobe.errors import InputError
 from tprprobe.store import Store
 
@@ -139,7 +139,8 @@ def fit_means(
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         try:
-            return KMeans(k, n_init=starts, random_state=seed).fit(vectors)  # type: ignore[arg-type]
+            init: Any = draw_starts if vectors.nbytes <= HELD else "k-means++"
+            return KMeans(k, init=init, n_init=starts, random_state=seed).fit(vectors)  # type: ignore[arg-type]
         except ConvergenceWarning as warning:
             raise few from warning
 
@@ -177,4 +178,24 @@ def _measure(
 
 def _agreement(runs: Int32[np.ndarray, "run token"]) -> float:
     """The mean adjusted Rand index of all pairs of runs: 1 where all find the same clusters."""
-    return float(np.mean([adjusted_rand_score(*pair) for pair in combinations(runs, 2)]))
+    return float(np.mean([adjusted_rand(*pair) for pair in combinations(runs, 2)]))
+
+
+def adjusted_rand(one: Int32[np.ndarray, " token"], other: Int32[np.ndarray, " token"]) -> float:
+    """The adjusted Rand index of two clusterings: 1 where they are the same, about 0 by chance.
+
+    scikit-learn's number, from counts of pairs, without its checks and sparse tables. Source: Hubert and
+    Arabie 1985.
+    """
+    width = int(other.max()) + 1
+    table = np.bincount(one * width + other, minlength=(int(one.max()) + 1) * width)
+    table = table.reshape(-1, width)
+    together, rows, columns = (
+        int(np.square(counts).sum()) for counts in (table, table.sum(1), table.sum(0))
+    )
+    apart, agreed = len(one) ** 2 - rows - columns + together, together - len(one)
+    first, second = rows - together, columns - together  # pairs that only one of them has together
+    if first == second == 0:
+        return 1.0
+    total = (agreed + first) * (first + apart) + (agreed + second) * (second + apart)
+    return 2.0 * (agreed * apart - first * second) / total
