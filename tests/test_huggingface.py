@@ -281,7 +281,7 @@ def test_subwords_are_aligned_with_words_by_their_characters(tmp_path, family, t
     words = text.split()
     ids, places = vocabulary.encode(text), vocabulary.offsets(text)
     first, last = vocabulary.source_frame
-    assert len(place_source(vocabulary, text, 99)) == len(first) + len(ids) + len(last)
+    assert len(place_source(vocabulary, places, 99)) == len(first) + len(ids) + len(last)
     owners = words_of_tokens(place_words(text, words), places)
     for number, (start, end) in enumerate(place_words(text, words)):
         mine = [place for place, owner in zip(places, owners, strict=True) if owner == number]

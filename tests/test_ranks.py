@@ -1,15 +1,19 @@
 """Extraction by several processes: the store of one process, whoever dies on the way."""
 
 import copy
+import functools
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tprprobe as tp
+from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction import blocks
 from tprprobe.extraction.ranges import cut_ranges
@@ -21,6 +25,24 @@ SITES = ["encoder.-1.hidden", "encoder.-1.self.attention", "decoder.-1.hidden"]
 
 class Killed(Exception):
     """What ends a process in the middle."""
+
+
+@dataclass(frozen=True)
+class Questions(Dataset):
+    """Questions that were generated before: the generator's random numbers are shared by threads."""
+
+    questions: tuple[Any, ...]
+    noted: list[int] = field(default_factory=list)  # the rows that were read
+
+    def read(self, rows: range) -> Iterator[Any]:
+        for row in rows:
+            self.noted.append(row)
+            yield self.questions[row]
+
+
+@functools.cache
+def generated() -> tuple[Any, ...]:
+    return tuple(tp.load_data(DATA["name"], split=DATA["split"], n=DATA["n"], seed=DATA["seed"]))
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +66,13 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def extract(model: Any, out: Path, resume: bool = False) -> Any:
-    data = tp.load_data(DATA["name"], **{k: v for k, v in DATA.items() if k != "name"})
-    return tp.extract(model, data, SITES, out, 4, control_samples=8, resume=resume)
+def questions() -> Questions:
+    rows = range(len(generated()))
+    return Questions(DATA["name"], DATA["split"], DATA["seed"], rows, generated())
+
+
+def extract(model: Any, out: Path, resume: bool = False, data: Any = None) -> Any:
+    return tp.extract(model, data or questions(), SITES, out, 4, control_samples=8, resume=resume)
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +133,19 @@ def test_a_killed_process_goes_on(model, whole, tmp_path, monkeypatch):
     again = run_ranks(model, tmp_path / "store", 2, monkeypatch, resume=True, some=[0])
     assert again[0].samples == 13
     assert "complete store" in str(run_ranks(model, tmp_path / "store", 2, monkeypatch, [0])[0])
+
+
+def test_a_process_reads_only_its_own_texts(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(Ranks, "of", lambda: Ranks(1, 2))
+
+    def stop(*_: Any) -> None:
+        raise Killed
+
+    monkeypatch.setattr(blocks, "join_ranges", stop)
+    data = questions()
+    with pytest.raises(Killed):
+        extract(model, tmp_path / "store", data=data)
+    assert {*data.noted} == {0, *range(9, 13)}  # the first one tells the shapes of sites
 
 
 def test_ranges_are_of_whole_blocks():

@@ -44,15 +44,15 @@ def _with_words(sentence: Labelled) -> Labelled:
     return replace(sentence, words=tuple(PLAIN.findall(sentence.text)))
 
 
-def place_source(vocabulary: Codec, text: str, n: int) -> list[Span]:
-    """The places in the text of the n tokens of an encoded source."""
+def place_source(vocabulary: Codec, offsets: Sequence[Span], n: int) -> list[Span]:
+    """The places in the text of the n tokens of an encoded source, whose symbols have these offsets."""
     first, last = ([NOWHERE] * len(ids) for ids in vocabulary.source_frame)
-    return [*first, *vocabulary.offsets(text), *last][:n]
+    return [*first, *offsets, *last][:n]
 
 
-def place_target(vocabulary: Codec, text: str, n: int) -> list[Span]:
+def place_target(offsets: Sequence[Span], n: int) -> list[Span]:
     """The places in the text of the n target tokens that a decoder reads."""
-    return [NOWHERE, *vocabulary.offsets(text)][:n]
+    return [NOWHERE, *offsets][:n]
 
 
 def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
@@ -87,12 +87,16 @@ def align_words(
     texts = [vocabulary.decode(ids) for ids in written] if written else [None] * len(examples)
     known = [each for pair in map(label_words, examples, texts) for each in pair]
     found = [_with_words(each) for each in apply_labellers(known, labellers)]
+    offsets = [
+        vocabulary.all_offsets([each.text for each in some])
+        for some in ([found[::2]] if written else [found[::2], found[1::2]])
+    ]
     for i, (source, target) in enumerate(zip(found[::2], found[1::2], strict=True)):
-        source_places = place_source(vocabulary, source.text, n_source[i])
+        source_places = place_source(vocabulary, offsets[0][i], n_source[i])
         if written:
             target_places = place_written(vocabulary, written[i], n_target[i])
         else:
-            target_places = place_target(vocabulary, target.text, n_target[i])
+            target_places = place_target(offsets[1][i], n_target[i])
         for side, labelled, places in zip(
             sides, (source, target), (source_places, target_places), strict=True
         ):

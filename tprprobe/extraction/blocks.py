@@ -37,6 +37,8 @@ from tprprobe.store.manifests import is_finished
 from tprprobe.store.numbers import check_storage
 
 BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
+LEAST = 512  # samples between places where every block ends
+ASKED = 64  # examples whose symbols are counted to know how many characters one has
 CONTROL_SAMPLES = 1000
 
 Target = Literal["reference", "generated"]
@@ -98,8 +100,7 @@ def extract(
     ranges, part = [range(len(data))], out
     if ranks.count > 1 and not is_finished(out):
         refuse_existing(out)
-        firsts = [first for first, _ in run.split(range(len(data)), [few] * (twin is not None))]
-        ranges = cut_ranges(firsts, len(data), ranks.count)
+        ranges = cut_ranges(range(0, len(data), run.stride), len(data), ranks.count)
         part = part_of(out, ranks.rank, ranks.count)
     own = ranges[ranks.rank] if part != out else ranges[0]
     with held_beside(part) as mine:
@@ -212,15 +213,17 @@ class Extraction:
     def split(self, samples: range, ends: Iterable[int]) -> Iterator[tuple[int, list[Example]]]:
         """The blocks of these samples, each with the number of its first sample.
 
-        A block ends before its vectors exceed BLOCK_BYTES, and where maps or a pass end, whatever
-        was done before: a resumed run makes the same batches.
+        A block ends at every multiple of the stride, where maps or a pass end, and before its vectors
+        exceed BLOCK_BYTES, whatever was done before: a resumed run makes the same batches, and so do
+        processes whose ranges begin at a multiple of the stride.
         """
         cuts = {self.attention_samples, *ends}
         first, held, size = samples.start, [], 0
         some = self.data[samples.start : samples.stop] if samples else ()
         for number, example in enumerate(some, first):
             added = self._bytes(example, maps=number < self.attention_samples)
-            if held and (number in cuts or len(held) == BLOCK or size + added > BLOCK_BYTES):
+            is_end = number in cuts or number % self.stride == 0
+            if held and (is_end or size + added > BLOCK_BYTES):
                 yield first, held
                 first, held, size = number, [], 0
             held.append(example)
@@ -228,9 +231,10 @@ class Extraction:
         if held:
             yield first, held
 
-    def _bytes(self, example: Example, maps: bool) -> int:
+    def _bytes(self, example: Example, maps: bool) -> float:
         """A rough size in bytes of an example's vectors."""
-        source, target = len(example.source) + 2, len(example.target) + 1
+        source = len(example.source) * self._density[0] + 2
+        target = len(example.target) * self._density[1] + 1
         size = source * self._row_bytes["source"] + target * self._row_bytes["target"]
         if maps:
             size += source * source * self._row_bytes["source_source"]
@@ -239,6 +243,27 @@ class Extraction:
                 + target * self._row_bytes["target_target"]
             )
         return size
+
+    @property
+    def stride(self) -> int:
+        """Samples from one place where a block ends in any case to the next: known without a text."""
+        return min(BLOCK, max(LEAST, len(self.data) // 64))
+
+    @cached_property
+    def _density(self) -> tuple[float, float]:
+        """Symbols per character of sources and targets: those of the first examples, if symbols are
+        words or parts of them.
+        """
+        if not self.vocabulary.has_words or self.vocabulary.reads_images:
+            return 1.0, 1.0
+        some = list(self.data[:ASKED])
+        pairs = encode_examples(some, self.vocabulary)
+        sources = sum(len(each.source) for each in some)
+        targets = sum(len(each.target) for each in some)
+        return (
+            pairs.source.lengths.sum().item() / max(1, sources),
+            pairs.target.lengths.sum().item() / max(1, targets),
+        )
 
     @cached_property
     def _row_bytes(self) -> Counter[str]:

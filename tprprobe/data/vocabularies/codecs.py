@@ -64,6 +64,10 @@ class Codec(ABC):
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """The start and end of each symbol of `encode` in the text, in characters."""
 
+    def all_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """The offsets of several texts."""
+        return [self.offsets(text) for text in texts]
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids up to the first end symbol, without start and padding."""
         written = takewhile(lambda i: i != self.eos, map(int, ids))

@@ -89,8 +89,12 @@ class Tokens(Codec):
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """The start and end of each sub-word of `encode` in the text, in characters."""
-        found = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        return [(int(start), int(end)) for start, end in found["offset_mapping"]]
+        return self.all_offsets([text])[0]
+
+    def all_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+        """The offsets of several texts, from one call of the tokenizer."""
+        options = {"add_special_tokens": False, "return_offsets_mapping": True}
+        return self.tokenizer(list(texts), **options)["offset_mapping"]
 
     def spell(self, ids: list[int]) -> str:
         """The text of these ids, every one of them."""
