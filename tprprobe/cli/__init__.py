@@ -40,6 +40,7 @@ COMMANDS = {
     "sheet": figures.sheet,
     "features": training.features,
     "report": figures.report,
+    "paper": figures.paper,
     "demo": figures.demo,
     "app": figures.open_app,
 }

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tprprobe.cli.options import Out, Seed, say
+from tprprobe.cli.options import Out, Resume, Seed, say
 
 
 def figure(
@@ -87,6 +87,25 @@ def report(
     from tprprobe.figures.report.page import report_run
 
     say(f"report: {report_run(run, out)}")
+
+
+def paper(
+    name: Annotated[str, typer.Argument(help="schlag, jiang, huang or all.")] = "all",
+    ckpt: Annotated[
+        list[str] | None,
+        typer.Option(help="Checkpoints to make it of, the most important first; default: shipped."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the paper.")] = Path("runs/paper"),
+    resume: Resume = False,
+) -> None:
+    """Make every table and figure of a paper, with the verdicts on its claims, and a report."""
+    from tprprobe.console import track
+    from tprprobe.figures.paper.making import make_papers
+
+    shown = make_papers(
+        name, ckpt or [], out, resume, lambda all_: track(all_, "making", len(all_))
+    )
+    say(f"open {shown}")
 
 
 def demo(

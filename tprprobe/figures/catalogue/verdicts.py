@@ -79,6 +79,16 @@ CLAIMS = {  # what a figure is about; tables that judge their claims themselves 
     "huang-table1": ("huang-table1", "huang-bleu-n", "huang-training-time"),
     **dict.fromkeys((f"huang-fig{n}" for n in range(3, 8)), ("huang-pos-prediction",)),
 }  # fmt: skip
+OWN = {  # claims that a table judges itself, on its own store
+    "huang-table2": ("huang-nominal-verbal", "huang-initial-word"),
+    "huang-table3": (
+        "huang-first-position", "huang-second-position", "huang-dominant-category",
+        "huang-spatial-prepositions", "huang-clusters-one-side", "huang-hybrid-roles",
+    ),
+    "huang-regions": ("huang-pos-regions", "huang-pos-prediction"),
+    "huang-subjects": ("huang-subject-object",),
+    "huang-swap": ("huang-plan",),
+}  # fmt: skip
 
 
 def add_verdicts(made: Drawing | Table, claims: Sequence[str]) -> Drawing | Table:
@@ -103,7 +113,7 @@ def tell_verdicts(claims: Sequence[str]) -> list[str]:
     """
     for name in claims:
         find_claim(name)
-    rows = [row for row in _read_table() if row["claim"] in claims]
+    rows = [row for row in read_verdicts() if row["claim"] in claims]
     if not rows:
         return []
     if len(claims) > FEW:
@@ -124,7 +134,8 @@ def _name(row: dict[str, str]) -> str:
     return row["claim"] + (f" ({row['model']})" if row["model"] else "")
 
 
-def _read_table() -> list[dict[str, str]]:
+def read_verdicts() -> list[dict[str, str]]:
+    """The rows of the table of verdicts: claim, page, model, verdict, reason; none without the table."""
     files = [root / FILE for root in assets.roots("docs") if (root / FILE).is_file()]
     if not files:
         return []
