@@ -59,7 +59,10 @@ def first_overflow(values: np.ndarray, stored: np.ndarray) -> int | None:
 
 def first_infinite(values: Shaped[np.ndarray, "row ..."]) -> int | None:
     """The first row with a number that is not finite (NaN, too)."""
-    if not values.size or np.isfinite(np.add.reduce(values, axis=None, dtype=np.float64)):
+    wide = np.promote_types(values.dtype, np.float32)  # a sum beyond it only asks for a closer look
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.add.reduce(values, axis=None, dtype=wide)
+    if not values.size or np.isfinite(total):
         return None
     bad = ~np.isfinite(values).reshape(len(values), -1).all(1)
     return int(bad.argmax()) if bad.any() else None
@@ -89,11 +92,13 @@ def zarr_codec(compression: str, size: int) -> Any:
 
 def _rounded(values: Shaped[np.ndarray, "*any"]) -> Shaped[np.ndarray, "*any"]:
     """float32 numbers rounded to the nearest bfloat16 number, ties to even."""
-    if not (values.view("<u4") & 0xFFFF).any():
+    source = values.reshape(-1)
+    starts = range(0, source.size, AT_ONCE)
+    if not any((source[s : s + AT_ONCE].view("<u4") & 0xFFFF).any() for s in starts):
         return values
     rounded = np.empty_like(values)
-    source, target = values.reshape(-1), rounded.reshape(-1)
-    for start in range(0, source.size, AT_ONCE):
+    target = rounded.reshape(-1)
+    for start in starts:
         piece = source[start : start + AT_ONCE]
         target[start : start + AT_ONCE] = _round_bits(piece.view("<u4")).view("<f4")
         target[start : start + AT_ONCE][np.isnan(piece)] = np.nan

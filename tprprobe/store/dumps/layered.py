@@ -17,7 +17,7 @@ from tprprobe.store.numbers import disk_type
 
 class Sample(NamedTuple):
     """A sample's symbols (with ids, or None), the shape [layer, token, d_model] of its vectors, and what
-    reads those of a layer.
+    reads those of a layer into an array.
     """
 
     where: str
@@ -25,7 +25,7 @@ class Sample(NamedTuple):
     ids: Sequence[int] | None
     shape: tuple[int, ...]
     kind: str
-    read: Callable[[int], np.ndarray]
+    read_into: Callable[[int, np.ndarray], None]
     columns: Mapping[str, Any] = {}
 
     @property
@@ -88,10 +88,13 @@ class LayeredDump(Dump):
         table = sequence_table(
             [each.symbols for each in held], [each.ids or [] for each in held], first, **columns
         )
-        rows = {
-            name: np.concatenate([each.read(layer) for each in held])
-            for layer, name in enumerate(self.specs)
-        }
+        rows = {}
+        for layer, (name, spec) in enumerate(self.specs.items()):
+            rows[name] = np.empty((len(table), *spec.shape), disk_type(spec.dtype))
+            start = 0
+            for each in held:
+                each.read_into(layer, rows[name][start : start + each.shape[1]])
+                start += each.shape[1]
         return rows, table
 
 

@@ -9,6 +9,7 @@ and bert-extract's HDF5 files are the same.
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ class Sentences(LayeredDump):
                 )
             words = AGAIN.sub("", sentence).split(" ")
             where, kind = f"{self.path}, sentence {number}", values.dtype.newbyteorder("=").name
-            yield Sample(where, words, None, values.shape, kind, lambda layer, v=values: v[layer])
+            yield Sample(where, words, None, values.shape, kind, partial(_read_layer, values))
 
     def _lines(self) -> Iterator[Sample]:
         with open(self.path, encoding="utf-8") as stream:
@@ -88,4 +89,13 @@ class Sentences(LayeredDump):
             raise InputError(f"{where}: a sentence has words, each with layers of values")
         array = array.transpose(1, 0, 2)
         words = [str(word["token"]) for word in features]
-        return Sample(where, words, None, array.shape, "float32", lambda layer: array[layer])
+        return Sample(where, words, None, array.shape, "float32", partial(_copy_layer, array))
+
+
+def _read_layer(values: Any, layer: int, rows: np.ndarray) -> None:
+    """Reads a layer of a data set of HDF5."""
+    values.read_direct(rows, np.s_[layer])
+
+
+def _copy_layer(values: np.ndarray, layer: int, rows: np.ndarray) -> None:
+    rows[...] = values[layer]

@@ -61,6 +61,6 @@ class Requests(LayeredDump):
                 numbers,
                 (layers, tokens, width),
                 states.kind,
-                lambda layer, states=states: states[:, layer],
+                lambda layer, rows, states=states: states.read_into((slice(None), layer), rows),
                 {"request": file.stem},
             )

@@ -54,13 +54,20 @@ class Tensor:
         """The type of its numbers."""
         return BFLOAT16 if self.is_bfloat16 else self.data.dtype.newbyteorder("=").name
 
-    def __getitem__(self, rows: slice | tuple[slice, int]) -> np.ndarray:
+    def __getitem__(self, rows: slice) -> np.ndarray:
         values = np.asarray(self.data[rows])
         if not self.is_bfloat16:
             return values
-        numbers = np.zeros((*values.shape, 2), "<u2")  # the lower and the upper half
-        numbers[..., 1] = values
-        return numbers.view("<f4")[..., 0]
+        numbers = np.empty(values.shape, "<f4")
+        self.read_into(rows, numbers)
+        return numbers
+
+    def read_into(self, place: slice | tuple[slice, int], numbers: np.ndarray) -> None:
+        """Writes the numbers of a place of the array into another, of their type."""
+        if self.is_bfloat16:  # the upper half of a float32
+            np.left_shift(self.data[place], 16, out=numbers.view("<u4"), dtype="<u4")
+        else:
+            numbers[...] = self.data[place]
 
 
 Tensors = Mapping[str, Tensor]
