@@ -1,19 +1,27 @@
 """Markdown tables: decompositions in closed form beside training by gradient descent, and a large one.
 
-    python benchmarks/decomposition.py [ENCODINGS] [--tokens 1000000] [--folder DIR]
+    python benchmarks/decomposition.py [ENCODINGS] [--authors DIR] [--tokens 1000000] [--folder DIR]
 
 ENCODINGS is a text file of TPDN (``digits<TAB>numbers``); without it encodings are made. Both fit the
-same three quarters of the sequences and are tested on the last quarter. Gradient descent is the recipe of
-McCoy et al. 2019: fillers and roles of 20 dimensions, Adam 1e-3, batches of 32, up to 100 epochs, until the
-loss on a tenth of the sequences has not fallen for ten (after one, it is still far from its end). Seconds are of the process (CPU), one thread.
+same three quarters of the sequences and are tested on the last quarter. Gradient descent is that of a checkout
+of github.com/tommccoy1/tpdn in DIR: its network and its training, fillers and roles of 20 dimensions, Adam 1e-3,
+batches of 32 of equal length, up to 100 epochs, with the patience of its command (one evaluation without a smaller
+loss on a tenth of the sequences), of its function (ten), and to the end. Seconds are of the process (CPU), one thread.
 """
 
 import argparse
+import contextlib
+import importlib
+import io
+import itertools
+import random
 import resource
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +39,8 @@ from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 SCHEMES = ("bag", "left", "right", "left*right", "wickel", "tree")
 TRAINED = ("left", "left*right")
-RANK, BATCH, MOST_EPOCHS, PATIENCE = 20, 32, 100, 10
+RANK, BATCH, MOST_EPOCHS = 20, 32, 100
+PATIENCES = (1, 10, 10_000)  # of their command, of their function, and all epochs
 FILLERS, PLACES = 1000, 40
 
 Sequences = list[list[str]]
@@ -63,58 +72,36 @@ def fit_closed(
     return fit_family("saturated", moments, pairs, 1e-4), counts
 
 
-class TensorProductNetwork(torch.nn.Module):
-    """W Σ f ⊗ r + b, trained: the network of McCoy et al. 2019."""
-
-    def __init__(self, fillers: int, roles: int, width: int):
-        super().__init__()
-        self.filler = torch.nn.Embedding(fillers + 1, RANK, padding_idx=fillers)
-        self.role = torch.nn.Embedding(roles + 1, RANK, padding_idx=roles)
-        self.last = torch.nn.Linear(RANK * RANK, width)
-
-    def forward(self, filler: torch.Tensor, role: torch.Tensor) -> torch.Tensor:
-        bound = torch.einsum("btf,btr->bfr", self.filler(filler), self.role(role))
-        return self.last(bound.flatten(1))
-
-
-def fit_by_descent(
-    fit: RoleFit, counts: csr_array, vectors: np.ndarray, train: int
-) -> tuple[float, int]:
-    """The mean squared error on the sequences after ``train``, and the epochs that it took."""
+def fit_by_authors(
+    checkout: Path, fit: RoleFit, counts: csr_array, vectors: np.ndarray, train: int, patience: int
+) -> float:
+    """The mean squared error on the sequences after ``train`` of the authors' network, trained by their
+    function.
+    """
+    sys.path.insert(0, str(checkout))
+    models, training = (importlib.import_module(name) for name in ("models", "training"))
     torch.manual_seed(0)
-    of, most = fit.pairs, int(np.diff(counts.indptr).max())
-    sizes = len(of.fillers), len(of.roles)
-    filler, role = (torch.full((len(vectors), most), size) for size in sizes)
-    for row in range(len(vectors)):
-        pairs = np.repeat(
-            *(
-                each[slice(*counts.indptr[row : row + 2])]
-                for each in (counts.indices, counts.data.astype(int))
-            )
-        )
-        filler[row, : len(pairs)] = torch.as_tensor(of.filler_of[pairs])
-        role[row, : len(pairs)] = torch.as_tensor(of.role_of[pairs])
+    random.seed(0)
     e = torch.as_tensor(vectors, dtype=torch.float32)
-    network = TensorProductNetwork(*sizes, vectors.shape[1])
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
-    order, dev = torch.randperm(train), train // 10
-    best, at, epoch = float("inf"), 0, 0
-    for epoch in range(1, MOST_EPOCHS + 1):
-        for rows in order[dev:][torch.randperm(train - dev)].split(BATCH):
-            loss = torch.mean((network(filler[rows], role[rows]) - e[rows]) ** 2)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        with torch.no_grad():
-            rows = order[:dev]
-            now = float(torch.mean((network(filler[rows], role[rows]) - e[rows]) ** 2))
-        if now < best:
-            best, at = now, epoch
-        if epoch - at >= PATIENCE:
-            break
+    examples = []
+    for row, (start, stop) in enumerate(itertools.pairwise(counts.indptr)):
+        pairs = np.repeat(counts.indices[start:stop], counts.data[start:stop].astype(int))
+        of = (fit.pairs.filler_of[pairs].tolist(), fit.pairs.role_of[pairs].tolist())
+        examples.append((*of, e[row]))
+    sizes = {"n_fillers": len(fit.pairs.fillers), "n_roles": len(fit.pairs.roles)}
+    with tempfile.NamedTemporaryFile() as kept, contextlib.redirect_stdout(io.StringIO()):
+        network = models.TensorProductEncoder(
+            **sizes, filler_dim=RANK, role_dim=RANK, final_layer_width=e.shape[1]
+        )
+        dev, of = train // 10, {"batch_size": BATCH, "print_every": 1000 // BATCH}
+        of |= {"patience": patience, "weight_file": kept.name}
+        training.trainIters_tpr(examples[dev:train], examples[:dev], network, MOST_EPOCHS, **of)
+        network.load_state_dict(torch.load(kept.name))
     with torch.no_grad():
-        error = torch.mean((network(filler[train:], role[train:]) - e[train:]) ** 2)
-    return float(error), epoch
+        found = [
+            network(torch.tensor([f]), torch.tensor([r]))[0, 0] for f, r, _ in examples[train:]
+        ]
+    return float(torch.mean((torch.stack(found) - e[train:]) ** 2))
 
 
 def write_store(path: Path, tokens: int, width: int = 64) -> Store:
@@ -139,35 +126,34 @@ def write_store(path: Path, tokens: int, width: int = 64) -> Store:
     return open_store(path)
 
 
-def seconds(call: Callable[[], object]) -> tuple[float, object]:
+def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
     """The processor time of a call, and what it returns."""
     start = time.process_time()
     result = call()
     return time.process_time() - start, result
 
 
-def compare(sequences: Sequences, vectors: np.ndarray) -> None:
-    """Prints the first table."""
+def compare(sequences: Sequences, vectors: np.ndarray, authors: Path | None) -> None:
+    """Prints the first tables."""
     train = len(sequences) * 3 // 4
     centred = vectors[train:] - vectors[:train].mean(0)
-    print("| roles | pairs | closed form, s | MSE | R² | descent, s | MSE | epochs | ratio |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    whole = 0.0
+    print("| roles | pairs | closed form, s | MSE | R² |\n|---|---:|---:|---:|---:|")
+    spent: dict[str, tuple[float, Any]] = {}
     fit_closed(sequences[:50], vectors[:50], "left", 40)  # what is loaded once
     for roles in SCHEMES:
-        spent, found = seconds(lambda roles=roles: fit_closed(sequences, vectors, roles, train))
-        fit, counts = found  # pyright: ignore
+        spent[roles] = seconds(lambda: fit_closed(sequences, vectors, roles, train))  # noqa: B023
+        fit, counts = spent[roles][1]
         errors = (vectors[train:] - fit.predict(csr_array(counts[train:]))) ** 2
-        row = f"| {roles} | {len(fit.pairs)} | {spent:.2f} | {errors.mean():.4f} "
-        row += f"| {1 - errors.sum() / np.sum(centred**2):.3f} "
-        whole += spent
-        if roles in TRAINED:
-            longer, told = seconds(lambda f=fit, c=counts: fit_by_descent(f, c, vectors, train))
-            row += "| {:.1f} | {:.4f} | {} | {:.0f}× |".format(longer, *told, longer / spent)  # pyright: ignore
-        else:
-            row += "| | | | |"
-        print(row, flush=True)
-    print(f"\nAll six in closed form: {whole:.1f} s.")
+        row = f"| {roles} | {len(fit.pairs)} | {spent[roles][0]:.2f} | {errors.mean():.4f} "
+        print(f"{row}| {1 - errors.sum() / np.sum(centred**2):.3f} |", flush=True)
+    print(f"\nAll six in closed form: {sum(s for s, _ in spent.values()):.1f} s.")
+    if authors is not None:
+        print("\n| the authors' training | s | MSE | ratio |\n|---|---:|---:|---:|")
+        for roles, patience in itertools.product(TRAINED, PATIENCES):
+            of: Any = (*spent[roles][1], vectors, train, patience)
+            longer, error = seconds(lambda: fit_by_authors(authors, *of))  # noqa: B023
+            row = f"| {roles}, patience {patience} | {longer:.1f} | {error:.4f} "
+            print(f"{row}| {longer / spent[roles][0]:.0f}× |", flush=True)
 
 
 def measure_large(folder: Path, tokens: int) -> None:
@@ -181,7 +167,7 @@ def measure_large(folder: Path, tokens: int) -> None:
         spent, found = seconds(
             lambda family=family: decompose(store, "encoding", "left", family=family, rank="8x8")
         )
-        row = found.scores.iloc[0]  # pyright: ignore
+        row = found.scores.iloc[0]
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(
             f"| {family} | {row['rank']} | {spent:.0f} | {row['r2']:.3f} | {peak:.2f} GB |",
@@ -192,11 +178,12 @@ def measure_large(folder: Path, tokens: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("encodings", type=Path, nargs="?")
+    parser.add_argument("--authors", type=Path)
     parser.add_argument("--tokens", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    compare(*read_encodings(given.encodings))
+    compare(*read_encodings(given.encodings), given.authors)
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         measure_large(Path(folder), given.tokens)
 

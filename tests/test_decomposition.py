@@ -19,6 +19,7 @@ from tprprobe.analyses.decomposition.families import FAMILIES, fit_family
 from tprprobe.analyses.decomposition.joining import join_smallest
 from tprprobe.analyses.decomposition.pair_counts import count_pairs, find_pairs
 from tprprobe.analyses.decomposition.pair_moments import add_moments, moments_of
+from tprprobe.analyses.decomposition.rank_choice import ladder
 from tprprobe.analyses.decomposition.ridge import conjugate_gradients, solve_ridge
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.analyses.decomposition.sequence_units import members_of
@@ -241,7 +242,7 @@ def test_factors_reach_what_the_formulas_reach(problem):
     grid_g[np.ix_(pairs.codes, pairs.codes)] = moments.scatter
     grid_c[pairs.codes] = moments.centred_cross
     shape = (len(pairs.fillers), len(pairs.roles))
-    start = find_start(solve_ridge(moments, 1e-3), pairs)
+    start = find_start(solve_ridge(moments, 1e-3), pairs, (9, 9))
     mine = fit_factors(moments, pairs, (4, 3), 1e-3, start, sweeps=60)
     v = mine.vectors(pairs.filler_of, pairs.role_of)
     bias = moments.mean - moments.mean_counts @ v
@@ -258,7 +259,7 @@ def test_factors_reach_what_the_formulas_reach(problem):
 
 def test_no_sweep_makes_the_objective_larger(problem):
     pairs, _, moments = problem
-    start = find_start(solve_ridge(moments, 1e-2), pairs)
+    start = find_start(solve_ridge(moments, 1e-2), pairs, (9, 9))
     posed = alternating.pose(moments, pairs, 1e-2)
     f, r = start[0][:, :3], start[1][:, :2]
     w, before = posed.readout(f, r)
@@ -273,13 +274,39 @@ def test_no_sweep_makes_the_objective_larger(problem):
 
 def test_lists_of_pairs_and_grids_have_the_same_factors(problem, monkeypatch):
     pairs, _, moments = problem
-    start = find_start(solve_ridge(moments, 1e-2), pairs)
+    start = find_start(solve_ridge(moments, 1e-2), pairs, (9, 9))
     grid = fit_factors(moments, pairs, (3, 2), 1e-2, start, sweeps=60)
     monkeypatch.setattr(alternating, "DENSE", 10)
     listed = fit_factors(moments, pairs, (3, 2), 1e-2, start, sweeps=60)
     one, other = (each.vectors(pairs.filler_of, pairs.role_of) for each in (grid, listed))
     errors = [moments.errors(v, moments.mean - moments.mean_counts @ v) for v in (one, other)]
     assert errors[0] == pytest.approx(errors[1], rel=2e-2)
+
+
+def test_the_start_of_many_fillers_is_as_good_as_the_exact_one(problem, monkeypatch):
+    pairs, rng = problem[0], np.random.default_rng(0)
+    fillers, roles = (rng.normal(size=(len(of), 3)) for of in (pairs.fillers, pairs.roles))
+    bound = np.einsum("pi,pj->pij", fillers[pairs.filler_of], roles[pairs.role_of][:, :2])
+    v = np.tensordot(bound, rng.normal(size=(3, 2, 7)), 2)
+    v += 0.1 * rng.normal(size=v.shape)
+    exact = find_start(v, pairs, (3, 2))
+    for name, value in (("SHORT", 2), ("SPARE", 2)):
+        monkeypatch.setattr(alternating, name, value)
+    searched = find_start(v, pairs, (3, 2))
+    assert searched[0].shape[1] == 5 < exact[0].shape[1]  # the directions asked for, and the spare
+    table = np.zeros((len(pairs.fillers), len(pairs.roles), v.shape[1]))
+    table[pairs.filler_of, pairs.role_of] = v
+    for axis, rank in enumerate((3, 2)):
+        unfolded = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
+        kept = [np.sum((each[axis][:, :rank].T @ unfolded) ** 2) for each in (exact, searched)]
+        best = np.sum(np.linalg.svd(unfolded, compute_uv=False)[:rank] ** 2)
+        assert kept[0] == pytest.approx(best)
+        assert kept[1] == pytest.approx(best, rel=1e-2)
+
+
+def test_ranks_of_many_fillers_are_never_all_of_them():
+    assert ladder(5000)[-1] == ladder(128)[-1] == 128
+    assert ladder(2) == [1, 2]
 
 
 def test_withheld_pairs_leave_every_filler_and_role_seen(problem):

@@ -10,10 +10,9 @@ from planted.bindings import left, plant_bindings
 
 import tprprobe as tp
 from studies.pages import decomposition_page
-from studies.pages.encodings_section import pair_up
 from studies.tpdn.authors import check_checkout
 from studies.tpdn.cells import CELL, PUBLISHED, collect_cells, compare
-from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES, SITE, Decoder
+from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES, SITE, Decoder, pair_up
 from studies.tpdn.trainings import list_models
 from tprprobe.claims import judge, load_claims
 from tprprobe.data.vocabularies.characters import SPECIALS

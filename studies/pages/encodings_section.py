@@ -13,10 +13,8 @@ import pandas as pd
 from studies.templates import table
 from studies.tpdn.authors import FITTED, TESTED, check_checkout, load_authors, read_encodings
 from studies.tpdn.cells import PUBLISHED
-from studies.tpdn.substitutions import FAMILY, SCHEMES, SITE, Decoder
+from studies.tpdn.substitutions import FAMILY, SCHEMES, SITE, Decoder, pair_up
 from tprprobe.analyses.decomposition import Decomposition, TPDecomposition, decompose
-from tprprobe.analyses.decomposition.decompositions import table_of
-from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.interventions.surgeries import change_of
 from tprprobe.statistics import Interval, bootstrap_mean, interval_text, read_interval, wilson
 from tprprobe.store.dumps import import_store
@@ -83,17 +81,6 @@ def _fit(
         "shuffled": 1 - shuffled / spread,
         "flags": decoder(vectors, tested[0]),
     }
-
-
-def pair_up(roles: str, sequences: Sequences) -> list[list[tuple[str, str]]]:
-    """The (filler, role) pairs of every sequence."""
-    labels = list(map(str, read_scheme(roles).label(table_of(sequences))[0]))
-    found, at = [], 0
-    for sequence in sequences:
-        of = labels[at : at + len(sequence)]
-        found.append(list(zip(sequence, of, strict=True)))
-        at += len(sequence)
-    return found
 
 
 def _shuffled(pairs: Sequence[list[tuple[str, str]]], rng: np.random.Generator) -> list[Any]:

@@ -8,7 +8,7 @@ import typer
 
 from studies.tpdn.cells import CELLS, collect_cells, compare
 from studies.tpdn.substitutions import measure_missing
-from studies.tpdn.trainings import train_missing
+from studies.tpdn.trainings import list_models, train_missing
 from tprprobe.files.writing import write_file
 
 
@@ -21,7 +21,7 @@ def main(
     torch.set_num_threads(1)
     for seed in range(seeds):
         if train:
-            train_missing(runs, seed)
+            train_missing(runs, list_models(seed))
         measure_missing(runs, seed)
     table = collect_cells(runs)
     write_file(CELLS, table.round(4).to_csv(index=False))

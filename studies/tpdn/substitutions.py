@@ -1,5 +1,6 @@
 """The table's cells: how many sequences a model's decoder reads back from decompositions of its encodings."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,13 +12,15 @@ from jaxtyping import Bool, Float
 
 from studies.tpdn.trainings import Trained, list_models
 from tprprobe.analyses.decomposition import decompose
+from tprprobe.analyses.decomposition.decompositions import table_of
+from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs, encode_texts
 from tprprobe.data.worlds.sequences import TASKS
 from tprprobe.extraction import extract
 from tprprobe.files.locks import held_beside
 from tprprobe.files.writing import write_file
-from tprprobe.interventions.edits import patch
+from tprprobe.interventions.edits import Edit, patch
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.scoring.answers import exact_matches
@@ -32,6 +35,8 @@ SCORES = "scores.csv"
 class Decoder:
     """A model's decoder as :func:`decompose` takes it: which sequences come back whole from vectors."""
 
+    site = SITE
+
     def __init__(self, model: Model, task: str):
         self.model, self.answer = model, TASKS[task]
 
@@ -44,9 +49,21 @@ class Decoder:
         pairs = encode_texts(texts, answers, require_vocabulary(self.model))
         pad = self.model.config.pad
         source, target = pairs.batch(torch.arange(len(pairs)), pad)
-        with intervene(self.model, {SITE: patch(torch.as_tensor(vectors))}):
+        with intervene(self.model, {self.site: self.place(vectors, sequences)}):
             written = self.model(source, target[:, :-1]).argmax(-1)
         return ((written == target[:, 1:]) | (target[:, 1:] == pad)).all(1).numpy()
+
+    def place(
+        self, vectors: Float[np.ndarray, "sequence d_model"], _sequences: list[list[str]]
+    ) -> Edit:
+        """The edit that puts vectors in the place of the states of sequences."""
+        return patch(torch.as_tensor(vectors))
+
+
+def pair_up(roles: str, sequences: Sequence[list[str]]) -> list[list[tuple[str, str]]]:
+    """The (filler, role) pairs of every sequence."""
+    labels = iter(map(str, read_scheme(roles).label(table_of(sequences))[0]))
+    return [[(filler, next(labels)) for filler in sequence] for sequence in sequences]
 
 
 def measure(trained: Trained, runs: Path) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """The 36 models of the table: three encoders × three decoders × four tasks, by one recipe."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -61,9 +61,9 @@ def list_models(seed: int) -> Iterator[Trained]:
         yield Trained(encoder, decoder, task, seed)
 
 
-def train_missing(runs: Path, seed: int) -> None:
-    """Trains every model that the folder lacks and no other process is training."""
-    for model in list_models(seed):
+def train_missing(runs: Path, models: Iterable[Any]) -> None:
+    """Trains those models that the folder lacks and no other process is training."""
+    for model in models:
         with held_beside(runs / model.name) as mine:
             if mine and not model.folder(runs).exists():
                 train(model.recipe, runs / model.name, resume=True, load_pool=_load_pool)

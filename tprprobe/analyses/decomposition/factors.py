@@ -8,15 +8,17 @@ higher-order SVD of the saturated fit, so a fit has no seed.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Float64, Int
+from jaxtyping import Float64, Int
+from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.pair_counts import Pairs
 from tprprobe.analyses.decomposition.pair_moments import DENSE, PairMoments
 from tprprobe.analyses.decomposition.ridge import conjugate_gradients, solve_positive
 
 SWEEPS, STILL = 30, 1e-4  # at most so many; fewer where the error falls by less than this share
-STEPS = 12  # of conjugate gradients a sweep: each goes on where the last one was
-SKETCH = 16  # random directions of the other axis that the start is found in
+STEPS = 4  # of conjugate gradients a sweep: each goes on where the last one was
+SHORT = 250  # fillers or roles whose start is found exactly; of more of them, by
+POWERS, SPARE = 4, 16  # steps of subspace iteration, with so many directions to spare
 Factor = Float64[np.ndarray, "_symbol _rank"]
 Start = tuple[Factor, Factor]
 Kernel = Float64[np.ndarray, "_own _other _own _other"]  # W Wᵀ
@@ -78,9 +80,19 @@ def pose(moments: PairMoments, pairs: Pairs, penalty: float) -> "Grid | PairList
     return kind(moments, pairs, penalty * moments.mean_variance)
 
 
-def find_start(vectors: Float64[np.ndarray, "pair d_model"], pairs: Pairs) -> Start:
-    """Orthonormal bases of fillers and of roles, the directions that most of V is along first."""
-    return _principal(vectors, pairs, 0), _principal(vectors, pairs, 1)
+def find_start(
+    vectors: Float64[np.ndarray, "pair d_model"], pairs: Pairs, most: tuple[int, int]
+) -> Start:
+    """Orthonormal bases of fillers and of roles, the directions that most of V is along first: at least
+    as many as ``most`` says, where there are as many.
+    """
+    return _principal(vectors, pairs, 0, most[0]), _principal(vectors, pairs, 1, most[1])
+
+
+def group(of: Int[np.ndarray, " pair"], n: int) -> list[Int[np.ndarray, " _pair"]]:
+    """The pairs of every filler, or of every role."""
+    ends = np.cumsum(np.bincount(of, minlength=n))
+    return np.split(np.argsort(of, kind="stable"), ends[:-1])
 
 
 def bind_rows(
@@ -90,26 +102,31 @@ def bind_rows(
     return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
 
 
-def _principal(vectors: Float64[np.ndarray, "pair d_model"], pairs: Pairs, axis: int) -> Factor:
-    """The first left singular vectors of V unfolded along an axis.
+def _principal(
+    vectors: Float64[np.ndarray, "pair d_model"], pairs: Pairs, axis: int, most: int
+) -> Factor:
+    """The first left singular vectors of V unfolded along an axis: M, never made, has a column for every
+    number of every symbol of the other axis. A long axis is searched by subspace iteration.
 
-    The other axis is seen through SKETCH random directions, or whole where it is not longer.
+    Source: Halko, Martinsson and Tropp 2011, Algorithm 4.4.
     """
-    of = (pairs.filler_of, pairs.role_of)
-    sizes = (len(pairs.fillers), len(pairs.roles))
-    other, rng = sizes[1 - axis], np.random.default_rng(0)
-    seen = np.eye(other) if other <= DENSE // 10 else rng.normal(size=(other, SKETCH))
-    square = np.zeros((sizes[axis], sizes[axis]))
-    for direction in seen.T:
-        unfolded = np.zeros((sizes[axis], vectors.shape[1]))
-        chosen = np.flatnonzero(direction[of[1 - axis]])
-        np.add.at(
-            unfolded,
-            of[axis][chosen],
-            direction[of[1 - axis][chosen], None] * vectors[chosen],
-        )
-        square += unfolded @ unfolded.T
-    return np.linalg.eigh(square)[1][:, ::-1].copy()
+    of, sizes = (pairs.filler_of, pairs.role_of), (len(pairs.fillers), len(pairs.roles))
+    groups = [(vectors[at], of[axis][at]) for at in group(of[1 - axis], sizes[1 - axis])]
+
+    def square(basis: Factor) -> Factor:
+        """M Mᵀ times a basis."""
+        image = np.zeros_like(basis)
+        for part, own in groups:
+            image[own] += part @ (part.T @ basis[own])
+        return image
+
+    n = sizes[axis]
+    basis = np.eye(n)
+    if n > SHORT and n > most + SPARE:
+        basis = np.random.default_rng(0).normal(size=(n, most + SPARE))
+        for _ in range(POWERS):
+            basis = np.linalg.qr(square(basis))[0]
+    return basis @ np.linalg.eigh(basis.T @ square(basis))[1][:, ::-1]
 
 
 def _orthonormal(factor: Factor, weights: Factor, axis: int) -> tuple[Factor, Factor]:
@@ -180,6 +197,8 @@ class PairList:
         self.of = (pairs.filler_of, pairs.role_of)
         diagonal = np.asarray(moments.counts.power(2).sum(0)).reshape(-1)
         self.diagonal = diagonal - moments.n * moments.mean_counts**2 + penalty
+        sizes = (len(pairs.fillers), len(pairs.roles))
+        self.groups = [group(of, n) for of, n in zip(self.of, sizes, strict=True)]
 
     def readout(self, fillers: Factor, roles: Factor) -> tuple[Factor, float]:
         """As of :class:`Grid`."""
@@ -190,31 +209,51 @@ class PairList:
         return weights, float(np.sum(weights * right))
 
     def factor(self, own: Factor, other: Factor, weights: Factor, axis: int) -> Factor:
-        """As of :class:`Grid`, by a few steps on from ``own``."""
-        (n, rank), beside = own.shape, other[self.of[1 - axis]]
-        kernel = _kernel(weights, rank, axis)
-        flat = np.ascontiguousarray(kernel).reshape(rank * other.shape[1], -1)
-        sides = _sides(rank, weights, axis)
-        right = (self.moments.centred_cross @ weights.T).reshape(-1, *sides)
-        right = right if axis == 0 else right.transpose(0, 2, 1)
+        """As of :class:`Grid`, by a few steps on from ``own``, in the directions that W has."""
+        (n, rank), (directions, short) = own.shape, np.linalg.qr(weights.T)
+        shaped = short.T.reshape(rank, -1, len(short)) if axis == 0 else _swap(short.T, rank)
+        given = np.einsum("bj,kjd->bkd", other, shaped)  # V is own times this
+        parts = [
+            (at, self.of[axis][at], each)
+            for at, each in zip(self.groups[1 - axis], given, strict=True)
+        ]
 
-        def gather(each: Float[np.ndarray, "pair own other"]) -> Float[np.ndarray, "flat 1"]:
-            return self._sum(np.einsum("pkj,pj->pk", each, beside), n, axis).reshape(-1, 1)
+        def vectors(factor: Factor) -> Float64[np.ndarray, "pair d"]:
+            found = np.empty((len(self.diagonal), given.shape[2]))
+            for at, of, each in parts:
+                found[at] = factor[of] @ each
+            return found
 
-        def apply(factor: Float[np.ndarray, "flat 1"]) -> Float[np.ndarray, "flat 1"]:
-            bound = bind_rows(factor.reshape(n, rank)[self.of[axis]], beside)
-            image = (self.moments.times(bound) + self.penalty * bound) @ flat
-            return gather(image.reshape(-1, rank, other.shape[1]))
+        def gather(values: Float64[np.ndarray, "pair d"]) -> Factor:
+            total = np.zeros((n, rank))
+            for at, of, each in parts:
+                total[of] += values[at] @ each.T
+            return total
 
-        inner = np.einsum("bj,kjkm,bm->bk", other, kernel, other, optimize=True)
-        size = self._sum(self.diagonal[:, None] * inner[self.of[1 - axis]], n, axis)
-        scale = 1 / np.maximum(size, 1e-12).reshape(-1, 1)
-        found = conjugate_gradients(apply, gather(right), scale, own.reshape(-1, 1), STEPS)
-        return found.reshape(n, rank)
+        def apply(factor: Factor) -> Factor:
+            v = vectors(factor.reshape(n, rank))
+            return gather(self.moments.times(v) + self.penalty * v).reshape(-1, 1)
 
-    def _sum(self, values: Float[np.ndarray, "pair k"], n: int, axis: int) -> Factor:
-        """Sums over the pairs of every filler, or of every role."""
-        return np.stack([np.bincount(self.of[axis], each, n) for each in values.T], 1)
+        inverse = np.linalg.inv(self._blocks(given, n, axis))
+        return conjugate_gradients(
+            apply,
+            gather(self.moments.centred_cross @ directions).reshape(-1, 1),
+            lambda rest: (inverse @ rest.reshape(n, rank, 1)).reshape(-1, 1),
+            own.reshape(-1, 1),
+            STEPS,
+        ).reshape(n, rank)
+
+    def _blocks(
+        self, given: Float64[np.ndarray, "other own d"], n: int, axis: int
+    ) -> Float64[np.ndarray, "symbol own own"]:
+        """What the system is if no two pairs occur together: a block a symbol."""
+        of = csr_array((self.diagonal, (self.of[axis], self.of[1 - axis])), (n, len(given)))
+        rank = given.shape[1]
+        blocks = (of @ (given @ given.transpose(0, 2, 1)).reshape(len(given), -1)).reshape(
+            n, rank, rank
+        )
+        least = 1e-9 * np.einsum("nkk->n", blocks) / rank + 1e-12
+        return blocks + least[:, None, None] * np.eye(rank)
 
 
 def _sides(rank: int, weights: Factor, axis: int) -> tuple[int, int]:

@@ -94,7 +94,7 @@ def fit_family(
     """The fit of a family to moments; ``ranks`` are of the factored, ``embedding`` of the operator."""
     if family == FACTORED:
         assert ranks is not None
-        start = find_start(solve_ridge(moments, penalty), pairs)
+        start = find_start(solve_ridge(moments, penalty), pairs, ranks)
         factors, solved = fit_factors(moments, pairs, ranks, penalty, start, sweeps), None
         vectors, features = factors.vectors(pairs.filler_of, pairs.role_of), factors.parameters
     else:

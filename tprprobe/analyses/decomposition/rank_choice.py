@@ -23,7 +23,8 @@ def choose_ranks(fitted: PairMoments, judged: PairMoments, pairs: Pairs) -> Rank
 
     Up and down two ladders from FIRST on, as long as it helps; a larger rank has to help by BETTER.
     """
-    start = find_start(solve_ridge(fitted, USUAL), pairs)
+    ladders = [ladder(len(of)) for of in (pairs.fillers, pairs.roles)]
+    start = find_start(solve_ridge(fitted, USUAL), pairs, (ladders[0][-1], ladders[1][-1]))
     errors: dict[Ranks, float] = {}
 
     def error(ranks: Ranks) -> float:
@@ -33,8 +34,6 @@ def choose_ranks(fitted: PairMoments, judged: PairMoments, pairs: Pairs) -> Rank
             errors[ranks] = judged.errors(vectors, fitted.mean - fitted.mean_counts @ vectors)
         return errors[ranks]
 
-    sizes = (len(pairs.fillers), len(pairs.roles))
-    ladders = [sorted({n for n in (*LADDER, size) if n <= size}) for size in sizes]
     at: Ranks = (_nearest(ladders[0], FIRST[0]), _nearest(ladders[1], FIRST[1]))
     while True:
         before = at
@@ -75,16 +74,21 @@ def choose_penalty(
     return PENALTIES[at]
 
 
-def _nearest(ladder: list[int], wanted: int) -> int:
-    return ladder[min(int(np.searchsorted(ladder, wanted)), len(ladder) - 1)]
+def ladder(n: int) -> list[int]:
+    """The ranks that n fillers or roles may have."""
+    return sorted({min(rank, n) for rank in LADDER})
 
 
-def _move(ladder: list[int], at: Ranks, axis: int, step: int) -> Ranks | None:
+def _nearest(rungs: list[int], wanted: int) -> int:
+    return rungs[min(int(np.searchsorted(rungs, wanted)), len(rungs) - 1)]
+
+
+def _move(rungs: list[int], at: Ranks, axis: int, step: int) -> Ranks | None:
     """The ranks one step up or down the ladder of an axis; None at its end."""
-    place = ladder.index(at[axis]) + step
-    if not 0 <= place < len(ladder):
+    place = rungs.index(at[axis]) + step
+    if not 0 <= place < len(rungs):
         return None
-    return (ladder[place], at[1]) if axis == 0 else (at[0], ladder[place])
+    return (rungs[place], at[1]) if axis == 0 else (at[0], rungs[place])
 
 
 def read_rank(rank: str | int | Ranks) -> Ranks | None:

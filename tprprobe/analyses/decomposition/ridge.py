@@ -22,7 +22,7 @@ def solve_ridge(moments: PairMoments, penalty: float) -> Float64[np.ndarray, "pa
     diagonal = diagonal - moments.n * moments.mean_counts**2 + penalized
     scale = 1 / np.maximum(diagonal, 1e-12)[:, None]
     return conjugate_gradients(
-        lambda x: moments.times(x) + penalized * x, moments.centred_cross, scale
+        lambda x: moments.times(x) + penalized * x, moments.centred_cross, lambda x: scale * x
     )
 
 
@@ -41,7 +41,7 @@ def solve_positive(matrix: Matrix, right: Matrix, penalty: float = 0.0) -> Matri
 def conjugate_gradients(
     apply: Callable[[Matrix], Matrix],
     right: Matrix,
-    scale: Matrix | float = 1.0,
+    precondition: Callable[[Matrix], Matrix] = lambda rest: rest,
     start: Matrix | None = None,
     steps: int = MOST_STEPS,
 ) -> Matrix:
@@ -49,12 +49,12 @@ def conjugate_gradients(
 
     A column ends where the map has no curvature left, as in a direction that it takes to 0.
 
-    ``scale`` is the preconditioner, the inverse of what is large on the diagonal.
+    ``precondition`` is about the inverse of the map.
     """
     x = np.zeros_like(right) if start is None else start.copy()
     rest = right - apply(x) if start is not None else right.copy()
-    direction = scaled = scale * rest
-    size, enough = np.sum(rest * scaled, 0), TOLERANCE**2 * np.sum(right * (scale * right), 0)
+    direction = scaled = precondition(rest)
+    size, enough = np.sum(rest * scaled, 0), TOLERANCE**2 * np.sum(right * precondition(right), 0)
     for _ in range(steps):
         active = size > enough
         if not active.any():
@@ -68,7 +68,7 @@ def conjugate_gradients(
         step = np.where(active, size / np.where(active, curve, 1.0), 0)
         x = x + step * direction
         rest = rest - step * image
-        scaled = scale * rest
+        scaled = precondition(rest)
         new = np.sum(rest * scaled, 0)
         direction = scaled + np.where(active, new / np.maximum(size, 1e-300), 0) * direction
         size = np.where(active, new, 0)

@@ -1,0 +1,46 @@
+"""The study of letters: recipes of its models, and decoders that see states of all tokens."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from studies.letters.letter_fits import SCHEMES, SEEDS, TokenDecoder
+from studies.letters.letter_models import list_models
+from tprprobe.data.vocabularies.characters import SPECIALS
+from tprprobe.models import build
+from tprprobe.site.hooks import capture, find_sites, intervene
+
+
+@pytest.mark.parametrize("of", [*list_models()], ids=lambda each: each.name)
+def test_recipes_build_models_that_have_the_site(of):
+    recipe = of.recipe
+    assert (recipe.name, recipe.stages[0].mix[0].data) == (of.name, of.data)
+    assert of.data == recipe.evaluate[0].data == f"sequences:{of.task},symbols=letters"
+    with torch.device("meta"):
+        model: Any = build(recipe.model)
+    assert model.config.vocab_size == len(SPECIALS) + 26
+    assert of.site in find_sites(model)
+
+
+def test_the_fits_are_600():
+    assert len(list(list_models())) * len(SCHEMES) * SEEDS == 600
+
+
+def test_states_of_tokens_take_their_places():
+    sizes = {"d_model": 16, "n_heads": 2, "n_layers": 2, "d_ff": 16, "vocab_size": 14}
+    model: Any = build({"architecture": "transformer", **sizes}, seed=0).eval()
+    source = torch.tensor([[4, 5, 6], [10, 11, 1]])
+    target, site = torch.tensor([[2, 4, 5], [2, 6, 7]]), "encoder.1.hidden"
+    with torch.no_grad():
+        with capture(model, site) as seen:
+            plain = model(source, target)
+        own = seen[site][source != model.config.pad].numpy()
+        decoder = TokenDecoder(model, "copy", site)
+        found = []
+        for states in (own, own[::-1].copy()):
+            edit = decoder.place(states, [["0", "1", "2"], ["6", "7"]])
+            with intervene(model, {site: edit}):
+                found.append(model(source, target))
+    assert torch.allclose(found[0], plain, atol=1e-5)
+    assert not torch.allclose(found[1], plain, atol=1e-2)
