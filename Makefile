@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_WAIT_POLICY = PASSIVE
 export PYTHONHASHSEED = 0
 
-.PHONY: demo test soak bench check app clean
+.PHONY: demo test soak bench check docs app clean
 
 demo: .venv/.demo
 	$(BIN)/tprprobe demo
@@ -21,6 +21,11 @@ check: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(MAKE) docs
+
+# The book, in site/: about 11 s of processor time. A warning (a dead link, a page in no list) ends the build.
+docs: .venv/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
 
 soak: .venv/.dev
 	$(BIN)/pytest -m soak

@@ -9,6 +9,7 @@ from typing import Any
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.files.tables import Columns, columns, read_table
+from tprprobe.notebook import as_html
 
 Source = str | os.PathLike[str]
 
@@ -119,7 +120,24 @@ def finished_in(folder: Source) -> dict[str, str]:
     }
 
 
-def load_run(folder: Source) -> dict[str, Any]:
+class RunContents(dict[str, Any]):
+    """The results of a run's folder by their places; a notebook shows each with its size."""
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        rows = [
+            {
+                "folder": place,
+                "holds": type(found).__name__,
+                "rows": len(found) if hasattr(found, "__len__") else None,
+            }
+            for place, found in self.items()
+        ]
+        return as_html(f"{len(self)} results", pd.DataFrame(rows))
+
+
+def load_run(folder: Source) -> RunContents:
     """The contents of every finished result in a folder, or in a hub's dataset ``hub:owner/name``, by
     the folder's name in it ("." is itself).
 
@@ -130,4 +148,4 @@ def load_run(folder: Source) -> dict[str, Any]:
     found = {place: kind for place, kind in finished_in(path).items() if KINDS[kind].is_read}
     if not found:
         raise InputError(f"{folder} holds no finished result: give the folder of a command (--out)")
-    return {place: KINDS[kind].load(path / place) for place, kind in found.items()}
+    return RunContents({place: KINDS[kind].load(path / place) for place, kind in found.items()})

@@ -5,7 +5,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from jaxtyping import Bool, Float, Integer, Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.files.hub import locate_dataset
+from tprprobe.notebook import as_html
 from tprprobe.site.patterns import select
 from tprprobe.store import layout, manifests
 from tprprobe.store.manifests import Manifest
@@ -217,7 +217,7 @@ class Store:
         )
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(repr(self))}</p>{self.summary.to_html(index=False)}"
+        return as_html(repr(self), self.summary, bar="bytes")
 
 
 def open_store(path: str | Path) -> Store:

@@ -20,6 +20,7 @@ from tprprobe.files.kinds import KINDS
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import columns, read_table
 from tprprobe.files.writing import write_folder
+from tprprobe.notebook import as_html
 from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-clusters", 1
@@ -65,6 +66,17 @@ class Clusters:
     def assign(self, vectors: Float[np.ndarray, "row width"]) -> Int32[np.ndarray, "row"]:
         """The nearest cluster of vectors of the same site, in this store or another."""
         return nearest((vectors - self.mean) / self.scale, self.centers)
+
+    def _repr_html_(self) -> str:
+        of = self.site if self.head is None else f"{self.site}, head {self.head}"
+        told = f"agreement of {self.n_seeds} seeds (ARI) {self.stability:.2f}"
+        vectors = "raw" if self.raw else "standardised"
+        return as_html(
+            f"{self.k} clusters of {of}",
+            self.summary,
+            bar="share",
+            note=f"{vectors} vectors; {told}",
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Settings, measures and the summary, in JSON types; no labels and no centers."""

@@ -23,6 +23,7 @@ from tprprobe.analyses.decomposition.scheme_tables import (
 )
 from tprprobe.analyses.decomposition.sequence_units import members_of
 from tprprobe.errors import InputError, unknown
+from tprprobe.notebook import as_html
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
 
@@ -49,6 +50,12 @@ class Decomposition:
             raise unknown("scheme of roles", roles, self.fits)
         scores = self.scores[self.scores["roles"] == name].reset_index(drop=True)
         return Decomposition(self.site, self.plan, scores, {name: self.fits[name]})
+
+    def _repr_html_(self) -> str:
+        shown = self.scores[["roles", "family", "control", "rank", "r2", "r2_low", "r2_high"]]
+        return as_html(
+            f"{self.site} as a sum of bindings", shown, interval=("r2", "r2_low", "r2_high")
+        )
 
     @property
     def fit(self) -> RoleFit:

@@ -25,6 +25,7 @@ from tprprobe.analyses.naming.word_labels import LABELS
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
+from tprprobe.notebook import as_html
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 
@@ -72,6 +73,12 @@ class RoleSearch:
     def controls(self) -> pd.DataFrame:
         """The rows of the controls."""
         return self.schemes[self.schemes["control"] != ""].reset_index(drop=True)
+
+    def _repr_html_(self) -> str:
+        shown = self.curve[["roles", "n_roles", "pairs", "bits", "r2", "r2_low", "r2_high"]]
+        return as_html(
+            f"Roles of {self.site}: {self.found}", shown, interval=("r2", "r2_low", "r2_high")
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The site, what is found, and the rows, in JSON types."""

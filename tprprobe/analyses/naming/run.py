@@ -18,6 +18,7 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.files.tables import columns, read_table
+from tprprobe.notebook import as_html
 from tprprobe.store import Store
 
 FORMAT = "tprprobe-names"
@@ -69,6 +70,13 @@ class Naming:
     def _asked(self, table: pd.DataFrame) -> pd.DataFrame:
         asked = self.summary["vectors"].iloc[0]
         return table.loc[(table["vectors"] == asked) & (table["model"] == TRAINED)]
+
+    def _repr_html_(self) -> str:
+        shown = ["site", "head", "k", "named", "clusters", "coverage", "stability"]
+        note = "Controls stand in .summary, the names in .clusters."
+        return as_html(
+            "Names of role clusters, by head", self.heads[shown], bar="coverage", note=note
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Facts, summary and names in JSON types; what is missing is None."""

@@ -27,6 +27,7 @@ from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
 from tprprobe.gold.labels import WORD
+from tprprobe.notebook import as_html
 from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-probe", 1
@@ -80,6 +81,12 @@ class SavedProbe:
                 batch = read_batch(examples, chosen, chunk, vectors)
                 logits[chosen] = self.module(batch.windows([0]), batch.spans)[0].numpy()
         return self._table(examples, torch.from_numpy(logits))
+
+    def _repr_html_(self) -> str:
+        of = self.site if self.head is None else f"{self.site}, head {self.head}"
+        scores = pd.DataFrame({"score": list(self.metrics), "value": list(self.metrics.values())})
+        labels = f"{len(self.labels)} labels: {' '.join(self.labels)}"
+        return as_html(f"Probe of {self.task.name} in {of}", scores, note=labels)
 
     def _asked(self, tokens: pd.DataFrame) -> pd.DataFrame:
         """The token table with the targets to predict: those that it has, or else every word."""

@@ -1,0 +1,217 @@
+"""Pictures of the page Ideas, computed with the package: binding, unbinding, gauge freedom, controls, verdicts."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from matplotlib.patches import Patch
+from sklearn.metrics import adjusted_rand_score
+
+import tprprobe as tp
+from tprprobe.algebra import bind, duals, unbind
+from tprprobe.analyses.clustering import Clusters
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.run import name_all
+from tprprobe.figures.dots import interval_dots
+from tprprobe.figures.strips import Strip, draw_strips
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.store import Store
+
+ROOT = Path(__file__).parents[2]
+SITE, HEAD, K, QUESTIONS = "encoder.-1.self.role", 0, 8, 300
+COLOURS = {"holds": 2, "fails": 3, "undecided": 5, "not decidable here": 0, "not comparable": 1}
+
+
+def draw_named_roles(store: Store, rows: int = 5) -> Drawing:
+    """Questions as strips of role clusters, and below them the name of every cluster."""
+    roles = tp.cluster(store, SITE, head=HEAD, k=K)
+    names = tp.name_roles(store, roles).set_index("cluster")["name"]
+    caption = "k-means of one head's roles, k = 8; # start, % end.\nNames were chosen on other questions than they are scored on."
+    figure = draw_strips(
+        _strips(store, roles, rows), "The role of every character, clustered and named", caption
+    )
+    named = [
+        Patch(color=colour, label=f"{cluster}  {name}")
+        for (cluster, name), colour in zip(names.items(), palette(roles.k), strict=True)
+        if name != UNNAMED
+    ]
+    figure.legend(
+        handles=named, loc="upper right", bbox_to_anchor=(1, 0.9), fontsize=7, frameon=False
+    )
+    return figure
+
+
+def _strips(store: Store, roles: Clusters, rows: int) -> list[Strip]:
+    tokens = store.tokens_of(roles.site).assign(label=roles.labels)
+    short = tokens.groupby("sample").size().sort_values(kind="stable").index[5 : 5 + 12 * rows : 12]
+    colours = palette(roles.k)
+    groups = [tokens[tokens["sample"] == sample] for sample in short]
+    return [
+        Strip(
+            tokens=group["token"].tolist(),
+            colours=[colours[label] for label in group["label"]],
+            notes=[str(label) for label in group["label"]],
+        )
+        for group in groups
+    ]
+
+
+def draw_binding(_: Store) -> Drawing:
+    """A filler, a role, their two products, and a sum of two bindings, as squares of numbers."""
+    torch.manual_seed(3)
+    filler, role, other, place = torch.randn(4, 6).round(decimals=1)
+    bound = bind(filler, role)
+    panels = [
+        ("filler f", filler[:, None]),
+        ("role r", role[None, :]),
+        ("binding f ⊗ r", bound),
+        ("its diagonal f ⊙ r", bind(filler, role, "hadamard")[None, :]),
+        ("TPR: f ⊗ r + f′ ⊗ r′", bound + bind(other, place)),
+    ]
+    figure = drawing(7, 1.9)
+    for axes, (title, values) in zip(figure.subplots(1, len(panels)), panels, strict=True):
+        axes.imshow(values.numpy(), cmap="PuOr", vmin=-3, vmax=3)
+        axes.set(xticks=[], yticks=[])
+        axes.set_title(title, fontsize=8)
+        axes.spines[:].set_visible(False)
+    return figure
+
+
+def draw_unbinding(_: Store) -> Drawing:
+    """The error of an unbound filler by the number of bindings: roles that are independent, or too many."""
+    generator = torch.Generator().manual_seed(0)
+    width, counts = 16, range(1, 33)
+    found = {"outer": [_error(n, width, "outer", generator) for n in counts]}
+    found["hadamard"] = [_error(n, width, "hadamard", generator) for n in counts]
+    figure = drawing(6, 2.6)
+    axes = figure.add_subplot()
+    named = {"outer": "f ⊗ r, unbound by the dual of r", "hadamard": "f ⊙ r, unbound by 1/r"}
+    for (kind, errors), colour in zip(found.items(), (palette(6)[5], palette(4)[3]), strict=True):
+        axes.plot(counts, errors, "o-", markersize=3, color=colour, label=named[kind])
+    axes.axvline(width, color=MUTED, linewidth=0.8, linestyle=":")
+    axes.text(
+        width - 0.3,
+        0.5,
+        f"as many roles as\ndimensions ({width})",
+        fontsize=7,
+        color=MUTED,
+        va="center",
+        ha="right",
+    )
+    axes.set(
+        xlabel="bindings in the sum", ylabel="error beside the filler's length", ylim=(0, None)
+    )
+    axes.set_yscale("symlog", linthresh=0.1)
+    axes.legend(fontsize=7, frameon=False)
+    tidy(axes)
+    return figure
+
+
+def _error(n: int, width: int, kind: str, generator: torch.Generator, draws: int = 50) -> float:
+    """The median of |found − f| / |f| where n random fillers are bound to n random roles and summed."""
+    fillers, roles = torch.randn(2, draws, n, width, generator=generator, dtype=torch.float64)
+    whole = bind(fillers, roles, kind).sum(1)
+    read = unbind(whole, duals(roles, kind)[:, 0], kind)
+    return float(((read - fillers[:, 0]).norm(dim=-1) / fillers[:, 0].norm(dim=-1)).median())
+
+
+def draw_gauge(store: Store) -> Drawing:
+    """Agreement of clusters before and after roles are rescaled as the network's function allows."""
+    from sklearn.cluster import KMeans
+
+    vectors = store.read(SITE)[:3000, HEAD]
+    rng = np.random.default_rng(0)
+    rows = []
+    for spread in (1.5, 2, 4, 8):
+        for _draw in range(6):
+            gauge = np.exp(rng.uniform(-np.log(spread), np.log(spread), vectors.shape[1]))
+            for way in ("raw", "standardised"):
+                before, after = (
+                    _partition(KMeans, each, way) for each in (vectors, vectors * gauge)
+                )
+                rows.append(
+                    {
+                        "name": f"× or ÷ up to {spread}",
+                        "group": way,
+                        "ari": adjusted_rand_score(before, after),
+                    }
+                )
+    found = (
+        pd.DataFrame(rows).groupby(["name", "group"], sort=False)["ari"].agg(["mean", "min", "max"])
+    )
+    found = found.reset_index().set_axis(["name", "group", "value", "low", "high"], axis=1)
+    return interval_dots(
+        found,
+        "Do clusters stay when dimensions are rescaled?",
+        "agreement with the clusters before (adjusted Rand index; line: lowest to highest of 6)",
+    )
+
+
+def _partition(estimator: type, vectors: np.ndarray, way: str) -> np.ndarray:
+    scaled = vectors if way == "raw" else (vectors - vectors.mean(0)) / vectors.std(0)
+    return estimator(K, n_init=3, random_state=0).fit_predict(scaled)
+
+
+def draw_controls(store: Store) -> Drawing:
+    """How well clusters of roles and of their controls tell numerators from denominators, in all heads."""
+    summary = name_all(store, SITE, k=K).summary
+    told = summary.assign(
+        name=np.where(summary["model"] == "trained", "", "untrained ") + summary["vectors"]
+    )
+    rows = told.groupby("name", sort=False)["accuracy"].agg(["mean", "min", "max"]).reset_index()
+    rows = rows.set_axis(["name", "value", "low", "high"], axis=1).assign(
+        group="mean of heads, lowest to highest head"
+    )
+    title = "Numerator or denominator, told by clusters alone"
+    return interval_dots(rows, title, "share of digits that are told right, held out")
+
+
+def draw_verdicts(_: Store) -> Drawing:
+    """The number of claims of each paper by verdict."""
+    verdicts = pd.read_csv(ROOT / "docs/verdicts.csv")
+    counts = pd.crosstab(verdicts["claim"].str.split("-").str[0], verdicts["verdict"])
+    figure = drawing(6.4, 2)
+    axes = figure.add_subplot()
+    left = np.zeros(len(counts))
+    order = [name for name in COLOURS if name in counts] + sorted(set(counts) - set(COLOURS))
+    colours = palette(len(COLOURS) + 4)
+    for number, verdict in enumerate(order):
+        values = counts[verdict].to_numpy()
+        bars = axes.barh(
+            counts.index.tolist(),
+            values,
+            left=left,
+            color=colours[COLOURS.get(verdict, number)],
+            label=verdict,
+        )
+        axes.bar_label(
+            bars, [str(n) if n else "" for n in values], label_type="center", fontsize=7, color=INK
+        )
+        left += values
+    axes.set(xlabel="claims")
+    axes.invert_yaxis()
+    tidy(axes)
+    figure.legend(loc="outside upper center", ncols=4, fontsize=7, frameon=False)
+    return figure
+
+
+PICTURES: dict[str, Callable[[Store], Drawing]] = {
+    "named-roles": draw_named_roles,
+    "binding": draw_binding,
+    "unbinding": draw_unbinding,
+    "gauge": draw_gauge,
+    "controls": draw_controls,
+    "verdicts": draw_verdicts,
+}
+
+
+def draw_ideas(folder: Path) -> Iterator[tuple[str, Drawing]]:
+    """The name and the drawing of every picture; the roles are the shipped model's, on generated questions."""
+    model = tp.load_model("tpt-c-arithmetic")
+    data = tp.load_data("mathematics:arithmetic__mixed", split="small-test", n=QUESTIONS)
+    sites = [f"encoder.-1.self.{name}" for name in ("role", "query", "key", "filler", "input")]
+    store = tp.extract(model, data, sites, folder / "store")
+    for name, draw in PICTURES.items():
+        yield name, draw(store)

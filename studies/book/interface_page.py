@@ -1,0 +1,79 @@
+"""The page of the Python interface: every public name, described by its docstring."""
+
+import ast
+import re
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "tprprobe"
+IMPORT = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
+SECTIONS = {
+    "Models and data": ("load_model", "load_data", "save_pretrained", "convert"),
+    "Sites": ("sites", "capture", "intervene", "attach", "register_pyvene"),
+    "Stores": ("extract", "open_store", "import_store", "export_store", "push_to_hub", "load_run"),
+    "Roles": ("cluster", "name_roles", "reconstruct"),
+    "Probes": ("probe", "load_probe"),
+    "Decomposition": ("decompose", "TPDecomposition", "search_roles", "substitute"),
+    "Algebra": ("bind", "unbind"),
+    "Errors": ("InputError",),
+}
+ROOMS = {  # modules that are public as a whole: what they export, and its heading
+    "tp.interventions": "interventions/__init__.py",
+    "tp.gold": "gold/__init__.py",
+    "tp.figures": "figures/__init__.pyi",
+    "tp.views": "views/__init__.pyi",
+}
+RESULTS = (
+    "store.reader.Store",
+    "analyses.clustering.clusters.Clusters",
+    "analyses.naming.run.Naming",
+    "analyses.decomposition.decompositions.Decomposition",
+    "analyses.decomposition.role_findings.RoleSearch",
+    "analyses.probing.saved_probes.SavedProbe",
+    "interventions.edits.Edit",
+    "views.view.View",
+)
+HEAD = """# The Python interface
+
+`import tprprobe as tp`. Shapes are part of the annotations: `Float[np.ndarray, "row width"]` has a row and a width, and an
+axis keeps its name everywhere (the list is at the [end](#axes)). Bad input raises `tp.InputError` with one line that says what
+was given and what is accepted.
+"""
+
+
+def write_interface() -> str:
+    """The page of all public names; a name that no section lists is an error.
+
+    Raises:
+        ValueError: a public name stands in no section.
+    """
+    homes = {name: module.lstrip(".") for module, name in IMPORT.findall(_read("__init__.pyi"))}
+    names = {name: home for name, home in homes.items() if home}
+    listed = [name for section in SECTIONS.values() for name in section]
+    if left := set(names) ^ set(listed):
+        raise ValueError(
+            f"the page of the interface and tprprobe/__init__.pyi disagree on {sorted(left)}"
+        )
+    parts = [HEAD]
+    for title, section in SECTIONS.items():
+        parts += [f"## {title}", *(f"::: tprprobe.{names[name]}.{name}" for name in section)]
+    parts += ["## What functions return", *(f"::: tprprobe.{path}" for path in RESULTS)]
+    for title, file in ROOMS.items():
+        room = Path(file).parent.name
+        parts += [f"## {title}", *(f"::: tprprobe.{room}.{name}" for name in _exported(file))]
+    parts += ["## Axes", f"```python\n{_read('axes.py').strip()}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _read(file: str) -> str:
+    return (PACKAGE / file).read_text("utf-8")
+
+
+def _exported(file: str) -> list[str]:
+    """The public names of a room, each with the module inside the room that has it."""
+    text = _read(file)
+    if file.endswith(".pyi"):
+        return [
+            f"{module.lstrip('.')}.{name}" for module, name in IMPORT.findall(text) if module != "."
+        ]
+    listed = next(node.value for node in ast.parse(text).body if isinstance(node, ast.Assign))
+    return ast.literal_eval(listed)  # __all__

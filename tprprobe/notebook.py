@@ -1,0 +1,81 @@
+"""What a notebook shows of a result: a heading, a table and small pictures in it, as HTML that loads nothing."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS = 20
+WIDTH, HEIGHT = 90, 12  # of a picture, in pixels
+COLOUR = "#0072B2"
+PICTURE = f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" fill="{COLOUR}" stroke="{COLOUR}">'
+
+
+def as_html(
+    heading: str,
+    table: "pd.DataFrame | None" = None,
+    bar: str | None = None,
+    interval: Sequence[str] = (),
+    note: str = "",
+) -> str:
+    """A heading, the table's first rows, and a note; every text is escaped.
+
+    ``bar`` names a column that is drawn as a bar, ``interval`` three (value, low, high) that are
+    drawn as a dot on a line; all rows have one scale.
+    """
+    parts = [f"<p><b>{escape(heading)}</b></p>"]
+    if table is not None:
+        rows = table.head(ROWS)
+        drawn = _bars(rows[bar]) if bar else _intervals(rows, interval) if interval else None
+        parts.append(_table(rows, drawn))
+        if len(table) > ROWS:
+            note = f"{ROWS} of {len(table)} rows. {note}"
+    return "".join([*parts, f"<p>{escape(note)}</p>" if note else ""])
+
+
+def _table(rows: "pd.DataFrame", drawn: list[str] | None) -> str:
+    head = [f"<th>{escape(str(name))}</th>" for name in rows.columns] + ["<th></th>"] * bool(drawn)
+    body = [[f"<td>{_cell(value)}</td>" for value in row] for row in rows.itertuples(index=False)]
+    for cells, picture in zip(body, drawn or (), strict=drawn is not None):
+        cells.append(f"<td>{picture}</td>")
+    lines = "".join(f"<tr>{''.join(cells)}</tr>" for cells in [head, *body])
+    return f"<table>{lines}</table>"
+
+
+def _cell(value: Any) -> str:
+    """The value as text: numbers with three digits, missing ones as a dash."""
+    if value is None or value != value or type(value).__name__ == "NAType":
+        return "–"
+    return escape(f"{value:.3g}" if isinstance(value, float) and abs(value) < 1000 else str(value))
+
+
+def _bars(values: "pd.Series") -> list[str]:
+    known = [0.0 if value != value else max(float(value), 0.0) for value in values]
+    most = max([*known, 1e-12])
+    widths = [WIDTH * value / most for value in known]
+    return [
+        f'{PICTURE}<rect width="{width:.0f}" height="{HEIGHT}" stroke="none"/></svg>'
+        for width in widths
+    ]
+
+
+def _intervals(rows: "pd.DataFrame", names: Sequence[str]) -> list[str]:
+    told = [[float(value) for value in row] for row in rows[list(names)].itertuples(index=False)]
+    known = [value for row in told for value in row if value == value] or [0.0]
+    low, span = min(known), (max(known) - min(known)) or 1.0
+    return [_dot([4 + (WIDTH - 8) * (value - low) / span for value in row]) for row in told]
+
+
+def _dot(places: Iterable[float]) -> str:
+    value, low, high = places
+    if value != value:
+        return ""
+    middle = HEIGHT / 2
+    line = (
+        f'<line x1="{low:.0f}" x2="{high:.0f}" y1="{middle}" y2="{middle}"/>'
+        if low == low and high == high
+        else ""
+    )
+    return f'{PICTURE}{line}<circle cx="{value:.0f}" cy="{middle}" r="3"/></svg>'
