@@ -42,12 +42,17 @@ def test_long_code_of_the_book_prints_what_stands_there(name, tmp_path):
     check_page(f"tutorials/{name}", tmp_path)
 
 
+def commands_of(path):
+    blocks = re.findall(r"^```sh\n(.*?)^```", path.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return [words for block in blocks for words in command_lines(block)]
+
+
 def test_all_commands_of_all_pages_exist_with_their_options():
     commands = read_commands()
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
     found = 0
     for path in pages:
-        for name, *words in command_lines(path.read_text("utf-8")):
+        for name, *words in commands_of(path):
             assert name in commands, f"{path}: tprprobe {name}"
             known = {each for option in commands[name].params for each in option.opts} | {"--help"}
             given = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}

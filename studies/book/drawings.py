@@ -175,7 +175,9 @@ def draw_verdicts(_: Store) -> Drawing:
     figure = drawing(6.4, 2)
     axes = figure.add_subplot()
     left = np.zeros(len(counts))
-    order = [name for name in COLOURS if name in counts] + sorted(set(counts) - set(COLOURS))
+    order = [name for name in COLOURS if name in counts] + sorted(
+        map(str, set(counts) - set(COLOURS))
+    )
     colours = palette(len(COLOURS) + 4)
     for number, verdict in enumerate(order):
         values = counts[verdict].to_numpy()

@@ -28,8 +28,8 @@ BLOCK = re.compile(
 PICTURE = re.compile(r"\]\((?:\.\./)?images/tutorials/([\w-]+)\.webp\)")
 WAITING = ("app", "demo", "push")
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
-NEAR = {"rtol": 0.1, "atol": 0.05}  # numbers: other processors sum in another order
-SHOWN = {"display.width": 110, "display.max_columns": 20, "display.max_rows": 20}
+NEAR: Any = {"rtol": 0.1, "atol": 0.05}  # numbers: other processors sum in another order
+SHOWN: Any = ("display.width", 110, "display.max_columns", 20, "display.max_rows", 20)
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,19 @@ class Block:
 
     def is_as_told(self) -> bool:
         """True if it printed what the page says: the same words, and numbers that are near."""
-        words = [
-            " ".join(re.sub(r"-{2,}", "-", NUMBER.sub("0", text)).split())
-            for text in (self.told, self.printed)
-        ]
-        numbers = [
-            [float(n.replace(",", "")) for n in NUMBER.findall(text)]
-            for text in (self.told, self.printed)
-        ]
-        return words[0] == words[1] and np.allclose(*map(np.array, numbers), **NEAR)
+        told, printed = _read_numbers(self.told), _read_numbers(self.printed)
+        return _words(self.told) == _words(self.printed) and bool(
+            np.allclose(told, printed, **NEAR)
+        )
+
+
+def _words(text: str) -> list[str]:
+    """What stands between the numbers of a text."""
+    return re.sub(r"-{2,}", "-", NUMBER.sub("0", text)).split()
+
+
+def _read_numbers(text: str) -> list[float]:
+    return [float(number.replace(",", "")) for number in NUMBER.findall(text)]
 
 
 def run_page(path: Path, folder: Path) -> list[Block]:
@@ -63,7 +67,7 @@ def run_page(path: Path, folder: Path) -> list[Block]:
     names: dict[str, Any] = {"__name__": "__main__"}
     with (
         contextlib.chdir(folder),
-        pd.option_context(*(each for pair in SHOWN.items() for each in pair)),
+        pd.option_context(*SHOWN),
     ):
         return [
             Block(language, code, told, _run(language, code, names))
