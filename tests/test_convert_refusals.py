@@ -32,6 +32,7 @@ from safetensors.torch import save_file
 
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
+from tprprobe.models.published import containers
 from tprprobe.models.published.convert import convert
 from tprprobe.models.published.torchtext import read_vocabulary
 
@@ -105,7 +106,7 @@ def test_wrong_shapes_are_named(tmp_path):
         ({"n_heads": 2, "d_model": 16}, "d_model = 16, the file's shapes 8"),
         ({"n_heads": 2, "roles": "none"}, "roles = none, the file's shapes continuous"),
         ("[1]", "no JSON object"),
-        ("{", "no JSON object"),
+        ("{", "is not JSON"),
         ("nowhere.json", "nowhere.json"),
     ],
 )
@@ -327,6 +328,13 @@ def test_archive_members_are_read_and_never_written(tmp_path):
     convert(tar, tmp_path / "deep" / "out", config=HEADS)
     assert not list(tmp_path.parent.rglob("escaped.pt"))
     assert "no member 'link.pt'" in refusal(tmp_path, f"{tar}:link.pt")
+
+
+def test_an_archive_that_unpacks_to_far_more_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(containers, "SMALL", 2**20)
+    (tmp_path / "bomb.pt").write_bytes(bytes(4 * 2**20))
+    packed = archive(tmp_path / "a.tar.gz", tmp_path / "bomb.pt")
+    assert "unpacks to more than 100 times" in refusal(tmp_path, packed)
 
 
 def test_a_zip_that_is_no_checkpoint(tmp_path):

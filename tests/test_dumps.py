@@ -437,7 +437,7 @@ def test_bad_sentences_are_refused(tmp_path):
         tp.import_store(path, tmp_path / "c")
     for number, (text, line) in enumerate([
         ("{}\n", "cannot be read as NeuroX's: 'features'"),
-        ("[1,\n", "cannot be read as NeuroX's"),
+        ("[1,\n", "line 1 is not JSON"),
         ('{"features": []}\n', "a sentence has words"),
         ('{"features": [{"token": "a", "layers": [{"values": [1]}, {"values": [1, 2]}]}]}\n',
          "line 1: words with other layers or widths"),

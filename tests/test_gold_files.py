@@ -131,7 +131,7 @@ WRONG = {
     ],
     "a.jsonl": [
         ("", "is empty"),
-        (EDGES + "{", r"line 2: not JSON"),
+        (EDGES + "{", r"line 2 is not JSON"),
         (EDGES.replace("[2, 3]", "[3, 4]"), r"line 1: span \[3, 4\).*3 words.*count from 0"),
         (EDGES.replace("[0, 2]", "[1, 1]"), r"line 1: span \[1, 1\)"),
         (EDGES.replace("[0, 2]", "[0.5, 1]"), r"line 1: span \[0\.5, 1\]"),

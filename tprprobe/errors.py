@@ -5,9 +5,20 @@ import os
 from collections.abc import Iterable
 from importlib.util import find_spec
 
+LONGEST = 2000  # characters of an error
+
 
 class InputError(ValueError):
-    """Bad input: what was given, what is accepted, what to do, in one line (the CLI exits with 2)."""
+    """Bad input: what was given, what is accepted, what to do, in one line (the CLI exits with 2).
+
+    Given names and texts are in it: what would not print is escaped, and too long a line is cut.
+    """
+
+    def __init__(self, message: str):
+        line = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
+        if len(line) > LONGEST:
+            line = f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+        super().__init__(line)
 
 
 def unknown(kind: str, given: object, accepted: Iterable[str]) -> InputError:

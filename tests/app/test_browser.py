@@ -3,6 +3,9 @@
 import re
 
 import pytest
+from matplotlib.figure import Figure
+
+from tprprobe.figures.report.page import Section, write_report
 
 WAIT = 90_000  # ms: a shared core may be slow
 
@@ -93,3 +96,22 @@ def test_tokens_do_nothing_in_the_browser(page, server):
     settle(page)
     assert not fired
     assert page.get_by_text("coloured by cluster").count()  # the first store is shown
+
+
+def test_nothing_that_a_report_holds_is_run_or_fetched(browser, tmp_path):
+    """Were markup to slip into a report, its own policy would stop it."""
+    figure = Figure()
+    figure.add_subplot().imshow([[0, 1], [1, 0]])
+    file = write_report(tmp_path, "Title", "Lead", [Section("One", "Text", {"A map": figure})])
+    page = browser.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(file.as_uri())
+    assert not said
+    assert page.eval_on_selector("svg image", "image => image.getBBox().width") > 0
+    slipped = "<script>document.title = 'run'</script><img src='http://localhost:9/x.png'>"
+    file.write_text(file.read_text("utf-8").replace("<main>", f"<main>{slipped}"), "utf-8")
+    page.goto(file.as_uri())
+    assert page.title() == "Title"
+    assert sum("Content Security Policy" in each for each in said) == 2, said
+    page.close()

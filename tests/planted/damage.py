@@ -1,11 +1,23 @@
-"""Damage as it happens to files: bytes flipped, cut short, replaced; JSON and tables with other content."""
+"""Damage as it happens to files and as somebody does it: bytes flipped, cut short, replaced, numbers too large,
+parts twice; JSON and tables with other content.
+"""
 
+import gzip
 import json
 import random
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
+from tprprobe.errors import InputError
+
+LONGEST = 10  # seconds that reading one file may take
+TABLES, OBJECTS = (".csv", ".parquet"), (".json", ".jsonl")
 
 STRANGE: list[Any] = [
     None,
@@ -23,16 +35,93 @@ STRANGE: list[Any] = [
     "\ud800",
     "9" * 5000,
 ]
+HOSTILE = [
+    b"9" * 5000,
+    b"-" + b"9" * 30,
+    b"1e999",
+    b"NaN",
+    b"-Infinity",
+    b'"\\ud800"',
+    b"\xed\xa0\x80",
+    b"\xff\xfe\x00",
+    b"\x00",
+    b"[" * 60000,
+    b'{"a":' * 60000,
+    b"a." * 60000,
+    b"{}",
+    b"null",
+    b"''",
+    b"\t\t\t",
+    b"\r\n\r\n",
+    b"\xe2\x80\xa8",
+    b"x" * 300000,
+    b"../../etc/passwd",
+    b"0",
+    b"-1",
+    b"",
+]
+
+
+def damage_each(
+    folder: Path, read: Callable[[Path], Any], seeds: range, name: str
+) -> tuple[int, int]:
+    """How many files were damaged, and how many of them refused: each by one line, the others were read.
+
+    Raises:
+        AssertionError: an error of another kind, an error of several lines, no end.
+    """
+    read(folder)  # as it is
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    refused = 0
+    for seed in seeds:
+        rng = random.Random(f"{name} {seed}")
+        file = rng.choice(files)
+        kept = file.read_bytes()
+        damage(file, rng)
+        try:
+            with _limited():
+                read(folder)
+        except InputError:  # which is one line, whatever the file says
+            refused += 1
+        except BaseException as error:  # a library in Rust raises one of these
+            raise AssertionError(f"seed {seed}, {file.name}: {error!r}") from error
+        file.write_bytes(kept)
+    return len(seeds), refused
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"it took more than {LONGEST} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(LONGEST)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def damage(path: Path, rng: random.Random) -> None:
-    """Changes one file, as its kind allows."""
-    ways = [_flip, _cut, _replace]
-    if path.suffix in (".json", ".jsonl"):
-        ways += [_json] * 5
-    if path.suffix in (".csv", ".parquet"):
-        ways += [_table] * 5
-    rng.choice(ways)(path, rng)
+    """Changes one file, as its kind allows; of a packed one mostly what is in it."""
+    if path.suffix == ".gz" and rng.random() < 0.8:
+        inner = path.with_suffix("")
+        inner.write_bytes(gzip.decompress(path.read_bytes()))
+        damage(inner, rng)
+        path.write_bytes(gzip.compress(inner.read_bytes(), 1))
+        inner.unlink()
+    else:
+        rng.choice(_ways(path))(path, rng)
+
+
+def _ways(path: Path) -> list[Callable[[Path, random.Random], None]]:
+    ways = [_flip, _cut, _replace, _splice, _splice, _number, _word, _word]
+    if path.suffix in OBJECTS:
+        ways += [_json] * 8
+    if path.suffix in TABLES:
+        ways += [_table] * 8
+    return ways
 
 
 def _flip(path: Path, rng: random.Random) -> None:
@@ -54,8 +143,43 @@ def _replace(path: Path, rng: random.Random) -> None:
     )
 
 
+def _splice(path: Path, rng: random.Random) -> None:
+    """A part twice, a part lost, or something hostile in between."""
+    content = path.read_bytes()
+    start = rng.randrange(len(content) + 1)
+    end = min(len(content), start + rng.choice([0, 1, 7, 100, 5000]))
+    between = rng.choice([content[start:end] * 2, b"", rng.choice(HOSTILE)])
+    path.write_bytes(content[:start] + between + content[end:])
+
+
+def _number(path: Path, rng: random.Random) -> None:
+    """A number of 2, 4 or 8 bytes, the largest, the smallest or a round one; mostly near the start."""
+    content = bytearray(path.read_bytes())
+    size, near = rng.choice([2, 4, 8]), rng.choice([16, 256, len(content)])
+    start = rng.randrange(min(near, len(content)) + 1)
+    new = rng.choice(
+        [
+            b"\xff" * size,
+            b"\xff" * (size - 1) + b"\x7f",
+            b"\x00" * size,
+            b"\x00" * (size - 1) + b"@",
+        ]
+    )
+    content[start : start + size] = new
+    path.write_bytes(content)
+
+
+def _word(path: Path, rng: random.Random) -> None:
+    """A word or a number of a text replaced by something hostile."""
+    content = path.read_bytes()
+    if places := [match.span() for match in re.finditer(rb"[\w.+-]+", content)]:
+        start, end = rng.choice(places)
+        path.write_bytes(content[:start] + rng.choice(HOSTILE) + content[end:])
+
+
 def _json(path: Path, rng: random.Random) -> None:
-    lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+    text = path.read_text()
+    lines = text.splitlines() if text.startswith('{"') and text.count("\n") else [text]
     at = rng.randrange(len(lines))
     lines[at] = json.dumps(_changed(json.loads(lines[at]), rng))
     path.write_text("\n".join(lines))

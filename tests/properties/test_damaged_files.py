@@ -1,19 +1,17 @@
 """Whatever happens to a file that a command wrote, reading it back is a result or one line."""
 
-import random
 import shutil
 from pathlib import Path
 
 import pytest
 from planted import folders
-from planted.damage import damage
+from planted.damage import damage_each
 from planted.questions import LAST, plant
 
 import tprprobe as tp
 from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.data.parquet import write_parquet
-from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.files.kinds import KINDS
 from tprprobe.training.study.plans import read_plan
@@ -108,21 +106,5 @@ def test_a_thousand_damaged_files_are_a_result_or_one_line(name, tmp_path):
 
 def _damage_all(name, tmp_path, seeds):
     make, read = READERS[name]
-    folder = make(tmp_path)
-    read(folder)  # as it is
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    told = []
-    for seed in seeds:
-        rng = random.Random(f"{name} {seed}")
-        file = rng.choice(files)
-        kept = file.read_bytes()
-        damage(file, rng)
-        try:
-            read(folder)
-        except InputError as error:
-            told.append(str(error))
-        except Exception as error:
-            raise AssertionError(f"seed {seed}, {file.name}: {error!r}") from error
-        file.write_bytes(kept)
-    assert told
-    assert not any("\n" in each for each in told)
+    _, refused = damage_each(make(tmp_path), read, seeds, name)
+    assert refused

@@ -9,6 +9,7 @@ import typer
 
 from tprprobe.cli import analyses, decomposition, extraction, figures, probing, stores, training
 from tprprobe.cli.options import say
+from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
 
 app = typer.Typer(
@@ -49,9 +50,13 @@ for name, command in COMMANDS.items():
 
 
 def main() -> None:
-    """Run a command; bad input is one line and exit code 2."""
+    """Run a command; bad input is one line and exit code 2, SIGINT and SIGTERM one and 130 or 143."""
+    stop_by_signals()
     try:
         app()
+    except Stopped as stopped:
+        say(f"tprprobe: {stopped.advice(sys.argv[1:], COMMANDS)}")
+        sys.exit(ENDED + stopped.number)
     except InputError as error:
         say(f"tprprobe: {error}")
         sys.exit(2)

@@ -14,12 +14,14 @@ from tprprobe.data.dataset import ALL, Dataset, E, Request
 from tprprobe.data.documents.articles import Article, as_text, find_columns
 from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError
+from tprprobe.files.damage import damage_told
+from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.settings import Document, parse
-from tprprobe.files.tables import first_line
 from tprprobe.files.writing import whole
 
 COLUMNS = ("question", "answer", "module")
 KEY = b"tprprobe"  # of our metadata in the file's
+AGAIN = "write it again"
 BATCH = 1024  # rows that are decoded at a time
 
 
@@ -58,15 +60,13 @@ class Stored(Dataset[E]):
         start = self.starts[group]
         batches = file.iter_batches(BATCH, row_groups=[group], columns=list(self.columns))
         while len(run):
-            try:
+            with damage_told(f"{self.path} is damaged", AGAIN):
                 batch = next(batches)
-            except (pa.ArrowException, OSError, StopIteration) as error:
-                raise InputError(
-                    f"{self.path} is damaged ({first_line(error)}); write it again"
-                ) from None
-            inside = np.isin(run, np.arange(start, start + len(batch)))
+                inside = np.isin(run, np.arange(start, start + len(batch)))
+                taken = batch.take(pa.array(run[inside] - start))
+                columns = self._checked(taken, run[inside])
             if inside.any():
-                yield self._checked(batch.take(pa.array(run[inside] - start)), run[inside])
+                yield columns
             run, start = run[~inside], start + len(batch)
 
     def _checked(self, batch: pa.RecordBatch, rows: np.ndarray) -> list[list[str]]:
@@ -99,10 +99,8 @@ class _About(Document):
 
 
 def _read_about(content: bytes, path: Path) -> _About:
-    try:
-        return parse(_About, json.loads(content), path)
-    except ValueError as error:
-        raise InputError(f"{path} is damaged ({first_line(error)}); write it again") from error
+    with damage_told(f"{path} is damaged", AGAIN):
+        return parse(_About, parse_json(content, "what it says of itself"), path)
 
 
 def open_parquet(path: Path, request: Request) -> Dataset:
@@ -111,12 +109,8 @@ def open_parquet(path: Path, request: Request) -> Dataset:
     Name, split and seed of the latter are theirs.
     Raises: InputError for a damaged file, one without these columns, another split, too large an n.
     """
-    try:
+    with damage_told(f"{path} is no readable Parquet file", AGAIN):
         file = pq.read_metadata(path)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            f"{path} is no readable Parquet file ({first_line(error)}); write it again"
-        ) from None
     sizes = [file.row_group(i).num_rows for i in range(file.num_row_groups)]
     starts = tuple(np.cumsum([0, *sizes[:-1]]).tolist())
     if KEY in (file.metadata or {}):

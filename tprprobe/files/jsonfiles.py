@@ -1,4 +1,4 @@
-"""JSON objects in files; every mistake in one is told in one line."""
+"""JSON in files; every mistake in it is told in one line."""
 
 import json
 from pathlib import Path
@@ -15,11 +15,23 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}")
-    try:
-        content = json.loads(path.read_text("utf-8"))
-        json.dumps(content, ensure_ascii=False).encode()  # a lone surrogate is no text
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
+    content = parse_json(path.read_bytes(), path)
     if not isinstance(content, dict):
         raise InputError(f"{path} holds no JSON object")
+    return content
+
+
+def parse_json(text: bytes | str, where: object, remedy: str = "") -> Any:
+    """What a JSON text says, which stands at the place ``where``.
+
+    Raises:
+        InputError: it is no JSON, is nested too deep, has a number of thousands of digits or half a
+            character (a lone surrogate).
+    """
+    try:
+        content = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+        if "\\u" in (text if isinstance(text, str) else text.decode("utf-8")):
+            json.dumps(content, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} is not JSON ({error}){remedy and f': {remedy}'}") from error
     return content

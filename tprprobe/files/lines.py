@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedIOBase
+from itertools import islice
 from pathlib import Path
 
 from tprprobe.errors import InputError
@@ -73,12 +74,7 @@ def scan_lines(
     """
     places, offset, count, texts = [], 0, 0, 0
     with opened(path) as stream:
-        while count != most and (line := stream.readline(LONGEST + 1)):
-            if len(line) > LONGEST:
-                raise InputError(
-                    f"{path}, line {count + 1}: more than {LONGEST:,} bytes; one example a line, "
-                    "shorten or leave out this one"
-                )
+        for line in islice(_bounded(stream, path), most):
             if count % STRIDE == 0:
                 places.append(offset)
             offset, count = offset + len(line), count + 1
@@ -96,7 +92,7 @@ def read_lines(path: Path) -> Iterator[Numbered]:
     Raises: InputError for a file that cannot be read, and a line that is not UTF-8.
     """
     with opened(path) as stream:
-        for number, line in enumerate(stream, 1):
+        for number, line in enumerate(_bounded(stream, path), 1):
             yield number, _decoded(line, path, number)
 
 
@@ -111,6 +107,19 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
             yield stream  # type: ignore[misc]
     except DAMAGE as error:
         raise _unreadable(path, error) from None
+
+
+def _bounded(stream: BufferedIOBase, path: Path) -> Iterator[bytes]:
+    """The lines of a file, of which none is read that would not fit into memory."""
+    number = 0
+    while line := stream.readline(LONGEST + 1):
+        number += 1
+        if len(line) > LONGEST:
+            raise InputError(
+                f"{path}, line {number}: more than {LONGEST:,} bytes; one example a line, "
+                "shorten or leave out this one"
+            )
+        yield line
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:

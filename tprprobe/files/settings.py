@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.damage import damage_told
 
 
 class Settings(BaseModel):
@@ -36,6 +37,7 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
+LARGEST, DOTS = 2**18, 2000  # bytes of a file, dots of a line: keys take the square of their parts
 Known = TypeVar("Known", bound=BaseModel)
 
 
@@ -46,11 +48,15 @@ def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> di
         InputError: no such file, no TOML, an override of what has no parts.
     """
     try:
-        settings = tomllib.loads(Path(path).read_text("utf-8"))
+        content = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not TOML: {error}") from error
+    if len(content) > LARGEST or any(line.count(b".") > DOTS for line in content.splitlines()):
+        raise InputError(
+            f"{path} is too large: settings have at most {LARGEST:,} bytes and {DOTS:,} dots a line"
+        )
+    with damage_told(f"{path} is not TOML"):
+        settings = tomllib.loads(content.decode("utf-8"))
     for override in overrides:
         _set(settings, override)
     return settings
@@ -82,7 +88,7 @@ def _set(settings: dict[str, Any], override: str) -> None:
         raise InputError(f"--set {override!r}: give key=value, for example batch_size=64")
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         parsed = value
     *path, last = key.split(".")
     at: Any = settings

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError
+from tprprobe.files.damage import damage_told
 
 if TYPE_CHECKING:
     import pandas as pd  # which takes longer to import than what needs no table of a folder
@@ -20,7 +21,6 @@ WORDS = {
     int: "whole numbers",
     bool: "true or false",
 }
-UNREADABLE = (OSError, ValueError, LookupError, TypeError, ArithmeticError)  # of pandas and Arrow
 
 
 def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "pd.DataFrame":
@@ -35,10 +35,8 @@ def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}: {remedy}")
     texts = {name: str for name, kind in columns.items() if kind is str}
-    try:
+    with damage_told(f"{path} is damaged", remedy):
         table = _read(path, texts)
-    except UNREADABLE as error:
-        raise InputError(f"{path} is damaged ({first_line(error)}): {remedy}") from error
     return check_columns(table, columns, path, remedy)
 
 
@@ -70,11 +68,6 @@ def columns(text: str = "", number: str = "", whole: str = "", flag: str = "") -
     """The columns that a table must have, named in texts by what they hold."""
     kinds = {str: text, float: number, int: whole, bool: flag}
     return {name: kind for kind, names in kinds.items() for name in names.split()}
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, in one line."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _read(path: Path, texts: dict[str, type]) -> "pd.DataFrame":

@@ -18,7 +18,8 @@ from tprprobe.gold.textlines import comments, located, read_blocks, rows
 PLAIN = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 MORE = ("NER", "UP:PRED", "UP:PREDS", "UP:ARGHEADS", "UP:ARGSPANS")
 PASSED_OVER = re.compile(r"\d+[-.]\d+")
-ARGUMENT = re.compile(r"(.+):(\d+)-(\d+)")
+ARGUMENT = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
+DIGITS = 9  # of a number that can be of a word
 SHORT = re.compile(r"^((?:[CR]-)?)A(?=[0-9A]$|M-)")  # A0, AM-TMP for ARG0, ARGM-TMP
 
 Word = Mapping[str, str]
@@ -117,7 +118,7 @@ def _targets(word: Word, i: int, n_words: int) -> list[tuple[str, Target]]:
 
 
 def _head(text: str, i: int, n_words: int) -> tuple[int, int]:
-    if not text.isdecimal() or int(text) > n_words:
+    if not text.isdecimal() or len(text) > DIGITS or int(text) > n_words:
         raise InputError(f"head {text!r} in a sentence of {n_words} words")
     head = int(text) - 1 if int(text) else i
     return head, head + 1

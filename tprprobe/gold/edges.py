@@ -4,11 +4,11 @@
 "info": {…}}``. Source: Tenney et al. 2019, nyu-mll/jiant-v1-legacy (probing/data).
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import read_lines
 from tprprobe.gold.labels import Labelled, Span, Target, check_target
 from tprprobe.gold.textlines import located
@@ -25,18 +25,15 @@ def read_edges(path: Path, task: str) -> list[Labelled]:
     sentences = []
     for number, line in read_lines(path):
         if line.strip():
+            record = parse_json(line, f"{path}, line {number}")
             with located(path, number):
-                sentences.append(_read(line, task, str(len(sentences) + 1)))
+                sentences.append(_read(record, task, str(len(sentences) + 1)))
     if not sentences:
         raise InputError(f"{path} is empty: give a file with annotated sentences")
     return sentences
 
 
-def _read(line: str, task: str, name: str) -> Labelled:
-    try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error}") from error
+def _read(record: Any, task: str, name: str) -> Labelled:
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         raise InputError('a line is a JSON object with "text" and "targets"')
     _check_keys("key", record, KEYS)

@@ -83,6 +83,8 @@ def arithmetic(question: str) -> pd.DataFrame:
     Raises: InputError where what looks like an expression is none.
     """
     parse(question)
+    if any("\ud800" <= char <= "\udfff" for char in question):
+        raise InputError(f"question {question!r} has half a character; give it in UTF-8")
     return annotate([question]).drop(columns=["question", "position"])
 
 

@@ -16,7 +16,7 @@ from tprprobe.errors import InputError
 
 Span = tuple[int, int]  # half open, in words
 WORD = "word"
-_CELL = re.compile(r"(\S+?)(\[\d+,\d+\))?(\[\d+,\d+\))?(?!\S)")
+_CELL = re.compile(r"(\S+?)(\[\d{1,9},\d{1,9}\))?(\[\d{1,9},\d{1,9}\))?(?!\S)")
 
 
 class Target(NamedTuple):

@@ -1,14 +1,13 @@
 """The list of presets and checkpoints, with exact parameter counts; no model is built for it."""
 
-import json
 import math
 import struct
 from pathlib import Path
 from typing import Any
 
-from tprprobe.errors import InputError
 from tprprobe.files import assets, hub
-from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.damage import damage_told
+from tprprobe.files.jsonfiles import parse_json, read_json
 from tprprobe.models.presets import PARAMETERS, PRESETS
 
 BUFFERS = ("mean", "positions")  # tensors of a checkpoint that are no parameters
@@ -50,12 +49,10 @@ def _count(weights: Path) -> int:
     Raises:
         InputError: it has none that can be read.
     """
-    try:
+    with damage_told(f"{weights} is damaged or no safetensors file"):
         with weights.open("rb") as file:
-            header = json.loads(file.read(*SIZE.unpack(file.read(SIZE.size))))
+            header = parse_json(file.read(*SIZE.unpack(file.read(SIZE.size))), "its header")
         shapes = {name: tensor["shape"] for name, tensor in header.items() if "shape" in tensor}
-    except (ValueError, TypeError, MemoryError, OverflowError, struct.error) as error:
-        raise InputError(f"{weights} is damaged or no safetensors file: {error}") from error
-    return sum(
-        math.prod(shape) for name, shape in shapes.items() if name.split(".")[-1] not in BUFFERS
-    )
+        return sum(
+            math.prod(shape) for name, shape in shapes.items() if name.split(".")[-1] not in BUFFERS
+        )

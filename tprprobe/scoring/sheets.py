@@ -16,9 +16,9 @@ from jaxtyping import Float
 from pydantic import model_validator
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.damage import damage_told
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.settings import Document, parse
-from tprprobe.files.tables import first_line
 from tprprobe.files.writing import write_file
 
 SIDES = ("A", "B")
@@ -101,15 +101,11 @@ def read_sheet(path: str | Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     Raises: InputError if one of them is missing, damaged, or they have not the same rows.
     """
     path = Path(path)
-    try:
-        key = parse(_Key, read_json(key_of(path)), key_of(path)).model_dump()
+    key = parse(_Key, read_json(key_of(path)), key_of(path)).model_dump()
+    if not path.is_file():
+        raise InputError(f"no {path}; a sheet and its .key.json stand together")
+    with damage_told(f"{path} is damaged"):
         sheet = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except FileNotFoundError as error:
-        raise InputError(f"no {error.filename}; a sheet and its .key.json stand together") from None
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"{path} is damaged ({first_line(error)})") from None
     lacking = [name for name in SHOWN if name not in sheet]
     if lacking or len(sheet) != len(key["rows"]):
         raise InputError(

@@ -1,12 +1,14 @@
 """The manifest of a store: its journal while it is written, and the check of its files."""
 
-import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError
+from tprprobe.files.damage import damage_told
+from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import partial_of, write_file
 from tprprobe.store.layout import JOURNAL, MANIFEST, SIZES, Part, SiteSpec, parts_of
 
@@ -59,7 +61,7 @@ def is_finished(path: Path) -> bool:
 
 def _read(file: Path) -> Manifest:
     with undamaged(file.parent):
-        manifest = json.loads(file.read_text("utf-8"))
+        manifest = parse_json(file.read_bytes(), file.name)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{file.parent} is not a store: its {file.name} is of something else")
     if manifest.get("version") not in (PLAIN, COMPRESSED):
@@ -110,36 +112,33 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def check_files(path: Path, manifest: Manifest) -> None:
+def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
     """Checks that every file is there at its full length: Zarr reads a missing chunk as NaN.
 
+    Those of a store that is ``growing`` may be longer.
+
     Raises:
-        InputError: naming a file that is missing or cut short.
+        InputError: naming a file that is missing or has another length.
     """
     with undamaged(path):
         for part in parts_of(manifest):
-            if fault := fault_of(path, part):
+            if fault := fault_of(path, part, growing):
                 raise InputError(
                     f"{path / part.file} {fault}: the store is damaged, extract it again"
                 )
 
 
-def fault_of(path: Path, part: Part) -> str | None:
-    """What a file's length tells against it: missing, or cut short."""
+def fault_of(path: Path, part: Part, growing: bool = False) -> str | None:
+    """What a file's length tells against it: missing, cut short or, of numbers all written, too long."""
     try:
         size = (path / part.file).stat().st_size
     except (FileNotFoundError, NotADirectoryError):
         return "is missing"
-    return f"has {size} of {part.size} bytes" if size < part.size else None
+    least = growing or part.rows is None  # of files that are no arrays, a length is not known
+    wrong = size < part.size if least else size != part.size
+    return f"has {size} of {part.size} bytes" if wrong else None
 
 
-@contextlib.contextmanager
-def undamaged(path: Path) -> Iterator[None]:
+def undamaged(path: Path) -> AbstractContextManager[None]:
     """A block that tells every error of reading in one line: the store is damaged."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"{path} is damaged ({reason}): extract it again") from error
+    return damage_told(f"{path} is damaged", "extract it again")

@@ -18,7 +18,7 @@ from tprprobe.files import hub
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS, finished_in
 from tprprobe.files.runs import encode
-from tprprobe.files.tables import UNREADABLE
+from tprprobe.files.tables import read_table
 from tprprobe.store.command import making_command
 from tprprobe.store.layout import TOKENS
 from tprprobe.store.reader import Store, open_store
@@ -143,8 +143,8 @@ def _tables_of_runs(folder: Path, runs: Mapping[str, str]) -> Tables:
                 tables[name] = file.relative_to(folder).as_posix()
             elif file.suffix == ".csv":
                 try:
-                    tables[name] = pd.read_csv(file)
-                except UNREADABLE:
+                    tables[name] = read_table(file, {}, "make it again")
+                except InputError:
                     continue
     return tables
 

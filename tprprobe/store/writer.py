@@ -217,4 +217,4 @@ def _check_resumable(path: Path, begun: Manifest, wanted: Manifest, resume: bool
             "or remove it"
         )
     manifests.check_same(path, begun, wanted)
-    manifests.check_files(path, begun)
+    manifests.check_files(path, begun, growing=True)

@@ -5,9 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tprprobe.errors import InputError
+from tprprobe.files.damage import damage_told
 from tprprobe.files.kinds import KINDS
-from tprprobe.files.tables import first_line
 from tprprobe.files.writing import whole
 
 COLUMNS: tuple[str, ...] = (
@@ -68,12 +67,10 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     path = folder / FILE
     if not path.exists():
         return []
-    try:
+    with damage_told(f"{path} is no training log", "train again"):
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         for row in rows:
             _ = int(row["step"]), float(row["value"]), float(row["seconds"])
             _ = row["metric"], row["data"], row["split"]
-    except (OSError, ValueError, LookupError, TypeError, csv.Error) as error:
-        raise InputError(f"{path} is no training log ({first_line(error)}): train again") from error
     return rows

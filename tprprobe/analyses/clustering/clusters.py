@@ -201,7 +201,8 @@ def _restore(run: "_Run", table: pd.DataFrame, labels: pd.DataFrame, folder: Pat
         raise InputError(f"{folder}: {RUNS} and {TABLE} are not of the same clusters: {AGAIN}")
     if len(label) and not 0 <= label.min() <= label.max() < n:
         raise InputError(f"{folder / LABELS} has labels that are not among {n} clusters: {AGAIN}")
-    summary = table.drop(columns=["center", "run", "site", "head"]).reset_index(drop=True)
+    own = ["center", "run", "site", "head"]
+    summary = table.drop(columns=own, errors="ignore").reset_index(drop=True)
     return Clusters(
         **{name: getattr(run, name) for name in SCALARS},
         labels=label, centers=centers, mean=mean, scale=scale, summary=summary,

@@ -1,6 +1,5 @@
 """Annotated files as data sets: models read the sentences; the labels come with them."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Literal
 
 from tprprobe.data.dataset import ALL, Dataset, Labels, Request
 from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import read_lines
 from tprprobe.gold.annotations import add_labels, is_annotated, read_annotated
 from tprprobe.gold.labels import Labelled
@@ -77,8 +77,8 @@ def is_annotated_file(spec: str) -> bool:
 
 def _first_object(path: Path) -> Mapping[str, object]:
     try:
-        found = json.loads(next(read_lines(path))[1])
-    except (ValueError, StopIteration):
+        found = parse_json(next(read_lines(path))[1], path)
+    except (InputError, StopIteration):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -8,7 +8,6 @@
 All may be gzipped. Files without splits are divided by a seeded hash of the image.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +17,11 @@ from tprprobe.data.documents.articles import as_text
 from tprprobe.data.documents.corpora import ALIASES
 from tprprobe.data.hashing import split_by_hash
 from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import opened, scan_lines
 
 RESTVAL = "restval"
+LARGEST = 2**30  # bytes, unpacked
 CAPTIONS = "a JSON object with 'images' (Karpathy's split) or 'annotations' (COCO's)"
 
 
@@ -56,21 +57,18 @@ def _from_lines(path: Path) -> Iterator[CaptionedImage]:
     lines = scan_lines(path)
     for number, line in lines.read(range(len(lines))):
         where = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{where} is not JSON ({error})") from None
+        row = parse_json(line, where)
         if not isinstance(row, dict) or not {"image_id", "captions"} <= row.keys():
             raise InputError(f"{where} has no 'image_id' and 'captions'; give an object with both")
         yield _annotated(row["image_id"], row.get("split", ""), row["captions"], where)
 
 
 def _from_json(path: Path) -> Iterator[CaptionedImage]:
-    try:
-        with opened(path) as stream:
-            content = json.load(stream)
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON ({error}); get it again") from None
+    with opened(path) as stream:
+        text = stream.read(LARGEST + 1)
+    if len(text) > LARGEST:
+        raise InputError(f"{path} holds more than {LARGEST:,} bytes; give JSON lines")
+    content = parse_json(text, path, "get it again")
     content = content if isinstance(content, dict) else {}
     try:
         if "annotations" in content:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import zarr
 from jaxtyping import Float32
 
 from tprprobe.errors import InputError, check_extra, unknown
+from tprprobe.files.damage import check_claim, damage_told
 
 ARRAY, NAMES = "features", "image_id"
 CHECKED = 1024  # vectors that are looked through at a time
@@ -70,15 +70,10 @@ def open_features(path: Path) -> Features:
         raise unknown("format of features", path.suffix or path.name, FORMATS)
     if not path.exists():
         raise InputError(f"no features at {str(path)!r}; give a file that is there")
-    try:
+    with damage_told(f"{path} cannot be read as features"):
         vectors, names = FORMATS[path.suffix](path)
-    except InputError:
-        raise
-    except (OSError, ValueError, KeyError, AttributeError, EOFError, pa.ArrowException) as error:
-        text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} cannot be read as features ({text})") from None
-    features = Features(path, vectors, None if names is None else tuple(map(_name, names)))
-    _check(features)
+        features = Features(path, vectors, None if names is None else tuple(map(_name, names)))
+        _check(features)
     return features
 
 
@@ -113,13 +108,22 @@ def _hdf5(path: Path) -> tuple[Any, Any]:
     import h5py
 
     file: Any = h5py.File(path, "r")
+    for name in {ARRAY, NAMES} & set(file):
+        check_claim(file[name].nbytes, file[name].id.get_storage_size(), f"{path}: {name}")
     return file[ARRAY], file[NAMES][:] if NAMES in file else None
 
 
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
 def _zarr(path: Path) -> tuple[Any, Any]:
-    found = zarr.open(path, mode="r")
+    found: Any = zarr.open(path, mode="r")
     if isinstance(found, zarr.Array):
+        check_claim(found.nbytes, _size(path), str(path))
         return found, None
+    for name in {ARRAY, NAMES} & set(found):
+        check_claim(found[name].nbytes, _size(path), f"{path}: {name}")
     return found[ARRAY], np.asarray(found[NAMES]) if NAMES in found else None
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float32
 
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
+from tprprobe.files.damage import damage_told
 from tprprobe.files.lines import opened
 
 
@@ -35,7 +36,10 @@ def read_glove(
                     f"{path}, line {number}: {len(values)} numbers; d_embedding is {width}, give a "
                     "file of this width"
                 )
-            vectors[rows[word]], found[rows[word]] = np.array(values, np.float32), True
+            with damage_told(f"{path}, line {number}"):
+                vectors[rows[word]], found[rows[word]] = np.array(values, np.float32), True
+            if not np.isfinite(vectors[rows[word]]).all():
+                raise InputError(f"{path}, line {number} has NaN or infinity; leave the line out")
     if not found.any():
         raise InputError(f"{path} has none of the {len(words)} words; give a GloVe text file")
     vectors[found] -= vectors[found].mean(0)

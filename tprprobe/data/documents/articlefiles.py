@@ -1,6 +1,5 @@
 """Articles in text files: JSON lines, or lines of a `.source` and a `.target` file."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from tprprobe.data.dataset import ALL, Dataset, Request
 from tprprobe.data.documents.articles import Article, as_text, find_columns
 from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import Lines, scan_lines
 
 
@@ -23,10 +23,7 @@ class JsonLines(Dataset[Article]):
 
 
 def _parsed(line: str, where: str) -> Article:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{where} is not JSON ({error})") from None
+    row = parse_json(line, where)
     if not isinstance(row, dict):
         raise InputError(f"{where} is no JSON object, but {type(row).__name__}")
     names = find_columns(list(row), where)

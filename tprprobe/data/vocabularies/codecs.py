@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Int64, Integer
 
 from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import parse_json
 
 L = TypeVar("L", bound="Listed")
 
@@ -111,14 +112,9 @@ class Listed(Codec):
         Raises: InputError if there is none, or it is damaged.
         """
         path = Path(folder) / cls.file
-        try:
-            symbols = json.loads(path.read_text("utf-8"))
-        except FileNotFoundError:
-            raise InputError(
-                f"no {cls.file} in {folder}; give the folder of a checkpoint"
-            ) from None
-        except ValueError as error:
-            raise InputError(f"{path} is not JSON ({error}); restore the file") from None
+        if not path.is_file():
+            raise InputError(f"no {cls.file} in {folder}; give the folder of a checkpoint")
+        symbols = parse_json(path.read_bytes(), path, "restore the file")
         if not (isinstance(symbols, list) and all(isinstance(s, str) for s in symbols)):
             raise InputError(f"{path} is not a list of strings; restore the file")
         return cls(tuple(symbols))

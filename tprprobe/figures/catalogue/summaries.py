@@ -83,6 +83,8 @@ class _About(Document):
 def _rows(file: Path) -> pd.DataFrame:
     about = parse(_About, read_json(file), file)
     rows = read_table(file.with_suffix(".jsonl"), SCORED, "evaluate again")
+    if rows[list(TEXTS)].isna().any(axis=None):
+        raise InputError(f"{file.with_suffix('.jsonl')} lacks texts: evaluate again")
     for name in rows.columns.difference(list(TEXTS)):
         try:
             rows[name].astype(float)

@@ -9,8 +9,7 @@ import io
 import os
 import tarfile
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,13 @@ from torch import Tensor
 
 from tprprobe.errors import InputError
 from tprprobe.files import hub
+from tprprobe.files.damage import damage_told
 from tprprobe.files.jsonfiles import read_json
 
 WEIGHT_FILES = (hub.WEIGHTS, "pytorch_model.bin")
 SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
+DAMAGED = "is damaged, or holds more than tensors and plain containers"
+SMALL, MOST = 2**28, 100  # bytes of an archive that is no bomb, and how much weights shrink
 WRAPPERS = ("model", "state_dict")  # TP-Transformer's trainer; Lightning
 PREFIXES = ("module.", "model.")  # DataParallel; Lightning
 # numpy's numbers: the summarization code's schedule leaves them in the optimizer's state.
@@ -83,10 +85,8 @@ def read_bytes(
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if not path.name.endswith((".tar.gz", ".tgz")):
         return path.read_bytes(), path.name, digest
-    with _damaged(path.name), gzip.open(path) as whole:
+    with damage_told(f"{path.name} {DAMAGED}"), gzip.open(path) as whole:
         content, name = _member(path.name, whole, member, suffixes)
-        while whole.read(2**20):  # to the end, where gzip compares its checksum
-            pass
     return content, f"{path.name}:{name}", digest
 
 
@@ -94,6 +94,12 @@ def _member(
     archive: str, whole: gzip.GzipFile, name: str | None, suffixes: tuple[str, ...]
 ) -> tuple[bytes, str]:
     """Content and name of one regular file of an archive; nothing is written to disk."""
+    size, packed = 0, os.fstat(whole.fileno()).st_size
+    while read := len(whole.read(2**20)):  # to the end, where gzip compares its checksum
+        size += read
+        if size > max(SMALL, MOST * packed):
+            raise InputError(f"{archive} unpacks to more than {MOST} times its {packed:,} bytes")
+    whole.seek(0)
     with tarfile.open(fileobj=whole, mode="r:") as tar:
         files = {info.name: info for info in tar if info.isfile()}
         name = name or _only_checkpoint(archive, files, suffixes)
@@ -134,7 +140,7 @@ def _read_folder(folder: Path) -> PublishedFile:
 
 
 def _load(content: bytes, name: str) -> dict[str, Any]:
-    with _damaged(name):
+    with damage_told(f"{name} {DAMAGED}"):
         if name.endswith(".safetensors"):
             return safetensors.torch.load(content)
         with warnings.catch_warnings(), torch.serialization.safe_globals(NUMBERS):
@@ -143,21 +149,6 @@ def _load(content: bytes, name: str) -> dict[str, Any]:
     if not isinstance(loaded, Mapping):
         raise InputError(f"{name} holds a {type(loaded).__name__}, not a checkpoint's dictionary")
     return dict(loaded)
-
-
-@contextmanager
-def _damaged(name: str) -> Iterator[None]:
-    """A block that tells every error of a reader in one line."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:  # damaged and hostile files raise many kinds
-        reason = next(iter(str(error).strip().splitlines()), "").partition(". ")[0]
-        raise InputError(
-            f"{name} is damaged, or holds more than tensors and plain containers: "
-            f"{reason or type(error).__name__}"
-        ) from error
 
 
 def _unprefixed(state: Mapping[Any, Any], name: str) -> dict[str, Tensor]:

@@ -4,7 +4,6 @@ Sizes and settings come from the file wherever its shapes tell them; ``config`` 
 """
 
 import dataclasses
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,8 @@ from tprprobe.data.vocabularies import subwords
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, read_subwords
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.damage import damage_told
+from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import refuse_existing
 from tprprobe.models.architectures import ARCHITECTURES, build
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
@@ -66,10 +67,9 @@ def read_config(config: Config) -> dict[str, Any]:
     if config is None or isinstance(config, Mapping):
         return dict(config or {})
     text = os.fspath(config)
-    try:
-        read = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"config {text!r} is no JSON object or file of one: {error}") from error
+    given = text.lstrip().startswith("{")
+    with damage_told(f"config {text!r} is no JSON object or file of one"):
+        read = parse_json(text if given else Path(text).read_bytes(), f"config {text!r}")
     if not isinstance(read, dict):
         raise InputError(f"config {text!r} is no JSON object")
     return read

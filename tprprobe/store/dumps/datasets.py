@@ -7,7 +7,6 @@ Only Arrow is needed to read them.
 """
 
 import bisect
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute
 
 from tprprobe.errors import InputError
+from tprprobe.files.damage import damage_told
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.site.patterns import side_of
 from tprprobe.store.dumps.layered import natural
 from tprprobe.store.dumps.symbols import complete_table, find_table, read_pieces, read_table
@@ -26,7 +27,6 @@ from tprprobe.store.dumps.token_arrays import TokenArrays
 STATE, INFO = "state.json", "dataset_info.json"
 TOKEN_IDS = "token_ids"
 pc: Any = pyarrow.compute  # whose functions are made when it is imported
-DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 
 
 class Column:
@@ -65,7 +65,7 @@ def open_dataset(path: Path, tokens: Path | None) -> TokenArrays:
     Raises:
         InputError: a damaged folder, or columns that do not fit together.
     """
-    try:
+    with damage_told(f"{path} cannot be read as a datasets folder"):
         table = pa.concat_tables([_read(file) for file in _files(path)])
         kinds = {name: _depth(table.schema.field(name).type) for name in table.schema.names}
         if not table.num_rows:
@@ -81,11 +81,6 @@ def open_dataset(path: Path, tokens: Path | None) -> TokenArrays:
         for name in [name for name in vectors if kinds[name][0] > 1]:
             _check_lengths(path, name, table.column(name), symbols)
         return TokenArrays(path, arrays, symbols)
-    except InputError:
-        raise
-    except DAMAGE as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"{path} cannot be read as a datasets folder: {reason}") from error
 
 
 def _folders(path: Path) -> list[Path]:
@@ -101,7 +96,7 @@ def _files(path: Path) -> Iterator[Path]:
             f"{path} has no {STATE}: give a folder that `datasets` saved (save_to_disk)"
         )
     for folder in folders:
-        state = json.loads((folder / STATE).read_text("utf-8"))
+        state = read_json(folder / STATE)
         if state.get("_indices_data_files"):
             raise InputError(
                 f"{folder} was shuffled or filtered: save it again after flatten_indices()"

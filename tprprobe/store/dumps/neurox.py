@@ -6,7 +6,6 @@ every word its ``token`` and ``layers`` with ``values``. Source: ``neurox.data.w
 and bert-extract's HDF5 files are the same.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -16,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from tprprobe.errors import InputError, check_extra
+from tprprobe.files.damage import check_claim, damage_told
+from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store.dumps.layered import LayeredDump, Sample
 
 INDEX = "sentence_to_index"
 AGAIN = re.compile(r" \(Occurrence \d+\)$")  # behind a sentence that NeuroX met before
 LAYER = re.compile(r"-layer(\d+)$")  # of a file with one layer
-MOST = 1000  # how many times smaller compression may make numbers
 LONGEST = 2**30  # characters of a line
-DAMAGE = (OSError, KeyError, ValueError, TypeError, RuntimeError, RecursionError)
 
 
 class Sentences(LayeredDump):
@@ -41,13 +40,8 @@ class Sentences(LayeredDump):
         return path.is_file() and path.suffix in (".hdf5", ".h5", ".json")
 
     def samples(self) -> Iterator[Sample]:
-        try:
+        with damage_told(f"{self.path} cannot be read as NeuroX's"):
             yield from self._lines() if self.path.suffix == ".json" else self._datasets()
-        except InputError:
-            raise
-        except DAMAGE as error:
-            reason = " ".join(str(error).split())[:200] or type(error).__name__
-            raise InputError(f"{self.path} cannot be read as NeuroX's: {reason}") from error
 
     def _datasets(self) -> Iterator[Sample]:
         check_extra("h5py", "hdf5", f"reading {self.path}")
@@ -57,15 +51,13 @@ class Sentences(LayeredDump):
         if INDEX not in file:
             raise InputError(f"{self.path} has no {INDEX}: NeuroX writes the sentences there")
         told: Any = file[INDEX]
-        index: dict[str, str] = json.loads(told[0])
+        index: dict[str, str] = parse_json(told[0], INDEX)
         for sentence, number in sorted(index.items(), key=lambda pair: int(pair[1])):
             if number not in file:
                 raise InputError(f"{self.path} has no data set {number} ({sentence[:40]!r})")
             values: Any = file[number]
-            if values.nbytes > MOST * values.id.get_storage_size():
-                raise InputError(
-                    f"{self.path}, sentence {number} claims shape {values.shape}, which its bytes do not hold"
-                )
+            claimed = f"{self.path}, sentence {number} of shape {values.shape}"
+            check_claim(values.nbytes, values.id.get_storage_size(), claimed)
             words = AGAIN.sub("", sentence).split(" ")
             where, kind = f"{self.path}, sentence {number}", values.dtype.newbyteorder("=").name
             yield Sample(where, words, None, values.shape, kind, partial(_read_layer, values))
@@ -76,7 +68,9 @@ class Sentences(LayeredDump):
             while line := stream.readline(LONGEST):
                 number += 1
                 if line.strip():
-                    yield self._sentence(json.loads(line)["features"], number)
+                    yield self._sentence(
+                        parse_json(line, f"{self.path}, line {number}")["features"], number
+                    )
 
     def _sentence(self, features: list[dict[str, Any]], number: int) -> Sample:
         where = f"{self.path}, line {number}"

@@ -15,6 +15,7 @@ from tprprobe.store.dumps.tensors import read_tensors
 
 STATES, IDS = "hidden_states", "token_ids"
 ENDING, PACKED = ".safetensors", ".zst"
+LARGEST = 2**31 - 1  # id of a token
 
 
 class Requests(LayeredDump):
@@ -55,6 +56,8 @@ class Requests(LayeredDump):
                 )
             tokens, layers, width = states.shape
             numbers = ids.tolist()
+            if not 0 <= min(numbers, default=0) <= max(numbers, default=0) <= LARGEST:
+                raise InputError(f"{file}: {IDS} holds numbers that are no ids of tokens")
             yield Sample(
                 str(file),
                 self.symbols(numbers),

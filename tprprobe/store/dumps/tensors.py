@@ -4,7 +4,6 @@ An array's rows are the tokens of one side, all samples one after another, or on
 is the site's; ``decoder.…`` are target tokens, as everywhere.
 """
 
-import json
 import math
 import zipfile
 from collections.abc import Mapping
@@ -15,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from tprprobe.errors import InputError
+from tprprobe.files.damage import check_claim, damage_told
+from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store.dumps.symbols import find_table, read_table
 from tprprobe.store.dumps.token_arrays import TokenArrays
 from tprprobe.store.numbers import BFLOAT16
@@ -22,20 +23,6 @@ from tprprobe.store.numbers import BFLOAT16
 # of safetensors; numpy has no bfloat16, whose bits are the upper half of a float32
 TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
 IDS = {"I64": "<i8", "I32": "<i4"}
-DAMAGE = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    IndexError,
-    OverflowError,
-    MemoryError,
-    RecursionError,
-    NotImplementedError,  # a zip file's compression
-    zipfile.BadZipFile,
-    EOFError,
-)
 
 
 @dataclass(frozen=True)
@@ -89,11 +76,8 @@ def read_tensors(path: Path) -> Tensors:
     Raises:
         InputError: a damaged file, or one without arrays.
     """
-    try:
+    with damage_told(f"{path} cannot be read as arrays"):
         found = READERS[path.suffix](path)
-    except DAMAGE as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"{path} cannot be read as arrays: {reason}") from error
     if not found:
         raise InputError(f"{path} holds no arrays")
     return found
@@ -115,6 +99,7 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.n
     """An array of a zip file: mapped where it is stored as it is, else read."""
     with archive.open(info) as stream:
         if info.compress_type != zipfile.ZIP_STORED:
+            check_claim(info.file_size, info.compress_size, info.filename)
             return np.lib.format.read_array(stream, allow_pickle=False)
         version = np.lib.format.read_magic(stream)
         read: Any = (
@@ -140,7 +125,7 @@ def _read_safetensors(path: Path) -> Tensors:
         size = int.from_bytes(file.read(8), "little")
         if size > path.stat().st_size:
             raise ValueError("its header is cut short")
-        header = json.loads(file.read(size))
+        header = parse_json(file.read(size), "its header")
     return {
         name: _tensor(path, name, about, 8 + size)
         for name, about in header.items()

@@ -1,0 +1,100 @@
+"""A command that a signal stops tidies up, says how to go on, and leaves no process behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tprprobe.cli import COMMANDS
+from tprprobe.cli.signals import Stopped
+
+EXTRACT = ["extract", "--ckpt", "tpt-c-arithmetic", "-n", "400", "--sites", "encoder.*.self.role"]
+RECIPE = """
+name = "generated"
+batch_size = 16
+[model]
+architecture = "tp-transformer"
+d_model = 16
+n_heads = 2
+n_layers = [1, 1]
+d_ff = 16
+[[stages]]
+steps = 60
+learning_rate = 1e-3
+mix = [{ data = "mathematics:arithmetic__mixed", split = "train", n = 1000000 }]
+"""
+WAIT = 60  # seconds, at most
+
+
+def _processes(group: int) -> list[int]:
+    """The processes of a group that run, zombies aside."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, of, *_ = file.read_text().rpartition(")")[2].split()
+        except OSError:  # it ended meanwhile
+            continue
+        if int(of) == group and state != "Z":
+            found.append(int(file.parent.name))
+    return found
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + WAIT
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def _stop(words: list[str], number: int, begun: Callable[[int], bool]) -> str:
+    """What a command says that gets the signal once it has begun; its whole group gets SIGINT, as from
+    a terminal.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tprprobe", *words], stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"}, start_new_session=True,
+    )  # fmt: skip
+    _until(lambda: begun(process.pid) or process.poll() is not None)
+    (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+    _, said = process.communicate(timeout=WAIT)
+    killed = number == signal.SIGKILL
+    assert process.returncode == (-number if killed else 128 + number), said
+    _until(lambda: not _processes(process.pid))
+    assert not _processes(process.pid)
+    assert "Traceback" not in said
+    return "" if killed else said.splitlines()[-1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_extraction_says_how_to_go_on(tmp_path, number):
+    out = tmp_path / "store"
+    journal = out / "journal.json"
+    said = _stop([*EXTRACT, "--out", str(out)], number, lambda _: journal.exists())
+    assert said.startswith(f"tprprobe: stopped by {signal.Signals(number).name}: the same command")
+    assert "--resume" in said
+    assert not [path for path in tmp_path.rglob("*") if ".partial." in path.name]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_processes_that_make_data_end_with_the_command(tmp_path, number):
+    (tmp_path / "r.toml").write_text(RECIPE)
+    words = ["train", str(tmp_path / "r.toml"), "--out", str(tmp_path / "run")]
+    said = _stop(words, number, lambda group: len(_processes(group)) > 2)
+    assert number == signal.SIGKILL or said.endswith("the same command with --resume goes on")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train", "r.toml"], "the same command with --resume goes on"),
+        (["name", "runs/store", "--out", "x"], "the same command with --resume goes on"),
+        (["name", "runs/store"], "without --out nothing is kept"),
+        (["inspect", "runs/store"], "give the command again"),
+    ],
+)
+def test_what_is_said_fits_the_command(words, said):
+    assert said in Stopped(signal.SIGINT).advice(words, COMMANDS)

@@ -1,0 +1,42 @@
+"""What a damaged or hostile file makes a library raise, told in one line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tprprobe.errors import InputError
+
+LONGEST = 200  # characters of a reason
+MOST = 1000  # how many times smaller compression may make numbers
+
+
+@contextmanager
+def damage_told(said: str, remedy: str = "") -> Iterator[None]:
+    """A block in which libraries read a file; what they raise is told as ``said``, with their reason.
+
+    Such files make libraries raise errors of any kind. Only reading belongs in the block.
+
+    Raises:
+        InputError: anything was raised.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        told = f"{said} ({reason(error)}): {remedy}" if remedy else f"{said}: {reason(error)}"
+        raise InputError(told) from error
+
+
+def check_claim(claimed: int, held: int, where: str) -> None:
+    """Checks that an array of ``claimed`` bytes can lie in the ``held`` bytes of its file.
+
+    Raises:
+        InputError: it cannot, however well it is compressed.
+    """
+    if claimed > MOST * held:
+        raise InputError(f"{where} claims {claimed:,} bytes, which its {held:,} do not hold")
+
+
+def reason(error: BaseException) -> str:
+    """What an error says, in one short line."""
+    return " ".join(str(error).split())[:LONGEST] or type(error).__name__
