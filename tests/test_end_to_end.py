@@ -228,3 +228,11 @@ def test_models_are_listed_as_json(run):
         "tpt-c-arithmetic",
         "transformer-arithmetic",
     }
+
+
+def test_version_names_what_computes(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["tprprobe", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    assert f"torch {torch.__version__}; devices: cpu" in capsys.readouterr().out

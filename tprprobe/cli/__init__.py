@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import Annotated
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads starve others
 
@@ -13,9 +14,7 @@ from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
 
 app = typer.Typer(
-    help="See and test the roles and fillers inside Tensor-Product-Representation networks.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 COMMANDS = {
@@ -45,6 +44,31 @@ COMMANDS = {
     "demo": figures.demo,
     "app": figures.open_app,
 }
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from tprprobe.cli.versions import describe_versions
+
+        typer.echo(describe_versions())
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_tell_version,
+            is_eager=True,
+            help="Show the versions of tprprobe, Python and torch, and the devices, and exit.",
+        ),
+    ] = False,
+) -> None:
+    """See and test the roles and fillers inside Tensor-Product-Representation networks."""
+
+
 for name, command in COMMANDS.items():
     app.command(name)(command)
 

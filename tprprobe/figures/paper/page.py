@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.verdicts import HEAD
 from tprprobe.figures.paper.judgements import JUDGED
 from tprprobe.figures.paper.making import Item, Paper, list_rows
@@ -77,16 +78,16 @@ def _origins(papers: Sequence[Paper]) -> Section:
 
 
 def _checkpoints(papers: Sequence[Paper]) -> list[dict[str, str]]:
-    return [
-        {
-            "checkpoint": ckpt,
-            "sha256 of its weights": hashlib.sha256(
-                (assets.find("models", ckpt) / hub.WEIGHTS).read_bytes()
-            ).hexdigest(),
-        }
-        for paper in papers
-        for ckpt in paper.checkpoints
-    ]
+    named = (ckpt for paper in papers for ckpt in paper.checkpoints)
+    return [{"checkpoint": ckpt, "sha256 of its weights": _hash(ckpt)} for ckpt in named]
+
+
+def _hash(ckpt: str) -> str:
+    try:
+        weights = assets.find("models", ckpt) / hub.WEIGHTS
+    except InputError:
+        return "not found here"
+    return hashlib.sha256(weights.read_bytes()).hexdigest()
 
 
 def _versions() -> list[dict[str, str]]:
