@@ -41,7 +41,8 @@ def attend(
 ) -> Float[Tensor, "batch query head d_head"]:
     """v̄ = softmax(scale · q kᵀ + mask) v; the map is computed only if ``site`` is read.
 
-    A Boolean mask keeps where it is True; a float mask is added to the scores. Where there are
+    A Boolean mask keeps where it is True; a float mask is added to the scores (one that learns, in steps: torch's
+    kernel for it computes more). Where there are
     n times as many rows of queries as of keys (the hypotheses of a beam), n rows read one of keys.
     """
     if (rows := len(query) // len(key)) > 1:
@@ -50,14 +51,14 @@ def attend(
         v_bar = attend(query, key, value, mask, scale, dropout, site)
         return v_bar.unflatten(1, (rows, -1)).flatten(0, 1)
     q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
-    if not site.is_read:
+    if not site.is_read and (mask is None or not mask.requires_grad):
         v_bar = F.scaled_dot_product_attention(q, k, v, mask, dropout, scale=scale)
         return v_bar.transpose(1, 2)
-    scores = q @ k.transpose(-1, -2) * scale  # [batch, head, query, key]
-    if mask is not None:
-        scores = (
-            scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
-        )
+    scores = (q if scale == 1.0 else q * scale) @ k.transpose(-1, -2)  # [batch, head, query, key]
+    if mask is not None and mask.dtype == torch.bool:
+        scores.masked_fill_(~mask, -torch.inf)
+    elif mask is not None:
+        scores += mask
     weights = F.dropout(site(scores.softmax(-1)), dropout)
     return (weights @ v).transpose(1, 2)
 
