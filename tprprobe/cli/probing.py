@@ -121,8 +121,6 @@ def probe(
     from tprprobe.analyses.probing.probed_sites import needed_sites
     from tprprobe.analyses.probing.screens import NOTE, screen, worth_refining
     from tprprobe.analyses.probing.settings import SITES
-    from tprprobe.extraction import extract as run_extract
-    from tprprobe.site.hooks import find_sites
     from tprprobe.store import open_store
 
     asked = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n}
@@ -133,6 +131,9 @@ def probe(
             )
         opened = open_store(store)
     else:
+        from tprprobe.extraction import extract as run_extract
+        from tprprobe.site.hooks import find_sites
+
         n = n or (PROBED_N if data is None else None)
         model, examples = model_and_data(ckpt or PROBED, data, split, n, seed, device)
         out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")

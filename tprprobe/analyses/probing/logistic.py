@@ -43,6 +43,7 @@ class Regressions:
         self.shares = shares.transpose(0, 1).contiguous()
         n_problems, _, n_labels = shares.shape
         self.counted = shares.sum((1, 2))
+        self.told = (self.x.T @ self.shares.flatten(1)).view(-1, n_problems, n_labels).double()
         self.complete = bool((self.counted > len(x) - 0.5).all())  # no target counts in some only
         common = (shares.sum(1) + 0.5) / (self.counted + 0.5 * n_labels)[:, None]
         self.intercept = common.log()
@@ -89,21 +90,23 @@ class Regressions:
     def _losses(
         self, weight: Float[Tensor, "width_and_1 problem label"], which: Int[Tensor, " problem"]
     ) -> tuple[Values, Float[Tensor, "width_and_1 problem label"]]:
-        """The mean cross-entropy of some problems, and its slope; a block of targets at a time."""
-        all_of_them = len(which) == self.n_problems
-        wide = weight.flatten(1)
-        value = torch.zeros(len(which), dtype=torch.float64, device=wide.device)
-        slope = torch.zeros_like(wide)
+        """The mean cross-entropy of some problems, and its slope; a block of targets at a time.
+
+        With logits z = x w it is Σ (log Σ exp z) − Σ shares · z, whose last term is xᵀ shares · w.
+        """
+        wide, told = weight.flatten(1), self.told[:, which]
+        value = -(told * weight).sum((0, 2))
+        slope = -told.to(wide.dtype).flatten(1)
         for start in range(0, len(self.x), BLOCK):
             x = self.x[start : start + BLOCK]
-            shares = self.shares[start : start + BLOCK]
-            shares = shares if all_of_them else shares[:, which]
-            logs = (x @ wide).view(shares.shape).log_softmax(-1)
-            value -= (shares * logs).sum((0, 2), dtype=torch.float64)
-            error = logs.exp_()
+            logits = (x @ wide).view(len(x), *weight.shape[1:])
+            logs = logits.log_softmax(-1)
+            norms, predicted = logits[..., 0] - logs[..., 0], logs.exp_()
             if not self.complete:
-                error = error * shares.sum(-1, keepdim=True)
-            slope.addmm_(x.T, error.sub_(shares).flatten(1))
+                counts = self.shares[start : start + BLOCK][:, which].sum(-1)
+                norms, predicted = norms * counts, predicted * counts[..., None]
+            value += norms.sum(0, dtype=torch.float64)
+            slope.addmm_(x.T, predicted.flatten(1))
         n = self.counted[which]
         return value / n, slope.view(weight.shape) / n[:, None]
 
@@ -166,17 +169,17 @@ def _dot(one: Points, other: Points) -> Float[Tensor, "problem one"]:
 
 def _precondition(slopes: Points, history: Sequence[Move]) -> Points:
     """The inverse Hessian that the history of steps and changes of slope implies, times the slopes."""
-    found, shares = slopes, []
+    found, shares = slopes.clone(), []
     for move in reversed(history):
         share = move.rate * _dot(move.step, found)
-        found = found - share * move.change
+        found.addcmul_(share, move.change, value=-1)
         shares.append(share)
     if history:
         last = history[-1]
         size = _dot(last.change, last.change).clamp(min=1e-30)
-        found = found * (_dot(last.step, last.change) / size).clamp(min=1e-6)
+        found *= (_dot(last.step, last.change) / size).clamp(min=1e-6)
     for move, share in zip(history, reversed(shares), strict=True):
-        found = found + move.step * (share - move.rate * _dot(move.change, found))
+        found.addcmul_(move.step, share - move.rate * _dot(move.change, found))
     return found
 
 

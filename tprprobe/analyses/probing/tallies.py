@@ -71,12 +71,13 @@ class Tally:
         places, row = np.unique(
             document if self.by_document else np.zeros(len(chosen), int), return_inverse=True
         )
+        cells = np.ix_(np.arange(len(self.probes))[which], places)
+        by_target, rows = terms.double().transpose(0, 1).cpu(), torch.from_numpy(row)
         for subset, within in enumerate(self.subsets.values()):
-            membership = np.zeros((len(places), len(chosen)))
-            membership[row, np.arange(len(chosen))] = within[chosen]
-            sums = membership @ terms.double().cpu().numpy()
-            cells = np.ix_(np.arange(len(self.probes))[which], places)
-            self.sums[:, subset][cells] += sums
+            inside = torch.from_numpy(np.flatnonzero(within[chosen]))
+            sums = by_target.new_zeros(len(places), *by_target.shape[1:])
+            sums.index_add_(0, rows[inside], by_target[inside])
+            self.sums[:, subset][cells] += sums.transpose(0, 1).numpy()
 
 
 def count(
@@ -92,14 +93,18 @@ def count(
     targets whose highest label is one of theirs. Source: jiant, AllenNLP's F1Measure.
     """
     highest = logits.argmax(-1, keepdim=True)
-    given = logits >= 0
+    gold = marks > 0
+    counted = gold & scored
+    wanted, is_gold = counted.sum(-1), gold.gather(-1, highest).squeeze(-1)
     if loss == "softmax":
-        given = torch.zeros_like(given).scatter_(-1, highest, True)
-    gold, counted = marks > 0, (marks > 0) & scored
-    hit = (given & counted).sum(-1)
-    false = (given & ~gold & scored).sum(-1)
-    missed = (~given & counted).sum(-1) + unseen
-    asked = counted.any(-1) | (unseen > 0)
-    right = gold.gather(-1, highest).squeeze(-1) & counted.any(-1)
+        hit = counted.gather(-1, highest).squeeze(-1).long()
+        false = scored[highest.squeeze(-1)] & ~is_gold
+    else:
+        given = logits >= 0
+        hit = (given & counted).sum(-1)
+        false = (given & ~gold & scored).sum(-1)
+    missed = wanted - hit + unseen
+    asked = (wanted > 0) | (unseen > 0)
+    right = is_gold & (wanted > 0)
     nats = losses(logits, marks, loss)
     return torch.stack([hit, false, missed, right, asked, nats], -1)
