@@ -8,7 +8,7 @@ import pytest
 from studies.book.commands_page import read_commands, write_commands
 from studies.book.executed_pages import DOCS, Block, command_lines, pictures, refresh, run_page
 from studies.book.gallery_page import write_gallery
-from studies.book.generated_pages import on_page_markdown
+from studies.book.generated_pages import on_config, on_page_markdown
 from studies.book.interface_page import write_interface
 from tprprobe.figures.catalogue.entries import FIGURES
 
@@ -95,6 +95,15 @@ def test_generated_pages_have_every_command_option_figure_and_public_name():
     interface = write_interface()
     assert "::: tprprobe.analyses.clustering.cluster\n" in interface
     assert "::: tprprobe.interventions.zero\n" in interface
+
+
+def test_pages_that_no_list_names_are_results():
+    config = on_config(
+        type("Config", (), {"nav": [{"A": ["index.md", {"B": "ideas.md"}]}, {"Results": []}]})
+    )
+    listed = config.nav[1]["Results"]
+    assert "results-arithmetic.md" in listed
+    assert not {"index.md", "ideas.md"} & set(listed)
 
 
 class Page:

@@ -26,12 +26,22 @@ ROLE = re.compile(r":(?:func|class|meth|mod):(<code>)")
 
 
 def on_config(config: Any) -> Any:
-    """The configuration with every page ``results-*.md`` in the list of pages."""
+    """The configuration with all pages that no list names under *Results*."""
+    named = set(_named(config.nav))
+    pages = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
     for section in config.nav:
-        if section.get("Results") == "results-*.md":
-            pages = sorted(path.name for path in DOCS.glob("results-*.md"))
-            section["Results"] = pages
+        if "Results" in section:
+            section["Results"] = [name for name in pages if name not in named]
     return config
+
+
+def _named(pages: Any) -> Iterator[str]:
+    """The names of all pages in a list of pages and its sections."""
+    for each in pages if isinstance(pages, list) else pages.values():
+        if isinstance(each, str):
+            yield each
+        else:
+            yield from _named(each)
 
 
 def on_files(files: Any, config: Any) -> Any:
