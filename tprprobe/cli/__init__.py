@@ -85,5 +85,6 @@ def main() -> None:
         say(f"tprprobe: {error}")
         sys.exit(2)
     except OSError as error:
-        say(f"tprprobe: {error.filename or 'input or output'}: {error.strerror or error}")
+        where = error.filename or "input or output"
+        say(f"tprprobe: {InputError(f'{where}: {error.strerror or error}')}")
         sys.exit(2)
