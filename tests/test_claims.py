@@ -304,6 +304,16 @@ def test_the_reason_has_the_numbers_and_what_they_are_held_against():
     assert found.reason == "0.600 [0.550, 0.650] (must be above 0.5)"
 
 
+def test_the_reason_of_many_cases_has_the_least_and_the_most():
+    cases = {f"head {i}": exact(value) for i, value in enumerate((0.3, 0.1, 0.2, 0.4))}
+    few = dict(list(cases.items())[:3])
+    told = [
+        judge(claim(over="some"), Evidence(each, "question", 9)).reason for each in (cases, few)
+    ]
+    assert told[0] == "least head 1 0.1; most head 3 0.4 (some of 4 must be above 0)"
+    assert told[1].startswith("head 1 0.1; head 2 0.2; head 0 0.3 (some of 3 ")
+
+
 def test_a_baseline_at_ceiling_leaves_nothing_to_decide():
     below = Interval(-0.9, -0.95, -0.85)
     assert outcome(claim(), below) == "fails"

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 
 from studies.letters.letter_fits import SCHEMES, SEEDS, TokenDecoder
 from studies.letters.letter_models import list_models
+from studies.pages.letters_section import tell_letters
 from tprprobe.data.vocabularies.characters import SPECIALS
 from tprprobe.models import build
 from tprprobe.site.hooks import capture, find_sites, intervene
@@ -25,6 +27,28 @@ def test_recipes_build_models_that_have_the_site(of):
 
 def test_the_fits_are_600():
     assert len(list(list_models())) * len(SCHEMES) * SEEDS == 600
+
+
+def test_the_section_says_what_the_fits_are():
+    rows = [
+        {"architecture": "mlp", "task": task, "roles": roles, "seed": seed, "n": 2000}
+        | {"substitution": share + 0.01 * seed, "itself": 1.0, "r2": 0.5, "seconds": 0.25}
+        for task, bag in (("copy", 0.0), ("sort", 0.9))
+        for roles, share in (
+            ("left", 0.3),
+            ("right", 0.2),
+            ("left*right", 0.8),
+            ("tree", 0.1),
+            ("bag", bag),
+        )
+        for seed in range(2)
+    ]
+    told = tell_letters(pd.DataFrame(rows))
+    assert (told["fits"], told["all_fits"], told["models"], told["best"]) == (20, 600, 2, 1)
+    assert told["seconds"] == 5
+    assert [round(each["most"], 3) for each in told["bags"]] == [0.005, 0.905]
+    assert told["spread"] == pytest.approx(0.01)
+    assert "| mlp | 1.000 | 0.305 (0.300–0.310) |" in told["tasks"][0]["table"]
 
 
 def test_states_of_tokens_take_their_places():

@@ -61,6 +61,15 @@ def test_agreement_is_measured(published):
     assert compare(turned.assign(accuracy=0.5), least=0.95).cells.empty
 
 
+def test_cells_that_are_far_are_told_apart(published):
+    table = cells_of(published)
+    moved = (table["roles"] == "bag") & (table["task"] == "copy")
+    table["substitution"] = table["published"] + 0.2 * moved
+    table["accuracy"] = np.where(table["encoder"] == "uni", 1.0, 0.5)
+    kinds = decomposition_page._kinds(compare(table).far)
+    assert kinds == {"cells": 9, "tree": 3, "tree_above": 3, "tree_able": 1, "weak": 4, "rest": 2}
+
+
 def test_scores_are_collected_beside_published_numbers(tmp_path, published):
     store = plant_bindings(tmp_path / "store", left, n=300)
     decoder = lambda vectors, _: vectors[:, 0] > 0  # noqa: E731

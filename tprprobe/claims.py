@@ -233,11 +233,12 @@ def _widen(estimate: Interval, cases: int) -> Interval:
 
 
 def _explain(claim: Claim, evidence: Evidence) -> str:
-    """The numbers as text: all of up to three cases, else the lowest and the highest."""
+    """The numbers as text: all of up to three cases, else the least and the most."""
     target = {"greater": "above", "less": "below", "equal": "equal to"}[claim.direction]
     cases = sorted(evidence.cases.items(), key=lambda case: case[1].value)
-    shown = cases if len(cases) <= 3 else [cases[0], cases[-1]]
-    numbers = "; ".join(f"{name} {_show(each)}".strip() for name, each in shown)
+    texts = [f"{name} {_show(each)}".strip() for name, each in cases]
+    shown = texts if len(texts) <= 3 else [f"least {texts[0]}", f"most {texts[-1]}"]
+    numbers = "; ".join(shown)
     of = f"{claim.over} of {len(cases)} " if claim.over != "one" else ""
     margin = f" ± {claim.margin:g}" if claim.margin else ""
     return f"{numbers} ({of}must be {target} {claim.threshold:g}{margin})"

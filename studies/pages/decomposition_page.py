@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from studies.pages.encodings_section import BOTH, differ, tell_encodings
+from studies.pages.letters_section import tell_letters
 from studies.pages.markdown import verdict_table
 from studies.pages.own_decompositions import tell_own
 from studies.pages.verdicts import claims_of
@@ -57,6 +58,8 @@ def make_page(runs: Path) -> str:
         least_able=ABLE,
         tasks=[{"name": task, "table": _task(found, cells, task)} for task in TASKS],
         far=_far(found),
+        far_kinds=_kinds(found.far),
+        letters=tell_letters(),
         own=tell_own(runs / "decomposition"),
     )
 
@@ -98,6 +101,20 @@ def _far(found: Agreement) -> str:
             for row in found.far.to_dict("records")
         ]
     )
+
+
+def _kinds(far: pd.DataFrame) -> dict[str, int]:
+    """How many of the far cells are of tree decoders with other roles, and of models that cannot do their task."""
+    tree = (far["decoder"] == "tree") & (far["roles"] != "tree")
+    able = far["accuracy"] >= ABLE
+    return {
+        "cells": len(far),
+        "tree": int(tree.sum()),
+        "tree_above": int((tree & (far["difference"] > 0)).sum()),
+        "tree_able": int((tree & able).sum()),
+        "weak": int((~tree & ~able).sum()),
+        "rest": int((~tree & able).sum()),
+    }
 
 
 # ---- claims -----------------------------------------------------------------------------------------
