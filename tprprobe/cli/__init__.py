@@ -46,12 +46,13 @@ COMMANDS = {
 }
 
 
-def _tell_version(asked: bool) -> None:
+def _tell_version(asked: bool) -> bool:
     if asked:
         from tprprobe.cli.versions import describe_versions
 
         typer.echo(describe_versions())
         raise typer.Exit
+    return asked
 
 
 @app.callback()
