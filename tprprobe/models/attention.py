@@ -41,9 +41,9 @@ def attend(
 ) -> Float[Tensor, "batch query head d_head"]:
     """v̄ = softmax(scale · q kᵀ + mask) v; the map is computed only if ``site`` is read.
 
-    A Boolean mask keeps where it is True; a float mask is added to the scores (one that learns, in steps: torch's
-    kernel for it computes more). Where there are
-    n times as many rows of queries as of keys (the hypotheses of a beam), n rows read one of keys.
+    A Boolean mask keeps where it is True; a float mask is added to the scores. Where one learns, torch's
+    kernel would compute more than these steps. Where there are n times as many rows of queries as of
+    keys (the hypotheses of a beam), n rows read one of keys.
     """
     if (rows := len(query) // len(key)) > 1:
         query = query.unflatten(0, (-1, rows)).flatten(1, 2)  # [sample, row * query, head, d_head]
