@@ -17,6 +17,7 @@ from tprprobe.notebook import as_html
 from tprprobe.site.patterns import select
 from tprprobe.store import layout, manifests
 from tprprobe.store.manifests import Manifest
+from tprprobe.store.numbers import first_infinite
 
 if TYPE_CHECKING:
     # both take longer to import than what is told of a store without its arrays and tokens
@@ -129,6 +130,22 @@ class Store:
         if head is not None:
             index = (*index, self._head(name, spec, head))
         return np.asarray(self._read(name, index))
+
+    def read_finite(self, site: str, rows: slice | np.ndarray) -> Shaped[np.ndarray, "row ..."]:
+        """The vectors of some rows, given by their numbers or a slice.
+
+        Raises:
+            InputError: one is not finite; the line names its site and sample.
+        """
+        values = self.read(site, rows)
+        bad = first_infinite(values)
+        if bad is not None:
+            samples = self.tokens_of(site)["sample"].to_numpy()
+            raise InputError(
+                f"{self.path}: {site}, sample {samples[rows][bad]} has a number that is not finite (NaN "
+                "or infinite): extract without this sample"
+            )
+        return values
 
     def iterate(
         self, site: str, head: int | None = None, rows_per_block: int = 16384

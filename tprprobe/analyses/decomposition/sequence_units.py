@@ -54,7 +54,7 @@ class Units:
         for start in range(0, len(self), step):
             units = slice(start, min(start + step, len(self)))
             rows = units if whole else self.rows[units]
-            vectors = self.store.read(self.site, rows)
+            vectors = self.store.read_finite(self.site, rows)
             yield units, vectors.reshape(len(vectors), -1).astype(np.float64)
 
 

@@ -51,8 +51,8 @@ def read_rows(store: Store, site: str, rows: np.ndarray) -> np.ndarray:
         return store.read(site, slice(0, 0))
     first, stop = int(rows[0]), int(rows[-1]) + 1
     if len(rows) >= DENSE * (stop - first):
-        return store.read(site, slice(first, stop))[rows - first]
-    return store.read(site, rows)
+        return store.read_finite(site, slice(first, stop))[rows - first]
+    return store.read_finite(site, rows)
 
 
 def _flat(array: np.ndarray) -> np.ndarray:
@@ -119,7 +119,7 @@ def dictionary_controls(store: Store, sites: Sequence[str], seed: int) -> Iterat
             filler, role = f"{stem}filler", f"{stem}role"
             width = int(np.prod(store.specs[role].shape))
             rng = np.random.default_rng(seed)
-            values = _flat(store.read(filler, slice(0, FITTED_ROWS)))
+            values = _flat(store.read_finite(filler, slice(0, FITTED_ROWS)))
             head = _random_head(values, heads, n_roles, width // heads, rng)
             yield Vector(role, None, width, (filler,), head, "random_roles")
             codes = _quantiser(values, heads, n_roles, seed)
@@ -135,7 +135,8 @@ def _random_head(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """A role head of random weights, as sharp as one that decides: logits with deviation 4."""
     weight = rng.normal(size=(values.shape[1], heads * n_roles))
-    scale = 4 / (values @ weight).std(0)
+    deviation = (values @ weight).std(0)
+    scale = 4 / np.where(deviation > 0, deviation, 1)  # of constant vectors none
     roles = rng.normal(size=(n_roles, width))
     roles /= np.linalg.norm(roles, axis=1, keepdims=True)
 

@@ -73,8 +73,8 @@ class Layer:
     def blocks(self) -> Iterator[Block]:
         """All rows in blocks: the heads' v, the projections of LN(z), z."""
         for rows, values in self.store.iterate(self.value_site, None, ROWS_PER_BLOCK):
-            inputs = self.store.read(self.input_site, rows).astype(np.float64)
-            target = self.store.read(self.target_site, rows)
+            inputs = self.store.read_finite(self.input_site, rows).astype(np.float64)
+            target = self.store.read_finite(self.target_site, rows)
             flat = values.reshape(len(values), -1)
             yield rows, np.concatenate([flat, inputs @ self.projections, target], axis=1)
 
