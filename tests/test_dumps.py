@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import json
+import zipfile
 
 import datasets
 import h5py
@@ -446,6 +447,27 @@ def test_bad_sentences_are_refused(tmp_path):
         (tmp_path / "bad.json").write_text(text)
         with pytest.raises(InputError, match=line):
             tp.import_store(tmp_path / "bad.json", tmp_path / f"j{number}")
+
+
+def test_a_sentence_that_claims_what_its_bytes_do_not_hold_is_refused(tmp_path):
+    """160 TB in a file of some kilobytes: HDF5 gives zeros for what was never written."""
+    path = write_neurox(tmp_path / "acts.hdf5", [VALUES[0], VALUES[1]])
+    with h5py.File(path, "a") as file:
+        del file["1"]
+        file.create_dataset("1", (2, 10**7, 2 * 10**6), "f4", chunks=(1, 64, 64))
+    with pytest.raises(InputError, match="sentence 1 claims shape"):
+        tp.import_store(path, tmp_path / "store")
+    assert path.stat().st_size < 10**6
+
+
+def test_an_array_that_claims_what_its_file_does_not_hold_is_refused(tmp_path):
+    path = tmp_path / "acts.npz"
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (2**40, 128)}
+    with zipfile.ZipFile(path, "w") as archive, archive.open("layers.0.hidden.npy", "w") as member:
+        np.lib.format.write_array_header_1_0(member, shape)
+        member.write(bytes(64))
+    with pytest.raises(InputError, match=r"of shape \(1099511627776, 128\) is cut short"):
+        tp.import_store(path, tmp_path / "store")
 
 
 def test_an_option_that_a_format_does_not_take_is_refused(tmp_path):
