@@ -455,7 +455,9 @@ def test_a_sentence_that_claims_what_its_bytes_do_not_hold_is_refused(tmp_path):
     with h5py.File(path, "a") as file:
         del file["1"]
         file.create_dataset("1", (2, 10**7, 2 * 10**6), "f4", chunks=(1, 64, 64))
-    with pytest.raises(InputError, match=r"sentence 1 of shape .* claims 160,000,000,000,000 bytes"):
+    with pytest.raises(
+        InputError, match=r"sentence 1 of shape .* claims 160,000,000,000,000 bytes"
+    ):
         tp.import_store(path, tmp_path / "store")
     assert path.stat().st_size < 10**6
 
