@@ -49,7 +49,7 @@ def _section(item: Item) -> Section:
     if item.missing:
         lines.append(f"Missing: {item.missing}.")
         lines += [f"Made by: {each}" for each in item.commands]
-    claims = [pd.DataFrame(item.about["claims"])[list(SHOWN)]] if item.about["claims"] else []
+    claims = [_claims(item)] if item.about["claims"] else []
     heading, tables = f"{item.name}: {item.title}", []
     figures = {}
     if item.table:
@@ -58,6 +58,12 @@ def _section(item: Item) -> Section:
     elif item.drawn:
         figures = {item.name: item.drawn}
     return Section(heading, "\n".join(lines), figures, [*tables, *claims])
+
+
+def _claims(item: Item) -> pd.DataFrame:
+    """The claims about an item; the model is told where one is judged on several."""
+    claims = pd.DataFrame(item.about["claims"])[list(SHOWN)].astype(str)
+    return claims if claims["model"].any() else claims.drop(columns="model")
 
 
 def _origins(papers: Sequence[Paper]) -> Section:
@@ -116,8 +122,7 @@ def _markdown(title: str, lead: str, papers: Sequence[Paper]) -> Iterator[str]:
         else:
             yield from (f"![{item.title}]({item.name}.svg)", "")
         if item.about["claims"]:
-            claims = pd.DataFrame(item.about["claims"])[list(SHOWN)].astype(str)
-            yield Table(claims, "Claims").markdown()
+            yield Table(_claims(item), "Claims").markdown()
     yield from ("## Commands, checkpoints, versions", "")
     for table in _origins(papers).tables:
         assert isinstance(table, pd.DataFrame)
