@@ -72,4 +72,4 @@ def test_no_benchmark_needs_an_argument(root):
     run = [sys.executable, root / "benchmarks" / "record.py", "nothing"]
     done = subprocess.run(run, capture_output=True, text=True)
     assert done.returncode == 2
-    assert "no benchmark nothing: there are app, commands, coverage" in done.stderr
+    assert "no benchmark nothing: there are app, capture, commands, coverage" in done.stderr

@@ -61,7 +61,9 @@ def is_finished(path: Path) -> bool:
 
 def _read(file: Path) -> Manifest:
     with undamaged(file.parent):
-        manifest = parse_json(file.read_bytes(), file.name)
+        content = file.read_bytes()
+    told = f"{file.parent} is damaged: its {file.name}"
+    manifest = parse_json(content, told, "extract it again")
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{file.parent} is not a store: its {file.name} is of something else")
     if manifest.get("version") not in (PLAIN, COMPRESSED):
