@@ -4,12 +4,14 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context, parent_process
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import TypeVar
 
+STOPPING = (signal.SIGINT, signal.SIGTERM)
 CHUNK = 32  # examples that a process makes at a time
 
 T = TypeVar("T")
@@ -29,18 +31,49 @@ def make(function: Callable[[range], list[T]], rows: range, workers: int) -> Ite
 def _in_order(function: Callable, chunks: Iterator[range], workers: int) -> Iterator:
     """The function of every chunk in order, made by processes that stay a few chunks ahead."""
     with ProcessPoolExecutor(workers, get_context("spawn"), _end_with_parent) as pool:
-        ahead = deque(pool.submit(function, chunk) for chunk in islice(chunks, 2 * workers))
+        ahead = deque(_submit(pool, function, chunk) for chunk in islice(chunks, 2 * workers))
         try:
             while ahead:
                 yield ahead.popleft().result()
-                ahead.extend(pool.submit(function, chunk) for chunk in islice(chunks, 1))
+                ahead.extend(_submit(pool, function, chunk) for chunk in islice(chunks, 1))
         finally:
             pool.shutdown(cancel_futures=True)
 
 
+def _submit(pool: ProcessPoolExecutor, function: Callable, chunk: range) -> Future:
+    """The function's result to come; a process may start for it, which nothing cuts short."""
+    with _uninterrupted():
+        return pool.submit(function, chunk)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """A block that SIGINT and SIGTERM reach when it ends, and the processes that start in it never."""
+    if current_thread() is not main_thread():  # others get no signals
+        yield
+        return
+    caught: list[int] = []
+    kept = {each: signal.signal(each, lambda number, _: caught.append(number)) for each in STOPPING}
+    _mask(signal.SIG_BLOCK)  # which processes inherit
+    try:
+        yield
+    finally:
+        _mask(signal.SIG_UNBLOCK)
+        for each, handler in kept.items():
+            signal.signal(each, handler or signal.SIG_DFL)
+        for number in caught:
+            signal.raise_signal(number)
+
+
+def _mask(how: int) -> None:
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        signal.pthread_sigmask(how, STOPPING)
+
+
 def _end_with_parent() -> None:
-    """Makes a process end with the one that started it, and with no other signal."""
+    """Makes a process end with the one that started it, and with no SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to all
+    _mask(signal.SIG_UNBLOCK)
     parent = parent_process()
     if parent is not None:
         Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
