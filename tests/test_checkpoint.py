@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import huggingface_hub
+import huggingface_hub.constants
 import pytest
 import safetensors.torch
 import torch

@@ -115,9 +115,9 @@ def _named_data(card: Path) -> dict[str, Any]:
     """The card's section ``tprprobe``; empty if its front matter cannot be read."""
     if not card.is_file():
         return {}
-    try:
-        from huggingface_hub import ModelCard  # which takes a while to import
+    from huggingface_hub import ModelCard  # which takes a while to import
 
+    try:
         front = ModelCard.load(card, ignore_metadata_errors=True).data.to_dict()
     except Exception:  # the hub's client lets the errors of its YAML parser through
         return {}
