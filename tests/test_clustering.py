@@ -123,7 +123,7 @@ def test_streaming_holds_one_block(store, monkeypatch):
     monkeypatch.setattr(type(store), "read", watch)
     iterate = type(store).iterate
     monkeypatch.setattr(
-        type(store), "iterate", lambda self, site, head: iterate(self, site, head, 50)
+        type(store), "iterate", lambda self, site, head, part: iterate(self, site, head, 50, part)
     )
     monkeypatch.setattr(kmeans, "SAMPLE", 100)
     monkeypatch.setattr(kmeans, "SAMPLED", 0)
@@ -153,7 +153,7 @@ def test_inertia_is_right_far_from_the_origin():
     rng = np.random.default_rng(0)
     block = rng.normal(size=(500, 8)).astype(np.float32) * 0.1 + 100
     fits = [block[rng.choice(500, 4)].copy() for _ in range(3)]
-    runs = kmeans._measure(lambda: iter([block[:200], block[200:]]), fits)
+    runs = kmeans._measure([block[:200], block[200:]], fits)
     for centers, labels, inertia in zip(fits, *runs, strict=True):
         squares = ((block[:, None].astype(float) - centers) ** 2).sum(-1)
         assert inertia == pytest.approx(squares.min(1).sum(), rel=1e-4)

@@ -16,9 +16,19 @@ from tprprobe.extraction import extract
 from tprprobe.gold.pipelines import import_spacy
 from tprprobe.scoring import meteor, rouge
 from tprprobe.scoring.meteor import meteor_missing
+from tprprobe.store.dask_workers import scheduled
 
 PACKAGES = (  # that only extras bring
-    *("streamlit", "plotly", "dask", "h5py", "transformers", "mathematics_dataset", "sympy"),
+    *(
+        "streamlit",
+        "plotly",
+        "dask",
+        "distributed",
+        "h5py",
+        "transformers",
+        "mathematics_dataset",
+        "sympy",
+    ),
     *("pycocoevalcap", "tokenizers", "sentencepiece", "rouge_score", "nltk", "datasets"),
     *("spacy", "tensorboard", "umap"),
 )
@@ -79,6 +89,7 @@ def test_a_command_names_the_extra_that_it_needs(package, monkeypatch, capsys, t
 
 
 CALLS = {
+    "distributed": (lambda folder: scheduled("tcp://here:8786").__enter__(), "dask"),
     "h5py": (lambda folder: open_features(folder / "vectors.h5"), "hdf5"),
     "rouge_score": (lambda folder: rouge.rouge("a b", "a c"), "summarization"),
     "nltk": (lambda folder: meteor.stemmed_meteor(["a", "b"], ["a", "c"]), "summarization"),

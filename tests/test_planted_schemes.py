@@ -140,12 +140,12 @@ def covers(seed: int) -> bool:
         few = (
             np.arange(len(units)) < 600
         )  # fitted and tested on; the others stand for all there are
-        fits = SchemeFits(real.pairs, gather(units.blocks, [real], units.width)[0])
+        fits = SchemeFits(real.pairs, gather(units.vectors, [real])[0])
         fit = fits.fit("saturated")
         [row, *_] = predict(real, fits, fit)
         other = row.__class__(row.columns, row.predict, row.mean, (kept == 6) & few)
         whole = row.__class__(row.columns, row.predict, row.mean, (kept == 6) & ~few)
-        found, truth = score(units, units.blocks, [other, whole])
+        found, truth = score(units, units.vectors, [other, whole])
     return found["r2{}_low"] <= truth["r2{}"] <= found["r2{}_high"]
 
 

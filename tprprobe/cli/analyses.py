@@ -12,6 +12,7 @@ from tprprobe.cli.options import (
     Json,
     Out,
     Resume,
+    Scheduler,
     Seed,
     StoreFolder,
     print_json,
@@ -32,6 +33,7 @@ def cluster(
     ] = False,
     seed: Seed = 0,
     out: Out = None,
+    scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
     """Cluster the vectors of a site by k-means: sizes, commonest tokens, stability over seeds."""
@@ -39,11 +41,13 @@ def cluster(
     from tprprobe.analyses.clustering import find_heads, save_clusters
     from tprprobe.console import track
     from tprprobe.store import open_store
+    from tprprobe.store.dask_workers import scheduled
 
     opened = open_store(store)
     targets = [(site, head)] if head is not None else find_heads(opened, site)
     settings = {"k": k, "seed": seed, "raw": raw}
-    found = [run(opened, *at, **settings) for at in track(targets, "clustering", len(targets))]
+    with scheduled(scheduler):
+        found = [run(opened, *at, **settings) for at in track(targets, "clustering", len(targets))]
     if out:
         save_clusters(found, out, opened)
     if as_json:
@@ -71,6 +75,7 @@ def reconstruct(
     ] = None,
     seed: Seed = 0,
     out: Out = None,
+    scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
     """Reconstruct a layer's state from one head's value vector (an affine map), beside controls."""
@@ -80,9 +85,11 @@ def reconstruct(
     from tprprobe.figures.catalogue.schlag import save_reconstruction
     from tprprobe.figures.reconstruction import reconstruction_table
     from tprprobe.store import open_store
+    from tprprobe.store.dask_workers import scheduled
 
     stores = [open_store(each) for each in (store, *(baseline or []))]
-    found = [run(each, layer, target, seed) for each in stores]
+    with scheduled(scheduler):
+        found = [run(each, layer, target, seed) for each in stores]
     results = pd.concat(found, ignore_index=True)
     if out:
         save_reconstruction(results, out, stores)
@@ -172,6 +179,7 @@ def name(
     seed: Seed = 0,
     out: Out = None,
     resume: Resume = False,
+    scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
     """Name the clusters of all heads by gold structure, on held-out questions, beside controls.
@@ -183,24 +191,27 @@ def name(
     from tprprobe.console import track
     from tprprobe.figures.naming import heads_table, polar_table, polarity_table
     from tprprobe.store import open_store
+    from tprprobe.store.dask_workers import scheduled
 
     opened = open_store(store)
     if list_exact(opened):
         if len(k or []) > 1 or baseline:
             raise InputError("labelled words are named with one --k, and without --baseline")
         run = (out, resume)
-        return _name_words(opened, site or "*.role", (k or [20])[0], raw, seed, run, as_json)
-    named = name_all(
-        opened,
-        site or "encoder.*.self.role",
-        k or 20,
-        raw,
-        seed,
-        open_store(baseline) if baseline else None,
-        out,
-        resume,
-        progress=lambda parts: track(parts, "naming", len(parts)),
-    )
+        with scheduled(scheduler):
+            return _name_words(opened, site or "*.role", (k or [20])[0], raw, seed, run, as_json)
+    with scheduled(scheduler):
+        named = name_all(
+            opened,
+            site or "encoder.*.self.role",
+            k or 20,
+            raw,
+            seed,
+            open_store(baseline) if baseline else None,
+            out,
+            resume,
+            progress=lambda parts: track(parts, "naming", len(parts)),
+        )
     if as_json:
         return print_json(named.as_dict())
     for table in (heads_table(named), polarity_table(named), polar_table(named)):

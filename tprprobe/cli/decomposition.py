@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tprprobe.cli.options import Json, Out, Resume, Seed, StoreFolder, print_json
+from tprprobe.cli.options import Json, Out, Resume, Scheduler, Seed, StoreFolder, print_json
 
 Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")]
 Fillers = Annotated[str, typer.Option(help="The column of the tokens that fillers are.")]
@@ -44,29 +44,32 @@ def decompose(
     seed: Seed = 0,
     out: Out = None,
     resume: Resume = False,
+    scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
     """Decompose vectors into role–filler bindings: how much of them, held out, beside all controls."""
     from tprprobe.analyses.decomposition import decompose_all
     from tprprobe.console import track
     from tprprobe.store import open_store
+    from tprprobe.store.dask_workers import scheduled
 
-    scores = decompose_all(
-        open_store(store),
-        site,
-        roles or ["left"],
-        out,
-        resume,
-        progress=lambda parts: track(parts, "decomposing", len(parts)),
-        fillers=fillers,
-        unit=unit,
-        scope=scope,
-        family=family,
-        rank=rank,
-        withheld=withheld,
-        embedding=embedding,
-        seed=seed,
-    )
+    with scheduled(scheduler):
+        scores = decompose_all(
+            open_store(store),
+            site,
+            roles or ["left"],
+            out,
+            resume,
+            progress=lambda parts: track(parts, "decomposing", len(parts)),
+            fillers=fillers,
+            unit=unit,
+            scope=scope,
+            family=family,
+            rank=rank,
+            withheld=withheld,
+            embedding=embedding,
+            seed=seed,
+        )
     if as_json:
         return print_json(json.loads(scores.to_json(orient="records")))
     columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high"]

@@ -41,6 +41,10 @@ Compress = Annotated[
     typer.Option(help="The store's compression: none, lz4 (bfloat16's default) or zstd."),
 ]
 Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(help="A Dask scheduler (tcp://HOST:8786), whose workers read the store in parts."),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Resume a run that was cut off.")]
 
 

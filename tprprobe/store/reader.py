@@ -147,13 +147,23 @@ class Store:
             )
         return values
 
+    def count_rows(self, site: str) -> int:
+        """The number of rows of a site: vectors, or pairs of a query and a key."""
+        return layout.arrays_of(self.manifest)[self._spec(site)[0]][1]
+
     def iterate(
-        self, site: str, head: int | None = None, rows_per_block: int = 16384
+        self,
+        site: str,
+        head: int | None = None,
+        rows_per_block: int = 16384,
+        part: slice = slice(None),
     ) -> Iterator[tuple[slice, Shaped[np.ndarray, "row ..."]]]:
-        """All vectors of a site in blocks, each with the rows it holds: memory for one block."""
-        total = layout.arrays_of(self.manifest)[self._spec(site)[0]][1]
-        for start in range(0, total, rows_per_block):
-            rows = slice(start, min(start + rows_per_block, total))
+        """All vectors of a site, or of a part of its rows, in blocks, each with the rows it holds:
+        memory for one block.
+        """
+        first, last, _ = part.indices(self.count_rows(site))
+        for start in range(first, last, rows_per_block):
+            rows = slice(start, min(start + rows_per_block, last))
             yield rows, self.read(site, rows, head)
 
     @property
@@ -225,6 +235,10 @@ class Store:
             values = np.asarray(self._opened[name].oindex[index])
         return values.astype(np.float32) if values.dtype == np.float16 else values
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Sent to another process, a store is its path, where it is opened again."""
+        return _reopen, (str(self.path.absolute()), self.fingerprint)
+
     def __repr__(self) -> str:
         lengths = self.manifest["lengths"]
         size = self.summary["bytes"].sum() / 1e6
@@ -248,3 +262,14 @@ def open_store(path: str | Path) -> Store:
     manifest = manifests.read_complete(path)
     manifests.check_files(path, manifest)
     return Store(path, manifest)
+
+
+@functools.lru_cache(maxsize=16)
+def _reopen(path: str, fingerprint: str) -> Store:
+    store = open_store(path)
+    if store.fingerprint != fingerprint:
+        raise InputError(
+            f"{path} is another store here than where the run was started: give a path that all "
+            "processes share"
+        )
+    return store

@@ -173,7 +173,7 @@ def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
         raise InputError(f"no sample {sample} at {fit.site}: it has 0 to {store.samples - 1}")
     numbers = pd.factorize(units.tokens["sample"])[0]
     own = rows if fit.plan.unit != SAMPLE else numbers[rows[:1]]
-    whole = store.read(fit.site, units.rows).reshape(len(units), -1).astype(np.float64)
+    whole = store.read(fit.site, units.vectors.rows).reshape(len(units), -1).astype(np.float64)
     tokens = units.tokens.iloc[rows].reset_index(drop=True)
     return SampleStates(fit, tokens, whole[own], fit.encode(tokens), whole.mean(0))
 

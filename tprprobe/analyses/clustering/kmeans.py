@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -12,10 +13,14 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from tprprobe.analyses.clustering.clusters import Clusters, summarize
-from tprprobe.analyses.clustering.matrices import SAMPLE, Blocks, Source, Target, find_heads
+from tprprobe.analyses.clustering.matrices import SAMPLE, Source, Target, find_heads
 from tprprobe.analyses.clustering.starts import HELD, draw_starts
 from tprprobe.errors import InputError
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import each_part
+
+Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # mean and deviation
+Measured = tuple[Int32[np.ndarray, "run token"], Float[np.ndarray, " run"]]  # labels, inertia
 
 TIE = 1e-5  # of inertia: the first of the runs that found the same is taken
 SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
@@ -96,15 +101,19 @@ def run_all(
     if n_seeds < 2:
         raise InputError(f"n_seeds is {n_seeds}: stability compares runs, give 2 or more")
     none = np.zeros(source.width, np.float32)
-    mean, scale = (none, none + 1) if raw else source.moments()
-    blocks = source.scaled(mean, scale)
+    scaling = (none, none + 1) if raw else source.moments()
+    seeds = range(seed, seed + n_seeds)
     if source.is_streamed:
-        known = (source.sample(max(SAMPLE, SAMPLED * k), seed) - mean) / scale
+        sample = source.sample(max(SAMPLE, SAMPLED * k), seed)
+        fits = _fit(source, _scaled(sample, scaling), k, seeds)
+        measured = each_part(partial(_measure_part, source, scaling, fits), source.parts())
     else:
-        (known,) = blocks()
-    fits = _fit(source, known, k, range(seed, seed + n_seeds))
-    labels, inertia = _measure(blocks, fits)
-    return KMeansRuns(source, seed, raw, labels, np.stack(fits), inertia, mean, scale)
+        whole = _scaled(np.concatenate(list(source.blocks())), scaling)
+        fits = _fit(source, whole, k, seeds)
+        measured = [_measure([whole], fits)]
+    labels, inertia = zip(*measured, strict=True)
+    joined, total = np.concatenate(labels, 1), np.maximum(0, sum(inertia))
+    return KMeansRuns(source, seed, raw, joined, np.stack(fits), total, *scaling)
 
 
 def cluster_all(
@@ -153,9 +162,18 @@ def _fit(
     return [np.asarray(run.cluster_centers_) for run in fitted]
 
 
-def _measure(
-    blocks: Blocks, fits: Sequence[np.ndarray]
-) -> tuple[Int32[np.ndarray, "run token"], Float[np.ndarray, " run"]]:
+def _scaled(vectors: np.ndarray, scaling: Scaling) -> np.ndarray:
+    return (vectors - scaling[0]) / scaling[1]
+
+
+def _measure_part(
+    source: Source, scaling: Scaling, fits: Sequence[np.ndarray], part: slice
+) -> Measured:
+    """What ``_measure`` finds of a part of the rows, read a block at a time."""
+    return _measure((_scaled(block, scaling) for block in source.blocks(part)), fits)
+
+
+def _measure(blocks: Iterable[np.ndarray], fits: Sequence[np.ndarray]) -> Measured:
     """The nearest center of each vector and the inertia, for every run.
 
     |v − c|² = |v|² − 2 v·c + |c|² for the centers of all runs at once, so that vectors are read
@@ -166,14 +184,14 @@ def _measure(
     offsets = np.square(centers).sum(1)
     labels = []
     inertia = np.zeros(len(fits))
-    for block in blocks():
+    for block in blocks:
         moved = block - middle
         distances = (offsets - 2 * (moved @ centers.T)).reshape(len(block), len(fits), -1)
         found = distances.argmin(2)
         inertia += np.take_along_axis(distances, found[..., None], 2).sum((0, 2), dtype=np.float64)
         inertia += np.einsum("ij,ij->i", moved, moved).sum(dtype=np.float64)
         labels.append(found.T.astype(np.int32))
-    return np.concatenate(labels, 1), np.maximum(0, inertia)
+    return np.concatenate(labels, 1), inertia
 
 
 def _agreement(runs: Int32[np.ndarray, "run token"]) -> float:

@@ -1,6 +1,7 @@
-"""The vectors of one site of a store, or of one head of it, scaled, in memory or streamed."""
+"""The vectors of one site of a store, or of one head of it, in memory or in parts."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,13 +10,14 @@ from sklearn.preprocessing import StandardScaler
 
 from tprprobe.errors import InputError
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import each_part, parts_of
 
 BUDGET = 2**30  # bytes of vectors that are held in memory; a site with more is streamed from disk
 VARYING = 1e-6  # of the largest variance, what a direction has that varies
 SAMPLE, STRETCH = 2**15, 2**7  # rows of a sample of a streamed site, in stretches of so many
 
 Target = tuple[str, int | None]  # a site and a head of it
-Blocks = Callable[[], Iterator[np.ndarray]]  # all vectors of a site, again at every call
+Moments = tuple[int, np.ndarray, np.ndarray]  # count, mean and variance by dimension
 
 
 def find_heads(store: Store, patterns: str | Iterable[str]) -> list[Target]:
@@ -70,12 +72,11 @@ class Source:
         Queries and keys are such (q → Rq, k → R⁻ᵀk changes no score): clusters of whitened vectors
         are the same for every R. Directions that do not vary are left out.
         """
-        total, product, rows = 0.0, 0.0, self.rows
-        for block in self.blocks():
-            wide = block.astype(np.float64)
-            total, product = total + wide.sum(0), product + wide.T @ wide
-        mean = total / rows
-        values, axes = np.linalg.eigh(product / rows - np.outer(mean, mean))
+        total, product = 0.0, 0.0
+        for sums in each_part(self._sums, self.parts()):
+            total, product = total + sums[0], product + sums[1]
+        mean = total / self.rows
+        values, axes = np.linalg.eigh(product / self.rows - np.outer(mean, mean))
         kept = values > VARYING * values.max()
         return self.project((axes[:, kept] / np.sqrt(values[kept])).astype(np.float32))
 
@@ -87,13 +88,17 @@ class Source:
     def is_streamed(self) -> bool:
         return self.rows * self.width * np.dtype(np.float32).itemsize > BUDGET
 
-    def blocks(self) -> Iterator[Float32[np.ndarray, "_row width"]]:
-        """The vectors in blocks of rows.
+    def parts(self) -> list[slice]:
+        """The rows in parts, over which workers may be spread."""
+        return parts_of(self.rows)
+
+    def blocks(self, part: slice = slice(None)) -> Iterator[Float32[np.ndarray, "_row width"]]:
+        """The vectors (of a part of the rows) in blocks.
 
         Raises:
             InputError: a vector is not finite.
         """
-        for rows, block in self.store.iterate(self.site, self.head):
+        for rows, block in self.store.iterate(self.site, self.head, part=part):
             yield self._typed(block, rows.start)
 
     def _read(self, rows: slice) -> Float32[np.ndarray, "_row width"]:
@@ -118,14 +123,28 @@ class Source:
 
     def moments(self) -> tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]:
         """Mean and standard deviation of each dimension; 1 for one that does not vary."""
-        scaler = StandardScaler()
-        for block in self.blocks():
-            scaler.partial_fit(block)
-        return np.asarray(scaler.mean_, np.float32), np.asarray(scaler.scale_, np.float32)
+        n, mean, variance = functools.reduce(_merge, each_part(self._moments, self.parts()))
+        rounding = np.finfo(np.float64).eps * n  # as in scikit-learn's StandardScaler
+        varies = variance > rounding * variance + np.square(rounding * mean)
+        return mean.astype(np.float32), np.where(varies, np.sqrt(variance), 1).astype(np.float32)
 
-    def scaled(self, mean: np.ndarray, scale: np.ndarray) -> Blocks:
-        """(vector - mean) / scale: one block in memory, or many that are read again each time."""
-        if self.is_streamed:
-            return lambda: ((block - mean) / scale for block in self.blocks())
-        whole = (np.concatenate(list(self.blocks())) - mean) / scale
-        return lambda: iter([whole])
+    def _moments(self, part: slice) -> Moments:
+        scaler = StandardScaler()
+        for block in self.blocks(part):
+            scaler.partial_fit(block)
+        return part.stop - part.start, np.asarray(scaler.mean_), np.asarray(scaler.var_)
+
+    def _sums(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Σ v and Σ v vᵀ."""
+        total, product = np.zeros(self.width), np.zeros((self.width, self.width))
+        for block in self.blocks(part):
+            wide = block.astype(np.float64)
+            total, product = total + wide.sum(0), product + wide.T @ wide
+        return total, product
+
+
+def _merge(one: Moments, other: Moments) -> Moments:
+    """Count, mean and variance of the vectors of both."""
+    n, apart = one[0] + other[0], other[1] - one[1]
+    scatter = one[0] * one[2] + other[0] * other[2] + one[0] * other[0] / n * np.square(apart)
+    return n, one[1] + apart * (other[0] / n), scatter / n

@@ -216,7 +216,7 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
     real = next(iter(design(units, scheme, plan.withheld, plan.seed)))
-    moments = gather(units.blocks, [real], units.width)[0]
+    moments = gather(units.vectors, [real])[0]
     fits = SchemeFits(real.pairs, moments, plan.ranks, embed(units, real.pairs, plan.embedding))
     fit = fits.fit_all(plan.family)
     return Decomposition(units.site, plan, pd.DataFrame(), {scheme.name: fit})

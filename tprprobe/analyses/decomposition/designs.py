@@ -1,11 +1,11 @@
 """Designs: a role scheme's pair counts of all units, as they are or with pairs shuffled, in one pass."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from jaxtyping import Float64
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.pair_counts import Occurrences, Pairs, count_pairs, find_pairs
 from tprprobe.analyses.decomposition.pair_moments import PairMoments
@@ -14,12 +14,15 @@ from tprprobe.analyses.decomposition.sequence_splits import (
     PARTS,
     TEST,
     Division,
+    Labels,
     divide,
     divide_groups,
 )
-from tprprobe.analyses.decomposition.sequence_units import Units
+from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors
 from tprprobe.statistics import permute_within
+from tprprobe.store.dask_workers import each_part
 
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 AS_IS, SHUFFLED_ROLES, SHUFFLED_FILLERS = "", "shuffled roles", "shuffled fillers"
 
 
@@ -71,24 +74,17 @@ def _occurring(pairs: Pairs, found: Sequence[Occurrences]) -> Pairs:
     return replace(pairs, filler_of=codes // n, role_of=codes % n)
 
 
-Blocks = Callable[[], Iterator[tuple[slice, Float64[np.ndarray, "_unit d_model"]]]]
-
-
-def gather(blocks: Blocks, designs: Sequence[Design], width: int) -> list[list[PairMoments]]:
+def gather(vectors: UnitVectors, designs: Sequence[Design]) -> list[list[PairMoments]]:
     """The moments of every design, part by part, from one pass over the vectors."""
-    joint = csr_array(hstack([each.counts for each in designs], format="csr"))
-    ends = np.cumsum([0, *(len(each.pairs) for each in designs)])
+    width = vectors.width
     cross = [np.zeros((PARTS, len(each.pairs), width)) for each in designs]
     total, squares = np.zeros((len(designs), PARTS, width)), np.zeros((len(designs), PARTS))
-    for units, vectors in blocks():
-        rows, sizes = joint[units], np.sum(vectors**2, 1)
-        for i, each in enumerate(designs):
-            x, parts = csr_array(rows[:, ends[i] : ends[i + 1]]), each.division.parts[units]
-            for part in np.unique(parts):
-                of = np.flatnonzero(parts == part)
-                cross[i][part] += x[of].T @ vectors[of]
-                total[i, part] += vectors[of].sum(0)
-                squares[i, part] += sizes[of].sum()
+    counted = [(each.counts, each.division.parts) for each in designs]
+    for found in each_part(partial(_sum_up, vectors, counted), vectors.parts()):
+        for i, (pairs, of_pairs, of_units, of_squares) in enumerate(found):
+            cross[i][:, pairs] += of_pairs
+            total[i] += of_units
+            squares[i] += of_squares
     return [
         [
             PairMoments(each.rows(part), cross[i][part], total[i, part], float(squares[i, part]))
@@ -96,3 +92,27 @@ def gather(blocks: Blocks, designs: Sequence[Design], width: int) -> list[list[P
         ]
         for i, each in enumerate(designs)
     ]
+
+
+def _sum_up(
+    vectors: UnitVectors, counted: Sequence[tuple[csr_array, Labels]], rows: slice
+) -> list[Sums]:
+    """The pairs that some units have, with XᵀE, Σ e and Σ |e|² by part, of every design."""
+    width = vectors.width
+    designs, sums = [], []
+    for counts, parts in counted:
+        x = csr_array(counts[rows])
+        pairs = np.unique(x.indices)
+        designs.append((csr_array(x[:, pairs]), parts[rows]))
+        of_units = np.zeros((PARTS, width)), np.zeros(PARTS)
+        sums.append((pairs, np.zeros((PARTS, len(pairs), width)), *of_units))
+    for units, block in vectors.blocks(rows):
+        at, sizes = slice(units.start - rows.start, units.stop - rows.start), np.sum(block**2, 1)
+        for (counts, labels), (_, cross, total, squares) in zip(designs, sums, strict=True):
+            x, parts = csr_array(counts[at]), labels[at]
+            for part in np.unique(parts):
+                of = np.flatnonzero(parts == part)
+                cross[part] += x[of].T @ block[of]
+                total[part] += block[of].sum(0)
+                squares[part] += sizes[of].sum()
+    return sums

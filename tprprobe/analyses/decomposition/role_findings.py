@@ -199,7 +199,7 @@ def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
     chance = rng.permutation(int(units.groups.max()) + 1)[units.groups]
     kept = np.sort(np.argsort(chance, kind="stable")[:MOST_UNITS])
     vectors = np.concatenate(
-        [v[np.isin(np.arange(b.start, b.stop), kept)] for b, v in units.blocks()]
+        [v[np.isin(np.arange(b.start, b.stop), kept)] for b, v in units.vectors.blocks()]
     )
     groups = pd.factorize(units.groups[kept])[0]
     test = rng.permutation(groups.max() + 1)[groups] < TEST_SHARE * (groups.max() + 1)

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from tprprobe.analyses.decomposition.designs import Blocks
 from tprprobe.analyses.decomposition.role_fields import spans_of
-from tprprobe.analyses.decomposition.sequence_units import Units
+from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors
 from tprprobe.statistics import bounds, divide, replicate_totals
+from tprprobe.store.dask_workers import each_part
 
 REPLICATES = 1000
 COVARIANCE_UNITS = 50_000  # that covariances are measured on, at most
@@ -33,7 +34,7 @@ class Prediction:
 def covariance_of(units: Units, test: Bool[np.ndarray, " unit"]) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of the vectors that are not tested on (of the first COVARIANCE_UNITS)."""
     second, first, n = np.zeros((units.width, units.width)), np.zeros(units.width), 0
-    for block, vectors in units.blocks():
+    for block, vectors in units.vectors.blocks():
         chosen = vectors[~test[block]]
         second, first, n = second + chosen.T @ chosen, first + chosen.sum(0), n + len(chosen)
         if n >= COVARIANCE_UNITS:
@@ -42,50 +43,81 @@ def covariance_of(units: Units, test: Bool[np.ndarray, " unit"]) -> tuple[np.nda
     return mean, second / max(1, n) - np.outer(mean, mean)
 
 
-def random_blocks(units: Units, mean: np.ndarray, covariance: np.ndarray, seed: int) -> Blocks:
-    """Normal vectors of this mean and covariance, the same at every pass, in place of the units'."""
-    values, axes = np.linalg.eigh(covariance)
-    scale = axes * np.sqrt(np.maximum(values, 0))
+@dataclass(frozen=True, eq=False)
+class NormalVectors(UnitVectors):
+    """Normal vectors of a mean and covariance, the same at every pass, in place of the units'."""
 
-    def blocks() -> Iterator[tuple[slice, Vectors]]:
-        for block, vectors in units.blocks():
-            rng = np.random.default_rng((seed, block.start))
-            yield block, mean + rng.normal(size=vectors.shape) @ scale.T
+    mean: Float64[np.ndarray, " d_model"]
+    axes: Float64[np.ndarray, "d_model d_model"]
+    seed: int
 
-    return blocks
+    @classmethod
+    def like(
+        cls, vectors: UnitVectors, mean: np.ndarray, covariance: np.ndarray, seed: int
+    ) -> "NormalVectors":
+        values, axes = np.linalg.eigh(covariance)
+        scaled = axes * np.sqrt(np.maximum(values, 0))
+        return cls(vectors.store, vectors.site, vectors.rows, vectors.step, mean, scaled, seed)
+
+    def blocks(self, part: slice = slice(None)) -> Iterator[tuple[slice, Vectors]]:
+        """The vectors in the units' blocks."""
+        for block, vectors in super().blocks(part):
+            rng = np.random.default_rng((self.seed, block.start))
+            yield block, self.mean + rng.normal(size=vectors.shape) @ self.axes.T
 
 
 def score(
-    units: Units, blocks: Blocks, rows: Sequence[Prediction], decoder: Decoder | None = None
+    units: Units,
+    vectors: UnitVectors,
+    rows: Sequence[Prediction],
+    decoder: Decoder | None = None,
 ) -> list[dict[str, float]]:
     """R² of every row over its units, and the share that the decoder reads back, with intervals.
 
     The names of scores have a place for what the units are: ``r2{}_low``. R² is 1 − Σ|e − ê|² / Σ|e − ē|², ē the mean of the fitted units; sequences (documents) are drawn.
     """
-    groups = int(units.groups.max()) + 1
-    sums = np.zeros((len(rows), 4, groups))  # errors, those of the mean, read back, units
+    sums = np.zeros((len(rows), 4, int(units.groups.max()) + 1))
     texts = sequences_of(units) if decoder else []
-    for block, vectors in blocks():
+    add_up = partial(_add_up, vectors, units.groups, rows, decoder, texts)
+    for groups, found in each_part(add_up, vectors.parts()):
+        sums[:, :, groups] += found
+    return _intervals(sums, decoder is not None)
+
+
+def _add_up(
+    vectors: UnitVectors,
+    groups: np.ndarray,
+    rows: Sequence[Prediction],
+    decoder: Decoder | None,
+    texts: list[list[str]],
+    part: slice,
+) -> tuple[np.ndarray, Float64[np.ndarray, "line term group"]]:
+    """The groups of some units, and of every row and group: errors, those of the mean, what is read
+    back, units.
+    """
+    known, numbers = np.unique(groups[part], return_inverse=True)
+    sums = np.zeros((len(rows), 4, len(known)))
+    for block, vectors_of in vectors.blocks(part):
         chosen = np.stack([row.units[block] for row in rows])
         if not chosen.any():
             continue
-        group = units.groups[block]
+        group = numbers[block.start - part.start : block.stop - part.start]
         for into, row, of in zip(sums, rows, chosen, strict=True):
             if not of.any():
                 continue
-            predicted = row.predict(block, vectors)[of]
+            predicted = row.predict(block, vectors_of)[of]
             terms = [
-                np.sum((vectors[of] - predicted) ** 2, 1),
-                np.sum((vectors[of] - row.mean) ** 2, 1),
+                np.sum((vectors_of[of] - predicted) ** 2, 1),
+                np.sum((vectors_of[of] - row.mean) ** 2, 1),
                 np.zeros(of.sum()),
                 np.ones(of.sum()),
             ]
             if decoder:
-                numbers = np.arange(block.start, block.stop)[of]
-                terms[2] = np.asarray(decoder(predicted, [texts[i] for i in numbers]), float)
+                numbered = np.arange(block.start, block.stop)[of]
+                terms[2] = np.asarray(decoder(predicted, [texts[i] for i in numbered]), float)
             for total, term in zip(into, terms, strict=True):
-                total += np.bincount(group[of], term, groups)
-    return _intervals(sums, decoder is not None)
+                total += np.bincount(group[of], term, len(known))
+    return known, sums
 
 
 def _intervals(

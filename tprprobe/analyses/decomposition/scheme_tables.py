@@ -23,9 +23,9 @@ from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.scheme_scores import (
     Decoder,
+    NormalVectors,
     Prediction,
     covariance_of,
-    random_blocks,
     score,
 )
 from tprprobe.analyses.decomposition.sequence_splits import TEST
@@ -94,7 +94,7 @@ def decompose_scheme(
     """The fit of a scheme to all units, and its rows of scores: families, then controls."""
     designs = list(design(units, scheme, plan.withheld, plan.seed))
     real, test = designs[0], designs[0].division.parts == TEST
-    moments = gather(units.blocks, designs, units.width)
+    moments = gather(units.vectors, designs)
     embedding = embed(units, real.pairs, plan.embedding)
     fits = SchemeFits(real.pairs, moments[0], plan.ranks, embedding)
     main = fits.fit(plan.family)
@@ -110,11 +110,9 @@ def decompose_scheme(
     predictions.append(_principal(main.dimensions, mean, covariance, test))
     if plan.decoder:
         predictions.append(Prediction({"control": ITSELF}, lambda _, vectors: vectors, mean, test))
-    scores = score(units, units.blocks, predictions, plan.decoder)
-    noise = random_blocks(units, mean, covariance, plan.seed)
-    chance = SchemeFits(
-        real.pairs, gather(noise, [real], units.width)[0], ranks, embedding, main.penalty
-    )
+    scores = score(units, units.vectors, predictions, plan.decoder)
+    noise = NormalVectors.like(units.vectors, mean, covariance, plan.seed)
+    chance = SchemeFits(real.pairs, gather(noise, [real])[0], ranks, embedding, main.penalty)
     random = predict(real, chance, chance.fit(plan.family), RANDOM)[:1]
     scores += score(units, noise, random)
     table = _join([*predictions, *random], scores)
@@ -186,10 +184,10 @@ def _untrained(twin: Store, site: str, scheme: RoleScheme, plan: DecompositionPl
     alone = replace(plan, schemes=(scheme,), decoder=None)
     units = alone.read(twin, site)
     real = next(iter(design(units, scheme, plan.withheld, plan.seed)))
-    moments = gather(units.blocks, [real], units.width)[0]
+    moments = gather(units.vectors, [real])[0]
     fits = SchemeFits(real.pairs, moments, plan.ranks, embed(units, real.pairs, plan.embedding))
     predictions = predict(real, fits, fits.fit(plan.family), UNTRAINED)
-    table = _join(predictions, score(units, units.blocks, predictions))
+    table = _join(predictions, score(units, units.vectors, predictions))
     return table.assign(n_fit=fits.fitting.n, **_of(scheme, units))
 
 
@@ -214,7 +212,7 @@ def embed(units: Units, pairs: Pairs, given: str | Mapping[str, Any] | None) -> 
     if len(tokens) != len(filler):
         raise InputError(f"{given} and {units.site} are of different tokens: give another site")
     total, n = np.zeros((len(pairs.fillers), tokens.width)), np.zeros((len(pairs.fillers), 1))
-    for block, vectors in tokens.blocks():
+    for block, vectors in tokens.vectors.blocks():
         np.add.at(total, filler[block], vectors)
         np.add.at(n, filler[block], 1)
     return total / np.maximum(1, n)

@@ -15,6 +15,7 @@ from tprprobe.gold import join
 from tprprobe.gold.expressions import COLUMNS
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import PART, parts_of
 from tprprobe.store.layout import SIDES
 
 UNITS, SCOPES = ("sample", "token"), ("self", "before", "all")
@@ -23,39 +24,66 @@ FEWEST = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
-    """Samples or tokens with a vector each.
-
-    tokens   one row a token: ``sample``, ``filler`` and what roles are made of
-    members  which tokens a unit may be a sum of
-    rows     where the unit's vector lies in the site
-    groups   the document or the sequence of fillers that it is of, which is never divided
-    """
+class UnitVectors:
+    """The vectors of units in a store: the rows of a site where they lie, read ``step`` at a time."""
 
     store: Store
     site: str
-    tokens: pd.DataFrame
-    members: csr_array
     rows: Int[np.ndarray, " unit"]
-    groups: Int[np.ndarray, " unit"]
-
-    def __len__(self) -> int:
-        return len(self.rows)
+    step: int
 
     @property
     def width(self) -> int:
         """Numbers of a vector, all heads together."""
         return int(np.prod(self.store.specs[self.site].shape))
 
-    def blocks(self) -> Iterator[tuple[slice, Float[np.ndarray, "unit d_model"]]]:
-        """All vectors in blocks, each with the units that it is of."""
-        step = max(1, BLOCK_BYTES // (8 * self.width))
+    def parts(self) -> list[slice]:
+        """The units in parts of whole blocks, over which workers may be spread."""
+        return parts_of(len(self.rows), self.step * max(1, PART // self.step))
+
+    def blocks(
+        self, part: slice = slice(None)
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "unit d_model"]]]:
+        """All vectors (of a part) in blocks, each with the units that it is of."""
+        first, last, _ = part.indices(len(self.rows))
         whole = len(self.rows) == self.rows[-1] + 1
-        for start in range(0, len(self), step):
-            units = slice(start, min(start + step, len(self)))
+        for start in range(first, last, self.step):
+            units = slice(start, min(start + self.step, last))
             rows = units if whole else self.rows[units]
             vectors = self.store.read_finite(self.site, rows)
             yield units, vectors.reshape(len(vectors), -1).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Samples or tokens with a vector each.
+
+    vectors  theirs
+    tokens   one row a token: ``sample``, ``filler`` and what roles are made of
+    members  which tokens a unit may be a sum of
+    groups   the document or the sequence of fillers that it is of, which is never divided
+    """
+
+    vectors: UnitVectors
+    tokens: pd.DataFrame
+    members: csr_array
+    groups: Int[np.ndarray, " unit"]
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def store(self) -> Store:
+        return self.vectors.store
+
+    @property
+    def site(self) -> str:
+        return self.vectors.site
+
+    @property
+    def width(self) -> int:
+        """Numbers of a vector, all heads together."""
+        return self.vectors.width
 
 
 def read_units(
@@ -94,7 +122,9 @@ def read_units(
     groups, rows = _groups(tokens), np.arange(len(tokens))
     if unit == "sample":
         groups, rows = groups[last], last if side in SIDES else np.arange(len(last))
-    found = Units(store, name, tokens, members_of(sample, unit, scope), rows, groups)
+    step = max(1, BLOCK_BYTES // (8 * int(np.prod(store.specs[name].shape))))
+    vectors = UnitVectors(store, name, rows, step)
+    found = Units(vectors, tokens, members_of(sample, unit, scope), groups)
     if (n := len(np.unique(found.groups))) < fewest:
         raise InputError(f"{store.path} has {n} different sequences: extract {fewest} or more")
     return found

@@ -110,7 +110,7 @@ def _states(
 ) -> Float32[np.ndarray, "sample d_model"]:
     """The state of every sample that is read."""
     if mode == MODES[0] or units.store.side(units.site) == "sample":
-        vectors = np.concatenate([each for _, each in units.blocks()])
+        vectors = np.concatenate([each for _, each in units.vectors.blocks()])
         return vectors.astype(np.float32)
     first = np.flatnonzero(np.append(True, sample[1:] != sample[:-1]))
     if mode == MODES[1]:

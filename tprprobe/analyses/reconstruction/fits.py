@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import accumulate
 from typing import Any
 
@@ -10,11 +11,12 @@ import pandas as pd
 from jaxtyping import Bool, Float64, Int
 
 from tprprobe.analyses.reconstruction.layers import Layer, find_layers
-from tprprobe.analyses.reconstruction.moments import Moments, add_up, gather
+from tprprobe.analyses.reconstruction.moments import Labels, Moments, add_up, gather, merge
 from tprprobe.analyses.reconstruction.predictors import Predictor, Training, fit_predictors
 from tprprobe.analyses.reconstruction.splits import FOLDS, Split, split_questions
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import each_part
 
 PRINTED_N = 100  # of the paper, which does not say of what
 BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high", "gain_low", "gain_high")
@@ -111,13 +113,20 @@ def _train(layer: Layer, split: Split) -> tuple[list[Training], Moments]:
     """The training sets, and the moments of the held-out rows."""
     partitions = [split.folds, *split.sweeps.values()]
     sizes = [FOLDS + 1, *(len(each) for each in split.sizes.values())]
-    (*folds, test), *sweeps = gather(layer.blocks(), partitions, sizes, layer.target.stop)
+    gathered = each_part(partial(_gather, layer, partitions, sizes), layer.parts())
+    (*folds, test), *sweeps = reduce(merge, gathered)
     trained = split.folds < FOLDS
     trainings = [Training("question", split.n_training, add_up(folds), trained, folds)]
     for (unit, labels), parts in zip(split.sweeps.items(), sweeps, strict=True):
         for last, (n, moments) in enumerate(zip(split.sizes[unit], accumulate(parts), strict=True)):
             trainings.append(Training(unit, n, moments, (labels >= 0) & (labels <= last)))
     return trainings, test
+
+
+def _gather(
+    layer: Layer, partitions: Sequence[Labels], sizes: Sequence[int], part: slice
+) -> list[list[Moments]]:
+    return gather(layer.blocks(part), partitions, sizes, layer.target.stop)
 
 
 def _describe(line: Line, layer: Layer) -> dict[str, Any]:
@@ -177,7 +186,19 @@ def _errors_by_question(
 ) -> Float64[np.ndarray, "question line"]:
     """|z − ẑ|² summed over the rows of a line, question by question; 0 for lines without interval."""
     totals = np.zeros((questions.max() + 1, len(lines)))
-    for rows, vectors in layer.blocks():
+    for asked, errors in each_part(partial(_part_errors, layer, lines, questions), layer.parts()):
+        totals[asked] += errors
+    return totals
+
+
+def _part_errors(
+    layer: Layer, lines: Sequence[Line], questions: Int[np.ndarray, " row"], part: slice
+) -> tuple[Int[np.ndarray, " asked"], Float64[np.ndarray, "asked line"]]:
+    """The questions that a part of the rows has, and what it adds to their errors."""
+    asked, numbers = np.unique(questions[part], return_inverse=True)
+    totals = np.zeros((len(asked), len(lines)))
+    for rows, vectors in layer.blocks(part):
+        of_rows = numbers[rows.start - part.start : rows.stop - part.start]
         known: dict[int, np.ndarray] = {}
         for index, line in enumerate(lines):
             maps = line.predictor.maps if line.has_interval else ()
@@ -185,5 +206,5 @@ def _errors_by_question(
                 if id(each) not in known:
                     known[id(each)] = each.errors(vectors)
                 weights = known[id(each)] * line.rows[rows] / len(maps)
-                totals[:, index] += np.bincount(questions[rows], weights, len(totals))
-    return totals
+                totals[:, index] += np.bincount(of_rows, weights, len(totals))
+    return asked, totals

@@ -11,6 +11,7 @@ from tprprobe.analyses.reconstruction.moments import Block
 from tprprobe.errors import InputError, unknown
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import parts_of
 
 ROWS_PER_BLOCK, PROJECTIONS = 4096, 4
 SITES = {"input": "encoder.{}.self.input", "hidden": "encoder.{}.hidden"}
@@ -70,9 +71,13 @@ class Layer:
         rng = np.random.default_rng(self.seed)
         return rng.normal(size=(d_model, projected)) / np.sqrt(d_model)
 
-    def blocks(self) -> Iterator[Block]:
-        """All rows in blocks: the heads' v, the projections of LN(z), z."""
-        for rows, values in self.store.iterate(self.value_site, None, ROWS_PER_BLOCK):
+    def parts(self) -> list[slice]:
+        """The rows in parts, over which workers may be spread."""
+        return parts_of(self.store.count_rows(self.value_site))
+
+    def blocks(self, part: slice = slice(None)) -> Iterator[Block]:
+        """All rows (of a part) in blocks: the heads' v, the projections of LN(z), z."""
+        for rows, values in self.store.iterate(self.value_site, None, ROWS_PER_BLOCK, part):
             inputs = self.store.read_finite(self.input_site, rows).astype(np.float64)
             target = self.store.read_finite(self.target_site, rows)
             flat = values.reshape(len(values), -1)

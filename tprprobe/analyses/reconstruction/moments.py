@@ -58,3 +58,8 @@ def gather(
             for label in np.unique(of_block[of_block >= 0]):
                 parts[label] = parts[label] + Moments.of(vectors[of_block == label])
     return found
+
+
+def merge(one: list[list[Moments]], other: list[list[Moments]]) -> list[list[Moments]]:
+    """The moments of every part of every partition of the rows of both."""
+    return [list(map(operator.add, *parts)) for parts in zip(one, other, strict=True)]

@@ -1,0 +1,126 @@
+"""Dask's workers: the numbers of one process, bit for bit, and one line where they cannot be had."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tprprobe.analyses.clustering import matrices
+from tprprobe.analyses.clustering.kmeans import run_all
+from tprprobe.analyses.clustering.matrices import Source
+from tprprobe.analyses.decomposition import sequence_units
+from tprprobe.cli import app, main
+from tprprobe.errors import InputError
+from tprprobe.extraction import extract
+from tprprobe.store import dask_workers
+from tprprobe.store.dask_workers import each_part, parts_of, scheduled
+
+distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+ROLE, QUERY = "encoder.1.self.role", "encoder.1.self.query"
+COMMANDS = {
+    "cluster": ["--site", ROLE, "--head", "0", "--k", "3"],
+    "reconstruct": ["--layer", "1"],
+    "decompose": ["--site", ROLE, "--family", "additive"],
+}
+
+
+@pytest.fixture(scope="module")
+def address():
+    """A scheduler with two workers, each a process."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def store(make_model, make_data, tmp_path_factory):
+    out = tmp_path_factory.mktemp("parts") / "store"
+    data = make_data([(f"{a}/({b}+1)", "1") for a in range(8) for b in range(4)])
+    return extract(make_model(), data, ["encoder.1.*"], out, control=False)
+
+
+@pytest.fixture
+def in_parts(monkeypatch):
+    """All that is read goes in parts of 64 rows, as if a site were larger than memory."""
+    monkeypatch.setattr(dask_workers, "PART", 64)
+    monkeypatch.setattr(sequence_units, "PART", 64)
+    monkeypatch.setattr(sequence_units, "BLOCK_BYTES", 8 * 16 * 32)
+    monkeypatch.setattr(matrices, "BUDGET", 1000)
+
+
+def run(*command):
+    return CliRunner().invoke(app, [str(part) for part in command])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_two_workers_find_what_one_process_does(command, store, address, in_parts):
+    asked = [command, store.path, *COMMANDS[command], "--json"]
+    alone, shared = run(*asked), run(*asked, "--scheduler", address)
+    assert alone.exit_code == 0
+    assert len(alone.stdout) > 100
+    assert shared.stdout == alone.stdout
+
+
+def test_vectors_that_names_are_found_for_are_the_same(store, address, in_parts):
+    """Names and their statistics are counted from the labels of all runs of whitened vectors."""
+
+    def labelled():
+        return run_all(Source.find(store, QUERY, 0).whitened(), k=3, n_seeds=3)
+
+    alone = labelled()
+    with scheduled(address):
+        shared = labelled()
+    for name in ("labels", "centers", "inertia", "mean", "scale"):
+        np.testing.assert_array_equal(getattr(alone, name), getattr(shared, name))
+
+
+def test_parts_are_computed_by_workers_and_come_in_order(address):
+    parts = parts_of(45, 2)
+    with scheduled(address):
+        found = list(each_part(lambda part: (part, os.getpid()), parts))
+        [(_, alone)] = each_part(lambda part: (part, os.getpid()), parts[:1])
+    assert [part for part, _ in found] == parts
+    assert alone == os.getpid() not in {process for _, process in found}
+    assert {process for _, process in each_part(lambda p: (p, os.getpid()), parts)} == {alone}
+
+
+def test_bad_input_that_a_worker_finds_is_told_as_here(address):
+    def refuse(part):
+        raise InputError(f"row {part.start} is not finite")
+
+    with scheduled(address), pytest.raises(InputError, match=r"^row 0 is not finite$"):
+        list(each_part(refuse, parts_of(10, 2)))
+
+
+def test_a_store_is_sent_as_its_path(store):
+    assert pickle.loads(pickle.dumps(store)).manifest == store.manifest
+    assert len(pickle.dumps(store)) < 500
+    reopen, (path, _) = store.__reduce__()
+    with pytest.raises(InputError, match="is another store here"):
+        reopen(path, "of something else")
+
+
+@pytest.mark.parametrize("given", ["tcp://127.0.0.1:1", "nonsense", "carrier-pigeon://here:8786"])
+def test_a_bad_address_is_one_line(given, store, monkeypatch, capsys):
+    monkeypatch.setattr(dask_workers, "PATIENCE", "200ms")
+    asked = ["cluster", str(store.path), *COMMANDS["cluster"], "--scheduler", given]
+    monkeypatch.setattr("sys.argv", ["tprprobe", *asked])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert f"no Dask scheduler answers at {given!r}" in line
+
+
+def test_a_scheduler_without_workers_is_told():
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as idle,
+        pytest.raises(InputError, match="has no workers: start one with `dask worker"),
+        scheduled(idle.scheduler_address),
+    ):
+        pass

@@ -1,0 +1,127 @@
+"""Passes over a store's rows in parts: computed here one after another, or by Dask's workers.
+
+A part is a range of rows. The results come in the order of the parts wherever they are computed, and
+parts do not depend on who computes them, so that what is summed up is the same to the last bit.
+"""
+
+import functools
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeVar
+
+from tprprobe.errors import InputError, check_extra
+
+PART = 2**16  # rows
+AHEAD = 2  # parts under way for every thread of the workers
+PATIENCE = "10s"  # until a scheduler answers
+
+Result = TypeVar("Result")
+
+
+def parts_of(rows: int, size: int | None = None) -> list[slice]:
+    """The rows in parts of so many (by default PART)."""
+    size = size or PART
+    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> Iterator[Result]:
+    """What a function returns of every part, in order.
+
+    Dask's workers compute it if this process has a ``distributed.Client``: the function is sent to each
+    of them once, and stores in it are opened there by their paths. A single part is computed here.
+
+    Raises:
+        InputError: as the function, or the workers were lost.
+    """
+    client = _find_client()
+    if client is None or len(parts) == 1:
+        yield from map(function, parts)
+        return
+    import cloudpickle
+
+    with _losses_told():
+        sent = client.scatter(cloudpickle.dumps(function), broadcast=True, hash=False)
+        ahead = AHEAD * sum(client.nthreads().values())
+        begun: deque[Any] = deque()
+        for part in parts:
+            begun.append(client.submit(_compute, sent, part, pure=False))
+            if len(begun) > ahead:
+                yield begun.popleft().result()
+        while begun:
+            yield begun.popleft().result()
+
+
+def _compute(sent: bytes, part: slice) -> Any:
+    return _unpacked(sent)(part)
+
+
+@functools.lru_cache(maxsize=2)
+def _unpacked(sent: bytes) -> Callable[[slice], Any]:
+    import cloudpickle
+
+    return cloudpickle.loads(sent)
+
+
+def _find_client() -> Any:
+    """The client of Dask's workers that this process works with; None without one."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return distributed and distributed.default_client()
+    except ValueError:
+        return None
+
+
+@contextmanager
+def scheduled(address: str | None) -> Iterator[None]:
+    """A block whose passes are computed by the workers of the Dask scheduler at an address, if one is given.
+
+    Raises:
+        InputError: no scheduler answers there, or its workers lack this version of tprprobe.
+    """
+    if address is None:
+        yield
+        return
+    check_extra("distributed", "dask", "--scheduler")
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=PATIENCE)
+    except (OSError, ValueError, ImportError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at {address!r}: give the address that `dask scheduler` prints, "
+            "like tcp://HOST:8786"
+        ) from error
+    with client:
+        _check_workers(client, address)
+        yield
+
+
+def _check_workers(client: Any, address: str) -> None:
+    own = version("tprprobe")
+    try:
+        found = client.run(version, "tprprobe")
+    except PackageNotFoundError:
+        found = {"": "none"}
+    if not found:
+        raise InputError(f"{address} has no workers: start one with `dask worker {address}`")
+    if other := {*found.values()} - {own}:
+        raise InputError(
+            f"a worker of {address} has tprprobe {other.pop()}, here it is {own}: install the same"
+        )
+
+
+@contextmanager
+def _losses_told() -> Iterator[None]:
+    from distributed import CancelledError, KilledWorker
+    from distributed.comm.core import CommClosedError
+
+    try:
+        yield
+    except (CancelledError, KilledWorker, CommClosedError) as error:
+        raise InputError(
+            f"Dask's workers were lost ({type(error).__name__}): start them again, with more memory "
+            "if it ran out"
+        ) from error
