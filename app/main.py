@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import parts
 import state
 import streamlit as st
 
@@ -26,4 +27,5 @@ pages = [
 ]
 page = st.navigation(pages)
 state.choose_store()
+parts.guide()
 page.run()

@@ -173,6 +173,20 @@ def show(view: Any, name: str, read: Callable[[Any], Any] | None = None) -> None
         st.caption(escape(view.note))
 
 
+def show_rows(view: Any, name: str) -> list[int]:
+    """A view as a chart, with its export; the rows of its data behind the points that are chosen."""
+    title, export = st.columns([5, 1], vertical_alignment="center")
+    title.markdown(f"**{escape(view.title)}**")
+    with export.popover("Export"):
+        offer(lambda: view, name)
+    given: dict[str, Any] = {"config": CONFIG, "theme": None, "alt": view.title}
+    event = st.plotly_chart(view.chart, key=name, on_select="rerun", **given)
+    st.caption(escape(view.note))
+    return [
+        int(point["customdata"][0]) for point in event.selection.points if point.get("customdata")
+    ]
+
+
 def offer(make: Callable[[], Any], name: str) -> None:
     """One button per format; the view and its file are made when it is pressed."""
     for kind, mime in tp.views.formats.FORMATS.items():
@@ -238,10 +252,14 @@ def read_probes(root: str, name: str) -> Any:
     return tp.views.findings.read_probes(find_runs(root).beside(open_store(root, name), "probes"))
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reconstructing the states …")
-def reconstruct(root: str, name: str) -> Any:
-    found = find_runs(root).beside(open_store(root, name), "reconstruction")
-    return tp.views.findings.read_reconstruction(open_store(root, name), found)
+@st.cache_resource(ttl=60, max_entries=8, show_spinner="Reading what is known …")
+def summarize(root: str, name: str) -> Any:
+    return tp.views.run_summary.summarize(find_runs(root), open_store(root, name))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Comparing the heads …")
+def tell_attention(root: str, name: str) -> str:
+    return tp.views.headlines.tell_heads(open_store(root, name))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Fitting bindings …")

@@ -1,6 +1,7 @@
 """Attention: any head on any sample, whole, row by row, and beside all other heads."""
 
 import numpy as np
+import parts
 import state
 import streamlit as st
 
@@ -15,7 +16,8 @@ def attention() -> None:
     if not sites:
         st.info("This store keeps no attention maps. Extract with `--attention-samples`.")
         st.stop()
-    with st.container(horizontal=True):
+    parts.lead(state.tell_attention(state.root(), state.store_name()))
+    with parts.controls():
         site = st.selectbox("Sub-layer", sites, choices.first_map(sites), key="maps", **state.KEEP)
         heads = range(choices.count_heads(store, site))
         head = st.selectbox("Head", heads, key="head", **state.KEEP)

@@ -1,5 +1,6 @@
 """Compare: two stores side by side on the same samples."""
 
+import parts
 import state
 import streamlit as st
 
@@ -15,7 +16,8 @@ def compare() -> None:
         st.info("There is no other store to compare with.")
         st.stop()
     default = f"{first}/untrained"
-    with st.container(horizontal=True):
+    lead = st.container()
+    with parts.controls():
         at = others.index(default) if default in others else 0
         second = st.selectbox("With", others, at, key="with", **state.KEEP)
         stores = [state.open_store(state.root(), name) for name in (first, second)]
@@ -33,7 +35,10 @@ def compare() -> None:
         state.build_scene(state.root(), name, at, choices.find_head(store, at, head), k, "pca")
         for name, store, at in zip((first, second), stores, (site, other), strict=True)
     ]
-    state.show(views.show_agreement(*scenes, pairs, dark), "agreement")
+    agreement = views.show_agreement(*scenes, pairs, dark)
+    with lead:
+        parts.lead(views.headlines.tell_agreement(agreement.data, (first, second)))
+    state.show(agreement, "agreement")
     number = state.choose_sample(len(pairs))
     pair = pairs.iloc[number]
     mark = state.mark()

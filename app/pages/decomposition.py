@@ -1,5 +1,6 @@
 """Decomposition: how much of a state is a sum of bindings, of which roles, and one filler changed."""
 
+import parts
 import state
 import streamlit as st
 
@@ -14,22 +15,22 @@ def decomposition() -> None:
     state.tell_unclaimed("decompositions")
     if not found:
         st.info("No decomposition of this store yet: is its state a sum of role–filler bindings?")
-        site, out = store.sites[-1], f"{runs.root}/decomposed"
-        st.code(
-            f"tprprobe decompose {runs.folder('store', name)} --site {site} --roles left --out {out}"
-        )
+        parts.offer_runs("decomposition")
         st.stop()
-    run = st.selectbox("Run", found, key="decomposed", **state.KEEP)
-    scores = views.read_decompositions({run: runs.folder("decompositions", run)})
-    with st.container(horizontal=True):
+    lead = st.container()
+    with parts.controls():
+        run = st.selectbox("Run", found, key="decomposed", **state.KEEP)
+        scores = views.read_decompositions({run: runs.folder("decompositions", run)})
         site = st.selectbox("Site", scores["site"].unique().tolist(), key="of", **state.KEEP)
         own = scores[(scores["site"] == site) & (scores["control"] == "")]
         own = own.drop_duplicates("roles").set_index("roles")
         best = int(own["r2"].to_numpy().argmax())
         roles = st.selectbox("Roles", own.index.tolist(), best, key="scheme", **state.KEEP)
+    with lead:
+        parts.lead(tp.views.headlines.tell_decomposition(scores, site))
     state.show(views.show_schemes(scores, site, dark), "schemes")
     with st.expander("All scores"):
-        st.dataframe(scores[scores["site"] == site], hide_index=True)
+        parts.table(scores[scores["site"] == site], 4)
     fit = state.fit_roles(state.root(), name, run, site, roles, own.loc[roles, "rank"])
     for column, of in zip(st.columns(2), ("fillers", "roles"), strict=True):
         with column:
@@ -50,4 +51,4 @@ def decomposition() -> None:
             "The model of this store is neither shipped nor below the folder: nothing is decoded."
         )
         st.stop()
-    st.dataframe(state.answer_changed(str(folder), store, states, at, filler), hide_index=True)
+    parts.table(state.answer_changed(str(folder), store, states, at, filler))

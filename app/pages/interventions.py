@@ -1,5 +1,6 @@
 """Interventions: what finished sweeps and exchanges changed in a model's answers."""
 
+import parts
 import state
 import streamlit as st
 
@@ -12,13 +13,21 @@ def interventions() -> None:
     names = list(runs.beside(state.store(), "interventions"))
     state.tell_unclaimed("interventions")
     if not names:
-        st.info("No finished interventions in the model of this store yet.")
-        st.code(f"tprprobe intervene RECIPE.toml --ckpt NAME --out {runs.root}/sweep")
-        st.stop()
-    name = st.selectbox("Run", names, key="intervention", **state.KEEP)
-    found = tp.views.interventions.read_interventions(runs.folder("interventions", name))
-    chosen = st.selectbox("What was done", list(found), key="edit", **state.KEEP)
+        st.info(
+            "Nothing was edited in the model of this store yet: which heads do its answers need?"
+        )
+        parts.offer_runs("sweep", "swaps")
+        return
+    first = st.container()
+    with parts.controls():
+        name = st.selectbox("Run", names, key="intervention", **state.KEEP)
+        found = tp.views.interventions.read_interventions(runs.folder("interventions", name))
+        chosen = st.selectbox("What was done", list(found), key="edit", **state.KEEP)
+    with first:
+        parts.lead(tp.views.headlines.tell_interventions(found[chosen], chosen))
     view = tp.views.show_interventions(found[chosen], chosen, state.is_dark())
     state.show(view, "interventions")
     with st.expander("All numbers"):
-        st.dataframe(view.data, hide_index=True)
+        parts.table(view.data, 2)
+    with st.expander("Run another"):
+        parts.offer_runs("sweep", "swaps")

@@ -1,5 +1,6 @@
-"""Overview: the runs that were found, a card each; sites, sizes and scores."""
+"""Overview: what was read and answered, the strongest roles, their controls, claims; all stores."""
 
+import parts
 import state
 import streamlit as st
 
@@ -8,15 +9,22 @@ import tprprobe as tp
 SHOWN = 24  # cards
 
 
-@state.page("Overview")
-def overview() -> None:
-    runs = state.runs()
-    names = runs.names("store")
-    if not names:
-        state.store_name()
-    found = {kind: len(runs.names(kind)) for kind in runs.folders if runs.names(kind)}
-    st.caption("Found: " + " · ".join(f"{kind} {count}" for kind, count in found.items()))
-    chosen = state.store_name()
+def _sizes(store) -> None:
+    facts = tp.views.store_card.tell_store(store)
+    score = tp.views.accuracy.tell_score(store)
+    with st.container(horizontal=True):
+        for key in ("samples", "tokens", "sites", "size"):
+            st.metric(key, facts[key], width="content")
+        if score:
+            st.metric("answered right", f"{score.value:.1%}", width="content")
+    parts.table(tp.views.inventory.show_sites(store).data)
+    with st.popover("Export the table of sites"):
+        state.offer(lambda: tp.views.inventory.show_sites(store), "sites")
+    if card := tp.views.model_card.read_card(state.runs(), store):
+        st.code(card, language=None, wrap_lines=True, height=300)
+
+
+def _cards(names, chosen) -> None:
     for start in range(0, min(len(names), SHOWN), 3):
         for name, column in zip(names[start : start + 3], st.columns(3), strict=False):
             card = column.container(border=True, height="stretch")
@@ -27,30 +35,45 @@ def overview() -> None:
                 card.warning("This store cannot be read.")
                 card.text(str(error))
                 continue
-            card.markdown(
-                "  \n".join(f"{key}: **{state.escape(value)}**" for key, value in facts.items())
-            )
+            lines = [f"{key}: **{state.escape(value)}**" for key, value in facts.items()]
+            card.markdown("  \n".join(lines))
     if len(names) > SHOWN:
         st.caption(f"{len(names) - SHOWN} more are in the list at the left.")
 
-    store = state.store()
-    st.subheader(state.escape(chosen))
-    facts = tp.views.store_card.tell_store(store)
-    columns = st.columns(5)
-    for column, key in zip(columns, ("samples", "tokens", "sites", "size"), strict=False):
-        column.metric(key, facts[key])
-    st.dataframe(tp.views.inventory.show_sites(store).data, hide_index=True)
-    score = tp.views.accuracy.tell_score(store)  # reads the tokens: the rest is there before
-    if score:
-        told = f"95 % interval: {score.low:.1%} to {score.high:.1%}"
-        columns[4].metric("answered right", f"{score.value:.1%}")
-        columns[4].caption(told)
-    with st.popover("Export the table of sites"):
-        state.offer(lambda: tp.views.inventory.show_sites(store), "sites")
-    card = tp.views.model_card.read_card(runs, store)
-    if card:
-        with st.expander("Model card"):
-            st.code(card, language=None, wrap_lines=True)
+
+@state.page("Overview")
+def overview() -> None:
+    runs, store, name = state.runs(), state.store(), state.store_name()
+    told = state.summarize(state.root(), name)
+    parts.lead(told.lead)
+    left, right = st.columns([3, 2])
+    with left:
+        st.subheader("Strongest roles")
+        for each in told.roles:
+            parts.tell(each)
+        if not told.roles:
+            st.caption("No role of this store has a name yet.")
+            parts.offer_runs("names")
+    with right:
+        st.subheader("Beside their controls")
+        for each in told.controls:
+            parts.tell(each)
+        if not told.controls:
+            st.caption("Nothing was compared with controls yet.")
+            parts.offer_runs("probes")
+    if view := tp.views.run_summary.show_controls(runs, store, state.is_dark()):
+        state.show(view, "controls-chart")
+    if len(told.claims):
+        st.subheader("What the papers claim of this")
+        st.caption(
+            "Verdicts of the results pages, on their own models and data (docs/verdicts.csv)."
+        )
+        parts.claims(told.claims)
+    with st.expander("Sizes and types", expanded=False):
+        _sizes(store)
+    names = runs.names("store")
+    with st.expander(f"All {len(names)} stores of this folder", expanded=False):
+        _cards(names, name)
     if st.button("Write a report of this run"):
-        page = tp.views.report.report_bytes(runs.run_of(chosen))
+        page = tp.views.report.report_bytes(runs.run_of(name))
         st.download_button("Download report.html", page, "report.html", "text/html")

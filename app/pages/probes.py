@@ -1,36 +1,78 @@
-"""Probes: what vectors and clusters know, with intervals and controls."""
+"""Probes: what vectors and clusters know, each beside its best control; the row behind a mark."""
 
+import parts
 import state
 import streamlit as st
 
 import tprprobe as tp
 
 
-@state.page("Probes")
-def probes() -> None:
-    runs, name, dark = state.runs(), state.store_name(), state.is_dark()
-    probed = runs.beside(state.store(), "probes")
-    named = runs.beside(state.store(), "names")
-    words = runs.beside(state.store(), "word names")
-    if probed:
-        rows = state.read_probes(state.root(), name)
+def _probed() -> None:
+    panels = tp.views.probe_panels
+    rows = state.read_probes(state.root(), state.store_name())
+    first = st.container()
+    with parts.controls():
         task = st.selectbox("Task", list(rows["task"].unique()), key="task", **state.KEEP)
-        state.show(tp.views.show_probes(rows, task, dark), "probes")
-        st.dataframe(rows[rows["task"] == task], hide_index=True)
-    if named:
+        models = list(rows["model"].unique())
+        one = st.selectbox("Model", models, key="probed", **state.KEEP)
+        others = ["none", *(each for each in models if each != one)]
+        other = st.selectbox("Beside it", others, key="beside", **state.KEEP)
+        score = st.selectbox(
+            "Score", list(panels.SCORES), key="score", format_func=panels.SCORES.get, **state.KEEP
+        )
+        every = st.toggle("All controls", key="every", **state.KEEP)
+    shown = [one] if other == "none" else [one, other]
+    with first:
+        parts.lead(tp.views.headlines.tell_probes(rows, task, shown, score))
+    view = tp.views.show_probes(rows, task, state.is_dark(), score, shown, every)
+    chosen = state.show_rows(view, "probes")
+    if chosen:
+        st.markdown("**The rows behind the marks**")
+        parts.table(view.data.iloc[chosen], 3)
+    else:
+        st.caption("Choose a point to see the row of the table behind it.")
+    with st.expander("All rows"):
+        parts.table(view.data, 3)
+
+
+def _decoded(named) -> None:
+    st.subheader("What clusters alone tell of numerators and denominators")
+    for each in tp.views.run_summary.compare_controls(state.runs(), state.store()):
+        if "names" in each.query:
+            parts.lead(each.text)
+    with parts.controls():
         folder = st.selectbox("Names", list(named), key="names", **state.KEEP)
         subsets = ["all", "discordant", "discordant, answered"]
         subset = st.selectbox("Digits", subsets, key="digits", **state.KEEP)
-        state.show(tp.views.findings.show_decoding(named[folder], subset, dark), "decoding")
-        st.caption(
-            "Discordant: the place in the whole fraction is not what a look at the ‘/’ tells."
-        )
+        every = st.toggle("Every head", key="heads", **state.KEEP)
+    view = tp.views.findings.show_decoding(named[folder], subset, state.is_dark(), every)
+    state.show(view, "decoding")
+    st.caption("Discordant: the place in the whole fraction is not what a look at the ‘/’ tells.")
+
+
+def _worded(words) -> None:
+    folder = st.selectbox("Names of words", list(words), key="word_names", **state.KEEP)
+    parts.lead(tp.views.headlines.tell_words(words[folder]))
+    state.show(tp.views.findings.show_word_names(words[folder], state.is_dark()), "words")
+    parts.table(tp.views.findings.tabulate_word_names(words[folder]), 4)
+
+
+@state.page("Probes")
+def probes() -> None:
+    runs, store = state.runs(), state.store()
+    probed, named, words = (runs.beside(store, each) for each in ("probes", "names", "word names"))
+    if probed:
+        _probed()
+    if named:
+        _decoded(named)
     if words:
-        folder = st.selectbox("Names of words", list(words), key="word_names", **state.KEEP)
-        state.show(tp.views.findings.show_word_names(words[folder], dark), "words")
-        st.dataframe(tp.views.findings.tabulate_word_names(words[folder]), hide_index=True)
-    if not probed and not named and not words:
-        st.info("No probes or names of this store yet.")
-        st.code(f"tprprobe probe all {runs.folder('store', name)} --out {runs.root}/probes")
-        st.code(f"tprprobe name {runs.folder('store', name)} --out {runs.root}/names")
+        _worded(words)
+    if not (probed or named or words):
+        st.info(
+            "Nothing was probed or named in this store yet: what do its vectors know, and is it more than controls do?"
+        )
+    if not probed:
+        parts.offer_runs("probes")
+    if not named and not words:
+        parts.offer_runs("names")
     state.tell_unclaimed("probes", "names", "word names")

@@ -1,5 +1,6 @@
 """Reconstruction: how much of a state one head's value vector keeps."""
 
+import parts
 import state
 import streamlit as st
 
@@ -8,8 +9,16 @@ import tprprobe as tp
 
 @state.page("Reconstruction")
 def reconstruction() -> None:
-    results = state.reconstruct(state.root(), state.store_name())
-    state.show(tp.views.show_reconstruction(results, state.is_dark()), "reconstruction")
-    with st.expander("All results"):
-        st.dataframe(results, hide_index=True)
+    found = state.runs().beside(state.store(), "reconstruction")
+    if not found:
+        st.info(
+            "Nothing was reconstructed in this store yet: how much of a state does one head's value keep?"
+        )
+        parts.offer_runs("reconstruction")
+    else:
+        results = tp.views.findings.read_reconstruction(found)
+        parts.lead(tp.views.headlines.tell_reconstruction(results))
+        state.show(tp.views.show_reconstruction(results, state.is_dark()), "reconstruction")
+        with st.expander("All results"):
+            parts.table(results)
     state.tell_unclaimed("reconstruction")

@@ -253,14 +253,17 @@ def answer_changed(
     )
     rows = []
     for told, ids, change in asked:
-        edits = {} if change is None else {states.fit.site: _add(change.reshape(len(by), *shape))}
+        edits = (
+            {} if change is None else {states.fit.site: add_change(change.reshape(len(by), *shape))}
+        )
         with intervene(model, edits):
             written = generate(model, ids.to(model.device)).tolist()[0]
         rows.append({"state": told, "answer": vocabulary.decode(written)})
     return pd.DataFrame(rows)
 
 
-def _add(change: np.ndarray) -> Edit:
+def add_change(change: np.ndarray) -> Edit:
+    """An edit that adds a change to the vectors of a sample."""
     by = torch.as_tensor(change, dtype=torch.float32)
 
     def move(x: Tensor, _: Place) -> Tensor:

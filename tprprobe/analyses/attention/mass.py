@@ -1,6 +1,6 @@
 """Attention mass of a head on a gold relation, beside baselines that need no head."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple
 from typing import Any
 
@@ -16,6 +16,8 @@ from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import REPLICATES, bounds, divide, replicate_totals
 from tprprobe.store import Store
+
+PRIMARY = ("rows", "net", "mass")  # from a digit to its operator, after all flips
 
 
 def score_relations(store: Store, seed: int = 0, relation: Relation = DIVISION) -> pd.DataFrame:
@@ -51,6 +53,15 @@ def score_relations(store: Store, seed: int = 0, relation: Relation = DIVISION) 
     return pd.concat(parts, ignore_index=True)
 
 
+def score_heads(store: Store, seed: int = 0, relation: Relation = DIVISION) -> pd.DataFrame:
+    """The rows of :func:`score_relations` of the trained model's weight on the relation (rows, net, mass).
+
+    Raises:
+        InputError: as of :func:`score_relations`.
+    """
+    return _score(store, seed, relation, [PRIMARY])
+
+
 def most_relating_head(store: Store, site: str, relation: Relation = DIVISION) -> int:
     """The head of a site with the largest mass of :func:`score_relations`: rows, net.
 
@@ -59,10 +70,12 @@ def most_relating_head(store: Store, site: str, relation: Relation = DIVISION) -
     """
     find_maps(store)  # tells where there are none
     counts = _count(store, store.select(site), relation)
-    return int(counts[0][:, KEYS.index(("rows", "net", "mass"))].sum(0).argmax())
+    return int(counts[0][:, KEYS.index(PRIMARY)].sum(0).argmax())
 
 
-def _score(store: Store, seed: int, relation: Relation) -> pd.DataFrame:
+def _score(
+    store: Store, seed: int, relation: Relation, keys: Sequence[tuple[str, str, str]] = KEYS
+) -> pd.DataFrame:
     sites = find_maps(store)
     heads = [
         {"layer": layer_of(site), "head": head, "source": "head"}
@@ -73,6 +86,7 @@ def _score(store: Store, seed: int, relation: Relation) -> pd.DataFrame:
     rows = [
         dict(zip(("way", "gold", "score"), key, strict=True)) | row
         for index, key in enumerate(KEYS)
+        if key in keys
         for row in _compare(Counts(*(each[:, index] for each in counts)), heads, key, seed)
     ]
     return pd.DataFrame(rows).astype({"layer": "Int64", "head": "Int64", "offset": "Int64"})

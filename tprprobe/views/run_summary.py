@@ -1,0 +1,259 @@
+"""What is known of a store, in sentences: what was read, its strongest roles, controls, claims."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.analyses.naming import load_names, load_word_names
+from tprprobe.analyses.naming.heads import read_structure
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.run import LABELS, Naming
+from tprprobe.analyses.naming.sources import TRAINED
+from tprprobe.figures.catalogue.loaders import load_probes
+from tprprobe.figures.catalogue.verdicts import CLAIMS, read_verdicts
+from tprprobe.files.tables import read_table
+from tprprobe.store import Store
+from tprprobe.views.accuracy import tell_score
+from tprprobe.views.findings import show_dots
+from tprprobe.views.folders import Runs
+from tprprobe.views.headlines import percent, place, top
+from tprprobe.views.probe_panels import show_probes
+from tprprobe.views.safe_text import visible
+from tprprobe.views.store_card import tell_store
+from tprprobe.views.view import View
+
+ROLES, EXAMPLES, AROUND = 3, 3, 7  # roles, examples of each, characters beside an example's token
+SHOWN = {  # the page that shows what a claim's figure draws
+    "schlag-fig2": "roles",
+    "schlag-fig3": "attention",
+    "schlag-sec6.1": "reconstruction",
+    "swap": "interventions",
+    "jiang-table4": "probes",
+}
+OF = {"schlag-fig2": "questions", "schlag-fig3": "questions", "swap": "questions"}
+OF |= {"schlag-sec6.1": "questions", "jiang-table4": "words"}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence, its examples, and the page with its choices that shows it."""
+
+    text: str
+    page: str = ""
+    query: Mapping[str, str] = field(default_factory=dict)
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The first line of a store, its strongest roles, their controls, and the claims that concern it."""
+
+    lead: str
+    roles: tuple[Statement, ...]
+    controls: tuple[Statement, ...]
+    claims: pd.DataFrame
+
+
+def summarize(runs: Runs, store: Store) -> Summary:
+    """Everything that is known of a store."""
+    roles, controls = (tuple(find(runs, store)) for find in (find_roles, compare_controls))
+    return Summary(tell_run(store), roles, controls, list_claims(store))
+
+
+def tell_run(store: Store) -> str:
+    """What was read, and how well it was answered."""
+    facts, score = tell_store(store), tell_score(store)
+    told = f"{facts['model']} read {facts['samples']} samples ({facts['tokens']} tokens) of {facts['data']}"
+    if score is None:
+        return f"{told}; right answers are not known."
+    right = (
+        "answered right" if store.has_questions else "written as the reference is, word for word"
+    )
+    return (
+        f"{told}; {100 * score.value:.1f} % were {right} (95 % interval {100 * score.low:.1f} to "
+        f"{100 * score.high:.1f} %)."
+    )
+
+
+def find_roles(runs: Runs, store: Store) -> list[Statement]:
+    """The strongest named roles: those that more than the symbol tells come first, then by F0.5."""
+    for folder in runs.beside(store, "names").values():
+        naming = load_names(folder)
+        return [_tell_role(*each) for each in _strongest(store, naming, folder / LABELS)]
+    for folder in runs.beside(store, "word names").values():
+        named = load_word_names(folder)
+        own = named[(named["model"] == TRAINED) & (named["name"] != UNNAMED)]
+        best = own.sort_values("f05", ascending=False).drop_duplicates("name").head(ROLES)
+        return [_tell_role(row, (visible(row["commonest"], 60),)) for _, row in best.iterrows()]
+    return []
+
+
+def _tell_role(row: pd.Series, examples: tuple[str, ...]) -> Statement:
+    query = {"site": str(row["site"]), "mark": f"cluster:{row['cluster']}"}
+    query |= {} if pd.isna(row["head"]) else {"head": str(row["head"])}
+    query |= {"k": str(row["k"])} if "k" in row else {}
+    text = (
+        f"‘{visible(row['name'], 90)}’: cluster {row['cluster']} of {place(row['site'], row['head'])}, "
+        f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}, held out"
+    )
+    return Statement(text, "roles", query, examples)
+
+
+def _strongest(
+    store: Store, naming: Naming, labels: Path
+) -> Iterator[tuple[pd.Series, tuple[str, ...]]]:
+    """The rows of the strongest named clusters with examples, each name once."""
+    known = naming.clusters[naming.clusters["name"] != UNNAMED]
+    best = known.sort_values("f05", ascending=False).drop_duplicates("name")
+    gold = read_structure(store, "source")
+    texts = gold.tokens["token"].astype(str).to_numpy()
+    holds = {
+        name: gold.lattice.extension(name) for name in best["name"] if name in gold.lattice.names
+    }
+    beyond = {name: _is_beyond_symbols(texts, each) for name, each in holds.items()}
+    order = best["name"].map(lambda name: not beyond.get(name, False))
+    table = read_table(labels, {}, "name again")
+    for _, row in best.loc[order.sort_values(kind="stable").index].head(ROLES).iterrows():
+        own = f"{row['site']} {row['head']} {row['k']}"
+        if own not in table or row["name"] not in holds:
+            yield row, ()
+            continue
+        inside = (table[own].to_numpy() == row["cluster"]) & holds[row["name"]]
+        yield row, tuple(_examples(gold.tokens, inside))
+
+
+def _is_beyond_symbols(texts: np.ndarray, holds: np.ndarray) -> bool:
+    """True if a predicate holds for some tokens of a symbol and not for others."""
+    share = pd.Series(holds).groupby(texts).mean()
+    return bool(((share > 0) & (share < 1)).any())
+
+
+def _examples(tokens: pd.DataFrame, inside: np.ndarray) -> Iterator[str]:
+    """The surroundings of the first such token of some samples, the token in ⟨⟩."""
+    first = tokens[inside].drop_duplicates("sample").head(EXAMPLES)
+    for row, sample in zip(first.index, first["sample"], strict=True):
+        near = range(max(row - AROUND, 0), min(row + AROUND + 1, len(tokens)))
+        own = [i for i in near if tokens["sample"].iloc[i] == sample]
+        signs = {i: visible(tokens["token"].iloc[i]) for i in own}
+        yield "".join(
+            f"⟨{sign}⟩" if i == row else sign.replace("␣", " ") for i, sign in signs.items()
+        )
+
+
+def compare_controls(runs: Runs, store: Store) -> list[Statement]:
+    """Where roles tell more than their controls, and where they do not."""
+    found = [
+        _tell_polarity(load_names(folder), name)
+        for name, folder in runs.beside(store, "names").items()
+    ]
+    if probed := runs.beside(store, "probes"):
+        rows = load_probes(probed.values())
+        found += [_tell_probed(rows, str(task)) for task in rows["task"].unique()]
+    return found
+
+
+def _best_of_kinds(naming: Naming) -> pd.DataFrame:
+    """The head of every kind of vectors whose clusters tell polarity best, the asked kind first."""
+    summary = naming.summary[naming.summary["accuracy"].notna()]
+    own = summary["model"] == TRAINED
+    kinds = summary["vectors"].where(own, summary["model"] + " " + summary["vectors"])
+    best = summary.assign(kind=kinds)
+    return best.loc[best.groupby("kind", sort=False)["accuracy"].idxmax()].set_index("kind")
+
+
+def _tell_polarity(naming: Naming, run: str) -> Statement:
+    """Numerator or denominator: the best head's clusters beside the best of every other kind."""
+    best, query = _best_of_kinds(naming), {"names": run}
+    if best.empty:
+        return Statement("No digits with a polarity: roles are not compared", "probes", query)
+    own, others = best.iloc[0], best.iloc[1:]
+    is_above = others["accuracy_high"] < own["accuracy_low"]
+    above, beside = (
+        ", ".join(f"{kind} {each['accuracy']:.0%}" for kind, each in others[chosen].iterrows())
+        for chosen in (is_above, ~is_above)
+    )
+    text = (
+        f"Numerator or denominator? Clusters of {own.name}s ({place(own['site'], own['head'])}) tell "
+        f"{percent(own, 'accuracy')} of the digits; a look behind ‘/’ tells {own['surface']:.0%}, the commonest "
+        f"{own['majority']:.0%}."
+    )
+    text += f" Surely more than {above}." if above else ""
+    return Statement(text + (f" Not surely more than {beside}." if beside else ""), "probes", query)
+
+
+def show_controls(runs: Runs, store: Store, dark: bool = False) -> View | None:
+    """How well clusters of roles tell numerators from denominators, beside every control; of labelled words
+    the probes of the first task; None where there is neither.
+    """
+    for folder in runs.beside(store, "names").values():
+        best = _best_of_kinds(load_names(folder))
+        if len(best):
+            return show_dots(
+                _dots(best),
+                "Numerator or denominator, told by clusters alone",
+                "accuracy, held out",
+                dark,
+            )
+    if probed := runs.beside(store, "probes"):
+        rows = load_probes(probed.values())
+        return show_probes(rows, str(rows["task"].iloc[0]), dark)
+    return None
+
+
+def _dots(best: pd.DataFrame) -> pd.DataFrame:
+    """The best head of every kind, and the rules, a row each."""
+    rows = pd.DataFrame(
+        {"name": best.index, "group": "clusters of the best head", "value": best["accuracy"]}
+    )
+    rows = rows.assign(low=best["accuracy_low"], high=best["accuracy_high"])
+    rows.iloc[0, 1] = "roles"
+    rules = {"look behind ‘/’": best["surface"].iloc[0], "commonest": best["majority"].iloc[0]}
+    values = list(rules.values())
+    ruled = pd.DataFrame(
+        {
+            "name": list(rules),
+            "group": "rules, no cluster",
+            "value": values,
+            "low": values,
+            "high": values,
+        }
+    )
+    return pd.concat([rows, ruled], ignore_index=True)
+
+
+def _tell_probed(rows: pd.DataFrame, task: str) -> Statement:
+    real = rows[(rows["task"] == task) & (rows["control"] == "real") & rows["head"].isna()]
+    roles = real[real["site"].astype(str).str.endswith(".role")]
+    of, what = (roles, "role sites") if len(roles) else (real, "sites")
+    beyond = (of["beyond"] == True).sum()  # noqa: E712
+    best = top(of, "f1")
+    text = (
+        f"{task.upper()}: {beyond} of {len(of)} {what} are beyond every control; best {best['site']} with F1 "
+        f"{percent(best, 'f1')}, its best control ({best['best_control']}) {best['best_control_f1']:.0%}"
+    )
+    return Statement(text, "probes", {"task": task})
+
+
+def list_claims(store: Store) -> pd.DataFrame:
+    """The verdicts on claims whose figures can be drawn of this store: claim, verdict, numbers, and the page that
+    shows it.
+    """
+    has_roles = any(site.endswith(".role") for site in store.sites)
+    labelled = "words" if has_roles and "pos" in store.tokens else ""
+    kind = "questions" if store.has_questions else labelled
+    rows = [
+        {
+            "claim": row["claim"],
+            "verdict": row["verdict"],
+            "numbers": row["reason"].replace("\\|", "|"),
+        }
+        | {"page": SHOWN[figure]}
+        for figure, claims in CLAIMS.items()
+        if figure in SHOWN and OF[figure] == kind
+        for row in read_verdicts()
+        if row["claim"] in claims
+    ]
+    return pd.DataFrame(rows, columns=["claim", "verdict", "numbers", "page"])
