@@ -5,7 +5,7 @@
 Made-up vectors of width 1,024: requests of 512 tokens × 4 layers in bfloat16 (vLLM), contexts of 128 tokens
 in float32 (SAELens), sentences of 32 words × 4 layers in float32 (NeuroX, HDF5), arrays in float32. The page cache of
 what is read is dropped before (``posix_fadvise``). MB are those of the vectors as the source has them.
-Every row is measured in a process of its own; memory is the peak of that process above what it held before.
+Every row is measured in a process of its own, which has imported and exported a vector before; memory is the peak of that process above what it held before.
 """
 
 import argparse
@@ -101,10 +101,18 @@ def measure(action: Callable[[], None]) -> tuple[float, float, float]:
     return seconds, work, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 
 
+def warm(folder: Path) -> None:
+    """Imports what imports and exports need, which is no part of a rate."""
+    shutil.rmtree(folder / "warmed", ignore_errors=True)
+    tp.import_store(folder / "warm.txt", folder / "warmed")
+    tp.export_store(tp.open_store(folder / "warmed"), folder / "warmed" / "one.npz")
+    tp.export_store(tp.open_store(folder / "warmed"), folder / "warmed" / "two")
+
+
 def timed(action: Callable[[], None], folder: Path) -> tuple[float, float, float]:
     drop_cache(folder)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        pool.apply(tp.open_store, (folder / "warm",))  # imports
+        pool.apply(warm, (folder,))
         return pool.apply(measure, (action,))
 
 
@@ -117,7 +125,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         folder = Path(name)
         (folder / "warm.txt").write_text("a\t1 2\n")
-        tp.import_store(folder / "warm.txt", folder / "warm")
         write_vllm(folder / "vllm", size)
         write_saelens(folder / "saelens", size)
         write_neurox(folder / "neurox.hdf5", size)

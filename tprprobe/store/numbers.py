@@ -93,12 +93,11 @@ def zarr_codec(compression: str, size: int) -> Any:
 def _rounded(values: Shaped[np.ndarray, "*any"]) -> Shaped[np.ndarray, "*any"]:
     """float32 numbers rounded to the nearest bfloat16 number, ties to even."""
     source = values.reshape(-1)
-    starts = range(0, source.size, AT_ONCE)
-    if not any((source[s : s + AT_ONCE].view("<u4") & 0xFFFF).any() for s in starts):
+    if not np.bitwise_or.reduce(source.view("<u4")) & 0xFFFF:
         return values
     rounded = np.empty_like(values)
     target = rounded.reshape(-1)
-    for start in starts:
+    for start in range(0, source.size, AT_ONCE):
         piece = source[start : start + AT_ONCE]
         target[start : start + AT_ONCE] = _round_bits(piece.view("<u4")).view("<f4")
         target[start : start + AT_ONCE][np.isnan(piece)] = np.nan

@@ -13,7 +13,7 @@ from tprprobe.store.layout import SIDES, SiteSpec
 from tprprobe.store.numbers import disk_type
 from tprprobe.store.writer import Rows
 
-BLOCK_BYTES = 16 * 2**20  # of vectors that are held at once
+BLOCK_BYTES = 64 * 2**20  # of vectors that are held at once
 
 Block = tuple[Mapping[str, Rows], pd.DataFrame]  # as a store's writer takes it
 

@@ -17,7 +17,7 @@ from tprprobe.store.numbers import disk_type
 
 class Sample(NamedTuple):
     """A sample's symbols (with ids, or None), the shape [layer, token, d_model] of its vectors, and what
-    reads those of a layer into an array.
+    reads them into an array a layer.
     """
 
     where: str
@@ -25,7 +25,7 @@ class Sample(NamedTuple):
     ids: Sequence[int] | None
     shape: tuple[int, ...]
     kind: str
-    read_into: Callable[[int, np.ndarray], None]
+    read_into: Callable[[Sequence[np.ndarray]], None]
     columns: Mapping[str, Any] = {}
 
     @property
@@ -69,6 +69,7 @@ class LayeredDump(Dump):
     def blocks(self, first: int) -> Iterator[Block]:
         ids: dict[str, int] = {}
         held: list[Sample] = []
+        size = 0
         for number, sample in enumerate(self.samples()):
             _checked(sample, self.first)
             if sample.ids is None:
@@ -76,10 +77,11 @@ class LayeredDump(Dump):
                 sample = sample._replace(ids=known)
             if number < first:
                 continue
-            if held and sum(each.bytes for each in (*held, sample)) > dump.BLOCK_BYTES:
+            if held and size + sample.bytes > dump.BLOCK_BYTES:
                 yield self._block(held, first)
-                first, held = number, []
+                first, held, size = number, [], 0
             held.append(sample)
+            size += sample.bytes
         if held:
             yield self._block(held, first)
 
@@ -88,13 +90,15 @@ class LayeredDump(Dump):
         table = sequence_table(
             [each.symbols for each in held], [each.ids or [] for each in held], first, **columns
         )
-        rows = {}
-        for layer, (name, spec) in enumerate(self.specs.items()):
-            rows[name] = np.empty((len(table), *spec.shape), disk_type(spec.dtype))
-            start = 0
-            for each in held:
-                each.read_into(layer, rows[name][start : start + each.shape[1]])
-                start += each.shape[1]
+        rows = {
+            name: np.empty((len(table), *spec.shape), disk_type(spec.dtype))
+            for name, spec in self.specs.items()
+        }
+        start = 0
+        for each in held:
+            end = start + each.shape[1]
+            each.read_into([of_layer[start:end] for of_layer in rows.values()])
+            start = end
         return rows, table
 
 

@@ -60,7 +60,7 @@ class Sentences(LayeredDump):
             check_claim(values.nbytes, values.id.get_storage_size(), claimed)
             words = AGAIN.sub("", sentence).split(" ")
             where, kind = f"{self.path}, sentence {number}", values.dtype.newbyteorder("=").name
-            yield Sample(where, words, None, values.shape, kind, partial(_read_layer, values))
+            yield Sample(where, words, None, values.shape, kind, partial(_read, values))
 
     def _lines(self) -> Iterator[Sample]:
         with open(self.path, encoding="utf-8") as stream:
@@ -83,13 +83,10 @@ class Sentences(LayeredDump):
             raise InputError(f"{where}: a sentence has words, each with layers of values")
         array = array.transpose(1, 0, 2)
         words = [str(word["token"]) for word in features]
-        return Sample(where, words, None, array.shape, "float32", partial(_copy_layer, array))
+        return Sample(where, words, None, array.shape, "float32", partial(_read, array))
 
 
-def _read_layer(values: Any, layer: int, rows: np.ndarray) -> None:
-    """Reads a layer of a data set of HDF5."""
-    values.read_direct(rows, np.s_[layer])
-
-
-def _copy_layer(values: np.ndarray, layer: int, rows: np.ndarray) -> None:
-    rows[...] = values[layer]
+def _read(values: Any, layers: Sequence[np.ndarray]) -> None:
+    """Reads a sentence, an array or a data set of HDF5, all its layers at once."""
+    for rows, of_layer in zip(layers, values[()], strict=True):
+        rows[...] = of_layer

@@ -6,12 +6,15 @@ A file holds ``hidden_states`` [token, layer, d_model] and ``token_ids`` [token]
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from tprprobe.errors import InputError
 from tprprobe.store.dumps.layered import LayeredDump, Sample, natural
 from tprprobe.store.dumps.symbols import read_pieces
-from tprprobe.store.dumps.tensors import read_tensors
+from tprprobe.store.dumps.tensors import Tensor, read_tensors
 
 STATES, IDS = "hidden_states", "token_ids"
 ENDING, PACKED = ".safetensors", ".zst"
@@ -64,6 +67,11 @@ class Requests(LayeredDump):
                 numbers,
                 (layers, tokens, width),
                 states.kind,
-                lambda layer, rows, states=states: states.read_into((slice(None), layer), rows),
+                partial(_read, states),
                 {"request": file.stem},
             )
+
+
+def _read(states: Tensor, layers: Sequence[np.ndarray]) -> None:
+    for layer, rows in enumerate(layers):
+        states.read_into((slice(None), layer), rows)
