@@ -492,11 +492,18 @@ def planted(path):
         "decoder.0.hidden": SiteSpec(("target", "d_model"), (6,), "float64", "zstd"),
         "encoding": SiteSpec(("sample", "d_model"), (4,)),
         "word.tpr": SiteSpec(("target", "d", "d"), (2, 2)),
+        "encoder.0.self.attention": SiteSpec(("source_source", "head"), (3,), "float16"),
+        "decoder.0.cross.attention": SiteSpec(("target_source", "head"), (2,), "bfloat16", "lz4"),
     }
     writer = StoreWriter.create(path, specs, {"model": {"name": "planted"}})
     for number, (source, target) in enumerate(lengths):
         count = {"source": source, "target": target, "sample": 1}
-        values = {n: rng.normal(size=(count[s.rows], *s.shape)) for n, s in specs.items()}
+        vectors = {n: s for n, s in specs.items() if not s.is_attention}
+        values = {n: rng.normal(size=(count[s.rows], *s.shape)) for n, s in vectors.items()}
+        maps = {
+            "encoder.0.self.attention": [rng.random((3, source, source))],
+            "decoder.0.cross.attention": [rng.random((2, target, source))],
+        }
         tokens = rng.choice([*"abcé😀", "NA", ""], source + target)
         table = pd.DataFrame({
             "side": np.repeat(["source", "target"], [source, target]), "sample": number,
@@ -505,9 +512,12 @@ def planted(path):
             "question": f"q{number}", "module": None, "correct": number % 2 == 0,
             "pos": rng.choice(["N", "V"], source + target), "score": rng.normal(size=source + target),
         })  # fmt: skip
-        writer.append(values, table)
+        writer.append(values, table, maps if number < MAPPED else {})
     writer.finish()
     return tp.open_store(path)
+
+
+MAPPED, MAPS = 3, ["encoder.0.self.attention", "decoder.0.cross.attention"]  # of the first samples
 
 
 @pytest.mark.parametrize("name", ["acts.npz", "acts.safetensors", "acts"])
@@ -523,6 +533,10 @@ def test_what_is_exported_is_imported_bit_for_bit(tmp_path, monkeypatch, name):
         assert again.specs[site].axes == store.specs[site].axes
         kept = name == "acts.safetensors" or store.specs[site].dtype != "bfloat16"
         assert again.specs[site].dtype == (store.specs[site].dtype if kept else "float32")
+    for site in MAPS:
+        assert again.count_maps(site) == MAPPED
+        for sample in range(MAPPED):
+            assert (again.attention(site, sample) == store.attention(site, sample)).all()
     columns = list(store.tokens)
     assert {*again.tokens} == {*columns}
     for column in columns:
@@ -542,12 +556,36 @@ def test_their_own_libraries_read_what_is_exported(tmp_path):
     for site in store.sites:
         assert (arrays[site] == store.read(site)).all()
         assert (tensors[site].double().numpy() == store.read(site)).all()
-        if store.specs[site].rows == "sample":
+        if site in MAPS:
+            assert rows[site][MAPPED:] == [None] * (store.samples - MAPPED)
+            for sample, kept in enumerate(rows[site][:MAPPED]):
+                assert (np.array(kept).transpose(2, 0, 1) == store.attention(site, sample)).all()
+        elif store.specs[site].rows == "sample":
             assert (np.array(rows[site]) == store.read(site)).all()
         else:
             assert (np.concatenate([np.array(r) for r in rows[site]]) == store.read(site)).all()
     assert rows["question"] == ["q0", "q1", "q2", "q3"]
     assert list(itertools.chain(*rows["token"])) == store.tokens["token"].tolist()
+
+
+def test_maps_that_do_not_fit_are_refused(tmp_path):
+    store = planted(tmp_path / "store")
+    tp.export_store(store, tmp_path / "acts.npz", MAPS)
+    arrays = dict(np.load(tmp_path / "acts.npz"))
+    site, key = MAPS[0], "source_source.shape"
+    for number, (name, value, line) in enumerate([
+        (key, None, f"{site} needs an array {key}"),
+        (key, arrays[key][:, :1], r"shapes of .* are \(3, 1\) int64, not \[sample, 2\]"),
+        (key, arrays[key] + 1, r"sample 0 has a map of 6 × 6, its tokens are 5 × 5"),
+        (key, np.tile(arrays[key], (2, 1)), r"sample 3 has a map of 5 × 5, its tokens are 3 × 3"),
+        (key, arrays[key][:2], "its samples have 26 pairs of a query and a key"),
+        (site, arrays[site][1:], "pairs of a query and a key: an array of maps is"),
+        (site, arrays[site] * np.nan, f"{site}, sample 0 has a number that is not finite"),
+    ]):  # fmt: skip
+        changed = {n: v for n, v in (arrays | {name: value}).items() if v is not None}
+        np.savez(tmp_path / "bad.npz", **changed)
+        with pytest.raises(InputError, match=line):
+            tp.import_store(tmp_path / "bad.npz", tmp_path / f"s{number}", tokens=tmp_path / "acts.parquet")  # fmt: skip
 
 
 def test_an_export_that_cannot_be_is_refused(tmp_path):

@@ -53,11 +53,11 @@ def export(
     ],
     sites: Annotated[
         list[str] | None,
-        typer.Option("--site", help="Sites, as patterns; default: all but attention maps."),
+        typer.Option("--site", help="Sites, as patterns; default: all."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write vectors of a store for other programs; `import` reads them back bit for bit."""
+    """Write vectors and attention maps of a store for other programs; `import` reads them back bit for bit."""
     from tprprobe.store import open_store
     from tprprobe.store.dumps import export_store
 

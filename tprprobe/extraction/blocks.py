@@ -18,7 +18,7 @@ from tprprobe.data.pairs import Pairs, encode_examples
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import align_words
-from tprprobe.extraction.passes import ATTENTION, Block, read_block, rows_of
+from tprprobe.extraction.passes import Block, read_block, rows_of
 from tprprobe.extraction.ranges import cut_ranges, join_ranges, part_of
 from tprprobe.extraction.token_rows import token_table
 from tprprobe.files.locks import held_beside
@@ -30,7 +30,7 @@ from tprprobe.models.loading import find_twin
 from tprprobe.models.protocol import Readable, require_model, require_vocabulary
 from tprprobe.scoring.answers import exact_matches, write_answers
 from tprprobe.site.hooks import find_sites
-from tprprobe.site.patterns import select
+from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.layout import CONTROL, SAMPLE
 from tprprobe.store.manifests import is_finished

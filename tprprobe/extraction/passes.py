@@ -13,12 +13,11 @@ from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
 from tprprobe.models.protocol import Readable
 from tprprobe.site.hooks import capture, find_sites
-from tprprobe.site.patterns import side_of
+from tprprobe.site.patterns import ATTENTION, side_of, sides_of
 from tprprobe.site.site import Site
 from tprprobe.store.layout import SAMPLE
 
 BATCH = 64  # samples
-ATTENTION = ".attention"
 
 
 @dataclass
@@ -53,12 +52,6 @@ class Lengths:
 def decoder_inputs(pairs: Pairs) -> Tensor:
     """Offsets of what the decoder reads: every target without its last symbol."""
     return pairs.target.offsets - torch.arange(len(pairs.target.offsets))
-
-
-def sides_of(site: str) -> tuple[str, str]:
-    """The sides whose tokens an attention map's queries and keys are."""
-    query = side_of(site)
-    return query, "source" if ".cross." in site else query
 
 
 def rows_of(name: str, site: Site) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tprprobe.errors import unknown
 
+ATTENTION = ".attention"  # how the name of a site of attention maps ends
 _LAYER = re.compile(r"(encoder|decoder|layers|blocks)\.(-?\d+)(?=\.|$)")
 _TARGET = ("decoder.", "embedding.target.", "sentence.", "word.")
 
@@ -52,3 +53,9 @@ def side_of(name: str) -> str:
     if name.endswith((".cross.key", ".cross.value")):
         return "source"
     return "target" if name.startswith(_TARGET) else "source"
+
+
+def sides_of(name: str) -> tuple[str, str]:
+    """The sides whose tokens an attention map's queries and keys are."""
+    query = side_of(name)
+    return query, "source" if ".cross." in name else query

@@ -175,6 +175,10 @@ class Store:
         """The number of samples, the first ones, that have attention maps of a site; 0 where it is none."""
         return self.manifest["lengths"].get(f"{self._spec(site)[1].rows}_sample", 0)
 
+    def map_shapes(self, site: str) -> Integer[np.ndarray, "sample 2"]:
+        """The numbers of queries and keys of every sample that has attention maps of a site."""
+        return self._places[self._spec(site)[1].rows][0]
+
     def attention(self, site: str, sample: int) -> Float[np.ndarray, "head query key"]:
         """The attention maps of one sample.
 

@@ -1,7 +1,8 @@
 """A folder of the `datasets` library, written from a store: a row a sample, without that library.
 
-A site is a list of vectors, one a token (or one vector, where there is one a sample); a column of the
-token table is a list, or one value where all tokens of every sample have the same.
+A site is a list of vectors, one a token (or one vector, where there is one a sample); an attention map
+lists [query][key][head], null in samples without one; a column of the token table is a list, or one value where
+all tokens of every sample have the same.
 """
 
 import json
@@ -74,6 +75,8 @@ def _type(spec: SiteSpec) -> pa.DataType:
     kind = pa.from_numpy_dtype(disk_type(spec.dtype))
     for size in reversed(spec.shape):
         kind = pa.list_(kind, size)
+    if spec.is_attention:
+        return pa.list_(pa.list_(kind))
     return kind if spec.rows == SAMPLE else pa.list_(kind)
 
 
@@ -89,11 +92,9 @@ def _feature(kind: pa.DataType) -> dict[str, Any]:
 
 def _spans(store: Store, specs: Mapping[str, SiteSpec]) -> Iterator[tuple[int, int]]:
     """Ranges of samples whose vectors are at most BLOCK_BYTES (at least one sample)."""
-    counts = {rows: _counts(store, rows) for rows in {spec.rows for spec in specs.values()}}
-    size = sum(
-        (counts[spec.rows] * spec.row_bytes for spec in specs.values()),
-        np.zeros(store.samples, int),
-    )
+    size = np.zeros(store.samples, int)
+    for name, spec in specs.items():
+        size += _counts(store, name) * spec.row_bytes
     ends, first = np.cumsum(size), 0
     while first < store.samples:
         before = ends[first - 1] if first else 0
@@ -102,12 +103,16 @@ def _spans(store: Store, specs: Mapping[str, SiteSpec]) -> Iterator[tuple[int, i
         first = last
 
 
-def _counts(store: Store, rows: str) -> np.ndarray:
-    if rows not in SIDES:
+def _counts(store: Store, name: str) -> np.ndarray:
+    """The rows of a site that every sample has."""
+    rows = store.specs[name].rows
+    if rows == SAMPLE:
         return np.ones(store.samples, int)
-    return np.bincount(
-        store.tokens["sample"][store.tokens["side"] == rows], minlength=store.samples
-    )
+    if rows in SIDES:
+        samples = store.tokens["sample"][store.tokens["side"] == rows]
+        return np.bincount(samples, minlength=store.samples)
+    pairs = store.map_shapes(name).prod(1)
+    return np.concatenate([pairs, np.zeros(store.samples - len(pairs), int)])
 
 
 def _batch(
@@ -131,13 +136,25 @@ def _batch(
 
 
 def _vectors(store: Store, name: str, spec: SiteSpec, first: int, last: int) -> pa.Array:
-    """The vectors of samples as nested lists."""
-    ends = np.concatenate([[0], np.cumsum(_counts(store, spec.rows))])
+    """The vectors or maps of samples as nested lists."""
+    ends = np.concatenate([[0], np.cumsum(_counts(store, name))])
     rows = store.read(name, slice(int(ends[first]), int(ends[last])))
     array: Any = pa.array(as_stored(rows, spec.dtype).reshape(-1))
     for size in reversed(spec.shape):
         array = pa.FixedSizeListArray.from_arrays(array, size)
     if spec.rows == SAMPLE:
         return array
+    if spec.is_attention:
+        return _maps(array, store.map_shapes(name)[first:last], last - first)
     offsets = pa.array(ends[first : last + 1] - ends[first], pa.int32())
     return pa.ListArray.from_arrays(offsets, array)
+
+
+def _maps(pairs: pa.Array, shapes: np.ndarray, samples: int) -> pa.Array:
+    """The maps of samples as lists of queries of keys; null for those behind the last that has one."""
+    queries, keys = shapes.T
+    by_query = np.concatenate([[0], np.cumsum(np.repeat(keys, queries))])
+    by_sample = np.concatenate([[0], np.cumsum(queries), [queries.sum()] * (samples - len(shapes))])
+    lists = pa.ListArray.from_arrays(pa.array(by_query, pa.int32()), pairs)
+    lacking = pa.array(np.arange(samples) >= len(shapes))
+    return pa.ListArray.from_arrays(pa.array(by_sample, pa.int32()), lists, mask=lacking)

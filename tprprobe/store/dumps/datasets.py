@@ -1,7 +1,7 @@
 """Folders of the `datasets` library (Arrow files), a row a sample.
 
 SAELens's cached activations: a column a hook, [context, d_in], and ``token_ids``. What `export_store`
-writes: a column a site, the rows of the sample's tokens; columns of the token table as lists, or one
+writes: a column a site, the rows of the sample's tokens or its attention map; columns of the token table as lists, or one
 value a sample. Source: ``sae_lens.cache_activations_runner``, and the folders of ``save_to_disk``.
 Only Arrow is needed to read them.
 """
@@ -19,7 +19,8 @@ import pyarrow.compute
 from tprprobe.errors import InputError
 from tprprobe.files.damage import damage_told
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.site.patterns import side_of
+from tprprobe.site.patterns import ATTENTION, side_of
+from tprprobe.store.dumps.attention_maps import Maps
 from tprprobe.store.dumps.layered import natural
 from tprprobe.store.dumps.symbols import complete_table, find_table, read_pieces, read_table
 from tprprobe.store.dumps.token_arrays import TokenArrays
@@ -75,12 +76,13 @@ def open_dataset(path: Path, tokens: Path | None) -> TokenArrays:
             for name, (depth, numeric, fixed) in kinds.items()
             if numeric and (depth > 1 or (depth == 1 and fixed))
         ]
-        arrays = {name: Column(name, _chunks(table, name)) for name in vectors}
         others = table.drop_columns(vectors)
+        maps = {n: _maps(n, _chunks(table, n)) for n in vectors if n.endswith(ATTENTION)}
+        arrays = {n: Column(n, _chunks(table, n)) for n in vectors if n not in maps}
         symbols = _tokens(path, others, tokens)
-        for name in [name for name in vectors if kinds[name][0] > 1]:
+        for name in [name for name in arrays if kinds[name][0] > 1]:
             _check_lengths(path, name, table.column(name), symbols)
-        return TokenArrays(path, arrays, symbols)
+        return TokenArrays(path, arrays, symbols, maps)
 
 
 def _folders(path: Path) -> list[Path]:
@@ -139,7 +141,7 @@ def _view(name: str, array: Any) -> np.ndarray:
         widths = pc.unique(pc.list_value_length(array)).to_pylist()
         if len(widths) > 1:
             raise ValueError(f"{name} has vectors of {widths[0]} and of {widths[1]} numbers")
-        shape.append(widths[0] if widths else 0)
+        shape.append(widths[0] if widths else getattr(array.type, "list_size", 0))
         array = _flat(name, array)
     if array.null_count:
         raise ValueError(f"{name} has gaps among its numbers")
@@ -150,6 +152,21 @@ def _flat(name: str, array: Any) -> Any:
     if array.null_count:
         raise ValueError(f"{name} has gaps among its lists")
     return array.flatten()
+
+
+def _maps(name: str, chunks: Sequence[Any]) -> Maps:
+    """The attention maps of a column: lists [query][key][head], null behind the first samples."""
+    held = np.concatenate([each.is_valid().to_numpy(zero_copy_only=False) for each in chunks])
+    if np.any(held[1:] & ~held[:-1]):
+        raise ValueError(f"{name} lacks the maps of a sample before others")
+    lists = [each.flatten() for each in chunks]  # of keys, a list a query
+    queries = np.concatenate([pc.list_value_length(each.drop_null()) for each in chunks])
+    found = np.concatenate([pc.list_value_length(each) for each in lists])
+    keys = found[np.cumsum(queries) - queries] if queries.all() else queries
+    if not np.array_equal(np.repeat(keys, queries), found):
+        raise ValueError(f"{name} has a map whose queries have unlike numbers of keys")
+    pairs = Column(name, [each.flatten() for each in lists])
+    return Maps(pairs, np.stack([queries, keys], 1).astype(np.int64))
 
 
 def _check_lengths(path: Path, name: str, column: Any, table: pd.DataFrame) -> None:

@@ -3,7 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,17 @@ import pandas as pd
 from tprprobe.errors import InputError
 from tprprobe.store.layout import SIDES, SiteSpec
 from tprprobe.store.numbers import disk_type
-from tprprobe.store.writer import Rows
+from tprprobe.store.writer import Map, Rows
 
 BLOCK_BYTES = 64 * 2**20  # of vectors that are held at once
 
-Block = tuple[Mapping[str, Rows], pd.DataFrame]  # as a store's writer takes it
+
+class Block(NamedTuple):
+    """Whole samples as a store's writer takes them: rows by site, tokens, and maps of the first samples."""
+
+    rows: Mapping[str, Rows]
+    table: pd.DataFrame
+    maps: Mapping[str, Sequence[Map]] = MappingProxyType({})
 
 
 class Dump(ABC):

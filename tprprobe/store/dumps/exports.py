@@ -9,40 +9,37 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tprprobe.errors import InputError
 from tprprobe.files.writing import refuse_existing, whole
+from tprprobe.store.dumps.attention_maps import SHAPE
 from tprprobe.store.dumps.dataset_folders import write_dataset
-from tprprobe.store.layout import TOKENS, SiteSpec, arrays_of
+from tprprobe.store.layout import TOKENS, SiteSpec
 from tprprobe.store.numbers import BFLOAT16, as_stored, disk_type
 from tprprobe.store.reader import Store
 
 CHUNKS = 8  # of a site that are read at once
-SAFE = {"float16": "F16", "float32": "F32", "float64": "F64", BFLOAT16: "BF16"}
+SAFE = {"float16": "F16", "float32": "F32", "float64": "F64", BFLOAT16: "BF16", "int64": "I64"}
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of a zip file's members, so that two exports are the same
 
 
 def export_store(
     store: Store, out: str | os.PathLike[str], sites: str | Iterable[str] | None = None
 ) -> Path:
-    """The file or folder to which sites (globs; default: all but attention maps) were written.
+    """The file or folder to which sites (globs; default: all) were written.
 
     ``out`` ends in ``.npz`` or ``.safetensors``, with the token table beside it (``.parquet``); without
     an ending it is a folder that `datasets.load_from_disk` reads, a row a sample. bfloat16 stays so
     in safetensors and is float32 elsewhere.
 
     Raises:
-        InputError: no such site, attention maps, another ending, or something lies there already.
+        InputError: no such site, another ending, or something lies there already.
     """
     out = Path(out)
-    names = store.select(sites) if sites is not None else _vectors(store)
-    maps = [name for name in names if store.specs[name].is_attention]
-    if maps:
-        raise InputError(
-            f"{maps[0]} holds attention maps, which no other format here knows: leave it out"
-        )
+    names = store.select("*" if sites is None else sites)
     if out.suffix not in WRITERS:
         raise InputError(
             f"{out} ends in {out.suffix}: give a .npz or .safetensors file, or a folder (no ending)"
@@ -59,56 +56,65 @@ def export_store(
     return out
 
 
-def _vectors(store: Store) -> list[str]:
-    return [name for name, spec in store.specs.items() if not spec.is_attention]
+class Array(NamedTuple):
+    """An array to write: the type of its numbers, its shape, and its rows as they lie on disk."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    blocks: Iterator[np.ndarray]
+
+    @property
+    def bytes(self) -> int:
+        size = 2 if self.dtype == BFLOAT16 else disk_type(self.dtype).itemsize
+        return int(np.prod(self.shape, dtype=int)) * size
 
 
-def _write_npz(store: Store, specs: Mapping[str, SiteSpec], path: Path) -> None:
-    with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
-        for name, spec in specs.items():
-            member = zipfile.ZipInfo(f"{name}.npy", EPOCH)
-            with archive.open(member, "w", force_zip64=True) as stream:
-                header = {
-                    "descr": disk_type(spec.dtype).str,
-                    "fortran_order": False,
-                    "shape": _shape(store, name),
-                }
-                np.lib.format.write_array_header_1_0(stream, header)  # type: ignore[arg-type]
-                for block in _blocks(store, name, spec):
-                    stream.write(block.reshape(-1).view(np.uint8).data)
-
-
-def _write_safetensors(store: Store, specs: Mapping[str, SiteSpec], path: Path) -> None:
-    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
-    start = 0
+def _arrays(store: Store, specs: Mapping[str, SiteSpec]) -> dict[str, Array]:
+    """The arrays of sites, and those that say the shapes of attention maps."""
+    found = {}
     for name, spec in specs.items():
-        shape = _shape(store, name)
-        size = int(np.prod(shape)) * (
-            2 if spec.dtype == BFLOAT16 else disk_type(spec.dtype).itemsize
-        )
-        about = {"dtype": SAFE[spec.dtype], "shape": shape, "data_offsets": [start, start + size]}
-        header[name], start = about, start + size
-    text = json.dumps(header).encode()
-    text = text.ljust(-(-len(text) // 8) * 8)
-    with open(path, "wb") as stream:
-        stream.write(len(text).to_bytes(8, "little") + text)
-        for name, spec in specs.items():
-            for block in _blocks(store, name, spec):
-                numbers = block.reshape(-1)
-                if spec.dtype == BFLOAT16:  # the upper half of a float32
-                    numbers = (numbers.view("<u4") >> 16).astype("<u2")
-                stream.write(numbers.view(np.uint8).data)
+        shape = (store.count_rows(name), *spec.shape)
+        found[name] = Array(spec.dtype, shape, _blocks(store, name, spec))
+        if spec.is_attention:
+            shapes = store.map_shapes(name).astype("<i8")
+            found[spec.rows + SHAPE] = Array("int64", shapes.shape, iter([shapes]))
+    return found
 
 
 def _blocks(store: Store, name: str, spec: SiteSpec) -> Iterator[np.ndarray]:
-    """The rows of a site as they lie on disk."""
     for _rows, values in store.iterate(name, rows_per_block=CHUNKS * spec.chunk_rows):
         yield as_stored(values, spec.dtype)
 
 
-def _shape(store: Store, name: str) -> tuple[int, ...]:
-    spec, rows = arrays_of(store.manifest)[name]
-    return (rows, *spec.shape)
+def _write_npz(store: Store, specs: Mapping[str, SiteSpec], path: Path) -> None:
+    with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
+        for name, array in _arrays(store, specs).items():
+            member = zipfile.ZipInfo(f"{name}.npy", EPOCH)
+            with archive.open(member, "w", force_zip64=True) as stream:
+                told = {"descr": disk_type(array.dtype).str, "fortran_order": False}
+                header: Any = told | {"shape": array.shape}
+                np.lib.format.write_array_header_1_0(stream, header)
+                for block in array.blocks:
+                    stream.write(block.reshape(-1).view(np.uint8).data)
+
+
+def _write_safetensors(store: Store, specs: Mapping[str, SiteSpec], path: Path) -> None:
+    arrays, start = _arrays(store, specs), 0
+    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
+    for name, array in arrays.items():
+        about = {"dtype": SAFE[array.dtype], "shape": array.shape}
+        header[name] = about | {"data_offsets": [start, start + array.bytes]}
+        start += array.bytes
+    text = json.dumps(header).encode()
+    text = text.ljust(-(-len(text) // 8) * 8)
+    with open(path, "wb") as stream:
+        stream.write(len(text).to_bytes(8, "little") + text)
+        for array in arrays.values():
+            for block in array.blocks:
+                numbers = block.reshape(-1)
+                if array.dtype == BFLOAT16:  # the upper half of a float32
+                    numbers = (numbers.view("<u4") >> 16).astype("<u2")
+                stream.write(numbers.view(np.uint8).data)
 
 
 WRITERS: dict[str, Callable[[Store, Mapping[str, SiteSpec], Path], None]] = {

@@ -6,14 +6,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-import pandas as pd
-
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.locks import held_beside
 from tprprobe.store.checksums import sum_file
 from tprprobe.store.dumps.datasets import is_dataset, open_dataset
-from tprprobe.store.dumps.dump import Dump
+from tprprobe.store.dumps.dump import Block, Dump
 from tprprobe.store.dumps.neurox import Sentences
 from tprprobe.store.dumps.requests import Requests
 from tprprobe.store.dumps.tensors import is_array_file, open_arrays
@@ -119,9 +116,9 @@ def import_store(
         specs = {name: spec.kept_as(store_dtype, compress) for name, spec in dump.specs.items()}
         writer = StoreWriter.create(out, specs, settings, resume)
         try:
-            for values, block in dump.blocks(writer.samples_done):
-                _check_finite(path, dump.specs, values, block)
-                writer.append(values, block)
+            for block in dump.blocks(writer.samples_done):
+                _check_finite(path, dump.specs, block)
+                writer.append(*block)
         except MemoryError as error:
             raise InputError(f"{path}: a sample of it is larger than the memory here") from error
         writer.finish()
@@ -136,18 +133,19 @@ def _recognize(path: Path) -> str:
     raise InputError(f"{path} is in no format that is known here ({listed}): give --format")
 
 
-def _check_finite(
-    path: Path,
-    specs: Mapping[str, SiteSpec],
-    values: Mapping[str, np.ndarray],
-    table: pd.DataFrame,
-) -> None:
-    for site, rows in values.items():
-        row = first_infinite(rows)
+def _check_finite(path: Path, specs: Mapping[str, SiteSpec], block: Block) -> None:
+    found = {
+        site: (samples_of(block.table, specs[site].rows), first_infinite(rows))
+        for site, rows in block.rows.items()
+    }
+    samples = block.table["sample"].unique()
+    for site, maps in block.maps.items():
+        bad = (number for number, each in enumerate(maps) if first_infinite(each) is not None)
+        found[site] = samples, next(bad, None)
+    for site, (numbers, row) in found.items():
         if row is not None:
-            sample = samples_of(table, specs[site].rows)[row]
             raise InputError(
-                f"{path}: {site}, sample {sample} has a number that is not finite "
+                f"{path}: {site}, sample {numbers[row]} has a number that is not finite "
                 "(NaN or infinite): leave the sample out, or mend it"
             )
 

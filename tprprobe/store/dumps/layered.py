@@ -99,7 +99,7 @@ class LayeredDump(Dump):
             end = start + each.shape[1]
             each.read_into([of_layer[start:end] for of_layer in rows.values()])
             start = end
-        return rows, table
+        return Block(rows, table)
 
 
 def _checked(sample: Sample, first: Sample | None) -> Sample:

@@ -1,7 +1,7 @@
 """Arrays in ``.npz``, ``.npy`` and ``.safetensors`` files, one a site, with a token table beside them.
 
-An array's rows are the tokens of one side, all samples one after another, or one a sample. Its name
-is the site's; ``decoder.…`` are target tokens, as everywhere.
+An array's rows are the tokens of one side, all samples one after another, or one a sample; of attention maps pairs
+of tokens (see `attention_maps`). Its name is the site's; ``decoder.…`` are target tokens, as everywhere.
 """
 
 import math
@@ -16,6 +16,7 @@ import numpy as np
 from tprprobe.errors import InputError
 from tprprobe.files.damage import check_claim, damage_told
 from tprprobe.files.jsonfiles import parse_json
+from tprprobe.store.dumps.attention_maps import Numbers, take_maps
 from tprprobe.store.dumps.symbols import find_table, read_table
 from tprprobe.store.dumps.token_arrays import TokenArrays
 from tprprobe.store.numbers import BFLOAT16
@@ -62,7 +63,9 @@ Tensors = Mapping[str, Tensor]
 
 def open_arrays(path: Path, tokens: Path | None = None) -> TokenArrays:
     """The arrays of a file, read from disk as they are needed, with their token table."""
-    return TokenArrays(path, read_tensors(path), read_table(find_table(path, tokens)))
+    arrays: dict[str, Numbers] = dict(read_tensors(path))
+    maps = take_maps(path, arrays)
+    return TokenArrays(path, arrays, read_table(find_table(path, tokens)), maps)
 
 
 def is_array_file(path: Path) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -11,41 +11,39 @@ import pandas as pd
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import side_of
 from tprprobe.store.dumps import dump
+from tprprobe.store.dumps.attention_maps import Maps, Numbers, spec_of_maps
 from tprprobe.store.dumps.dump import Block, Dump, vector_spec
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
 
 NAME = re.compile(r"\w+(\.\w+)*")
 
 
-@runtime_checkable
-class Vectors(Protocol):
-    """An array of which rows are read as they are needed."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def kind(self) -> str:
-        """The type of its numbers, bfloat16 too."""
-        ...
-
-    def __getitem__(self, rows: slice) -> np.ndarray: ...
-
-
 class TokenArrays(Dump):
     """Arrays, one a site, and the table of their tokens (as `symbols.read_table` returns it)."""
 
-    def __init__(self, path: Path, arrays: Mapping[str, Vectors], table: pd.DataFrame):
-        self.path, self.arrays, self.table = path, arrays, table
-        self.specs = {name: self._spec(name) for name in arrays}
+    def __init__(
+        self,
+        path: Path,
+        arrays: Mapping[str, Numbers],
+        table: pd.DataFrame,
+        maps: Mapping[str, Maps] = MappingProxyType({}),
+    ):
+        self.path, self.arrays, self.table, self.maps = path, arrays, table, maps
+        for name in (*arrays, *maps):
+            if not NAME.fullmatch(name):
+                raise InputError(
+                    f"{path}: {name!r} is no name of a site: give one like layers.0.hidden"
+                )
+        specs = {name: self._spec(name) for name in arrays}
+        specs |= {name: spec_of_maps(path, name, each, table) for name, each in maps.items()}
+        self.specs = specs
+        if len({len(each.shapes) for each in maps.values()}) > 1:
+            raise InputError(f"{path}: its attention maps are not all of the same samples")
 
     def _spec(self, name: str) -> SiteSpec:
         array = self.arrays[name]
         side, samples = side_of(name), self.table["sample"].nunique()
         tokens = int((self.table["side"] == side).sum())
-        if not NAME.fullmatch(name):
-            raise InputError(
-                f"{self.path}: {name!r} is no name of a site: give one like layers.0.hidden"
-            )
         rows = {samples: SAMPLE, tokens: side}.get(array.shape[0] if array.shape else -1)
         if rows is None:
             raise InputError(
@@ -62,22 +60,29 @@ class TokenArrays(Dump):
         return vector_spec(name, rows, array.shape[1:], array.kind, self.path)
 
     def blocks(self, first: int) -> Iterator[Block]:
-        sizes = sum(self._counts(spec.rows) * spec.row_bytes for spec in self.specs.values())
-        ends = {rows: np.cumsum(self._counts(rows)) for rows in (*SIDES, SAMPLE)}
         samples = self.table["sample"].to_numpy()
-        budget, total = np.cumsum(sizes), samples[-1] + 1 if len(samples) else 0
+        total = samples[-1] + 1 if len(samples) else 0
+        counts = {rows: self._counts(rows) for rows in (*SIDES, SAMPLE)}
+        sizes = np.zeros(total, int)
+        for name, spec in self.specs.items():
+            if name in self.maps:
+                sizes[: len(self.maps[name].sizes)] += self.maps[name].sizes * spec.row_bytes
+            else:
+                sizes += counts[spec.rows] * spec.row_bytes
+        ends = {rows: np.cumsum(each) for rows, each in counts.items()}
+        budget = np.cumsum(sizes)
         while first < total:
             before = budget[first - 1] if first else 0
             last = max(first + 1, int(np.searchsorted(budget, before + dump.BLOCK_BYTES, "right")))
             place = slice(*np.searchsorted(samples, [first, last]))
-            yield (
-                {
-                    name: self._rows(name, ends[spec.rows], first, last)
-                    for name, spec in self.specs.items()
-                },
-                self.table.iloc[place],
-            )
+            rows = {n: self._rows(n, ends[self.specs[n].rows], first, last) for n in self.arrays}
+            yield Block(rows, self.table.iloc[place], self._maps(first, last))
             first = last
+
+    def _maps(self, first: int, last: int) -> dict[str, list[np.ndarray]]:
+        """The maps of samples, if there are any of these."""
+        kept = {name: range(first, min(last, len(each.shapes))) for name, each in self.maps.items()}
+        return {name: [self.maps[name][i] for i in some] for name, some in kept.items() if some}
 
     def _counts(self, rows: str) -> np.ndarray:
         """The rows of every sample, of a kind of rows."""

@@ -55,7 +55,7 @@ class SequenceVectors(Dump):
             sequences = [symbols for _, symbols, _ in block]
             numbers = [_number(symbols, ids) for symbols in sequences]
             table = sequence_table(sequences, numbers, first)
-            yield {SITE: self._vectors(block)}, table
+            yield Block({SITE: self._vectors(block)}, table)
             first += len(block)
 
     def _lines(self) -> Iterator[Line]:
