@@ -157,12 +157,8 @@ def key_of(name: str) -> str:
 
 def show(view: Any, name: str, read: Callable[[Any], Any] | None = None) -> None:
     """A view as a chart, with its export; ``read`` makes a mark of what is selected in it."""
-    with st.container(
-        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
-    ):
-        st.markdown(f"**{escape(view.title)}**", width="content")
-        with st.popover("Export"):
-            offer(lambda: view, name)
+    with titled(view.title):
+        offer(lambda: view, name)
     given: dict[str, Any] = {"config": CONFIG, "theme": None, "alt": view.title}
     if read is None:
         st.plotly_chart(view.chart, key=name, **given)
@@ -175,9 +171,7 @@ def show(view: Any, name: str, read: Callable[[Any], Any] | None = None) -> None
 
 def show_rows(view: Any, name: str) -> list[int]:
     """A view as a chart, with its export; the rows of its data behind the points that are chosen."""
-    title, export = st.columns([5, 1], vertical_alignment="center")
-    title.markdown(f"**{escape(view.title)}**")
-    with export.popover("Export"):
+    with titled(view.title):
         offer(lambda: view, name)
     given: dict[str, Any] = {"config": CONFIG, "theme": None, "alt": view.title}
     event = st.plotly_chart(view.chart, key=name, on_select="rerun", **given)
@@ -187,11 +181,20 @@ def show_rows(view: Any, name: str) -> list[int]:
     ]
 
 
-def offer(make: Callable[[], Any], name: str) -> None:
+def titled(title: str) -> Any:
+    """A view's title, and the pop-up beside it that holds its exports."""
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        st.markdown(f"**{escape(title)}**", width="content")
+        return st.popover("Export")
+
+
+def offer(make: Callable[[], Any], name: str, of: str = "") -> None:
     """One button per format; the view and its file are made when it is pressed."""
     for kind, mime in tp.views.formats.FORMATS.items():
         st.download_button(
-            kind.upper(),
+            f"{of}{kind.upper()}",
             lambda kind=kind: make().export(kind),
             f"{name}.{kind}",
             mime,

@@ -21,6 +21,13 @@ def charts(app):
     )
 
 
+def parts(app):
+    """What the linked parts of a page are sent, by kind; Arrow tables left out."""
+    sent = [each.proto for each in app.get("bidi_component")]
+    told = [json.loads(each.json or each.mixed.json) for each in sent]
+    return {each["kind"]: each for each in told}
+
+
 def test_the_overview_shows_the_run_and_its_score(open_page, runs):
     app = open_page(runs)
     assert not app.exception
@@ -34,7 +41,7 @@ def test_every_page_draws_itself(open_page, runs, name):
     assert not app.exception
     assert app.title[0].value == name.capitalize()
     told = [*app.info, *app.warning]  # what a planted run lacks is said, not left out
-    assert charts(app) or told
+    assert charts(app) or parts(app) or told
 
 
 def test_names_of_words_are_shown_beside_their_store(open_page, tmp_path):
@@ -46,19 +53,33 @@ def test_names_of_words_are_shown_beside_their_store(open_page, tmp_path):
     assert charts(app)
 
 
-def test_another_head_changes_the_map(open_page, runs):
+def test_another_head_changes_the_map_and_another_colour_leaves_the_points(open_page, runs):
     app = open_page(runs, "roles")
-    before = app.get("plotly_chart")[0].proto.spec
+    before = [each.proto for each in app.get("bidi_component")]
+    app.selectbox(key="colour").set_value("token").run()
+    assert not app.exception
+    after = [each.proto for each in app.get("bidi_component")]
+    kept = [old == new for old, new in zip(before, after, strict=True)]
+    assert kept == [False, *[True] * 4]  # the map; strips, points, mark and names are as they were
+    first = parts(app)["map"]
     app.selectbox(key="head").set_value(1).run()
     assert not app.exception
-    assert app.get("plotly_chart")[0].proto.spec != before
+    assert parts(app)["map"]["scene"] != first["scene"]
+    assert parts(app)["map"]["labels"] != first["labels"]
 
 
 def test_the_map_is_coloured_by_layer(open_page, runs):
     app = open_page(runs, "roles", colour="layer", mark="cluster:0")
     assert not app.exception
     assert any("coloured by layer" in each.value for each in app.markdown)
-    assert any("tokens are marked" in text.value for text in app.text)
+    assert parts(app)["points"]["layers"] == 2
+    assert any("Marked tokens" in each.value for each in app.markdown)
+
+
+def test_the_first_line_says_which_clusters_have_names(open_page, runs):
+    app = open_page(runs, "roles", k="7")
+    told = app.markdown[0].value.replace("\\", "")
+    assert "of the 7 clusters of encoder.1.self.role, head 0 has a name that holds" in told
 
 
 def test_every_kind_of_intervention_is_shown(open_page, runs):
@@ -103,7 +124,12 @@ def test_without_a_decomposition_the_page_says_how_to_make_one(open_page, runs):
 def test_an_address_chooses_what_is_shown(open_page, runs):
     app = open_page(runs, "roles", mark="cluster:0", k="7")
     assert not app.exception
-    assert any("tokens are marked" in text.value for text in app.text)
+    sent = parts(app)
+    assert sent["mark"] == {"kind": "mark", "text": "cluster:0", "turn": 0}
+    sizes = {each["cluster"]: each["tokens"] for each in sent["map"]["clusters"]}
+    assert len(sizes) == 7
+    assert set(app.dataframe[-1].value["cluster"]) == {0}
+    assert len(app.dataframe[-1].value) == sizes[0]
 
 
 def test_marks_are_carried_to_the_other_store(open_page, runs):

@@ -35,6 +35,7 @@ class Projection:
 
     ``explained`` is each axis's share: of the variance (pca), of the variance between class means
     (linear, of three classes or more); NaN where an axis has none. ``fitted`` are the rows that the axes were found on.
+    ``place`` gives the places of other vectors on the same axes; None where only places were kept.
     """
 
     points: Float32[np.ndarray, "token 2"]
@@ -42,6 +43,7 @@ class Projection:
     axes: tuple[str, str]
     explained: tuple[float, float]
     fitted: Bool[np.ndarray, " token"]
+    place: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 def project(
@@ -87,7 +89,7 @@ def project(
     blocks = [slice(start, start + ROWS) for start in range(0, len(others), ROWS)]
     for block in progress(blocks):
         points[others[block]] = plane.place(_finite(vectors[others[block]]))
-    return Projection(points, method, plane.axes, plane.explained, fitted)
+    return Projection(points, method, plane.axes, plane.explained, fitted, plane.place)
 
 
 def _choose(n: int, fit: np.ndarray | None, most: int, seed: int) -> Bool[np.ndarray, " token"]:

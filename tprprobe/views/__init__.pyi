@@ -14,6 +14,7 @@ from . import interventions as interventions
 from . import inventory as inventory
 from . import launches as launches
 from . import model_card as model_card
+from . import packing as packing
 from . import probe_panels as probe_panels
 from . import report as report
 from . import role_fits as role_fits

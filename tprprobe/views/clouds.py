@@ -15,10 +15,12 @@ from tprprobe.analyses.projections import Projection, project
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
-from tprprobe.views.planes import place
+from tprprobe.views.planes import place, place_more
 from tprprobe.views.sampling import Thinned, take, thin
 
 MOST = 20_000  # vectors that are clustered and drawn; a larger store is thinned
+MOST_NUMBERS = 400_000_000  # of all vectors of a site that are read to draw every token
+BLOCK = 65_536  # vectors that are read at a time
 SEEDS = 5  # runs of k-means
 
 
@@ -158,6 +160,32 @@ def stack_layers(
     rows = np.tile(scene.rows[chosen], len(sites))[known]
     roles = replace(scene.roles, labels=labels)
     return replace(scene, roles=roles, plane=plane, tokens=tokens, rows=rows, layers=len(sites))
+
+
+def fill(scene: Cloud, most: int = MOST_NUMBERS) -> Cloud:
+    """The scene with every token of the store: those that were left out get their nearest cluster, and
+    a place on the same axes.
+
+    The scene itself, if it is whole, of UMAP, or the vectors are more than ``most`` numbers.
+    """
+    store, roles = scene.store, scene.roles
+    total = store.manifest["lengths"].get(scene.side, 0)
+    width = roles.centers.shape[1]
+    if len(scene.rows) == total or scene.plane.method == "umap" or total * width > most:
+        return scene
+    labels, points = np.full(total, -1, np.int32), np.zeros((total, 2), np.float32)
+    for start in range(0, total, BLOCK):
+        rows = slice(start, min(start + BLOCK, total))
+        vectors = store.read(roles.site, rows, roles.head).reshape(rows.stop - start, width)
+        known = np.isfinite(vectors).all(1)
+        labels[rows][known] = roles.assign(vectors[known])
+        points[rows][known] = place_more(scene.plane, roles, vectors[known])
+    rows = np.flatnonzero(labels >= 0)
+    tokens = store.tokens_of(roles.site).iloc[rows].reset_index(drop=True)
+    fitted = np.isin(rows, scene.rows[scene.plane.fitted])
+    plane = replace(scene.plane, points=points[rows], fitted=fitted)
+    roles = replace(roles, labels=labels[rows])
+    return replace(scene, roles=roles, plane=plane, tokens=tokens, rows=rows)
 
 
 def read_vectors(store: Store, site: str, head: int | None) -> Float32[np.ndarray, "row width"]:

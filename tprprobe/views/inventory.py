@@ -32,6 +32,14 @@ def show_sites(store: Store) -> View:
     return View(table.title, go.Figure(), table.draw, cells)
 
 
+def show_clusters(scene: Cloud) -> View:
+    """The clusters of a scene as a table: names and precision (held out), tokens."""
+    cells = cluster_table(scene)
+    shown = cells.map(lambda each: f"{each:.2f}" if isinstance(each, float) else str(each))
+    table = Table(shown.replace("nan", "–"), f"Clusters of {scene.place}")
+    return View(table.title, go.Figure(), table.draw, cells)
+
+
 def cluster_table(scene: Cloud) -> pd.DataFrame:
     """One row per cluster: name and precision (held out) where data have exact structure, its tokens."""
     summary = scene.roles.summary

@@ -37,7 +37,7 @@ def show_map(
     if known is not None:
         chart.add_trace(_ringed(scene, values, order, known, dark))
     chart.update_layout(annotations=_labels(scene, values, order, dark))
-    names = [_axis(*pair) for pair in zip(scene.plane.axes, scene.plane.explained, strict=True)]
+    names = name_axes(scene)
     for update, name in zip((chart.update_xaxes, chart.update_yaxes), names, strict=True):
         update(title=name, showticklabels=False, ticks="")
     title = f"{scene.place}, coloured by {field}"
@@ -47,8 +47,13 @@ def show_map(
     return View(title, dress(chart, HEIGHT, dark), draw, pd.DataFrame(data), scene.note)
 
 
-def _axis(name: str, share: float) -> str:
-    return name if np.isnan(share) else f"{name} ({share:.0%})"
+def name_axes(scene: Cloud) -> list[str]:
+    """What the two axes of a scene's map are, with the share that each explains."""
+    plane = scene.plane
+    return [
+        name if np.isnan(share) else f"{name} ({share:.0%})"
+        for name, share in zip(plane.axes, plane.explained, strict=True)
+    ]
 
 
 def value_colours(order: list[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float32
+from jaxtyping import Float, Float32
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.projections import Projection, project
@@ -20,13 +20,30 @@ NEIGHBOURS = 5_000  # rows that UMAP is fitted on
 
 def place(store: Store, roles: Clusters, method: str = "pca", seed: int = 0) -> Projection:
     """The places of the clustered vectors, scaled as they were clustered."""
-    vectors = store.read(roles.site, None, roles.head)
-    scaled = (vectors.reshape(len(vectors), -1) - roles.mean) / roles.scale
-    if scaled.shape[1] < 2:
-        scaled = np.concatenate([scaled, np.zeros_like(scaled)], 1)
+    scaled = _scale(roles, store.read(roles.site, None, roles.head))
     if method != "umap":
         return project(scaled, method, roles.labels, seed)
     return _kept(store, roles, scaled.astype(np.float32), seed)
+
+
+def place_more(
+    plane: Projection, roles: Clusters, vectors: Float[np.ndarray, "row ..."]
+) -> Float32[np.ndarray, "row 2"]:
+    """The places of more vectors of the same site on a plane's axes.
+
+    Raises:
+        InputError: places on this plane are known only of the vectors it was made of (UMAP).
+    """
+    if plane.place is None or plane.method == "umap":
+        raise InputError(f"{plane.method} places no more vectors: choose pca or linear")
+    return plane.place(_scale(roles, vectors)).astype(np.float32)
+
+
+def _scale(roles: Clusters, vectors: np.ndarray) -> Float[np.ndarray, "row width"]:
+    scaled = (vectors.reshape(len(vectors), -1) - roles.mean) / roles.scale
+    if scaled.shape[1] < 2:
+        scaled = np.concatenate([scaled, np.zeros_like(scaled)], 1)
+    return scaled
 
 
 def _kept(

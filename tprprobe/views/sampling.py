@@ -35,8 +35,15 @@ class Thinned(Store):
         return np.flatnonzero(np.isin(self.whole.tokens_of(site)["sample"].to_numpy(), self.kept))
 
     def read(self, site: str, rows: Rows | None = None, head: int | None = None) -> np.ndarray:
-        chosen = self.rows(site)
-        return self.whole.read(site, chosen if rows is None else chosen[rows], head)
+        if (site, head) not in self._held:
+            self._held.clear()
+            self._held[site, head] = self.whole.read(site, self.rows(site), head)
+        return self._held[site, head][slice(None) if rows is None else rows]
+
+    @functools.cached_property
+    def _held(self) -> dict[tuple[str, int | None], np.ndarray]:
+        """The vectors that were read last: they lie scattered on the disk, and are few."""
+        return {}
 
 
 def take(store: Store, samples: Integer[np.ndarray, " sample"]) -> Thinned:

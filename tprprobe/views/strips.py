@@ -1,6 +1,6 @@
 """Token strips: questions as rows of colored cells, the cluster's number under each token."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,12 +9,14 @@ import pandas as pd
 import plotly.graph_objects as go
 from jaxtyping import Bool
 
+from tprprobe.analyses.clustering import Clusters
 from tprprobe.errors import InputError
 from tprprobe.figures import role_clusters
 from tprprobe.figures.style import palette
 from tprprobe.store import Store
 from tprprobe.views.clouds import Cloud
 from tprprobe.views.safe_text import plotted, visible
+from tprprobe.views.sampling import Thinned
 from tprprobe.views.selection import Mark
 from tprprobe.views.theme import MONO, NEITHER, colours, dress, inks, look
 from tprprobe.views.view import View
@@ -57,27 +59,39 @@ def show_strips(
     Raises:
         InputError: none of the samples has tokens on the scene's side.
     """
+    tokens, part, roles = read_strips(scene, samples)
+    tokens["marked"] = find_marked(scene, mark, tokens)
+    parts = [each.head(LONGEST) for _, each in tokens.groupby("sample")]
+    chart, height = _draw(parts, roles.k, mark is not None, dark)
+    title = f"Clusters of {scene.place}"
+    shown = tokens["sample"].unique().tolist()
+    note = tell_cut(tokens)
+    draw = partial(role_clusters, part, roles, samples=shown, gold=True)
+    dress(chart, height, dark, drag="select")
+    return View(title, chart, draw, tokens, note)
+
+
+def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thinned, Clusters]:
+    """The tokens of some samples with row and cluster, the part of the store, and its clusters.
+
+    Raises:
+        InputError: none of the samples has tokens on the scene's side.
+    """
     part, roles = scene.of(list(samples))
     rows = part.rows(roles.site)
     tokens = part.tokens_of(roles.site).assign(row=rows, cluster=roles.labels)
     if tokens.empty:
         raise InputError(f"samples {', '.join(map(str, samples))} have no {scene.side} tokens")
-    tokens["marked"] = find_marked(scene, mark, tokens)
+    if not _has_answers(scene.store):
+        tokens = tokens.drop(columns=ANSWERS, errors="ignore")
+    return tokens.reset_index(drop=True), part, roles
+
+
+def tell_cut(tokens: pd.DataFrame) -> str:
+    """A note on samples of which only the first tokens are drawn; empty if all are whole."""
     lengths = tokens["sample"].value_counts(sort=False)
-    parts = [each.head(LONGEST) for _, each in tokens.groupby("sample")]
-    parts = (
-        parts
-        if _has_answers(scene.store)
-        else [each.drop(columns=ANSWERS, errors="ignore") for each in parts]
-    )
-    chart, height = _draw(parts, roles.k, mark is not None, dark)
-    title = f"Clusters of {scene.place}"
-    shown = tokens["sample"].unique().tolist()
     cut = [str(number) for number in lengths.index[lengths > LONGEST]]
-    note = f"the first {LONGEST} tokens of sample {', '.join(cut)}" if cut else ""
-    draw = partial(role_clusters, part, roles, samples=shown, gold=True)
-    dress(chart, height, dark, drag="select")
-    return View(title, chart, draw, tokens.reset_index(drop=True), note)
+    return f"the first {LONGEST} tokens of sample {', '.join(cut)}" if cut else ""
 
 
 def _has_answers(store: Store) -> bool:
@@ -109,7 +123,7 @@ def _draw(
     for part in parts:
         texts = [visible(text) for text in part["token"]]
         laid = lay_out(texts)
-        headings.append((y + 0.35, _heading(part.iloc[0])))
+        headings.append((y + 0.35, tell_sample(part.iloc[0])))
         lines = y + HEADING + laid.line * LINE + 0.5
         cells.append(pd.DataFrame({"left": laid.left, "width": laid.width, "y": lines}))
         y += HEADING + laid.lines * LINE + 0.4
@@ -126,10 +140,14 @@ def _draw(
     return chart, round(y * PIXELS) + 30
 
 
-def _heading(first: pd.Series) -> str:
+def tell_sample(first: pd.Series, write: Callable[[object, int], str] = plotted) -> str:
+    """The heading of a sample by its first token: what the model answered, and whether it is right.
+
+    ``write`` makes texts of unknown origin safe for where the heading stands.
+    """
     text = f"sample {first['sample']}"
     if "prediction" in first:
-        answer, told = (plotted(first[name], 60) for name in ("answer", "prediction"))
+        answer, told = (write(first[name], 60) for name in ("answer", "prediction"))
         is_right = not str(first["answer"]) or first["correct"]  # without an answer, none is wrong
         sign = "✓" if str(first["answer"]) else ""
         text += f" → {told}  {sign}" if is_right else f" ✗ {told}  (right: {answer})"

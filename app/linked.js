@@ -1,0 +1,718 @@
+// One mark, shown at once by every part of a page: the map, the clusters, strips of tokens. The server is told
+// afterwards. Whatever comes from data reaches the page as textContent or as a number, never as markup.
+
+const GRID = 65535; // steps of a point's place on either axis
+const QUIET = 150; // ms without a new mark before the server is told
+const ROWS_TEXT = 1000; // characters of a mark by rows; a longer one is told by its area
+const NEAR = 6; // pixels around the pointer in which a point is found
+const AREAS = ["box", "lasso"];
+
+const page = { scenes: new Map(), names: new Map(), parts: new Map(), mark: "", turn: 0, told: null, timer: 0 };
+
+export default function mount({ data, parentElement, setStateValue }) {
+  if (data.kind in FEEDS) {
+    FEEDS[data.kind](data);
+    return undefined;
+  }
+  if (!page.parts.has(parentElement)) page.parts.set(parentElement, new PARTS[data.kind](parentElement));
+  page.told = (mark) => setStateValue("mark", mark);
+  page.parts.get(parentElement).take(data);
+  return () => {
+    page.parts.get(parentElement)?.remove?.();
+    page.parts.delete(parentElement);
+  };
+}
+
+// Feeds have no place on the page: points and names arrive when they are ready, marks when they come from an address.
+const FEEDS = {
+  points(data) {
+    const known = page.scenes.get(data.scene) ?? [];
+    const points = new Points(data);
+    page.scenes.delete(data.scene);
+    page.scenes.set(data.scene, [...known.filter((each) => each.size !== points.size), points]);
+    while (page.scenes.size > 3) page.scenes.delete(page.scenes.keys().next().value);
+    everyPart("renew");
+  },
+  names(data) {
+    page.names = new Map([[data.scene, data.names]]);
+    everyPart("renew");
+  },
+  mark({ text, turn }) {
+    if (turn < page.turn) return; // an answer to what was marked before
+    page.turn = turn;
+    if (text !== page.mark) show(text);
+  },
+};
+
+function everyPart(what) {
+  for (const part of page.parts.values()) part[what]();
+}
+
+function show(text) {
+  page.mark = text;
+  everyPart("paint");
+}
+
+// Marks tokens everywhere, and tells the server when no other mark follows.
+function mark(text) {
+  if (text === page.mark) return;
+  page.turn += 1;
+  show(text);
+  clearTimeout(page.timer);
+  page.timer = setTimeout(() => page.told?.([page.mark, page.turn]), QUIET);
+}
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.composedPath()[0].closest?.("input, textarea, select, [contenteditable]");
+  if (event.key === "Escape" && page.parts.size && page.mark && !typing) mark("");
+});
+
+// ---- marks: the grammar of tprprobe.views.selection
+
+function readMark(text) {
+  const cut = text.indexOf(":");
+  if (cut < 0) return null;
+  const [kind, value] = [text.slice(0, cut), text.slice(cut + 1)];
+  if (AREAS.includes(kind)) return { kind, outline: value.split(",").map(Number) };
+  const ranges = value.split(",").map((part) => part.split("-").map(Number));
+  return { kind, ranges: ranges.map(([first, last]) => [first, last ?? first]) };
+}
+
+// The text of rows in rising order; null if it grows longer than `longest`.
+function writeRows(side, rows, longest = Infinity) {
+  let text = `${side}:`;
+  for (let i = 0; i < rows.length; ) {
+    let last = i;
+    while (last + 1 < rows.length && rows[last + 1] - rows[last] <= 1) last += 1;
+    text += `${i ? "," : ""}${rows[i]}${rows[last] > rows[i] ? `-${rows[last]}` : ""}`;
+    if (text.length > longest) return null;
+    i = last + 1;
+  }
+  return text;
+}
+
+const within = (ranges, number) => ranges.some(([first, last]) => number >= first && number <= last);
+
+const markedClusters = () => {
+  const found = readMark(page.mark);
+  return found?.kind === "cluster" ? found.ranges.map(([first]) => first) : [];
+};
+
+function toggleCluster(cluster) {
+  const known = markedClusters();
+  const next = known.includes(cluster) ? known.filter((each) => each !== cluster) : [...known, cluster];
+  mark(next.length ? `cluster:${next.sort((a, b) => a - b).join(",")}` : "");
+}
+
+// ---- points: places, clusters, tokens and rows of the drawn vectors
+
+class Points {
+  constructor(data) {
+    const column = (table, name) => table.getChild(name).toArray();
+    Object.assign(this, { side: data.side, layers: data.layers, vocabulary: data.vocabulary });
+    this.low = data.bounds.slice(0, 2);
+    this.span = [data.bounds[2] - data.bounds[0], data.bounds[3] - data.bounds[1]];
+    for (const name of ["x", "y", "cluster", "token"]) this[name] = column(data.points, name);
+    for (const name of ["row", "sample", "position", "count"]) this[`run_${name}`] = column(data.runs, name);
+    this.size = this.x.length;
+    this.starts = new Int32Array(this.run_count.length); // of every run of rows that follow one another
+    for (let i = 1; i < this.starts.length; i++) this.starts[i] = this.starts[i - 1] + this.run_count[i - 1];
+    this.sizes = new Int32Array(256);
+    for (const label of this.cluster) this.sizes[label] += 1;
+  }
+
+  gridOf(value, axis) {
+    return ((value - this.low[axis]) / this.span[axis]) * GRID;
+  }
+
+  valueOf(step, axis) {
+    return this.low[axis] + (step / GRID) * this.span[axis];
+  }
+
+  runOf(index) {
+    let [low, high] = [0, this.starts.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.starts[middle] <= index) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  tell(index) {
+    const run = this.runOf(index), offset = index - this.starts[run];
+    return {
+      row: this.run_row[run] + offset,
+      sample: this.run_sample[run],
+      position: this.run_position[run] + offset,
+      token: this.vocabulary[this.token[index]],
+      cluster: this.cluster[index],
+    };
+  }
+
+  // The flags of the marked points, and their number.
+  find(text) {
+    if (this.known?.text === text) return this.known;
+    const flags = new Uint8Array(this.size), found = readMark(text);
+    if (found?.kind === "cluster") {
+      const chosen = new Uint8Array(256);
+      for (const [first] of found.ranges) chosen[first] = 1;
+      for (let i = 0; i < this.size; i++) flags[i] = chosen[this.cluster[i]];
+    } else if (found && AREAS.includes(found.kind)) this.flagArea(found, flags);
+    else if (found?.kind === this.side) this.flagRows(found.ranges, flags);
+    let count = 0;
+    for (let i = 0; i < this.size; i++) count += flags[i];
+    this.known = { text, flags, count };
+    return this.known;
+  }
+
+  flagRows(ranges, flags) {
+    for (let run = 0; run < this.starts.length; run++) {
+      const first = this.run_row[run], last = first + this.run_count[run] - 1, start = this.starts[run];
+      for (const [low, high] of ranges)
+        if (low <= last && high >= first)
+          flags.fill(1, start + Math.max(low - first, 0), start + Math.min(high, last) - first + 1);
+    }
+  }
+
+  flagArea({ kind, outline }, flags) {
+    const xs = [], ys = [];
+    for (let i = 0; i < outline.length; i += 2) {
+      xs.push(this.gridOf(outline[i], 0));
+      ys.push(this.gridOf(outline[i + 1], 1));
+    }
+    const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+    const { x, y } = this, n = xs.length;
+    for (let i = 0; i < this.size; i++) {
+      const px = x[i], py = y[i];
+      if (px < left || px > right || py < low || py > high) continue;
+      let inside = kind === "box" ? 1 : 0;
+      if (!inside)
+        for (let a = 0, b = n - 1; a < n; b = a++)
+          if (ys[a] > py !== ys[b] > py && px < ((xs[b] - xs[a]) * (py - ys[a])) / (ys[b] - ys[a]) + xs[a])
+            inside ^= 1;
+      flags[i] = inside;
+    }
+  }
+
+  // The first point of a row; -1 for a row that is not drawn.
+  indexOf(row) {
+    const { run_row: first, run_count: count } = this;
+    if (this.layers > 1) {
+      const run = first.findIndex((each, i) => row >= each && row < each + count[i]);
+      return run < 0 ? -1 : this.starts[run] + row - first[run];
+    }
+    let [low, high] = [0, first.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (first[middle] <= row) low = middle;
+      else high = middle - 1;
+    }
+    return row >= first[low] && row < first[low] + count[low] ? this.starts[low] + row - first[low] : -1;
+  }
+
+  // The mark of an area: by its rows where these are few, else by its outline.
+  markArea(kind, steps) {
+    const outline = steps.map((step, i) => Number(this.valueOf(step, i % 2).toPrecision(4)));
+    const area = `${kind}:${outline.join(",")}`;
+    const { flags, count } = this.find(area);
+    if (!count) return "";
+    const rows = new Int32Array(count);
+    for (let run = 0, k = 0; run < this.starts.length; run++)
+      for (let i = 0; i < this.run_count[run]; i++)
+        if (flags[this.starts[run] + i]) rows[k++] = this.run_row[run] + i;
+    if (this.layers > 1) rows.sort();
+    return writeRows(this.side, rows, ROWS_TEXT) ?? area;
+  }
+}
+
+// ---- small helpers for the page
+
+function make(name, given = {}, ...inside) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(given)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key in element && !key.includes("-")) element[key] = value;
+    else element.setAttribute(key, value);
+  }
+  element.append(...inside);
+  return element;
+}
+
+const probe = document.createElement("canvas").getContext("2d");
+
+function channels(colour) {
+  probe.fillStyle = colour;
+  const number = parseInt(probe.fillStyle.slice(1, 7), 16);
+  return [number >> 16, (number >> 8) & 255, number & 255];
+}
+
+const packed = ([red, green, blue], alpha = 255) => ((alpha << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+
+const digits = (number) => number.toFixed(2);
+
+// ---- the map of the points beside the table of clusters
+
+class Map2D {
+  constructor(root) {
+    this.root = root;
+    this.mode = "lasso";
+    this.canvas = make("canvas", { className: "points", role: "img" });
+    this.over = make("canvas", { className: "over", tabIndex: 0 });
+    this.labels = make("div", { className: "labels", "aria-hidden": "true" });
+    this.hint = make("div", { className: "hint", hidden: true });
+    this.axes = [make("div", { className: "axis x" }), make("div", { className: "axis y" })];
+    this.frame = make("div", { className: "frame" }, this.canvas, this.labels, this.over, this.hint);
+    this.tally = make("span", { className: "tally", role: "status" });
+    this.unmark = make("button", { textContent: "Unmark", title: "Esc", onclick: () => mark("") });
+    this.body = make("tbody");
+    this.head = make("tr");
+    const table = make("table", {}, make("thead", {}, this.head), this.body);
+    this.sheet = make("div", { className: "sheet" }, table);
+    const left = make("div", { className: "left" }, this.bar(), this.axes[1], this.frame, this.axes[0]);
+    const right = make("div", { className: "right" }, this.sheet);
+    const below = make("div", { className: "below" }, this.tally, this.unmark);
+    root.append(make("div", { className: "wide" }, make("div", { className: "both" }, left, right), below));
+    this.listen();
+    this.watch = new ResizeObserver(() => this.renew());
+    this.watch.observe(this.frame);
+  }
+
+  remove() {
+    this.watch.disconnect();
+  }
+
+  bar() {
+    const modes = { lasso: "Lasso", box: "Box", move: "Move" };
+    this.modes = Object.entries(modes).map(([name, text]) =>
+      make("button", { textContent: text, "aria-pressed": name === this.mode, onclick: () => this.choose(name) }));
+    const zoom = (factor) => () => this.zoom(factor);
+    return make("div", { className: "bar", role: "toolbar", "aria-label": "Map" }, ...this.modes,
+      make("button", { textContent: "+", title: "Zoom in (Ctrl and wheel)", onclick: zoom(0.6) }),
+      make("button", { textContent: "−", title: "Zoom out", onclick: zoom(1 / 0.6) }),
+      make("button", { textContent: "Fit", title: "Show all (double click)", onclick: () => this.fit() }));
+  }
+
+  choose(name) {
+    this.mode = name;
+    for (const [i, each] of ["lasso", "box", "move"].entries())
+      this.modes[i].setAttribute("aria-pressed", each === name);
+  }
+
+  take(data) {
+    if (data.scene !== this.data?.scene) this.view = null;
+    this.data = data;
+    this.codes = data.codes?.getChild("code").toArray() ?? null;
+    this.shades = data.colours.map(channels);
+    this.canvas.setAttribute("aria-label", `${data.title}. Clusters are marked in the table.`);
+    for (const axis of [0, 1]) this.axes[axis].textContent = data.axes[axis];
+    this.renew();
+  }
+
+  // The points that are drawn: all there are, or those that the coloring is of.
+  get points() {
+    const sets = page.scenes.get(this.data?.scene) ?? [];
+    if (this.codes) return sets.find((each) => each.size === this.codes.length);
+    return sets.at(-1);
+  }
+
+  renew() {
+    if (!this.data) return;
+    this.tabulate();
+    if (this.points && this.frame.clientWidth) this.draw();
+    this.paint();
+  }
+
+  get scale() {
+    return Math.min(window.devicePixelRatio || 1, 2);
+  }
+
+  fit() {
+    this.view = null;
+    this.draw();
+    this.paint();
+  }
+
+  zoom(factor, at = [0.5, 0.5]) {
+    const view = this.view ?? [-0.03, 1.03, -0.03, 1.03];
+    const next = [0, 2].flatMap((low, axis) => {
+      const span = view[low + 1] - view[low], middle = view[low] + at[axis] * span;
+      return [middle - at[axis] * span * factor, middle + (1 - at[axis]) * span * factor];
+    });
+    this.look(next);
+  }
+
+  look(view) {
+    this.view = view;
+    this.due ??= requestAnimationFrame(() => {
+      this.due = null;
+      this.draw();
+      this.paint();
+    });
+  }
+
+  // Sums the colors of the points under every pixel: what is seen is their mean, denser for more points.
+  draw() {
+    const { points, codes, shades } = this, { scale } = this;
+    const width = Math.round(this.frame.clientWidth * scale), height = Math.round(this.frame.clientHeight * scale);
+    if (!points || width < 9 || height < 9) return;
+    if (width !== this.width || height !== this.height) {
+      Object.assign(this, { width, height });
+      for (const each of [this.canvas, this.over]) Object.assign(each, { width, height });
+      const pixels = width * height;
+      this.image = new ImageData(width, height);
+      this.bytes = new Uint32Array(this.image.data.buffer);
+      this.sums = [0, 1, 2, 3].map(() => new Float32Array(pixels));
+      [this.full, this.pale] = [new Uint32Array(pixels), new Uint32Array(pixels)];
+      this.top = new Int32Array(pixels); // the point that lies on top of a pixel
+    }
+    const radius = Math.round((points.size < 3000 ? 3 : points.size < 30000 ? 2 : points.size < 200000 ? 1 : scale > 1 ? 1 : 0) * scale);
+    this.radius = radius;
+    const [count, red, green, blue] = this.sums, stamp = disc(radius, width), { top } = this;
+    for (const each of this.sums) each.fill(0);
+    top.fill(-1);
+    const [x0, x1, y0, y1] = this.view ?? [-0.03, 1.03, -0.03, 1.03], edge = radius + 2;
+    const right = width / (x1 - x0) / GRID, left = (-x0 * width) / (x1 - x0);
+    const down = -height / (y1 - y0) / GRID, start = height + (y0 * height) / (y1 - y0);
+    const { x, y, cluster, size } = points, labels = codes ?? cluster, flat = Float32Array.from(shades.flat());
+    const at = this.at?.length === size ? this.at : (this.at = new Int32Array(size));
+    for (let i = 0; i < size; i++) {
+      const px = (x[i] * right + left) | 0, py = (y[i] * down + start) | 0;
+      if (px < edge || py < edge || px >= width - edge || py >= height - edge) {
+        at[i] = -1;
+        continue;
+      }
+      const place = (at[i] = py * width + px), shade = 3 * labels[i];
+      for (let k = 0; k < stamp.length; k++) {
+        const pixel = place + stamp[k];
+        count[pixel] += 1;
+        red[pixel] += flat[shade];
+        green[pixel] += flat[shade + 1];
+        blue[pixel] += flat[shade + 2];
+        top[pixel] = i;
+      }
+    }
+    const each = points.size < 30000 ? 0.75 : points.size < 200000 ? 0.5 : 0.3;
+    const alphas = Float32Array.from({ length: 64 }, (_, n) => 255 * (1 - (1 - each) ** n));
+    for (let i = 0; i < count.length; i++) {
+      const n = count[i];
+      if (!n) {
+        this.full[i] = this.pale[i] = 0;
+        continue;
+      }
+      const alpha = alphas[Math.min(n, 63)] | 0, colour = ((blue[i] / n) << 16) | ((green[i] / n) << 8) | (red[i] / n);
+      this.full[i] = (alpha << 24) | colour;
+      this.pale[i] = ((alpha * 0.25) << 24) | colour;
+    }
+    this.place();
+  }
+
+  // A text at the middle of each value's points, so that color alone carries nothing.
+  place() {
+    const { points, data } = this, [x0, x1, y0, y1] = this.view ?? [-0.03, 1.03, -0.03, 1.03];
+    this.labels.replaceChildren(...data.labels.map(({ text, x, y }) => {
+      const right = (points.gridOf(x, 0) / GRID - x0) / (x1 - x0), up = (points.gridOf(y, 1) / GRID - y0) / (y1 - y0);
+      const label = make("span", { textContent: text });
+      Object.assign(label.style, { left: `${100 * right}%`, top: `${100 * (1 - up)}%` });
+      label.hidden = right < 0 || right > 1 || up < 0 || up > 1;
+      return label;
+    }));
+  }
+
+  paint() {
+    const { points, width } = this;
+    if (!points || !this.bytes || this.at?.length !== points.size) return;
+    const found = page.mark ? points.find(page.mark) : null;
+    this.bytes.set(found ? this.pale : this.full);
+    if (found?.count) {
+      const ink = packed(channels(getComputedStyle(this.frame).color));
+      const shades = this.shades.map((each) => packed(each)), labels = this.codes ?? points.cluster;
+      const few = found.count < 20000;
+      if (few) this.stamp(found.flags, disc(this.radius + 1, width), () => ink);
+      this.stamp(found.flags, disc(this.radius, width), (i) => shades[labels[i]]);
+    }
+    this.canvas.getContext("2d").putImageData(this.image, 0, 0);
+    const count = found ? found.count / points.layers : 0;
+    this.tally.textContent = page.mark ? `${count.toLocaleString("en")} tokens are marked` : this.data.advice;
+    this.unmark.hidden = !page.mark;
+    const clusters = markedClusters();
+    for (const row of this.body.rows) {
+      const is = clusters.includes(Number(row.dataset.cluster));
+      row.classList.toggle("marked", is);
+      row.firstChild.firstChild.setAttribute("aria-pressed", is);
+    }
+  }
+
+  stamp(flags, offsets, colour) {
+    const { at, bytes } = this;
+    for (let i = 0; i < flags.length; i++) {
+      if (!flags[i] || at[i] < 0) continue;
+      const shade = colour(i);
+      for (let k = 0; k < offsets.length; k++) bytes[at[i] + offsets[k]] = shade;
+    }
+  }
+
+  // The clusters: number, name, tokens, how sure the name is. Names come after the rest.
+  tabulate() {
+    const { clusters } = this.data, { points } = this, names = page.names.get(this.data.scene);
+    const told = JSON.stringify([this.data.scene, points?.size, names, clusters]);
+    if (told === this.told) return;
+    this.told = told;
+    const heads = ["cluster", ...(names ? ["name"] : []), "tokens", ...(names ? ["precision", "recall"] : []), "commonest tokens"];
+    this.head.replaceChildren(...heads.map((each) => make("th", { scope: "col", textContent: each })));
+    this.body.replaceChildren(...clusters.map((each, i) => {
+      const number = make("button", { textContent: each.cluster, "aria-label": `cluster ${each.cluster}`, "aria-pressed": "false" });
+      Object.assign(number.style, { background: each.colour, color: each.ink });
+      const cell = (text, title = text, kind = "") => make("td", { textContent: text, title, className: kind });
+      const count = points ? Math.round(points.sizes[each.cluster] / points.layers) : each.tokens;
+      const cells = [make("td", {}, number)];
+      if (names) cells.push(cell(names[i].name ?? "–", names[i].name ?? `no name holds on held-out samples`, "name"));
+      cells.push(cell(count.toLocaleString("en"), `${count} tokens`, "number"));
+      if (names) for (const measure of ["precision", "recall"]) cells.push(share(names[i][measure], cell));
+      cells.push(cell(each.top, each.top, "top"));
+      const row = make("tr", { onclick: () => toggleCluster(each.cluster) }, ...cells);
+      row.dataset.cluster = each.cluster;
+      return row;
+    }));
+  }
+
+  // ---- pointing
+
+  listen() {
+    const { over } = this;
+    over.addEventListener("pointerdown", (event) => this.begin(event));
+    over.addEventListener("pointermove", (event) => this.move(event));
+    over.addEventListener("pointerup", (event) => this.end(event));
+    over.addEventListener("pointercancel", () => this.rest());
+    over.addEventListener("pointerleave", () => (this.hint.hidden = true));
+    over.addEventListener("dblclick", () => this.fit());
+    over.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const [x, y] = this.where(event);
+      this.zoom(Math.exp(event.deltaY * 0.004), [x / over.clientWidth, 1 - y / over.clientHeight]);
+    }, { passive: false });
+  }
+
+  where(event) {
+    const box = this.over.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  begin(event) {
+    if (event.button) return;
+    this.over.setPointerCapture(event.pointerId);
+    this.path = [this.where(event)];
+    this.from = this.view ?? [-0.03, 1.03, -0.03, 1.03];
+    this.hint.hidden = true;
+  }
+
+  move(event) {
+    const at = this.where(event);
+    if (!this.path) {
+      this.hover(at);
+      return;
+    }
+    const [x, y] = this.path.at(-1);
+    if (Math.hypot(at[0] - x, at[1] - y) < 3) return;
+    this.path.push(at);
+    if (this.mode === "move") this.pan(at);
+    else this.outline();
+  }
+
+  pan(at) {
+    const [x0, x1, y0, y1] = this.from, [startX, startY] = this.path[0];
+    const right = ((at[0] - startX) / this.over.clientWidth) * (x1 - x0);
+    const up = ((startY - at[1]) / this.over.clientHeight) * (y1 - y0);
+    this.look([x0 - right, x1 - right, y0 - up, y1 - up]);
+  }
+
+  outline() {
+    const pen = this.over.getContext("2d"), { scale } = this;
+    pen.clearRect(0, 0, this.width, this.height);
+    pen.strokeStyle = getComputedStyle(this.frame).color;
+    pen.lineWidth = scale;
+    pen.setLineDash([3 * scale, 3 * scale]);
+    pen.beginPath();
+    for (const [x, y] of this.corners()) pen.lineTo(x * scale, y * scale);
+    pen.closePath();
+    pen.stroke();
+  }
+
+  corners() {
+    if (this.mode !== "box") return this.path;
+    const [[x0, y0], [x1, y1]] = [this.path[0], this.path.at(-1)];
+    return [[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
+  }
+
+  end(event) {
+    if (!this.path || !this.points) return this.rest();
+    const moved = this.path.length > 2, { path, mode, points } = this;
+    const step = ([x, y]) => {
+      const [x0, x1, y0, y1] = this.from;
+      return [GRID * (x0 + (x / this.over.clientWidth) * (x1 - x0)), GRID * (y1 - (y / this.over.clientHeight) * (y1 - y0))];
+    };
+    this.rest();
+    if (!moved) {
+      const index = this.nearest(this.where(event));
+      mark(index < 0 ? "" : `${points.side}:${points.tell(index).row}`);
+    } else if (mode !== "move") {
+      const every = Math.ceil(path.length / 100); // so that the mark fits in an address
+      const chosen = mode === "box" ? [path[0], path.at(-1)] : path.filter((_, i) => i % every === 0);
+      mark(points.markArea(mode, chosen.flatMap(step)));
+    }
+    return undefined;
+  }
+
+  rest() {
+    this.path = null;
+    this.over.getContext("2d").clearRect(0, 0, this.width, this.height);
+  }
+
+  nearest([x, y]) {
+    const { scale, width, height, top } = this, reach = Math.round(NEAR * scale);
+    const [px, py] = [Math.round(x * scale), Math.round(y * scale)];
+    let best = -1, least = Infinity;
+    for (let dy = -reach; dy <= reach; dy++)
+      for (let dx = -reach; dx <= reach; dx++) {
+        const far = dx * dx + dy * dy;
+        if (far >= least || px + dx < 0 || px + dx >= width || py + dy < 0 || py + dy >= height) continue;
+        const index = top[(py + dy) * width + px + dx];
+        if (index >= 0) [best, least] = [index, far];
+      }
+    return best;
+  }
+
+  hover(at) {
+    const index = this.points && this.top ? this.nearest(at) : -1;
+    this.hint.hidden = index < 0;
+    if (index < 0) return;
+    const found = this.points.tell(index), name = page.names.get(this.data.scene)?.[found.cluster]?.name;
+    const value = this.codes ? ` · ${this.data.values[this.codes[index]]}` : "";
+    this.hint.textContent = `‘${found.token}’ · sample ${found.sample}, token ${found.position} · cluster ${found.cluster}${name ? ` (${name})` : ""}${value}`;
+    const right = at[0] > this.over.clientWidth / 2;
+    Object.assign(this.hint.style, {
+      top: `${at[1] + 14}px`,
+      left: right ? "" : `${at[0] + 10}px`,
+      right: right ? `${this.over.clientWidth - at[0] + 10}px` : "",
+    });
+  }
+}
+
+function share(measure, cell) {
+  if (!measure) return cell("–", "", "number");
+  const [value, low, high] = measure;
+  return cell(digits(value), `${digits(value)}, 95 % interval ${digits(low)} to ${digits(high)}`, "number");
+}
+
+const discs = new Map();
+
+// The pixels of a disc, as offsets from its middle in a picture of that width.
+function disc(radius, width) {
+  const key = `${radius} ${width}`;
+  if (!discs.has(key)) {
+    const found = [];
+    for (let dy = -radius; dy <= radius; dy++)
+      for (let dx = -radius; dx <= radius; dx++) if (dx * dx + dy * dy <= (radius + 0.4) ** 2) found.push(dy * width + dx);
+    if (discs.size > 64) discs.clear();
+    discs.set(key, Int32Array.from(found));
+  }
+  return discs.get(key);
+}
+
+// ---- strips: samples as rows of tokens on their cluster's color, its number below
+
+class Strips {
+  constructor(root) {
+    this.frame = make("div", { className: "strips" });
+    root.append(this.frame);
+    this.frame.addEventListener("pointerdown", (event) => this.begin(event));
+    this.frame.addEventListener("pointerover", (event) => this.extend(event));
+    window.addEventListener("pointerup", (this.release = () => (this.held = null)));
+    this.frame.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  remove() {
+    window.removeEventListener("pointerup", this.release);
+  }
+
+  take(data) {
+    this.data = data;
+    this.cells = [];
+    this.frame.replaceChildren(...data.strips.map((strip, number) => {
+      const cells = strip.signs.map((sign, i) => this.cell(strip, number, sign, i));
+      this.cells.push(...cells);
+      const heading = make("div", { className: "heading", textContent: strip.heading });
+      return make("section", { "aria-label": strip.heading }, heading, make("div", { className: "tokens" }, ...cells));
+    }));
+    this.paint();
+  }
+
+  cell(strip, number, sign, i) {
+    const label = strip.clusters[i], look = this.data.colours[label] ?? { colour: "#9aa3b2", ink: "black" };
+    const text = make("span", { className: "sign", textContent: sign });
+    const cell = make("button", { title: `‘${sign}’ · token ${strip.positions[i]} · cluster ${label < 0 ? "–" : label}`, tabIndex: i ? -1 : 0 },
+      text, make("span", { className: "number", textContent: label < 0 ? "–" : label }));
+    Object.assign(text.style, { background: look.colour, color: look.ink });
+    return Object.assign(cell, { row: strip.rows[i], cluster: label, strip: number });
+  }
+
+  renew() {
+    this.paint();
+  }
+
+  paint() {
+    if (!this.data) return;
+    const found = readMark(page.mark), area = found && AREAS.includes(found.kind);
+    const points = area ? page.scenes.get(this.data.scene)?.at(-1) : null, flags = points?.find(page.mark).flags;
+    this.frame.classList.toggle("some", Boolean(found));
+    for (const cell of this.cells) {
+      const is = !found ? false
+        : found.kind === "cluster" ? within(found.ranges, cell.cluster)
+        : area ? flags?.[points.indexOf(cell.row)] === 1
+        : found.kind === this.data.side && within(found.ranges, cell.row);
+      cell.classList.toggle("marked", is);
+      cell.setAttribute("aria-pressed", is);
+    }
+  }
+
+  // A token and, while the pointer is held or with shift, those up to another one of the same sample.
+  choose(cell, from = cell) {
+    const [low, high] = [Math.min(cell.row, from.row), Math.max(cell.row, from.row)];
+    const text = `${this.data.side}:${low === high ? low : `${low}-${high}`}`;
+    this.last = from;
+    mark(text === page.mark && low === high && !this.held ? "" : text);
+  }
+
+  begin(event) {
+    const cell = event.target.closest(".tokens > button");
+    if (!cell || event.button) return;
+    event.target.releasePointerCapture?.(event.pointerId); // of a finger
+    const is = event.shiftKey && this.last?.strip === cell.strip;
+    this.choose(cell, is ? this.last : cell);
+    this.held = cell;
+  }
+
+  extend(event) {
+    const cell = event.target.closest(".tokens > button");
+    if (this.held && cell && cell !== this.held && cell.strip === this.held.strip) this.choose(cell, this.held);
+  }
+
+  key(event) {
+    const cell = event.target.closest(".tokens > button");
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (cell && by) {
+      event.stopPropagation(); // elsewhere these keys step through the samples
+      event.preventDefault();
+      const next = this.cells[this.cells.indexOf(cell) + by];
+      if (next?.strip !== cell.strip) return;
+      next.focus();
+      if (event.shiftKey) this.choose(next, this.last?.strip === cell.strip ? this.last : cell);
+    } else if (cell && (event.key === "Enter" || event.key === " ")) {
+      event.preventDefault();
+      this.choose(cell);
+    }
+  }
+}
+
+const PARTS = { map: Map2D, strips: Strips };

@@ -1,0 +1,102 @@
+"""Parts of a page that share one mark in the browser: they mark at once, and the server is told afterwards."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import state
+import streamlit as st
+
+import tprprobe as tp
+
+HERE = Path(__file__).parent
+ADVICE = "Select points, tokens or clusters: the same tokens are marked in every view."
+_mount = st.components.v2.component(
+    "tprprobe_linked",
+    js=HERE.joinpath("linked.js").read_text("utf-8"),
+    css=HERE.joinpath("linked.css").read_text("utf-8"),
+)
+
+
+def mount(kind: str, key: str, data: dict[str, Any]) -> None:
+    """A part of the page (``map``, ``strips``) or a feed of it (``points``, ``names``, ``mark``)."""
+    _mount(data={"kind": kind, **data}, key=key, on_mark_change=lambda: _hear(key))
+
+
+def _hear(key: str) -> None:
+    """Takes over the mark that the browser shows already; ``turn`` tells it from an older one."""
+    text, turn = st.session_state[key].mark
+    try:
+        state.set_mark(tp.views.selection.read_mark(text))
+    except tp.InputError:
+        return
+    st.session_state["turn_of_mark"] = int(turn)
+
+
+def feed_mark(mark: Any) -> None:
+    """Sends the mark of the address; the browser takes it if it knows no newer one."""
+    text = str(mark) if mark else ""
+    if text != st.session_state.get("fed_mark", text):  # marked by the server, or on another page
+        st.session_state["turn_of_mark"] = st.session_state.get("turn_of_mark", 0) + 1
+    st.session_state["fed_mark"] = text
+    mount("mark", "feed-mark", {"text": text, "turn": st.session_state.get("turn_of_mark", 0)})
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def fill_scene(root: str, name: str, *given: Any) -> Any:
+    return tp.views.clouds.fill(state.build_scene(root, name, *given))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the linked parts of a page look: a store, and site, head, number of clusters and method.
+
+    With ``layers``, the names of the site in all layers, the map is of all of them.
+    """
+
+    root: str
+    name: str
+    given: tuple[Any, ...]
+    layers: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What tells this scene from others in the browser."""
+        return repr((state.open_store(self.root, self.name).fingerprint, self.given, self.layers))
+
+    def scene(self, whole: bool = False) -> Any:
+        """The scene of the map; ``whole``: with every token of the store."""
+        if self.layers:
+            return state.layers(*self.given, self.layers)
+        return (fill_scene if whole else state.build_scene)(self.root, self.name, *self.given)
+
+    def show_map(self, field: str) -> None:
+        mount("map", "linked-map", {"scene": self.key, "advice": ADVICE} | pack_map(self, field))
+
+    def show_strips(self, samples: range) -> None:
+        scene = state.build_scene(self.root, self.name, *self.given)
+        mount(
+            "strips",
+            "linked-strips",
+            {"scene": self.key} | tp.views.packing.pack_strips(scene, samples),
+        )
+
+    def feed_points(self, whole: bool = False) -> None:
+        """The drawn points; ``whole``: those of every token, which take longer."""
+        key = "feed-all" if whole else "feed-points"
+        mount("points", key, {"scene": self.key} | pack_points(self, whole))
+
+    def feed_names(self) -> None:
+        names = tp.views.packing.pack_names(state.build_scene(self.root, self.name, *self.given))
+        if names is not None:
+            mount("names", "feed-names", {"scene": self.key, "names": names})
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def pack_map(place: Place, field: str) -> Any:
+    return tp.views.packing.pack_map(place.scene(), field)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def pack_points(place: Place, whole: bool) -> Any:
+    return tp.views.packing.pack_points(place.scene(whole))

@@ -1,0 +1,149 @@
+"""What a browser is sent of a scene: points, their coloring, clusters with names, strips of tokens.
+
+A ``View`` is for notebooks, paper and exports. The dashboard draws the same scene itself
+(`app/linked.js`) from these: small numbers in Arrow tables, and in them all that a mark needs, so that tokens are
+marked everywhere without asking the server.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.figures.style import palette
+from tprprobe.views.clouds import Cloud
+from tprprobe.views.colourings import CLUSTER, NONE, OTHER, order_values, read_field
+from tprprobe.views.maps import name_axes, value_colours
+from tprprobe.views.safe_text import visible
+from tprprobe.views.strips import LONGEST, read_strips, tell_sample
+from tprprobe.views.theme import colours, inks
+
+GRID = 65_535  # steps of a point's place on either axis
+
+
+def pack_points(scene: Cloud) -> dict[str, Any]:
+    """The points of a scene: places in 2 × 16 bits, clusters, tokens as numbers in a vocabulary, and rows.
+
+    Rows are told as runs: row, sample and position of the first token, and how many follow one another.
+    """
+    low, high = scene.points.min(0), scene.points.max(0)
+    span = np.maximum(high - low, np.finfo(np.float32).tiny)
+    grid = np.rint((scene.points - low) / span * GRID).astype(np.uint16)
+    codes, words = pd.factorize(scene.tokens["token"])
+    narrow = np.uint16 if len(words) <= GRID else np.uint32
+    columns = {"x": grid[:, 0], "y": grid[:, 1]}
+    columns |= {"cluster": scene.roles.labels.astype(np.uint8), "token": codes.astype(narrow)}
+    return {
+        "side": scene.side,
+        "layers": scene.layers,
+        "bounds": [*low.tolist(), *(low + span).tolist()],
+        "points": pa.table(columns),
+        "runs": pa.table(_runs(scene)),
+        "vocabulary": [visible(each) for each in words],
+    }
+
+
+def _runs(scene: Cloud) -> dict[str, np.ndarray]:
+    """Tokens of one sample whose rows and positions follow one another."""
+    found = {
+        "row": scene.rows,
+        "sample": scene.tokens["sample"].to_numpy(),
+        "position": scene.tokens["position"].to_numpy(),
+    }
+    steps = {name: np.diff(values) for name, values in found.items()}
+    breaks = (steps["row"] != 1) | (steps["sample"] != 0) | (steps["position"] != 1)
+    starts = np.concatenate([[0], np.flatnonzero(breaks) + 1])
+    counts = np.diff([*starts, len(scene.rows)])
+    first = {name: values[starts] for name, values in found.items()}
+    return {name: values.astype(np.int32) for name, values in (first | {"count": counts}).items()}
+
+
+def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
+    """The coloring of a scene's points by a field, a text at the middle of each value, the clusters.
+
+    By cluster no codes are sent: the points have theirs.
+    """
+    values = read_field(scene, field)
+    order = order_values(values)
+    shown = value_colours(order)
+    points = pd.DataFrame(scene.points, columns=["x", "y"])
+    middle = points.groupby(values.to_numpy()).median()
+    labels = [
+        {"text": each, "x": float(middle["x"][each]), "y": float(middle["y"][each])}
+        for each in order
+        if each not in (OTHER, NONE)
+    ]
+    sent = {
+        "title": f"{scene.place}, coloured by {field}",
+        "axes": name_axes(scene),
+        "values": order,
+        "colours": [shown[each] for each in order],
+        "labels": labels,
+        "clusters": _clusters(scene),
+    }
+    if field == CLUSTER:
+        every = colours(scene.roles.k)  # also of a cluster that none of the drawn points is in
+        return sent | {"colours": every}
+    codes = pd.Categorical(values, order).codes.astype(np.uint8)
+    return sent | {"codes": pa.table({"code": codes})}
+
+
+def _clusters(scene: Cloud) -> list[dict[str, Any]]:
+    summary, looks = scene.roles.summary, pack_colours(scene)
+    return [
+        {"cluster": int(cluster), "tokens": int(size), "top": visible(top, 60)} | looks[cluster]
+        for cluster, size, top in zip(
+            summary["cluster"], summary["size"], summary["top"], strict=True
+        )
+    ]
+
+
+def pack_colours(scene: Cloud) -> list[dict[str, str]]:
+    """The color of every cluster, and of a text on it."""
+    k = scene.roles.k
+    return [
+        {"colour": colour, "ink": ink}
+        for colour, ink in zip(colours(k), inks(palette(k)), strict=True)
+    ]
+
+
+def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
+    """The name of every cluster, with precision and recall (value, low, high; held out).
+
+    None for data without exact structure; no measures where no name holds.
+    """
+    if scene.names is None:
+        return None
+    return [
+        {"name": None, "precision": None, "recall": None}
+        if each["name"] == UNNAMED
+        else {"name": visible(each["name"], 120)}
+        | {
+            name: [float(each[f"{name}{end}"]) for end in ("", "_low", "_high")]
+            for name in ("precision", "recall")
+        }
+        for each in scene.names.to_dict("records")
+    ]
+
+
+def pack_strips(scene: Cloud, samples: Sequence[int]) -> dict[str, Any]:
+    """Samples as strips: heading, tokens, their rows, positions and clusters; −1 for no cluster.
+
+    Raises:
+        InputError: none of the samples has tokens on the scene's side.
+    """
+    tokens, _, _ = read_strips(scene, samples)
+    strips = [
+        {
+            "heading": tell_sample(part.iloc[0], visible),
+            "signs": [visible(each) for each in part["token"].head(LONGEST)],
+            "rows": part["row"].head(LONGEST).tolist(),
+            "positions": part["position"].head(LONGEST).tolist(),
+            "clusters": part["cluster"].head(LONGEST).tolist(),
+        }
+        for _, part in tokens.groupby("sample")
+    ]
+    return {"side": scene.side, "colours": pack_colours(scene), "strips": strips}
