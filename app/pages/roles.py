@@ -1,6 +1,7 @@
 """Roles: the map of one head's vectors, its clusters, and strips of tokens, all linked."""
 
 import linked
+import parts
 import state
 import streamlit as st
 
@@ -17,8 +18,8 @@ def roles() -> None:
     if not sites:
         st.info("This store holds no vectors.")
         st.stop()
-    headline = st.container()
-    with st.container(horizontal=True):
+    lead = st.container()
+    with parts.controls():
         site = st.selectbox("Site", sites, choices.first_role(sites), key="site", **state.KEEP)
         heads = choices.count_heads(store, site)
         head = None
@@ -48,7 +49,8 @@ def roles() -> None:
     place.feed_points()
     linked.feed_mark(mark)
     place.feed_names()
-    headline.markdown(state.escape(views.headlines.tell_roles(scene)))
+    with lead:
+        parts.lead(views.headlines.tell_roles(scene))
     whole = scene
     if field == views.colourings.CLUSTER:  # other colors are of the sample that is drawn first
         whole = place.scene(whole=True)

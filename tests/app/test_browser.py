@@ -34,11 +34,27 @@ def widths(page, name):
     return page.eval_on_selector_all(style, "all => all.map(e => e.style.strokeWidth)")
 
 
+def marked(page):
+    """The rows of the marked tokens in the strips."""
+    return page.eval_on_selector_all(".strips .marked", "all => all.map(e => e.row)")
+
+
+def lasso(page, corners):
+    """Drags a lasso over the map through corners, shares of its width and height."""
+    area = page.locator(".over").bounding_box()
+    x, y, width, height = (area[key] for key in ("x", "y", "width", "height"))
+    page.mouse.move(x + 5, y + 5)
+    page.mouse.down()
+    for right, down in corners:
+        page.mouse.move(x + 5 + right * width, y + 5 + down * height, steps=4)
+    page.mouse.up()
+
+
 def test_the_main_path(page, server, tmp_path):
     page.goto(f"{server}/roles")
-    page.wait_for_selector('[class*="st-key-strips"] .barlayer .point path')
+    page.wait_for_selector(".strips .sign")
     settle(page)
-    assert len(set(widths(page, "strips"))) == 1  # nothing is marked yet
+    assert not marked(page)  # nothing is marked yet
 
     page.get_by_role("combobox", name=re.compile("Head")).click()
     page.get_by_role("option", name="1", exact=True).click()
@@ -46,23 +62,18 @@ def test_the_main_path(page, server, tmp_path):
     settle(page)
     assert page.get_by_text("encoder.1.self.role, head 1, coloured by cluster").count()
 
-    area = page.locator('[class*="st-key-map"] .nsewdrag').first.bounding_box()
-    x, y, width, height = (area[key] for key in ("x", "y", "width", "height"))
-    page.mouse.move(x + 5, y + 5)
-    page.mouse.down()
-    for right, down in ((0.9, 0), (0.9, 0.6), (0, 0.6), (0, 0)):
-        page.mouse.move(x + 5 + right * width, y + 5 + down * height, steps=4)
-    page.mouse.up()
+    lasso(page, ((0.9, 0), (0.9, 0.6), (0, 0.6), (0, 0)))
     page.wait_for_url("**mark=*")
     settle(page)
-    thick = widths(page, "strips")
-    assert len(set(thick)) == 2  # some tokens are marked, the others are still there
-    assert page.get_by_text("tokens are marked").count()
+    rows = marked(page)
+    assert 0 < len(rows) < page.locator(".strips .sign").count()
+    told = page.locator(".tally").inner_text()
+    assert told.endswith("tokens are marked")
+    assert page.get_by_text("Marked tokens").count()
 
-    page.locator('[class*="st-key-map"]').first.wait_for()
     page.get_by_role("button", name="Export").first.click()
     with page.expect_download() as begun:
-        page.get_by_role("button", name="PDF").first.click()
+        page.get_by_role("button", name="PDF", exact=True).first.click()
     file = tmp_path / "map.pdf"
     begun.value.save_as(file)
     assert file.read_bytes().startswith(b"%PDF")
@@ -70,18 +81,55 @@ def test_the_main_path(page, server, tmp_path):
 
     shared = page.url
     page.goto(shared)  # what is marked is in the address
-    page.wait_for_selector('[class*="st-key-strips"] .barlayer .point path')
+    page.wait_for_selector(".strips .marked")
     settle(page)
-    assert widths(page, "strips") == thick
+    assert marked(page) == rows
+    assert page.locator(".tally").inner_text() == told
     outside = [each for each in page.asked if not each.startswith((server, "data:", "blob:"))]
     assert not outside
 
 
-def test_a_cluster_chosen_in_the_table_is_marked_in_the_strips(page, server):
-    page.goto(f"{server}/roles?mark=cluster:0")
-    page.wait_for_selector('[class*="st-key-strips"] .barlayer .point path')
+def test_a_mark_is_painted_before_the_server_knows_and_then_in_the_address(page, server):
+    page.goto(f"{server}/roles?k=6")
+    page.wait_for_selector(".strips .sign")
     settle(page)
-    assert len(set(widths(page, "strips"))) == 2
+    painted = page.locator("td button").first.evaluate(
+        """button => {
+            const find = name => [...document.querySelectorAll(`.st-key-linked-${name} *`)].find(e => e.shadowRoot).shadowRoot;
+            const before = find("map").querySelector("canvas").toDataURL();
+            button.click();
+            return {
+                cells: find("strips").querySelectorAll(".marked").length,
+                rows: find("map").querySelectorAll("tr.marked").length,
+                tally: find("map").querySelector(".tally").textContent,
+                map: find("map").querySelector("canvas").toDataURL() !== before,
+                address: location.search,
+            };
+        }"""
+    )  # one task of the browser: no server could have answered
+    assert painted["cells"] > 0
+    assert painted["rows"] == 1
+    assert "tokens are marked" in painted["tally"]
+    assert painted["map"]
+    assert "mark=" not in painted["address"]
+    page.wait_for_url("**mark=cluster*0*")
+    settle(page)
+    assert len(marked(page)) == painted["cells"]
+
+    page.locator(".tokens button").nth(2).focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Shift+ArrowRight")
+    page.wait_for_url("**mark=source*2-3*")
+    assert marked(page) == [2, 3]
+    page.keyboard.press("Escape")
+    page.wait_for_function("!location.search.includes('mark=')")
+    assert not marked(page)
+
+
+def test_a_mark_in_the_address_goes_along_to_another_page(page, server):
+    page.goto(f"{server}/roles?mark=cluster:0")
+    page.wait_for_selector(".strips .marked")
+    settle(page)
     page.get_by_role("link", name="Attention").click()
     page.wait_for_selector('[class*="st-key-tokens"] .barlayer .point path')
     settle(page)
