@@ -281,6 +281,16 @@ def ask(folder: str, text: str) -> Any:
     return tp.views.dialogue.ask(load_asked(folder), text)
 
 
+@st.cache_resource(max_entries=8, show_spinner="Asking …")
+def pose(folder: str, text: str) -> Any:
+    return tp.views.experiments.pose(load_asked(folder), text)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Asking …")
+def pose_image(folder: str, number: int) -> Any:
+    return tp.views.experiments.pose_image(load_asked(folder), number)
+
+
 def answer_changed(folder: str, store: Any, states: Any, at: int, filler: str) -> Any:
     """What the model in a folder writes if a filler is changed in a sample's states."""
     return tp.views.role_fits.answer_changed(load_asked(folder), store, states, at, filler)

@@ -216,4 +216,4 @@ def test_models_named_oddly_load_nothing(tmp_path):
 
 def test_a_text_is_not_put_to_a_model_of_images():
     with pytest.raises(InputError, match="tpgn-scenes writes captions of images"):
-        tp.views.dialogue.load_asked("tpgn-scenes")
+        tp.views.experiments.pose(tp.views.dialogue.load_asked("tpgn-scenes"), "What is 1+1?")

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tprprobe.errors import InputError
 from tprprobe.extraction.texts import extract_text
 from tprprobe.models import load_model
-from tprprobe.models.protocol import CaptionModel, Model, require_model, require_vocabulary
+from tprprobe.models.protocol import Model, require_model, require_vocabulary
 from tprprobe.store import Store
 
 
@@ -30,11 +29,9 @@ def load_asked(name: str | os.PathLike[str]) -> Model:
     """The model of a checkpoint, by folder or name.
 
     Raises:
-        InputError: it is none, or it cannot read or write text.
+        InputError: it is none, or it cannot write text.
     """
     model = require_model(load_model(name), "which writes no answers")
-    if isinstance(model, CaptionModel):
-        raise InputError(f"{model.name} writes captions of images: a text cannot be put to it")
     require_vocabulary(model)
     return model
 

@@ -40,8 +40,11 @@ CAPTION = {
     "sentence TPRs": ("sentence.tpr",),
     "both": ("word.unbinding", "sentence.tpr"),
 }
-BY = {True: "arithmetic", False: "the model, of the changed text", None: ""}
-DATA = "scenes"  # of models of captions whose card names none
+ARITHMETIC, MODEL, WORDS = (
+    "arithmetic",
+    "the model’s answer to the changed text",
+    "the exchange of the words",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +121,20 @@ class Change:
     filler: str | None = None
 
 
+def reads_images(model: Model) -> bool:
+    """True for a model that writes captions."""
+    return isinstance(model, CaptionModel)
+
+
 def pose(model: Model, text: str) -> Posed:
     """A text that a model is asked.
 
     Raises:
-        InputError: an empty text, or one that the vocabulary cannot say.
+        InputError: an empty text, one that the vocabulary cannot say, or a model of images.
     """
     text, vocabulary = " ".join(text.split()), require_vocabulary(model)
+    if reads_images(model):
+        raise InputError(f"{model.name} writes captions of images: a text cannot be put to it")
     if not text:
         raise InputError("an empty text: type a question or a text")
     source = encode_texts([text], [""], vocabulary).source.padded(
@@ -151,8 +161,10 @@ def pose_image(model: Model, number: int) -> Posed:
     source = encode_examples([image], require_vocabulary(model)).source.padded(torch.tensor([0]), 0)
     empty = torch.full((1, 1), model.config.sos)
     posed = _answered(Posed(model, f"image {number} of {name}", source.to(model.device), (), empty))
-    words = tuple(str(require_vocabulary(model).symbols[i]) for i in posed.answer[0, 1:].tolist())
-    return Posed(model, f"{posed.text}: {image.captions[0]}", posed.source, words, posed.answer)
+    ids = [each for each in posed.answer[0, 1:].tolist() if each != model.config.eos]
+    words = tuple(str(require_vocabulary(model).symbols[each]) for each in ids)
+    told = f"{posed.text} (its caption: ‘{image.captions[0]}’)"
+    return Posed(model, told, posed.source, words, posed.answer)
 
 
 def _answered(posed: Posed) -> Posed:
@@ -249,7 +261,7 @@ def change_filler(posed: Posed, states: SampleStates, position: int, filler: str
 def try_change(posed: Posed, change: Change) -> dict[str, Any]:
     """One row: the old answer, the new one and the predicted one, with their probabilities before and after."""
     new = posed.write(posed.source, change.edits)
-    predicted, is_exact = _predict(posed, change)
+    predicted, by = _predict(posed, change)
     answers = [posed.answer, new, *([] if predicted is None else [predicted])]
     before, after = (
         [*posed.probability(posed.source, answers, edits), float("nan")]
@@ -257,7 +269,6 @@ def try_change(posed: Posed, change: Change) -> dict[str, Any]:
     )
     told = "" if predicted is None else posed.say(predicted)
     return {
-        "asked": visible(posed.text, 120),
         "edit": change.told,
         "old answer": posed.told,
         "its p": before[0],
@@ -265,22 +276,23 @@ def try_change(posed: Posed, change: Change) -> dict[str, Any]:
         "new answer": posed.say(new),
         "p of it": after[1],
         "predicted": told,
-        "by": BY[is_exact],
+        "by": by,
         "p of the predicted before": before[2],
         "after": after[2],
         "as predicted": None if predicted is None else posed.say(new) == told,
+        "asked": visible(posed.text, 120),
     }
 
 
-def _predict(posed: Posed, change: Change) -> tuple[Tensor | None, bool | None]:
-    """The answer that an edit should give, and whether it is exact; None where nothing is predicted."""
+def _predict(posed: Posed, change: Change) -> tuple[Tensor | None, str]:
+    """The answer that an edit should give, and what says so; None where nothing is predicted."""
     if not change.first:
-        return None, None
+        return None, ""
     if posed.is_image:
         words = posed.answer.clone()
         one, other = change.first[0] + 1, change.second[0] + 1  # behind the start symbol
         words[0, [one, other]] = words[0, [other, one]]
-        return words, False
+        return words, WORDS
     offset, vocabulary = (
         int(require_vocabulary(posed.model).source_start),
         require_vocabulary(posed.model),
@@ -291,7 +303,7 @@ def _predict(posed: Posed, change: Change) -> tuple[Tensor | None, bool | None]:
             ids = encode_texts([""], [answer], vocabulary).target.padded(
                 torch.tensor([0]), posed.model.config.pad
             )
-            return ids.to(posed.model.device), True
+            return ids.to(posed.model.device), ARITHMETIC
         except InputError:  # the changed text is no question: the model is asked
             pass
     source = posed.source.clone()
@@ -301,7 +313,7 @@ def _predict(posed: Posed, change: Change) -> tuple[Tensor | None, bool | None]:
         source[0, [*change.first, *change.second]] = posed.source[
             0, [*change.second, *change.first]
         ]
-    return posed.write(source, {}), False
+    return posed.write(source, {}), MODEL
 
 
 def _changed_text(text: str, change: Change, offset: int) -> str:
@@ -310,6 +322,32 @@ def _changed_text(text: str, change: Change, offset: int) -> str:
     if change.filler is None:
         return exchanged(text, first, second)
     return text[: first[0]] + change.filler + text[first[0] + 1 :]
+
+
+def _share(p: float) -> str:
+    """A probability in three digits."""
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"
+
+
+def tell_answer(posed: Posed, name: str, exact: str) -> str:
+    """What the model answers, how probable that is, and whether it is right where that is known."""
+    p = posed.probability(posed.source, [posed.answer], {})[0]
+    about = f" writes of {posed.text}" if posed.is_image else " answers"
+    told = f"{name}{about}: ‘{posed.told}’ (probability {_share(p)})"
+    if not exact:
+        return f"{told}."
+    return f"{told}; the exact answer is {exact}: {'right' if exact == posed.told else 'wrong'}."
+
+
+def tell_experiment(row: Mapping[str, Any]) -> str:
+    """What an edit did to the answer, and whether that is what was predicted."""
+    told = f"{row['edit']}: ‘{row['old answer']}’ ({_share(row['its p'])}) became ‘{row['new answer']}’ ({_share(row['p of it'])})"
+    if row["new answer"] == row["old answer"]:
+        told = f"{row['edit']}: the answer stays ‘{row['old answer']}’, its probability goes from {_share(row['its p'])} to {_share(row['p now'])}"
+    if not row["by"]:
+        return f"{told}."
+    hit = "as" if row["as predicted"] else "unlike"
+    return f"{told}; {hit} predicted: ‘{row['predicted']}’ ({row['by']})."
 
 
 def tabulate(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -58,6 +58,19 @@ def cluster_table(scene: Cloud) -> pd.DataFrame:
     return table
 
 
+def name_clusters(scene: Cloud) -> dict[int, str]:
+    """Every cluster with its name, or its commonest tokens where it has none."""
+    summary, names = scene.roles.summary, scene.names
+    tops = [visible(top, 40) for top in summary["top"]]
+    if names is not None:
+        own = names["name"].tolist()
+        tops = [
+            top if name == UNNAMED else visible(name, 60)
+            for name, top in zip(own, tops, strict=True)
+        ]
+    return {i: f"{i}: {top}" for i, top in enumerate(tops)}
+
+
 def token_table(scene: Cloud, marked: Bool[np.ndarray, " token"]) -> pd.DataFrame:
     """The marked tokens (the first MOST of them), a row each, their texts made visible."""
     chosen = np.flatnonzero(marked)[:MOST]

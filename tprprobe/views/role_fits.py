@@ -156,9 +156,18 @@ def first_change(states: SampleStates) -> tuple[int, int]:
     tokens = states.tokens["filler"].astype(str).tolist()
     digits = [i for i, token in enumerate(tokens) if token.isdigit()]
     position = digits[0] if digits else len(tokens) // 2
-    known = list(map(str, states.fit.fit.pairs.fillers))
-    at = known.index(tokens[position]) if tokens[position] in known else -1
-    return position, (at + 1) % len(known)
+    return position, next_filler(states, position)
+
+
+def next_filler(states: SampleStates, position: int) -> int:
+    """The number of the filler behind that of a token; behind a digit's the next digit's."""
+    own, known = (
+        str(states.tokens["filler"].iloc[position]),
+        list(map(str, states.fit.fit.pairs.fillers)),
+    )
+    among = [i for i, each in enumerate(known) if each.isdigit() == own.isdigit()] or [0]
+    at = among.index(known.index(own)) if own in known else -1
+    return among[(at + 1) % len(among)]
 
 
 def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
@@ -176,6 +185,23 @@ def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
     whole = store.read(fit.site, units.vectors.rows).reshape(len(units), -1).astype(np.float64)
     tokens = units.tokens.iloc[rows].reset_index(drop=True)
     return SampleStates(fit, tokens, whole[own], fit.encode(tokens), whole.mean(0))
+
+
+def read_tokens(fit: Decomposition, tokens: Sequence[str]) -> SampleStates:
+    """The states that a decomposition gives the tokens of any text.
+
+    Raises:
+        InputError: roles that only a store's columns tell.
+    """
+    table = pd.DataFrame({"sample": 0, "position": range(len(tokens)), "token": list(tokens)})
+    table = table.assign(filler=table["token"])
+    try:
+        encoded = fit.encode(table)
+    except KeyError as error:
+        raise InputError(
+            f"the roles {fit.scheme.name} need the column {error} of a store"
+        ) from None
+    return SampleStates(fit, table, encoded, encoded, encoded.mean(0))
 
 
 def show_residuals(states: SampleStates, dark: bool = False) -> View:
