@@ -321,6 +321,16 @@ def test_a_baseline_at_ceiling_leaves_nothing_to_decide():
     assert outcome(claim(), below, gates={ROOM: exact(0.4)}) == "fails"
 
 
+def test_what_needs_the_papers_size_or_human_raters_is_not_decidable_unless_it_is_measured():
+    votes = load_claims()["jiang-human-metrics"]
+    told = judge(votes, None)
+    assert told.outcome == "not decidable here"
+    assert told.reason == "not measured: it needs human raters, XSum and Wikihow"
+    rated = Evidence({"": exact(0.4)}, votes.unit, votes.units, {}, frozenset(votes.conditions))
+    assert judge(votes, rated).outcome == "holds"
+    assert judge(claim(), None).outcome == "undecided"
+
+
 def test_what_was_measured_is_shown_though_it_decides_nothing():
     few = judge(
         claim(unit="model seed", units=3),

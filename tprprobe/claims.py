@@ -2,7 +2,9 @@
 
 ``claims.toml`` has the claims; a measurement is an estimate with its 95 % interval [low, high].
 
-1. Nothing measured: undecided. Measured where a condition of the claim is not met: not comparable.
+1. Nothing measured: undecided, or not decidable here where the claim needs the paper's size, its
+   corpora or human raters (OUT_OF_REACH). Measured where a condition of the claim is not met: not
+   comparable.
 2. A gate (what the model must be able to do first) whose measured lower bound is below what the
    claim asks, or that was not measured: undecided. So too with an interval over another unit than
    the claim's, over fewer units than it asks, or with no interval.
@@ -41,6 +43,15 @@ FILE = "claims.toml"
 PAPERS = ("schlag", "jiang", "huang", "mccoy")
 LEVEL = 0.95
 ROOM, LEAST_ROOM = "room_above_baseline", 0.01  # what the best baseline leaves to beat it by
+OUT_OF_REACH = {  # conditions of claims that need more than hours of two processor cores
+    "56 modules",
+    "the paper's size and steps",
+    "human raters",
+    "XSum",
+    "Wikihow",
+    "XSum and Wikihow",
+    "XSum, Arxiv, Wikihow and CNN/Daily Mail",
+}
 
 Text = Annotated[str, Field(min_length=1)]
 Outcome = Literal["holds", "fails", "undecided", "not comparable", "not decidable here"]
@@ -168,7 +179,7 @@ def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
         InputError: evidence with no case, or with several for a claim about one number.
     """
     if evidence is None:
-        return Verdict(claim, "undecided", "not measured")
+        return _unmeasured(claim)
     if not evidence.cases or (claim.over == "one" and len(evidence.cases) > 1):
         raise InputError(f"{claim.id} is over {claim.over} case, given {len(evidence.cases)}")
     shown = _explain(claim, evidence)
@@ -184,6 +195,14 @@ def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
         told = f"{shown}; the best baseline leaves {room.value:.3f} to beat it by"
         return Verdict(claim, "not decidable here", told)
     return Verdict(claim, _decide(claim, list(evidence.cases.values())), shown)
+
+
+def _unmeasured(claim: Claim) -> Verdict:
+    """The verdict without a measurement."""
+    needed = [each for each in claim.conditions if each in OUT_OF_REACH]
+    if not needed:
+        return Verdict(claim, "undecided", "not measured")
+    return Verdict(claim, "not decidable here", f"not measured: it needs {', '.join(needed)}")
 
 
 def _unmet(claim: Claim, evidence: Evidence) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tprprobe.claims import Claim, load_claims
+from tprprobe.claims import Claim, judge, load_claims
 
 FILE = "verdicts.csv"
 COLUMNS = ["claim", "page", "model", "verdict", "reason"]
@@ -41,15 +41,20 @@ OTHER_PAGE = {
     "jiang-factual": "summaries",
 }
 UNDECIDED, UNDECIDABLE = "undecided", "not decidable here"
-NO_SIZE = (UNDECIDED, "not measured: no model of the paper's size, on its 56 modules, ships")
 NO_PAGE = {  # claim → its verdict, and why no page decides it
-    "schlag-state-of-the-art": NO_SIZE,
-    "schlag-every-module": NO_SIZE,
-    "schlag-steady-progress": NO_SIZE,
-    "schlag-more-steps": NO_SIZE,
-    "schlag-module-counts": NO_SIZE,
-    "schlag-every-module-best": NO_SIZE,
-    "schlag-beats-earlier": NO_SIZE,
+    **{
+        name: (verdict.outcome, verdict.reason)
+        for name in (
+            "schlag-state-of-the-art",
+            "schlag-every-module",
+            "schlag-steady-progress",
+            "schlag-more-steps",
+            "schlag-module-counts",
+            "schlag-every-module-best",
+            "schlag-beats-earlier",
+        )
+        for verdict in [judge(load_claims()[name], None)]
+    },
     "schlag-relational-structure": (
         UNDECIDABLE,
         "it names no relation and no number; its two halves are decided by themselves: "
