@@ -287,6 +287,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
     monkeypatch.setattr(baselines, "COMPARED", 10)
     monkeypatch.setattr(results, "SETTINGS", {"scenes": {"test": 6}, "nothing": {"test": 6}})
     monkeypatch.setattr(results, "tell_unbinding", lambda runs: [])  # tests/test_unbinding.py
+    monkeypatch.setattr(results, "read_seeds", lambda name, shipped: [shipped])
     monkeypatch.setenv("TPRPROBE_PATH", str(tmp_path))
     runs = []
     for kind in CAPTIONERS:
@@ -317,7 +318,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
     first, second = (
         evaluate(load_model(each), load_data("scenes", split="test", n=6)) for each in folders
     )
-    (verdict, _) = judge_scores(score_rows(first), score_rows(second))
+    (verdict, _) = judge_scores([score_rows(first)], [score_rows(second)])
     assert verdict.reason.split(";")[0] in page  # what was measured stands there
 
 

@@ -161,9 +161,20 @@ def test_a_jar_that_is_not_there_is_told(monkeypatch, tmp_path):
 def test_the_java_program_decides_nothing_as_it_has_no_interval():
     captions, references = ["a dog", "a cat sits"], [["a dog runs"], ["a cat sits"]]
     scores = replace(score_captions(captions, references), meteor=0.4)
-    verdict, _ = judge_scores(scores, scores)
+    verdict, _ = judge_scores([scores], [scores])
     assert "every of 6" in verdict.reason
     assert "METEOR" in set(compare_captions(scores, scores)["metric"])
+
+
+def test_three_seeds_decide_where_their_spread_allows():
+    references = [["a dog runs here"], ["a cat sits on it"]] * 20
+    good = score_captions(["a dog runs here", "a cat sits on a"] * 20, references)
+    bad = score_captions(["a a a"] * 40, references)
+    (one, _), (three, _) = (judge_scores([good] * n, [bad] * n) for n in (1, 3))
+    assert "1 model seed(s), must be at least 3" in one.reason
+    assert "model seed(s)" not in three.reason
+    (mixed, _) = judge_scores([good, bad, good], [bad, good, bad])
+    assert mixed.outcome == "undecided"
 
 
 WORDS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=7)

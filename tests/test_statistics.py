@@ -14,6 +14,7 @@ from scipy import stats
 from tprprobe import statistics
 from tprprobe.errors import InputError
 from tprprobe.statistics import (
+    Interval,
     adjust,
     bootstrap,
     bootstrap_difference,
@@ -25,6 +26,7 @@ from tprprobe.statistics import (
     fisher_test,
     group_sums,
     interval_text,
+    over_seeds,
     permutations_within,
     permute_within,
     read_interval,
@@ -105,6 +107,17 @@ def test_the_mean_and_the_ratio_agree():
     sums = group_sums(np.stack([values, np.ones(200)], 1), groups)
     mean, ratio = bootstrap_mean(values, groups, seed=3), bootstrap_ratio(*sums.T, seed=3)
     assert (mean.value, mean.low, mean.high) == (ratio.value, ratio.low, ratio.high)
+
+
+def test_an_interval_over_seeds_covers_the_truth_and_no_less_than_it_says():
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(400):
+        seeds, noise = rng.normal(0, 0.02, 3), rng.normal(0, 0.01)  # the examples are the same
+        each = [Interval(v + noise, v + noise - 0.0196, v + noise + 0.0196) for v in seeds]
+        found = over_seeds(each, 1000)
+        covered += found.low <= 0 <= found.high
+    assert covered >= 0.95 * 400
+    assert over_seeds(each[:1], 1000) == each[0]
 
 
 def test_a_single_group_has_no_interval_and_nothing_of_nothing_is_nan():

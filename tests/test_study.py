@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from studies.pages.binding_contrasts import ALIKE, BINDING, FULL, ROLES, START, measure_contrasts
+from studies.pages.heads_section import attention_evidence
 from studies.pages.study_page import COMPARED, write_page
+from tprprobe.claims import judge, load_claims
 from tprprobe.data import load_data
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
@@ -406,7 +408,7 @@ def test_the_figure_is_drawn_from_the_folder(finished, tmp_path):
 def test_the_page_has_a_verdict_for_every_comparison(finished, plan_file):
     page = write_page(load_study(finished), read_plan(plan_file))
     lines = [line for line in page.splitlines() if "“" in line]
-    assert len(lines) == len(COMPARED)
+    assert len(lines) == len(COMPARED) + 1  # and the claim on attention, by the models' heads
     assert all(line.endswith("| undecided |") for line in lines)  # two seeds, variants missing
     assert "transformer 2, outer 2" in page
 
@@ -414,7 +416,20 @@ def test_the_page_has_a_verdict_for_every_comparison(finished, plan_file):
 def _verdicts(rights, plan):
     page = write_page(_planted(rights, np.random.default_rng(0)), read_plan(plan))
     found = [line.rsplit("|", 2)[1].strip() for line in page.splitlines() if "“" in line]
-    return dict(zip(COMPARED, found, strict=True))
+    return dict(zip(COMPARED, found[:-1], strict=True))
+
+
+def test_attention_is_compared_by_seeds_of_models_that_start_alike():
+    rows = [
+        {"variant": variant, "seed": seed, "measure": "attention", "value": value + seed / 10}
+        for variant, value in (("tp-transformer", 0.4), ("transformer-torch", 0.1))
+        for seed in (0, 1, 2)
+    ]
+    evidence = attention_evidence(pd.DataFrame(rows))
+    assert evidence.cases[""].value == pytest.approx(0.3)
+    assert judge(load_claims()["schlag-better-insights"], evidence).outcome == "holds"
+    two = attention_evidence(pd.DataFrame(rows).query("seed < 2"))
+    assert judge(load_claims()["schlag-better-insights"], two).outcome == "undecided"
 
 
 def test_variants_that_start_otherwise_decide_nothing():

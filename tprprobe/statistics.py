@@ -6,7 +6,7 @@ totals over groups, and the bootstrap draws groups: a replicate costs one produc
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -23,6 +23,7 @@ Totals = Float[np.ndarray, "replicate term"]
 Statistic = Callable[[Totals], Float[np.ndarray, " replicate"]]
 
 REPLICATES = 2000
+_TINY = np.finfo(float).tiny
 WEIGHTS_AT_ONCE = 2**22
 
 
@@ -75,6 +76,31 @@ def interval_text(interval: Interval, form: str = ".3f", scale: float = 1, unit:
     three = (interval.value, interval.low, interval.high)
     value, low, high = (f"{scale * each:{form}}" for each in three)
     return value + unit if math.isnan(interval.low) else f"{value}{unit} [{low}, {high}]"
+
+
+def over_seeds(estimates: Sequence[Interval], examples: int) -> Interval:
+    """The mean of one estimate a seed; the interval draws seeds and examples.
+
+    Its half-width is the root of the summed squares of two: Student's over seeds, and the estimates'
+    own, over the examples that all seeds share (root mean square, as if nothing averaged out). Degrees of
+    freedom are Satterthwaite's; of one seed it is that seed's own interval.
+    """
+    if len(estimates) == 1:
+        return estimates[0]
+    values = np.array([each.value for each in estimates])
+    own = np.array([(each.high - each.low) / 2 for each in estimates])
+    seeds = len(values) - 1
+    halves = np.array(
+        [
+            stats.t.ppf(0.975, seeds) * values.std(ddof=1) / np.sqrt(seeds + 1),
+            np.sqrt((own**2).mean()),
+        ]
+    )
+    half, value = float(np.sqrt((halves**2).sum())), float(values.mean())
+    freedom = 1 / max(
+        np.sum((halves / max(half, _TINY)) ** 4 / [seeds, max(examples - 1, 1)]), _TINY
+    )
+    return Interval(value, value - half, value + half, float(freedom))
 
 
 def group_sums(values: Float[np.ndarray, "item term"], groups: Shaped[np.ndarray, " item"]) -> Sums:

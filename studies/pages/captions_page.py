@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from studies.caption_seeds import read_seeds
 from studies.pages import training_times
 from studies.pages.large_store import tell_large_store
 from studies.pages.markdown import verdict_table
@@ -14,6 +15,7 @@ from studies.pages.replacements_section import tell_replacements
 from studies.pages.training_times import judge_time
 from studies.pages.unbinding_section import tell_unbinding
 from studies.templates import fill, table
+from tprprobe.claims import Verdict
 from tprprobe.console import stderr
 from tprprobe.data import load_data
 from tprprobe.data.vocabularies.words import tokenize
@@ -98,8 +100,16 @@ def _compared(setting: str, split: str, n: int, runs: Path) -> dict[str, Any]:
         "images": len(first.terms),
         "exact": exact,
         "scores": table(shown),
-        "verdicts": verdict_table(judge_scores(first, second)) if split == DECIDING else "",
+        "verdicts": verdict_table(_judge(setting, rows)) if split == DECIDING else "",
     }
+
+
+def _judge(setting: str, rows: Mapping[str, pd.DataFrame]) -> list[Verdict]:
+    """The verdicts over every seed that captioned this data's test images."""
+    names = [f"{each}-{setting}" for each in MODELS]
+    seeds = [read_seeds(each, rows[each]) for each in names]
+    tpgns, lstms = ([score_rows(each) for each in of] for of in seeds)
+    return judge_scores(tpgns, lstms)
 
 
 def _row(metric: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from studies.pages.binding_contrasts import (
     measure_contrasts,
     tell_answer,
 )
+from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
 from studies.pages.markdown import verdict_table
 from studies.templates import fill, table
 from tprprobe.claims import Evidence, judge, load_claims
@@ -41,6 +42,7 @@ COMPARED = {
     "schlag-full-product-better": (OUTER, MODEL, "all"),
     "schlag-extrapolation": (MODEL, BASELINE, "longer"),
 }
+INSIGHTS = "schlag-better-insights"
 ALIKE = "weights that start alike"  # a condition of claims
 SETS = {"all": "all", "discordant": "discordant", "longer": "longer"}
 FIGURES = {
@@ -58,6 +60,7 @@ def make_page(runs: Path) -> str:
         load_study(folder),
         read_plan(folder / "plan.toml"),
         (load_study(earlier), read_plan(earlier / "plan.toml")),
+        read_heads(),
     )
 
 
@@ -73,10 +76,16 @@ def draw_figures() -> dict[str, Drawing]:
     return {FIGURES[name]: figure for name, figure in drawn.items()}
 
 
-def write_page(study: Study, plan: Plan, earlier: tuple[Study, Plan] | None = None) -> str:
+def write_page(
+    study: Study,
+    plan: Plan,
+    earlier: tuple[Study, Plan] | None = None,
+    heads: pd.DataFrame | None = None,
+) -> str:
     """The page of a study that was run by this plan.
 
-    What only an ``earlier`` study has is judged and shown by its tables.
+    What only an ``earlier`` study has is judged and shown by its tables; ``heads`` are what
+    ``python -m studies.heads`` measured of the study's models.
     """
     scores = compare_variants(study, BASELINE)
     sets = subsets(study)
@@ -85,12 +94,14 @@ def write_page(study: Study, plan: Plan, earlier: tuple[Study, Plan] | None = No
         judge(load_claims()[name], _evidence(told, *compared))
         for name, compared in COMPARED.items()
     ]
+    verdicts.append(judge(load_claims()[INSIGHTS], attention_evidence(heads)))
     starts = find_starts(plan)
     return fill(
         Path(__file__).parent,
         "study.md.j2",
         **_describe(study, plan),
         answer=tell_answer(study),
+        heads=tell_heads(heads),
         verdicts=verdict_table(verdicts),
         contrasts=_contrasts(study),
         scores=_scores(scores, starts),

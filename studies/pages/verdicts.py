@@ -25,6 +25,7 @@ OTHER_PAGE = {
     "schlag-diagonal-sufficient": "study",
     "schlag-full-product-better": "study",
     "schlag-extrapolation": "study",
+    "schlag-better-insights": "study",
     "schlag-used": "interventions",
     "jiang-table2-better": "summaries",
     "jiang-table2-cnndm": "summaries",
@@ -64,11 +65,6 @@ NO_PAGE = {  # claim → its verdict, and why no page decides it
         UNDECIDABLE,
         "two chosen maps of one head show that it can be, which any soft attention grants; how often "
         "the digits of denominators look at their '/' is schlag-good-approximation",
-    ),
-    "schlag-better-insights": (
-        UNDECIDED,
-        "not measured: one trained model of each kind ships, of different starts; the Transformer's "
-        "maps are shown nowhere in the paper, so that better has no printed side to compare with",
     ),
     "jiang-more-discrete": (
         UNDECIDED,

@@ -1,6 +1,6 @@
 """Captions that ``tprprobe eval --out`` scored, from paths; and what their scores say of the claims."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +21,7 @@ from tprprobe.scoring.captions.toolkit import (
     score_rows,
 )
 from tprprobe.scoring.meteor import meteor_missing
-from tprprobe.statistics import read_interval
+from tprprobe.statistics import Interval, over_seeds, read_interval
 
 RIVALS = ("tpgn", "cnn-lstm")
 CAPTIONS = columns(text="image prediction") | {"references": object}
@@ -103,22 +103,36 @@ def find_rivals(captioned: list[dict[str, Any]]) -> list[tuple[str, CaptionScore
     ]
 
 
-def judge_scores(tpgn: CaptionScores, lstm: CaptionScores) -> list[Verdict]:
-    """The verdicts on the scores of one TPGN and one CNN-LSTM: each metric, and BLEU-n by n.
+def judge_scores(tpgns: Sequence[CaptionScores], lstms: Sequence[CaptionScores]) -> list[Verdict]:
+    """The verdicts on the scores of TPGNs and CNN-LSTMs, one of each a seed: each metric, and BLEU-n
+    by n.
 
-    The intervals draw images; behind them stands one seed of each model, which the verdicts say.
+    Intervals are over images and, of several seeds, over seeds; a verdict says how many there are.
     """
     cases = {"huang-table1": compare_captions, "huang-bleu-n": compare_lengths}
     return [
-        judge(find_claim(name), Evidence(_cases(compare(tpgn, lstm)), "model seed", 1))
+        judge(find_claim(name), Evidence(_cases(compare, tpgns, lstms), "model seed", len(tpgns)))
         for name, compare in cases.items()
     ]
 
 
-def _cases(differences: pd.DataFrame) -> dict[str, Any]:
+def _cases(
+    compare: Callable[[CaptionScores, CaptionScores], pd.DataFrame],
+    tpgns: Sequence[CaptionScores],
+    lstms: Sequence[CaptionScores],
+) -> dict[str, Interval]:
     """The intervals of differences by metric, of the metrics that the paper's Table 1 has.
 
     METEOR is the one in Python: the Java program's has no interval and decides nothing.
     """
-    rows = differences.set_index("metric").drop(["ROUGE-L", METEOR], errors="ignore")
-    return {str(name): read_interval(row, "difference") for name, row in rows.iterrows()}
+    tables = [
+        compare(first, second).set_index("metric").drop(["ROUGE-L", METEOR], errors="ignore")
+        for first, second in zip(tpgns, lstms, strict=True)
+    ]
+    images = int(tables[0]["n"].iloc[0])
+    return {
+        str(name): over_seeds(
+            [read_interval(each.loc[name], "difference") for each in tables], images
+        )
+        for name in tables[0].index
+    }

@@ -168,7 +168,7 @@ def of_regions(found: Regions) -> dict[str, Cases]:
 def tabulate_scores(captioned: list[dict[str, Any]]) -> Table:
     rivals = find_rivals(captioned)
     differences = {data: compare_captions(first, second) for data, first, second in rivals}
-    verdicts = [each for _, first, second in rivals for each in judge_scores(first, second)]
+    verdicts = [each for _, first, second in rivals for each in judge_scores([first], [second])]
     return tables.scores_table(captioned, differences, verdicts)
 
 

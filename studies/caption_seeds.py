@@ -1,0 +1,53 @@
+"""``python -m studies.caption_seeds RUNS``: captions of the models trained with other seeds.
+
+RUNS/NAME-SEED are what ``tprprobe train models/NAME/recipe.toml --set seed=SEED --out …`` wrote.
+Their captions of the test images stand in ``studies/captions/seeds.csv``: image, and a column a run.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import torch
+import typer
+
+from tprprobe.data import load_data
+from tprprobe.files import assets
+from tprprobe.files.writing import write_file
+from tprprobe.models import load_model
+from tprprobe.scoring.answers import evaluate
+
+DATA, SPLIT, N = "scenes:persons=coloured", "test", 1000
+MODELS = ("tpgn-scenes", "cnn-lstm-scenes")
+CAPTIONS = assets.find("studies", "captions") / "seeds.csv"
+
+
+def main(runs: Annotated[Path, typer.Argument(help="The folder of the trained runs.")]) -> None:
+    """Write the captions of every finished run."""
+    torch.set_num_threads(1)
+    found = {}
+    for folder in sorted(runs.glob("*/model")):
+        name = folder.parent.name
+        if name.rpartition("-")[0] in MODELS:
+            found[name] = _write(folder)
+            typer.echo(f"{name}: {len(found[name])} captions")
+    write_file(CAPTIONS, pd.DataFrame(found).rename_axis("image").to_csv())
+
+
+def _write(folder: Path) -> pd.Series:
+    model: Any = load_model(folder)
+    rows = evaluate(model, load_data(DATA, split=SPLIT, n=N))
+    return rows.set_index("image")["prediction"]
+
+
+def read_seeds(name: str, shipped: pd.DataFrame) -> list[pd.DataFrame]:
+    """The evaluations of a model's seeds by the table of the shipped one, which comes first."""
+    table = pd.read_csv(CAPTIONS, index_col="image", keep_default_na=False)
+    runs = [each for each in table if each.rpartition("-")[0] == name]
+    return [shipped] + [
+        shipped.assign(prediction=table.loc[shipped["image"], run].to_numpy()) for run in runs
+    ]
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,1 @@
+"""What the heads of a study's models learnt, seed by seed."""

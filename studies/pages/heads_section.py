@@ -1,0 +1,69 @@
+"""What the heads of the matched models learnt: means over seeds, and differences of equal start."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from studies.heads.measures import HEADS, MEASURES
+from studies.templates import table
+from tprprobe.claims import Evidence
+from tprprobe.statistics import Interval, interval_text
+
+TP, TRANSFORMER, ALIKE = "tp-transformer", "transformer-torch", "weights that start alike"
+
+
+def read_heads() -> pd.DataFrame | None:
+    """What ``python -m studies.heads`` measured; None where it was not run."""
+    return pd.read_csv(HEADS) if HEADS.is_file() else None
+
+
+def tell_heads(found: pd.DataFrame | None) -> dict[str, Any]:
+    """The section's table and differences; empty without a measurement."""
+    if found is None:
+        return {}
+    return {
+        "seeds": sorted({int(seed) for seed in found["seed"]}),
+        "measures": MEASURES,
+        "table": table([_row(str(name), rows) for name, rows in found.groupby("variant")]),
+        "attention": interval_text(paired_difference(found, "attention"), "+.3f"),
+        "pairs": interval_text(paired_difference(found, "pairs"), "+.3f"),
+        "answered": found.loc[found["measure"] == "pairs_answered", "value"].max(),
+    }
+
+
+def attention_evidence(found: pd.DataFrame | None) -> Evidence | None:
+    """The evidence on the best head's attention: TP-Transformer minus Transformer of equal start."""
+    if found is None:
+        return None
+    value = paired_difference(found, "attention")
+    return Evidence(
+        {"": value}, "model seed", len(_pairs(found, "attention")), {}, frozenset({ALIKE})
+    )
+
+
+def paired_difference(heads: pd.DataFrame, measure: str) -> Interval:
+    """The mean difference over seeds that both have, with Student's 95 % interval over seeds."""
+    values = _pairs(heads, measure)
+    freedom = len(values) - 1
+    if freedom < 1:
+        return Interval(float(values.mean()), np.nan, np.nan)
+    half = float(stats.t.ppf(0.975, freedom) * values.std(ddof=1) / np.sqrt(len(values)))
+    mean = float(values.mean())
+    return Interval(mean, mean - half, mean + half, float(freedom))
+
+
+def _pairs(heads: pd.DataFrame, measure: str) -> Any:
+    wide = heads[heads["measure"] == measure].pivot(index="seed", columns="variant", values="value")
+    return (wide[TP] - wide[TRANSFORMER]).dropna().to_numpy()
+
+
+def _row(variant: str, rows: pd.DataFrame) -> dict[str, str]:
+    cells = {"variant": variant, "seeds": str(rows["seed"].nunique())}
+    for name in MEASURES:
+        values = rows.loc[rows["measure"] == name, "value"].dropna()
+        cells[name.replace("_", " ")] = (
+            f"{values.mean():.3f} ({values.min():.3f}–{values.max():.3f})" if len(values) else "–"
+        )
+    return cells
