@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from studies.pages.headlines import finish_page
 from studies.pages.verdicts import write_verdicts
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.style import save
@@ -39,7 +40,8 @@ def main(
             text = make_page(runs)
         except InputError as error:
             raise typer.BadParameter(f"page {name!r}: {error}") from error
-        typer.echo(f"written: {write_file(out / f'results-{name}.md', text)}")
+        file = write_file(out / f"results-{name}.md", finish_page(name, text))
+        typer.echo(f"written: {file}")
         drawn = module.draw_figures() if hasattr(module, "draw_figures") else {}
         for path, figure in drawn.items():
             typer.echo(f"drawn: {save(figure, out / path)}")

@@ -1,0 +1,163 @@
+"""What a page of results asked and what came out, told first; and its long tables folded.
+
+Both are read from the page's own text, so that a headline can say nothing that its verdicts do not.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+
+from studies.pages.verdicts import claims_of, read_page
+
+BEGIN, END = "<!-- headline -->", "<!-- end of headline -->"
+LONG = 12  # rows of a table that a reader need not see first
+ANSWERS, REST = {"holds": "Yes", "fails": "No", "undecided": "Not decided"}, "Not decidable here"
+
+# page → claim → the question that the claim answers with yes, and what its number is
+QUESTIONS = {
+    "arithmetic": {
+        "schlag-structural-clusters": (
+            "Do role clusters follow the structure of a fraction?",
+            "accuracy in telling numerator from denominator, above the majority's",
+        ),
+        "schlag-polarity-clusters": (
+            "Do they tell numerator from denominator beyond “a '/' stands before it”?",
+            "accuracy above that rule's",
+        ),
+        "schlag-role-specific": (
+            "Do roles tell it better than queries, keys, fillers and random projections?",
+            "accuracy above the best of these",
+        ),
+        "schlag-good-approximation": (
+            "Do digits of a denominator look at their '/'?",
+            "share of them whose largest attention is on it",
+        ),
+    },
+    "captions": {
+        "huang-table1": (
+            "Does TPGN write better captions than CNN-LSTM, in every metric?",
+            "difference of the scores",
+        ),
+        "huang-pos-prediction": (
+            "Do unbinding vectors tell the next word's part of speech better than the words before it?",
+            "difference in accuracy",
+        ),
+        "huang-hybrid-roles": (
+            "Do clusters of unbinding vectors mix position and part of speech?",
+            "adjusted mutual information with each, above chance",
+        ),
+        "huang-nominal-verbal": (
+            "Do two clusters part nouns from verbs?",
+            "share of words on their side",
+        ),
+    },
+    "interventions": {
+        "schlag-used": (
+            "Does the answer follow when numbers take the roles of the other polarity?",
+            "probability of the new answer above that with roles of the same polarity",
+        ),
+    },
+    "probing": {
+        "jiang-pos-role": ("Do roles know parts of speech?", "F1 above the best control's"),
+        "jiang-filler-semantic": (
+            "Is a filler ahead of a role more in entities than in parts of speech?",
+            "its lead in F1 in entities minus that in parts of speech",
+        ),
+        "jiang-syntax-in-roles": (
+            "Do discrete roles know more of parts of speech than as many bits of a filler?",
+            "difference in F1",
+        ),
+        "jiang-discrete": (
+            "Are roles discrete, as the dictionary suggests?",
+            "share of role distributions with a maximum above 0.98",
+        ),
+    },
+    "summaries": {
+        "jiang-table2-better": (
+            "Does TPT-d summarize better than the Transformer, in every metric?",
+            "difference of the scores",
+        ),
+        "jiang-tptc-worst": (
+            "Is TPT-c the worst of the three?",
+            "the worse of the others minus TPT-c",
+        ),
+    },
+}
+FEW = re.compile(r"(\d+) model seed\(s\), must be at least (\d+)")
+PARTS = re.compile(
+    r"(?:least (?P<least>.+?); )?(?:most (?P<most>.+?) )?\((?:(?P<over>every|some) of|must)"
+)
+
+
+def finish_page(page: str, text: str) -> str:
+    """The text of a page with its headline after the title, and its long tables folded."""
+    folded = fold_tables(add_headline(page, text))
+    return folded.replace("<details><summary>", "<details markdown><summary>")
+
+
+def add_headline(page: str, text: str) -> str:
+    """The text with the answers that its verdicts give, after its title; without questions, as it is."""
+    text = re.sub(rf"{BEGIN}.*?{END}\n\n", "", text, flags=re.S)
+    lines = list(_answer(page, text))
+    if not lines:
+        return text
+    title, _, rest = text.partition("\n\n")
+    return "\n\n".join([title, BEGIN + "\n" + "\n".join(lines) + "\n" + END, rest])
+
+
+def _answer(page: str, text: str) -> Iterator[str]:
+    verdicts = list(read_page(page, text))
+    for claim, (question, number) in QUESTIONS.get(page, {}).items():
+        told = [row for row in verdicts if row[0] == claim]
+        if told:
+            answers = "; ".join(_say(*row[2:]) for row in told)
+            yield f"- **{question}** {answers} ({number})."
+    if len(claims_of(page)) > 1 and page in QUESTIONS:
+        found = Counter(ANSWERS.get(row[3], REST) for row in verdicts)
+        counts = ", ".join(
+            f"{answer.lower()} {found[answer]}" for answer in (*ANSWERS.values(), REST)
+        )
+        models = " (a claim counts once for each model)" if any(row[2] for row in verdicts) else ""
+        yield f"- Answers to all {len(claims_of(page))} claims of this page{models}: {counts}."
+
+
+def _say(model: str, verdict: str, reason: str) -> str:
+    answer = ANSWERS.get(verdict, verdict.capitalize())
+    return f"{answer}{f' for `{model}`' if model else ''}, {_shorten(reason)}"
+
+
+def _shorten(reason: str) -> str:
+    """The numbers of a reason: the best case where some case decides, else the least and the most."""
+    found = PARTS.search(reason)
+    if found is None or not found["most"]:
+        return re.sub(r" \((every|some) of .*?\)| \(must be .*?\)", "", reason)
+    if found["over"] == "some":
+        return f"at best {found['most']}"
+    few = FEW.search(reason)
+    return f"from {found['least']} to {found['most']}" + (
+        f", {few[1]} of {few[2]} seeds" if few else ""
+    )
+
+
+def fold_tables(text: str) -> str:
+    """The text with every table of more than LONG rows folded below a line that says what it has."""
+    parts, inside = [], 0
+    for is_table, lines in groupby(text.split("\n"), lambda line: line.startswith("|")):
+        block = list(lines)
+        if is_table and len(block) - 2 > LONG and not inside and not _of_claims(block):
+            columns = ", ".join(each.strip() for each in block[0].strip("| ").split("|")[:4])
+            summary = (
+                f"<details markdown><summary>Table of {len(block) - 2} rows: {columns} …</summary>"
+            )
+            parts += [summary, "", *block, "", "</details>"]
+        else:
+            inside += sum(line.startswith("<details") for line in block)
+            inside -= sum(line.startswith("</details") for line in block)
+            parts += block
+    return "\n".join(parts)
+
+
+def _of_claims(block: list[str]) -> bool:
+    """True for a table of verdicts, which stays open."""
+    return block[0].rstrip().endswith("verdict |")
