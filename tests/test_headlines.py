@@ -1,11 +1,13 @@
-"""Headlines of pages of results: read from the verdicts below them; long tables are folded."""
+"""Headlines of pages of results, and the page on what we learnt: read from verdicts; long tables are folded."""
 
 from pathlib import Path
 
 import pytest
 
 from studies.pages.headlines import BEGIN, LONG, QUESTIONS, add_headline, finish_page, fold_tables
-from studies.pages.verdicts import page_of
+from studies.pages.learnt import FILE, tell_learnt
+from studies.pages.verdicts import page_of, read_pages
+from tprprobe.errors import InputError
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -20,6 +22,14 @@ def test_a_page_that_ships_has_the_headline_of_its_verdicts(page):
     text = (DOCS / f"results-{page}.md").read_text("utf-8")
     assert finish_page(page, text) == text
     assert text.count(BEGIN) == 1
+
+
+def test_the_page_on_what_we_learnt_is_of_the_verdicts_that_ship():
+    verdicts = read_pages(DOCS)
+    assert tell_learnt(verdicts) == (DOCS / FILE).read_text("utf-8")
+    verdicts.loc[verdicts["claim"] == "schlag-used", "verdict"] = "fails"
+    with pytest.raises(InputError, match="that schlag-used holds, and it is fails"):
+        tell_learnt(verdicts)
 
 
 def test_a_headline_follows_its_verdict():

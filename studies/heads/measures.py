@@ -14,6 +14,7 @@ from tprprobe.files import assets
 from tprprobe.interventions.fractions import binding_probe
 from tprprobe.models import load_model
 from tprprobe.models.protocol import Model
+from tprprobe.models.transformer import TransformerConfig
 from tprprobe.store import Store
 
 DATA, SPLIT, SEED = "mathematics:arithmetic__mixed", "small-test", 2
@@ -60,7 +61,7 @@ def measure_heads(model: Model, out: Path, n: int = N) -> dict[str, float]:
     data = load_data(DATA, split=SPLIT, n=n, seed=SEED)
     store = extract(model, data, [LAST], out, min(MAPS, n), control=False, resume=out.exists())
     found = _attention(store) | _pairs(model)
-    has_roles = any(each.endswith("self.role") for each in store.sites)
+    has_roles = isinstance(model.config, TransformerConfig) and model.config.roles == "continuous"
     return found | _polarity(store) if has_roles else found
 
 

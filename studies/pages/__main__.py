@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from studies.pages.headlines import finish_page
-from studies.pages.verdicts import write_verdicts
+from studies.pages.learnt import write_learnt
+from studies.pages.verdicts import read_pages, write_verdicts
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.style import save
 from tprprobe.files.writing import write_file
@@ -46,6 +47,7 @@ def main(
         for path, figure in drawn.items():
             typer.echo(f"drawn: {save(figure, out / path)}")
     typer.echo(f"written: {write_verdicts(out)}")
+    typer.echo(f"written: {write_learnt(out, read_pages(out))}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,82 @@
+"""The page *What we learnt*: its sentences are written, every number and answer is read from the verdicts.
+
+A sentence that takes an outcome for granted says so in ASSUMED; where the verdict has turned, the page
+is not written, and the line says which sentence to write anew.
+"""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from studies.templates import fill
+from tprprobe.errors import InputError
+from tprprobe.files.writing import write_file
+
+FILE = "what-we-learnt.md"
+ASSUMED = {
+    "schlag-interpolation": "fails",
+    "schlag-full-product-better": "holds",
+    "schlag-structural-clusters": "holds",
+    "schlag-polarity-clusters": "holds",
+    "schlag-role-specific": "fails",
+    "schlag-good-approximation": "fails",
+    "schlag-used": "holds",
+    "schlag-hadamard-optimal": "fails",
+    "schlag-tp-unambiguous": "holds",
+    "jiang-pos-role": "holds",
+    "jiang-filler-semantic": "holds",
+    "jiang-syntax-in-roles": "fails",
+    "jiang-discrete": "fails",
+    "huang-hybrid-roles": "holds",
+    "huang-nominal-verbal": "fails",
+    "huang-plan": "fails",
+    "mccoy-bidirectional-roles": "holds",
+    "mccoy-left-favoured": "holds",
+}
+NUMBER = re.compile(r"-?\d[\d.]*(?: \[[^]]*\])?")
+
+
+def write_learnt(docs: Path, verdicts: pd.DataFrame) -> Path:
+    """The page, written beside the pages whose verdicts it tells.
+
+    Raises:
+        InputError: a verdict is not what a sentence takes for granted.
+    """
+    return write_file(docs / FILE, tell_learnt(verdicts))
+
+
+def tell_learnt(verdicts: pd.DataFrame) -> str:
+    """The text of the page."""
+    for claim, outcome in ASSUMED.items():
+        found = set(verdicts.loc[verdicts["claim"] == claim, "verdict"])
+        if found != {outcome}:
+            raise InputError(
+                f"{FILE} takes for granted that {claim} {outcome}, and it is {', '.join(sorted(found))}: "
+                "write its sentence in learnt.md.j2 anew, and ASSUMED in learnt.py"
+            )
+    counts = verdicts.drop_duplicates(["claim", "verdict"])["verdict"].value_counts()
+    return fill(
+        Path(__file__).parent,
+        "learnt.md.j2",
+        claims=verdicts["claim"].nunique(),
+        counts=counts.to_dict(),
+        number=lambda claim, case="", model="": find_number(verdicts, claim, case, model),
+    )
+
+
+def find_number(verdicts: pd.DataFrame, claim: str, case: str = "", model: str = "") -> str:
+    """The first number of a verdict's reason after ``case``, with its interval if it has one.
+
+    Raises:
+        InputError: the reason has none.
+    """
+    rows = verdicts[(verdicts["claim"] == claim) & (verdicts["model"].fillna("") == model)]
+    told = str(rows["reason"].iloc[0]) if len(rows) else ""
+    after = told[told.find(case) + len(case) :] if case in told else ""
+    number = NUMBER.search(re.sub(r"^\s*head \d+", "", after))
+    if number is None:
+        raise InputError(
+            f"the verdict on {claim} ({model or 'all models'}) has no number of {case!r}"
+        )
+    return number[0]
