@@ -13,7 +13,9 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
-    pytest.importorskip("hatchling", reason="the wheel is built by hatchling: install the extra dev")
+    pytest.importorskip(
+        "hatchling", reason="the wheel is built by hatchling: install the extra dev"
+    )
     out = tmp_path_factory.mktemp("wheel")
     build = ["-m", "hatchling", "build", "-t", "wheel", "-d", str(out)]
     subprocess.run([sys.executable, *build], cwd=ROOT, check=True, capture_output=True)
@@ -25,7 +27,9 @@ def unpacked(tmp_path_factory):
 
 def _run(unpacked: Path, folder: Path, *words: str) -> str:
     """What tprprobe prints in an empty folder, where only the wheel's package can be imported."""
-    code = "import runpy, tprprobe; print(tprprobe.__file__, flush=True); runpy.run_module('tprprobe')"
+    code = (
+        "import runpy, tprprobe; print(tprprobe.__file__, flush=True); runpy.run_module('tprprobe')"
+    )
     environment = os.environ | {"PYTHONPATH": str(unpacked)}
     command = [sys.executable, "-c", code, *words]
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
