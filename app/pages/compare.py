@@ -37,7 +37,7 @@ def compare() -> None:
     ]
     agreement = views.show_agreement(*scenes, pairs, dark)
     with lead:
-        parts.lead(views.headlines.tell_agreement(agreement.data, (first, second)))
+        parts.lead(views.headlines.tell_agreement(agreement.data, scenes, (first, second)))
     state.show(agreement, "agreement")
     number = state.choose_sample(len(pairs))
     pair = pairs.iloc[number]

@@ -54,7 +54,8 @@ def _worded(words) -> None:
     folder = st.selectbox("Names of words", list(words), key="word_names", **state.KEEP)
     parts.lead(tp.views.headlines.tell_words(words[folder]))
     state.show(tp.views.findings.show_word_names(words[folder], state.is_dark()), "words")
-    parts.table(tp.views.findings.tabulate_word_names(words[folder]), 4)
+    table = tp.views.findings.tabulate_word_names(words[folder])
+    parts.table(table[["name", *table.columns.drop("name")]])
 
 
 @state.page("Probes")

@@ -5,7 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from tprprobe.analyses.naming.word_labels import LABELS, label_words
 from tprprobe.errors import unknown
+from tprprobe.gold.labels import WORD
 from tprprobe.views.clouds import Cloud
 from tprprobe.views.safe_text import visible
 
@@ -18,7 +20,11 @@ WHOLE = ("question", "answer", "prediction", "source", "target", "side", "sample
 def list_fields(scene: Cloud) -> list[str]:
     """The fields by which the tokens of a scene can be colored; the first is the cluster."""
     gold = [] if scene.gold is None else [f"gold {name}" for name in scene.gold]
-    columns = [str(name) for name in scene.tokens if name not in WHOLE]
+    columns = [
+        str(name)
+        for name in scene.tokens
+        if name not in WHOLE and f"gold {name}" not in gold and scene.tokens[name].nunique() > 1
+    ]
     return [CLUSTER, *columns, *gold]
 
 
@@ -34,7 +40,8 @@ def read_field(scene: Cloud, name: str) -> pd.Series:
     if gold is not None and name[5:] in gold:
         values = gold[name[5:]]
     elif name in scene.tokens and name not in WHOLE:
-        values = scene.tokens[name]
+        is_label = name in LABELS and WORD in scene.tokens
+        values = label_words(scene.tokens, name) if is_label else scene.tokens[name]
     else:
         raise unknown("field", name, list_fields(scene))
     return _grouped(values.reset_index(drop=True))

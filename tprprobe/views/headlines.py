@@ -186,12 +186,19 @@ def tell_decomposition(scores: pd.DataFrame, site: str) -> str:
     )
 
 
-def tell_agreement(joined: pd.DataFrame, names: Sequence[str]) -> str:
-    """How far two stores' clusters agree on the same tokens."""
+def tell_agreement(joined: pd.DataFrame, scenes: Sequence[Cloud], names: Sequence[str]) -> str:
+    """How far two stores' clusters agree on the same tokens, and how many of each have a name."""
+    known = [scene.names for scene in scenes]
+    counts = [
+        f"{(each['name'] != UNNAMED).sum()} of {len(each)} clusters of {name} have a name"
+        for each, name in zip(known, names, strict=True)
+        if each is not None
+    ]
     rand = adjusted_rand_score(joined["cluster_x"], joined["cluster_y"])
     return (
         f"On the {len(joined):,} tokens that both have, the clusters of {names[0]} and of {names[1]} agree by "
         f"{rand:.2f} (adjusted Rand index; 0: chance, 1: the same clusters)."
+        + (f" {', '.join(counts)}." if counts else "")
     )
 
 

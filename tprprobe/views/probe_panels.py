@@ -61,10 +61,10 @@ def show_probes(
     keys = [(kind, model) for kind in kinds.unique() for model in shown]
     across = min(len(shown) if len(shown) > 1 else ACROSS, len(keys)) or 1
     down = -(-len(keys) // across)
-    titles = [plotted(kind if len(shown) == 1 else f"{kind} · {model}", 60) for kind, model in keys]
+    titles = [_title(kind, model if len(shown) > 1 else "") for kind, model in keys]
     chart = make_subplots(
         down, across, subplot_titles=titles, shared_yaxes=True, shared_xaxes=False,
-        horizontal_spacing=0.03, vertical_spacing=min(0.3, 0.34 / down),
+        horizontal_spacing=0.03, vertical_spacing=min(0.3, 0.42 / down),
     )  # fmt: skip
     panels = _Panels(chosen, score, every, dark)
     for number, (kind, model) in enumerate(keys):
@@ -72,9 +72,9 @@ def show_probes(
         row, column = divmod(number, across)
         for trace in _traces(panels, line):
             chart.add_trace(trace, row + 1, column + 1)
-    chart.update_annotations(font={"size": 13})
-    dress(chart, 90 + 190 * down, dark, "zoom")
-    chart.update_layout(margin={"t": 30}, showlegend=every, legend={"font": {"size": 11}})
+    chart.update_annotations(font={"size": 12})
+    dress(chart, 110 + 200 * down, dark, "zoom")
+    chart.update_layout(margin={"t": 48}, showlegend=every, legend={"font": {"size": 11}})
     chart.update_yaxes(range=[0, 1.02], tickformat=".0%", showgrid=True, gridcolor=look(dark).faint)
     chart.update_yaxes(title=SCORES[score], col=1)
     chart.update_xaxes(dtick=1, showticklabels=True)
@@ -82,6 +82,12 @@ def show_probes(
     title = f"{SCORES[score]} of {task} by layer, held out, 95 % intervals"
     drawn = rows[(rows["task"] == task) & rows["model"].isin(shown)]
     return View(title, chart, partial(_draw, drawn), chosen, SIGNS)
+
+
+def _title(kind: str, model: str) -> str:
+    """The stack over the rest: narrow enough for four panels on a telephone."""
+    first, _, rest = plotted(kind, 60).partition(" ")
+    return "<br>".join(filter(None, (first, rest, plotted(model, 40))))
 
 
 def _draw(rows: pd.DataFrame):

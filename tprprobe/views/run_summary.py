@@ -9,6 +9,7 @@ import pandas as pd
 
 from tprprobe.analyses.naming import load_names, load_word_names
 from tprprobe.analyses.naming.heads import read_structure
+from tprprobe.analyses.naming.lattice import AND
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import LABELS, Naming
 from tprprobe.analyses.naming.sources import TRAINED
@@ -25,6 +26,8 @@ from tprprobe.views.safe_text import visible
 from tprprobe.views.store_card import tell_store
 from tprprobe.views.view import View
 
+NAMED = ["name", "site", "head", "cluster", "precision", "precision_low", "precision_high"]
+NAMED += ["recall", "recall_low", "recall_high", "coverage", "f05"]
 ROLES, EXAMPLES, AROUND = 3, 3, 7  # roles, examples of each, characters beside an example's token
 SHOWN = {  # the page that shows what a claim's figure draws
     "schlag-fig2": "roles",
@@ -89,6 +92,34 @@ def find_roles(runs: Runs, store: Store) -> list[Statement]:
         best = own.sort_values("f05", ascending=False).drop_duplicates("name").head(ROLES)
         return [_tell_role(row, (visible(row["commonest"], 60),)) for _, row in best.iterrows()]
     return []
+
+
+def list_named(runs: Runs, store: Store) -> pd.DataFrame:
+    """Every named cluster of the trained model, the surest first: name, site, head, cluster, measures."""
+    tables = [load_names(each).clusters for each in runs.beside(store, "names").values()]
+    tables += [load_word_names(each) for each in runs.beside(store, "word names").values()]
+    if not tables:
+        return pd.DataFrame(columns=NAMED)
+    rows = pd.concat(tables, ignore_index=True)
+    own = rows[(rows["model"] == TRAINED) & (rows["name"] != UNNAMED)]
+    return own.sort_values("f05", ascending=False)[NAMED].reset_index(drop=True)
+
+
+def list_atoms(named: pd.DataFrame, most: int = 14) -> list[str]:
+    """What names are made of, the commonest first."""
+    return named["name"].astype(str).str.split(AND).explode().value_counts().index[:most].tolist()
+
+
+def tell_atom(named: pd.DataFrame, atom: str) -> str:
+    """Which heads have a role whose name has an atom in it, the surest cluster of each."""
+    has = named["name"].astype(str).str.split(AND).map(lambda atoms: atom in atoms)
+    best = named[has].drop_duplicates(["site", "head"])
+    heads = [
+        f"{place(row['site'], row['head'])} (cluster {row['cluster']}, ‘{visible(row['name'], 60)}’, precision "
+        f"{percent(row, 'precision', 0)})"
+        for _, row in best.iterrows()
+    ]
+    return f"{len(best)} heads have a role for ‘{visible(atom)}’: {'; '.join(heads)}."
 
 
 def _tell_role(row: pd.Series, examples: tuple[str, ...]) -> Statement:

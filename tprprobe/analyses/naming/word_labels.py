@@ -30,10 +30,14 @@ def read_labels(store: Store, side: str) -> pd.DataFrame:
     listed), an entity of every word in it.
     """
     tokens = store.tokens.loc[store.tokens["side"] == side].reset_index(drop=True)
+    return tokens.assign(**{name: label_words(tokens, name) for name in list_exact(store)})
+
+
+def label_words(tokens: pd.DataFrame, task: str) -> pd.Series:
+    """The label of every token of a side for one task, exact or guessed; missing where a word has none."""
     known = tokens[tokens[WORD] >= 0].drop_duplicates(["sample", WORD])
     words = pd.MultiIndex.from_frame(tokens[["sample", WORD]])
-    told = {name: words.map(_by_word(known, name).get) for name in list_exact(store)}
-    return tokens.assign(**{name: pd.Series(labels, dtype=object) for name, labels in told.items()})
+    return pd.Series(words.map(_by_word(known, task).get), tokens.index, dtype=object)
 
 
 def _by_word(known: pd.DataFrame, task: str) -> dict[tuple[int, int], str]:
