@@ -4,6 +4,7 @@
 const GRID = 65535; // steps of a point's place on either axis
 const QUIET = 150; // ms without a new mark before the server is told
 const ROWS_TEXT = 1000; // characters of a mark by rows; a longer one is told by its area
+const BANDS = 256; // of an outline's height
 const NEAR = 6; // pixels around the pointer in which a point is found
 const AREAS = ["box", "lasso"];
 
@@ -182,15 +183,15 @@ class Points {
       ys.push(this.gridOf(outline[i + 1], 1));
     }
     const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-    const { x, y } = this, n = xs.length;
+    const { x, y } = this, bands = kind === "box" ? null : edgesByBand(xs, ys, low, high);
+    const step = BANDS / (high - low || 1);
     for (let i = 0; i < this.size; i++) {
       const px = x[i], py = y[i];
       if (px < left || px > right || py < low || py > high) continue;
-      let inside = kind === "box" ? 1 : 0;
-      if (!inside)
-        for (let a = 0, b = n - 1; a < n; b = a++)
-          if (ys[a] > py !== ys[b] > py && px < ((xs[b] - xs[a]) * (py - ys[a])) / (ys[b] - ys[a]) + xs[a])
-            inside ^= 1;
+      let inside = bands ? 0 : 1;
+      if (bands)
+        for (const [ax, ay, bx, by] of bands[Math.min(((py - low) * step) | 0, BANDS - 1)])
+          if (ay > py !== by > py && px < ((bx - ax) * (py - ay)) / (by - ay) + ax) inside ^= 1;
       flags[i] = inside;
     }
   }
@@ -224,6 +225,16 @@ class Points {
     if (this.layers > 1) rows.sort();
     return writeRows(this.side, rows, ROWS_TEXT) ?? area;
   }
+}
+
+// The edges of an outline that reach into each of the bands between two heights: few for any one point.
+function edgesByBand(xs, ys, low, high) {
+  const bands = Array.from({ length: BANDS }, () => []), step = BANDS / (high - low || 1);
+  const bandOf = (y) => Math.min(((y - low) * step) | 0, BANDS - 1);
+  for (let a = 0, b = xs.length - 1; a < xs.length; b = a++)
+    for (let k = bandOf(Math.min(ys[a], ys[b])); k <= bandOf(Math.max(ys[a], ys[b])); k++)
+      bands[k].push([xs[a], ys[a], xs[b], ys[b]]);
+  return bands;
 }
 
 // ---- small helpers for the page
@@ -426,10 +437,8 @@ class Map2D {
     this.bytes.set(found ? this.pale : this.full);
     if (found?.count) {
       const ink = packed(channels(getComputedStyle(this.frame).color));
-      const shades = this.shades.map((each) => packed(each)), labels = this.codes ?? points.cluster;
-      const few = found.count < 20000;
-      if (few) this.stamp(found.flags, disc(this.radius + 1, width), () => ink);
-      this.stamp(found.flags, disc(this.radius, width), (i) => shades[labels[i]]);
+      if (found.count < 20000) this.stamp(found.flags, disc(this.radius + 1, width), new Uint32Array(256).fill(ink));
+      this.stamp(found.flags, disc(this.radius, width), Uint32Array.from(this.shades, (each) => packed(each)));
     }
     this.canvas.getContext("2d").putImageData(this.image, 0, 0);
     const count = found ? found.count / points.layers : 0;
@@ -443,12 +452,12 @@ class Map2D {
     }
   }
 
-  stamp(flags, offsets, colour) {
-    const { at, bytes } = this;
+  stamp(flags, offsets, shades) {
+    const { at, bytes } = this, labels = this.codes ?? this.points.cluster, n = offsets.length;
     for (let i = 0; i < flags.length; i++) {
       if (!flags[i] || at[i] < 0) continue;
-      const shade = colour(i);
-      for (let k = 0; k < offsets.length; k++) bytes[at[i] + offsets[k]] = shade;
+      const shade = shades[labels[i]], place = at[i];
+      for (let k = 0; k < n; k++) bytes[place + offsets[k]] = shade;
     }
   }
 
@@ -649,12 +658,12 @@ class Strips {
   }
 
   cell(strip, number, sign, i) {
-    const label = strip.clusters[i], look = this.data.colours[label] ?? { colour: "#9aa3b2", ink: "black" };
+    const label = strip.labels[i], look = this.data.colours[label] ?? { colour: "#9aa3b2", ink: "black" };
     const text = make("span", { className: "sign", textContent: sign });
     const cell = make("button", { title: `‘${sign}’ · token ${strip.positions[i]} · cluster ${label < 0 ? "–" : label}`, tabIndex: i ? -1 : 0 },
       text, make("span", { className: "number", textContent: label < 0 ? "–" : label }));
     Object.assign(text.style, { background: look.colour, color: look.ink });
-    return Object.assign(cell, { row: strip.rows[i], cluster: label, strip: number });
+    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: number });
   }
 
   renew() {
@@ -679,6 +688,7 @@ class Strips {
   // A token and, while the pointer is held or with shift, those up to another one of the same sample.
   choose(cell, from = cell) {
     const [low, high] = [Math.min(cell.row, from.row), Math.max(cell.row, from.row)];
+    if (low < 0) return; // of another store, which has no such token
     const text = `${this.data.side}:${low === high ? low : `${low}-${high}`}`;
     this.last = from;
     mark(text === page.mark && low === high && !this.held ? "" : text);

@@ -1,5 +1,6 @@
 """Parts of a page that share one mark in the browser: they mark at once, and the server is told afterwards."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import streamlit as st
 import tprprobe as tp
 
 HERE = Path(__file__).parent
+FORESEEN = 8  # heads
 ADVICE = "Select points, tokens or clusters: the same tokens are marked in every view."
 _mount = st.components.v2.component(
     "tprprobe_linked",
@@ -27,9 +29,12 @@ def _hear(key: str) -> None:
     """Takes over the mark that the browser shows already; ``turn`` tells it from an older one."""
     text, turn = st.session_state[key].mark
     try:
-        state.set_mark(tp.views.selection.read_mark(text))
+        found = tp.views.selection.read_mark(text)
     except tp.InputError:
         return
+    state.set_mark(found)
+    st.session_state["marked_in"] = ""  # what is selected in a chart is forgotten
+    st.session_state["fed_mark"] = str(found) if found else ""
     st.session_state["turn_of_mark"] = int(turn)
 
 
@@ -73,13 +78,29 @@ class Place:
     def show_map(self, field: str) -> None:
         mount("map", "linked-map", {"scene": self.key, "advice": ADVICE} | pack_map(self, field))
 
-    def show_strips(self, samples: range) -> None:
-        scene = state.build_scene(self.root, self.name, *self.given)
-        mount(
-            "strips",
-            "linked-strips",
-            {"scene": self.key} | tp.views.packing.pack_strips(scene, samples),
-        )
+    def show_strips(self, samples: Sequence[int], mark: Any) -> None:
+        """Samples as strips, under their title with its exports."""
+        packing, scene = tp.views.packing, state.build_scene(self.root, self.name, *self.given)
+        with state.titled(f"Clusters of {scene.place}"):
+            state.offer(
+                lambda: tp.views.show_strips(scene, samples, mark, state.is_dark()),
+                f"strips-{self.name}",
+            )
+        mount("strips", "linked-strips", {"scene": self.key} | packing.pack_strips(scene, samples))
+
+    def show_beside(self, scenes: Sequence[Any], first: int, second: int, strips: Any) -> None:
+        """The same sample of a second store; its tokens are marked with those at their positions."""
+        views, (own, other) = tp.views, scenes
+
+        def draw() -> Any:
+            plain = views.show_strips(other, [second])
+            same = views.comparison.carry_mark(strips, plain, other)
+            return views.show_strips(other, [second], same, state.is_dark())
+
+        with state.titled(f"Clusters of {other.place}"):
+            state.offer(draw, "strips-second")
+        sent = views.packing.pack_strips(other, [second], own, [first])
+        mount("strips", "linked-beside", {"scene": self.key} | sent)
 
     def feed_points(self, whole: bool = False) -> None:
         """The drawn points; ``whole``: those of every token, which take longer."""
@@ -100,3 +121,11 @@ def pack_map(place: Place, field: str) -> Any:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def pack_points(place: Place, whole: bool) -> Any:
     return tp.views.packing.pack_points(place.scene(whole))
+
+
+def foresee(place: Place, heads: int) -> None:
+    """Makes the scenes of the other heads, so that another one is there when it is chosen."""
+    site, head, *given = place.given
+    for other in range(min(heads, FORESEEN)):
+        if other != head:
+            pack_map(Place(place.root, place.name, (site, other, *given)), "cluster")

@@ -1,5 +1,6 @@
 """Attention: any head on any sample, whole, row by row, and beside all other heads."""
 
+import linked
 import numpy as np
 import parts
 import state
@@ -25,7 +26,8 @@ def attention() -> None:
     sample = state.choose_sample(kept)
     maps = views.read_maps(store, site, sample)
     roles = choices.role_beside(store, site)
-    scene = state.scene(roles, head, st.session_state.get("k", 20)) if roles else None
+    k = st.session_state.get("k", 20)
+    scene = state.scene(roles, head, k) if roles else None
     mark = state.mark()
     clusters = marked = None
     if scene is not None:
@@ -59,4 +61,7 @@ def attention() -> None:
     if rows:
         state.show(views.attention.show_rows(store, maps, head, rows[:8], dark), "rows")
     if scene is not None:
-        state.show(views.show_strips(scene, [sample], mark, dark), "tokens")
+        place = linked.Place(state.root(), state.store_name(), (roles, head, k, "pca"))
+        place.show_strips([sample], mark)
+        place.feed_points()
+        linked.feed_mark(mark)

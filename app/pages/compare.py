@@ -1,5 +1,6 @@
 """Compare: two stores side by side on the same samples."""
 
+import linked
 import parts
 import state
 import streamlit as st
@@ -42,22 +43,17 @@ def compare() -> None:
     number = state.choose_sample(len(pairs))
     pair = pairs.iloc[number]
     mark = state.mark()
-    strips = views.show_strips(scenes[0], [int(pair["first"])], mark, dark)
-    same = views.comparison.carry_mark(
-        strips, views.show_strips(scenes[1], [int(pair["second"])]), scenes[1]
+    place = linked.Place(
+        state.root(), first, (site, choices.find_head(stores[0], site, head), k, "pca")
     )
-    others = views.show_strips(scenes[1], [int(pair["second"])], same, dark)
-
-    def of_strips(selection):
-        """The mark of tokens in the strip of the first store."""
-        cells = [p["point_index"] for p in selection.points if not p["curve_number"]]
-        return views.selection.mark_rows(strips.data["row"].to_numpy()[cells], scenes[0].side)
-
     st.subheader(state.escape(first))
-    state.show(strips, f"strips-{first}", of_strips)
-    state.tell_mark(mark, strips.data["marked"])
+    place.show_strips([int(pair["first"])], mark)
+    tokens = views.show_strips(scenes[0], [int(pair["first"])], mark)
+    state.tell_mark(mark, tokens.data["marked"])
     st.subheader(state.escape(second))
-    state.show(others, f"strips-{second}")
+    place.show_beside(scenes, int(pair["first"]), int(pair["second"]), tokens)
+    place.feed_points()
+    linked.feed_mark(mark)
     left, right = st.columns(2)
     for column, store, name, sample in zip(
         (left, right), stores, (first, second), (pair["first"], pair["second"]), strict=True

@@ -41,10 +41,7 @@ def roles() -> None:
     place.show_map(field)
     note = st.container()
     first = state.choose_sample(store.samples)
-    samples = range(first, min(first + 4, store.samples))
-    with state.titled(f"Clusters of {scene.place}"):
-        state.offer(lambda: views.show_strips(scene, samples, mark, dark), "strips")
-    place.show_strips(samples)
+    place.show_strips(range(first, min(first + 4, store.samples)), mark)
     below = st.container()
     place.feed_points()
     linked.feed_mark(mark)
@@ -61,3 +58,5 @@ def roles() -> None:
         marked = mark.find(whole)
         below.markdown(f"**Marked tokens** ({int(marked.sum()):,})")
         below.dataframe(views.inventory.token_table(whole, marked), hide_index=True)
+    if method != "umap":
+        linked.foresee(place, heads)

@@ -93,8 +93,20 @@ def test_strips_have_the_tokens_of_their_samples(scene):
     sent = packing.pack_strips(scene, [0, 3])
     shown = tp.views.show_strips(scene, [0, 3]).data
     assert [row for each in sent["strips"] for row in each["rows"]] == shown["row"].tolist()
-    assert [label for each in sent["strips"] for label in each["clusters"]] == shown[
+    assert [label for each in sent["strips"] for label in each["labels"]] == shown[
         "cluster"
     ].tolist()
     assert sent["strips"][0]["heading"].startswith("sample 0 ")
     json.dumps(sent, allow_nan=False)
+
+
+def test_tokens_of_a_second_store_are_marked_with_those_at_their_positions(scene):
+    other = tp.views.build_scene(scene.store, LAST, 1, k=4)
+    sent = packing.pack_strips(other, [3], scene, [0])["strips"][0]
+    first = packing.pack_strips(scene, [0])["strips"][0]
+    own = packing.pack_strips(other, [3])["strips"][0]
+    assert sent["labels"] == own["labels"]
+    n = min(len(first["rows"]), len(own["rows"]))
+    for name in ("rows", "clusters"):
+        assert sent[name][:n] == first[name][:n]
+        assert set(sent[name][n:]) <= {-1}

@@ -1,9 +1,7 @@
 """Every page draws itself over a run, without a browser; what it is given cannot break it."""
 
-import base64
 import json
 
-import numpy as np
 import pytest
 from planted.sentences import ENCODER, plant
 
@@ -140,16 +138,16 @@ def test_an_address_chooses_what_is_shown(open_page, runs):
 def test_marks_are_carried_to_the_other_store(open_page, runs):
     app = open_page(runs, "compare", mark="source:1-3")
     assert not app.exception
-    strips = [json.loads(each.proto.spec) for each in app.get("plotly_chart")[1:3]]
-    assert [sum(wide > 2 for wide in widths(each)) for each in strips] == [3, 3]
+    assert parts(app)["mark"]["text"] == "source:1-3"
+    first, second = (each for each in linked_strips(app))
+    assert first["rows"] == second["rows"]  # what a mark finds them by
+    assert first["labels"] != second["labels"]
+    assert any("3 tokens are marked" in each.value for each in app.text)
 
 
-def widths(spec):
-    """The outlines of the cells of a strip."""
-    found = spec["data"][0]["marker"]["line"]["width"]
-    if isinstance(found, dict):  # numbers as bytes
-        return np.frombuffer(base64.b64decode(found["bdata"]), found["dtype"]).tolist()
-    return found
+def linked_strips(app):
+    sent = [json.loads(each.json or each.mixed.json) for each in linked(app)]
+    return [strip for each in sent if each["kind"] == "strips" for strip in each["strips"]]
 
 
 def test_an_empty_folder_says_what_to_do(open_page, tmp_path):

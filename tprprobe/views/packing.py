@@ -129,21 +129,28 @@ def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
     ]
 
 
-def pack_strips(scene: Cloud, samples: Sequence[int]) -> dict[str, Any]:
-    """Samples as strips: heading, tokens, their rows, positions and clusters; −1 for no cluster.
+def pack_strips(
+    scene: Cloud, samples: Sequence[int], beside: Cloud | None = None, at: Sequence[int] = ()
+) -> dict[str, Any]:
+    """Samples as strips: heading, tokens, positions, labels (clusters; −1: none), and what a mark finds
+    them by, rows and clusters.
+
+    With ``beside`` and one sample of each, tokens are found by those at the same positions of its sample.
 
     Raises:
         InputError: none of the samples has tokens on the scene's side.
     """
     tokens, _, _ = read_strips(scene, samples)
+    tokens["label"] = tokens["cluster"]
+    if beside is not None:
+        other = read_strips(beside, at)[0].set_index("position")
+        for name in ("row", "cluster"):
+            tokens[name] = tokens["position"].map(other[name]).fillna(-1).astype(int)
     strips = [
-        {
-            "heading": tell_sample(part.iloc[0], visible),
-            "signs": [visible(each) for each in part["token"].head(LONGEST)],
-            "rows": part["row"].head(LONGEST).tolist(),
-            "positions": part["position"].head(LONGEST).tolist(),
-            "clusters": part["cluster"].head(LONGEST).tolist(),
-        }
-        for _, part in tokens.groupby("sample")
+        {"heading": tell_sample(part.iloc[0], visible), "signs": [*map(visible, part["token"])]}
+        | {f"{name}s": part[name].tolist() for name in ("row", "position", "cluster", "label")}
+        for _, whole in tokens.groupby("sample")
+        for part in [whole.head(LONGEST)]
     ]
-    return {"side": scene.side, "colours": pack_colours(scene), "strips": strips}
+    side = (beside or scene).side
+    return {"side": side, "colours": pack_colours(scene), "strips": strips}

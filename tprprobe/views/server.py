@@ -48,8 +48,9 @@ def serve(runs: str | os.PathLike[str], port: int | None = None) -> NoReturn:
 def arguments(root: Path, port: int) -> list[str]:
     """The command line of the server."""
     flags = [part for name, value in SETTINGS.items() for part in (f"--{name}", value)]
-    script = [sys.executable, "-m", "streamlit", "run", str(find_script())]
-    return [*script, *flags, "--server.port", str(port), "--", str(root)]
+    script = find_script()
+    begun = [sys.executable, str(script.with_name("serve.py")), "run", str(script)]
+    return [*begun, *flags, "--server.port", str(port), "--", str(root)]
 
 
 def find_script() -> Path:
