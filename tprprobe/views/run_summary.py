@@ -112,7 +112,7 @@ def list_atoms(named: pd.DataFrame, most: int = 14) -> list[str]:
 
 def tell_atom(named: pd.DataFrame, atom: str) -> str:
     """Which heads have a role whose name has an atom in it, the surest cluster of each."""
-    has = named["name"].astype(str).str.split(AND).map(lambda atoms: atom in atoms)
+    has = [atom in str(name).split(AND) for name in named["name"]]
     best = named[has].drop_duplicates(["site", "head"])
     heads = [
         f"{place(row['site'], row['head'])} (cluster {row['cluster']}, ‘{visible(row['name'], 60)}’, precision "

@@ -1,0 +1,128 @@
+"""What pages say in their first lines, what they start, and experiments on Ask; no browser."""
+
+import shlex
+
+import pandas as pd
+import pytest
+from planted.sentences import plant as plant_words
+
+import tprprobe as tp
+from tprprobe.analyses.naming import name_all
+from tprprobe.errors import InputError
+from tprprobe.views import experiments, headlines, launches, run_summary
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """A run with named clusters of 120 planted questions."""
+    from planted.questions import LAST, plant
+
+    root = tmp_path_factory.mktemp("named") / "runs"
+    store = plant(root / "store", 120)
+    name_all(store, LAST, k=6, out=root / "names", projections=1)
+    return tp.views.folders.find_runs(root)
+
+
+@pytest.fixture(scope="module")
+def asked(make_model):
+    return experiments.pose(make_model(fluent=True, seed=4), "12/(3-45)")
+
+
+def probed(beyond):
+    sites = [f"{stack}.{layer}.self.role" for stack in ("encoder", "decoder") for layer in (0, 1)]
+    rows = pd.DataFrame({"site": sites, "layer": [0, 1, 0, 1], "f1": [0.5, 0.6, 0.7, 0.9]})
+    rows = rows.assign(
+        task="pos", side=["source"] * 2 + ["target"] * 2, model="m", head=pd.NA, control="real",
+        f1_low=rows["f1"] - 0.1, f1_high=rows["f1"] + 0.05, accuracy=0.5, accuracy_low=0.4,
+        accuracy_high=0.6, best_control="shuffled", best_control_f1=0.3, beyond=beyond,
+    )  # fmt: skip
+    shuffled = rows.assign(control="shuffled", f1=0.3, f1_low=0.2, f1_high=0.4, beyond=None)
+    return pd.concat([rows, shuffled], ignore_index=True)
+
+
+def test_probes_are_told_with_their_best_place_and_what_is_beyond_controls():
+    told = headlines.tell_probes(probed([False, False, False, True]), "pos", ["m"])
+    assert "best from decoder.1.self.role: F1 90.0 % [80.0, 95.0]" in told
+    assert (
+        "0 of 2 places of the encoder; 1 of 2 places of the decoder (decoder.1.self.role)" in told
+    )
+
+
+def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
+    rows = probed([False, True, False, True])
+    view = tp.views.show_probes(rows, "pos")
+    assert len(view.chart.layout.annotations) == 2  # a panel per vector
+    below, above, _, own = view.chart.data[:4]
+    assert list(below.y) == pytest.approx([0.2, 0.2])
+    assert list(above.y) == pytest.approx([0.4, 0.4])
+    assert own.marker.symbol == ("circle-open", "circle")
+    chosen = view.data.iloc[int(own.customdata[1][0])]
+    assert (chosen["site"], chosen["f1"]) == ("encoder.1.self.role", 0.6)
+    every = tp.views.show_probes(rows, "pos", every=True)
+    assert len(every.chart.data) > len(view.chart.data)
+
+
+def test_a_run_tells_its_strongest_roles_with_examples(named):
+    store = named.open("runs/store")
+    found = run_summary.summarize(named, store)
+    assert "120 samples" in found.lead
+    assert "75.0 % were answered right" in found.lead
+    assert found.roles
+    for role in found.roles:
+        assert role.page == "roles"
+        assert all(example.count("⟨") == 1 for example in role.examples)
+    table = run_summary.list_named(named, store)
+    atom = run_summary.list_atoms(table)[0]
+    assert f"have a role for ‘{atom}’" in run_summary.tell_atom(table, atom)
+    assert "tell" in found.controls[0].text
+    assert run_summary.show_controls(named, store).export("csv")
+
+
+def test_what_a_page_starts_is_the_command_that_it_shows(named):
+    launch = launches.plan(named, "runs/store", "names")
+    path = named.folder("store", "runs/store")
+    assert launch.out == path.parent / "store-names"
+    assert shlex.split(launch.command) == ["tprprobe", *launch.arguments]
+    assert str(path) in launch.arguments
+    with pytest.raises(InputError, match="words with labels"):
+        launches.plan(named, "runs/store", "probes")
+    with pytest.raises(InputError, match="neither shipped nor below"):
+        launches.plan(named, "runs/store", "sweep")
+    for kind in ("rm", "name; rm"):
+        with pytest.raises(InputError, match="unknown analysis"):
+            launches.plan(named, "runs/store", kind)
+
+
+def test_a_started_analysis_leaves_its_result_beside_the_store(tmp_path):
+    plant_words(tmp_path / "runs" / "x;$(touch y)" / "store", 12)  # a name that a shell would run
+    runs = tp.views.folders.find_runs(tmp_path / "runs")
+    (name,) = runs.names("store")
+    job = launches.start(launches.plan(runs, name, "decomposition"))
+    assert job.process.wait(120) is not None
+    assert "tprprobe" in job.tell() or job.outcome == 0
+    assert job.process.args[3:5] == ["decompose", str(runs.folder("store", name))]
+    assert not list(tmp_path.rglob("y"))
+
+
+def test_two_numbers_of_as_many_digits_change_places_with_the_exact_answer(asked):
+    assert experiments.exact_answer(asked) == "-2/7"
+    change = experiments.exchange_tokens(asked, "roles", 2, 8)  # in 12 and in 45
+    assert (change.first, change.second) == ((1, 2), (7, 8))
+    row = experiments.try_change(asked, change)
+    assert row["predicted"] == "-5"  # 45/(3-12)
+    assert row["by"] == "arithmetic"
+    assert row["old answer"] == asked.told
+    single = experiments.exchange_tokens(asked, "roles", 1, 5)  # 12 and 3: single digits
+    assert (single.first, single.second) == ((1,), (5,))
+    with pytest.raises(InputError, match="choose two"):
+        experiments.exchange_tokens(asked, "roles", 1, 1)
+
+
+def test_an_edit_that_changes_nothing_changes_no_answer(asked):
+    nothing = experiments.Change("nothing", {})
+    row = experiments.try_change(asked, nothing)
+    assert row["new answer"] == row["old answer"]
+    assert row["p now"] == pytest.approx(row["its p"])
+    gone = [experiments.try_change(asked, experiments.ablate_head(*at)) for at in asked.heads]
+    assert any(each["new answer"] != row["old answer"] for each in gone)
+    assert "stays" in experiments.tell_experiment(row)
