@@ -269,7 +269,7 @@ class Map2D {
     this.root = root;
     this.mode = "lasso";
     this.canvas = make("canvas", { className: "points", role: "img" });
-    this.over = make("canvas", { className: "over", tabIndex: 0 });
+    this.over = make("canvas", { className: "over", "aria-hidden": "true" });
     this.labels = make("div", { className: "labels", "aria-hidden": "true" });
     this.hint = make("div", { className: "hint", hidden: true });
     this.axes = [make("div", { className: "axis x" }), make("div", { className: "axis y" })];
@@ -611,7 +611,8 @@ class Map2D {
 function share(measure, cell) {
   if (!measure) return cell("–", "", "number");
   const [value, low, high] = measure;
-  return cell(digits(value), `${digits(value)}, 95 % interval ${digits(low)} to ${digits(high)}`, "number");
+  const interval = low === null || high === null ? "" : `, 95 % interval ${digits(low)} to ${digits(high)}`;
+  return cell(digits(value), digits(value) + interval, "number");
 }
 
 const discs = new Map();

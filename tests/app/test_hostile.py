@@ -71,6 +71,24 @@ def test_markup_in_tokens_is_text(odd):
         assert "<script" not in view._repr_html_()
 
 
+def test_the_browser_takes_tokens_as_text_only(odd, root):
+    scene = tp.views.build_scene(odd, ROLE, 0, k=3)
+    sent = tp.views.packing.pack_strips(scene, [0])["strips"][0]
+    assert sent["signs"][:1] == [tp.views.safe_text.visible(HTML[0])]
+    script = (root / "app" / "linked.js").read_text("utf-8")
+    for way in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "Function(",
+    ):
+        assert way not in script
+    foreign = tp.views.packing.pack_points(scene)["vocabulary"]
+    assert not any(each in "".join(foreign) for each in ("\u202e", "\x00"))
+
+
 def test_every_format_is_written_of_every_text(odd):
     scene = tp.views.build_scene(odd, ROLE, 0, k=3)
     view = tp.views.show_strips(scene, [0, 1, 2])

@@ -121,12 +121,15 @@ def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
         {"name": None, "precision": None, "recall": None}
         if each["name"] == UNNAMED
         else {"name": visible(each["name"], 120)}
-        | {
-            name: [float(each[f"{name}{end}"]) for end in ("", "_low", "_high")]
-            for name in ("precision", "recall")
-        }
+        | {name: _interval(each, name) for name in ("precision", "recall")}
         for each in scene.names.to_dict("records")
     ]
+
+
+def _interval(row: dict[Any, Any], name: str) -> list[float | None]:
+    """Value, low and high; None for what is not known, as JSON has no NaN."""
+    found = [float(row[f"{name}{end}"]) for end in ("", "_low", "_high")]
+    return [None if np.isnan(each) else each for each in found]
 
 
 def pack_strips(
