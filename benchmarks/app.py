@@ -34,7 +34,6 @@ COLUMNS = (
     "warm view",
     "Roles, cold",
     "Roles, warm",
-    "all points",
     "head",
     "mark, painted (ms)",
     "mark, in the address (ms)",
@@ -119,7 +118,7 @@ def measure(browser, runs: Path) -> list[float]:
         seconds.append(visit(page, f"{address}/roles", CELL))
         settle(page)
         seconds.append(visit(page, f"{address}/roles", CELL))
-        seconds.append(clock(lambda: settle(page)))
+        settle(page)
         seconds.append(clock(lambda: choose_head(page)))
         settle(page)
         seconds += mark(page)
