@@ -8,6 +8,7 @@ from tprprobe.data.documents.hubsets import is_hub_set, open_hub_set
 from tprprobe.data.mathematics.modulefiles import is_folder, open_folder
 from tprprobe.data.mathematics.modulesets import generate_questions, is_generated
 from tprprobe.data.worlds.english.reportsets import draw_reports, is_english
+from tprprobe.data.worlds.english.reporttexts import is_texts, read_texts
 from tprprobe.data.worlds.scan import is_scan, list_commands
 from tprprobe.data.worlds.scenes import draw_scenes, is_scenes
 from tprprobe.data.worlds.sequences import draw_sequences, is_sequences
@@ -16,6 +17,7 @@ from tprprobe.errors import InputError
 SOURCES = {
     "mathematics:MODULE (or a+b, or all)": (is_generated, generate_questions),
     "english (or english:KNOB=VALUE,…)": (is_english, draw_reports),
+    "texts:english, openings:english (or with :KNOB=VALUE,…)": (is_texts, read_texts),
     "FILE.conllu, FILE.conllup, FILE.iob2, edge-probing FILE.jsonl": (
         is_annotated_file,
         open_annotated,

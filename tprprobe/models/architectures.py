@@ -74,7 +74,10 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _typed(field: dataclasses.Field, value: Any) -> Any:
-    """The value of an option in its type; a single number of layers counts for both stacks."""
+    """The value of an option in its type; a single number of layers counts for both stacks.
+
+    An encoder may have none: of an empty source, a decoder makes a language model.
+    """
     options, sized = get_args(field.type), field.name.startswith(("d_", "n_", "vocab", "max_"))
     if get_origin(field.type) is Literal:
         if value not in options:
@@ -89,10 +92,11 @@ def _typed(field: dataclasses.Field, value: Any) -> Any:
     if (
         any(type(each) not in numbers for each in values)
         or (pair and len(value) != len(options))
-        or (sized and min(values) < 1)
+        or (sized and (values[-1] < 1 or min(values) < (0 if pair else 1)))
     ):
         accepted = f"a positive {kind.__name__}" if sized else f"of type {kind.__name__}"
-        raise InputError(f"{field.name} = {value!r}: give {accepted}{' or two' if pair else ''}")
+        two = " or two, of which the encoder's may be 0" if sized else " or two"
+        raise InputError(f"{field.name} = {value!r}: give {accepted}{two if pair else ''}")
     return value
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float64, Int
 from scipy.sparse import csr_array
 
+from tprprobe.analyses.decomposition.pair_batches import batch_pairs
 from tprprobe.analyses.decomposition.pair_counts import Pairs
 from tprprobe.analyses.decomposition.pair_moments import DENSE, PairMoments
 from tprprobe.analyses.decomposition.ridge import conjugate_gradients, solve_positive
@@ -89,12 +90,6 @@ def find_start(
     return _principal(vectors, pairs, 0, most[0]), _principal(vectors, pairs, 1, most[1])
 
 
-def group(of: Int[np.ndarray, " pair"], n: int) -> list[Int[np.ndarray, " _pair"]]:
-    """The pairs of every filler, or of every role."""
-    ends = np.cumsum(np.bincount(of, minlength=n))
-    return np.split(np.argsort(of, kind="stable"), ends[:-1])
-
-
 def bind_rows(
     one: Float64[np.ndarray, "pair d_filler"], other: Float64[np.ndarray, "pair d_role"]
 ) -> Float64[np.ndarray, "pair bound"]:
@@ -110,23 +105,28 @@ def _principal(
 
     Source: Halko, Martinsson and Tropp 2011, Algorithm 4.4.
     """
-    of, sizes = (pairs.filler_of, pairs.role_of), (len(pairs.fillers), len(pairs.roles))
-    groups = [(vectors[at], of[axis][at]) for at in group(of[1 - axis], sizes[1 - axis])]
+    of, n = (pairs.filler_of, pairs.role_of), (len(pairs.fillers), len(pairs.roles))[axis]
+    batches, own = list(batch_pairs(of[1 - axis])), _indicator(of[axis], n)
 
     def square(basis: Factor) -> Factor:
         """M Mᵀ times a basis."""
-        image = np.zeros_like(basis)
-        for part, own in groups:
-            image[own] += part @ (part.T @ basis[own])
-        return image
+        image = np.empty((len(vectors), basis.shape[1]))
+        for _, at in batches:
+            part = vectors[at]
+            image[at] = part @ (part.transpose(0, 2, 1) @ basis[of[axis][at]])
+        return np.asarray(own @ image)
 
-    n = sizes[axis]
     basis = np.eye(n)
     if n > SHORT and n > most + SPARE:
         basis = np.random.default_rng(0).normal(size=(n, most + SPARE))
         for _ in range(POWERS):
             basis = np.linalg.qr(square(basis))[0]
     return basis @ np.linalg.eigh(basis.T @ square(basis))[1][:, ::-1]
+
+
+def _indicator(of: Int[np.ndarray, " pair"], n: int) -> csr_array:
+    """1 where a pair, a column, has a symbol, a row: times values of pairs, their sums by symbol."""
+    return csr_array((np.ones(len(of)), (of, np.arange(len(of)))), (n, len(of)))
 
 
 def _orthonormal(factor: Factor, weights: Factor, axis: int) -> tuple[Factor, Factor]:
@@ -198,7 +198,8 @@ class PairList:
         diagonal = np.asarray(moments.counts.power(2).sum(0)).reshape(-1)
         self.diagonal = diagonal - moments.n * moments.mean_counts**2 + penalty
         sizes = (len(pairs.fillers), len(pairs.roles))
-        self.groups = [group(of, n) for of, n in zip(self.of, sizes, strict=True)]
+        self.batches = [list(batch_pairs(of)) for of in self.of]
+        self.sums = [_indicator(of, n) for of, n in zip(self.of, sizes, strict=True)]
 
     def readout(self, fillers: Factor, roles: Factor) -> tuple[Factor, float]:
         """As of :class:`Grid`."""
@@ -212,23 +213,20 @@ class PairList:
         """As of :class:`Grid`, by a few steps on from ``own``, in the directions that W has."""
         (n, rank), (directions, short) = own.shape, np.linalg.qr(weights.T)
         shaped = short.T.reshape(rank, -1, len(short)) if axis == 0 else _swap(short.T, rank)
-        given = np.einsum("bj,kjd->bkd", other, shaped)  # V is own times this
-        parts = [
-            (at, self.of[axis][at], each)
-            for at, each in zip(self.groups[1 - axis], given, strict=True)
-        ]
+        given = np.tensordot(other, shaped, (1, 1))  # [other, own, d]; V is own times this
+        batches, of = self.batches[1 - axis], self.of[axis]
 
         def vectors(factor: Factor) -> Float64[np.ndarray, "pair d"]:
-            found = np.empty((len(self.diagonal), given.shape[2]))
-            for at, of, each in parts:
-                found[at] = factor[of] @ each
+            found = np.empty((len(of), given.shape[2]))
+            for symbols, at in batches:
+                found[at] = factor[of[at]] @ given[symbols]
             return found
 
         def gather(values: Float64[np.ndarray, "pair d"]) -> Factor:
-            total = np.zeros((n, rank))
-            for at, of, each in parts:
-                total[of] += values[at] @ each.T
-            return total
+            found = np.empty((len(of), rank))
+            for symbols, at in batches:
+                found[at] = values[at] @ given[symbols].transpose(0, 2, 1)
+            return np.asarray(self.sums[axis] @ found)
 
         def apply(factor: Factor) -> Factor:
             v = vectors(factor.reshape(n, rank))

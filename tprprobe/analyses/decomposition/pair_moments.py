@@ -69,10 +69,13 @@ class PairMoments:
         if self.is_dense:
             return self.scatter @ vectors
         if self._rows_are_short:
-            whole = self._gram @ vectors
+            whole = np.asarray(self._gram @ vectors)
         else:
-            whole = sum(x.T @ (x @ vectors) for x in self._chunks())
-        return whole - self.n * np.outer(self.mean_counts, self.mean_counts @ vectors)
+            whole = np.zeros_like(vectors)
+            for x in self._chunks():
+                whole += x.T @ (x @ vectors)
+        whole -= self.mean_counts[:, None] * (self.n * (self.mean_counts @ vectors))
+        return whole
 
     @functools.cached_property
     def _rows_are_short(self) -> bool:

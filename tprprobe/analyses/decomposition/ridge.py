@@ -54,22 +54,28 @@ def conjugate_gradients(
     x = np.zeros_like(right) if start is None else start.copy()
     rest = right - apply(x) if start is not None else right.copy()
     direction = scaled = precondition(rest)
-    size, enough = np.sum(rest * scaled, 0), TOLERANCE**2 * np.sum(right * precondition(right), 0)
+    size, enough = _dots(rest, scaled), TOLERANCE**2 * _dots(right, precondition(right))
     for _ in range(steps):
         active = size > enough
         if not active.any():
             break
         image = apply(direction)
-        curve = np.sum(direction * image, 0)
-        norms = [np.sqrt(np.sum(each * each, 0)) for each in (direction, image)]
+        curve = _dots(direction, image)
+        norms = [np.sqrt(_dots(each, each)) for each in (direction, image)]
         active &= curve > FLAT * norms[0] * norms[1]  # else it is a direction that the map ends
         if not active.any():
             break
         step = np.where(active, size / np.where(active, curve, 1.0), 0)
-        x = x + step * direction
-        rest = rest - step * image
+        x += step * direction
+        image *= step
+        rest = rest - image
         scaled = precondition(rest)
-        new = np.sum(rest * scaled, 0)
+        new = _dots(rest, scaled)
         direction = scaled + np.where(active, new / np.maximum(size, 1e-300), 0) * direction
         size = np.where(active, new, 0)
     return x
+
+
+def _dots(one: Matrix, other: Matrix) -> Float64[np.ndarray, " column"]:
+    """The products of like columns."""
+    return np.einsum("ij,ij->j", one, other)
