@@ -1,11 +1,12 @@
 """Runs every benchmark, keeps what each prints in `results/`, and writes their ratios over commits.
 
-    python benchmarks/record.py [NAME…] [--authors PATH] [--page docs/benchmarks.md]
+    python benchmarks/record.py [NAME…] [--authors PATH] [--tpdn PATH] [--page docs/benchmarks.md]
 
 Without names all scripts of this folder run, one after another, on one thread, of the SIZES below. `results/NAME.csv` has a row for
 every cell of the Markdown tables that NAME printed, with the commit, the day, the machine, its load
 when the script began (above the number of cores it was shared), and the script's own processor time and
-peak memory; what the same commit printed before is replaced. PATH is the authors' code, for `mathematics`.
+peak memory; what the same commit printed before is replaced. The PATHs are the authors' code: github.com/ischlag/TP-Transformer, for `mathematics`, and
+github.com/tommccoy1/tpdn, for `decomposition`, which then fits their encodings and measures their training beside.
 """
 
 import argparse
@@ -36,6 +37,7 @@ SIZES = {  # smaller than the scripts' own, so that all of them take some 15 min
     "reconstruction": ["--tokens", "8000"],
     "tpgn": ["--rounds", "3"],
 }
+ENCODINGS = "data/example.data_from_dev"  # of a checkout of tpdn
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 HEAD = """# Benchmarks over commits
 
@@ -154,11 +156,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--authors", metavar="PATH")
+    parser.add_argument("--tpdn", metavar="PATH")
     parser.add_argument("--page", type=Path, default=PAGE)
     given = parser.parse_args()
     if unknown := {*given.names} - {*scripts()}:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(scripts())}")
     sizes = SIZES | {"mathematics": [given.authors, "--rounds", "1"] if given.authors else []}
+    if given.tpdn:
+        encodings = str(Path(given.tpdn) / ENCODINGS)
+        sizes["decomposition"] = [encodings, "--authors", given.tpdn, *SIZES["decomposition"]]
     failed = [name for name in given.names or scripts() if not run(name, *sizes.get(name, []))]
     given.page.write_text(page(), encoding="utf-8")
     print(f"failed: {', '.join(failed)}" if failed else f"written: {given.page}")

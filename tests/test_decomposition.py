@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprprobe.analyses.decomposition import decompose_all
+from tprprobe.analyses.decomposition import decompose_all, pair_batches, pair_moments
 from tprprobe.analyses.decomposition import factors as alternating
 from tprprobe.analyses.decomposition.factors import find_start, fit_factors
 from tprprobe.analyses.decomposition.families import FAMILIES, fit_family
@@ -281,6 +281,29 @@ def test_lists_of_pairs_and_grids_have_the_same_factors(problem, monkeypatch):
     one, other = (each.vectors(pairs.filler_of, pairs.role_of) for each in (grid, listed))
     errors = [moments.errors(v, moments.mean - moments.mean_counts @ v) for v in (one, other)]
     assert errors[0] == pytest.approx(errors[1], rel=2e-2)
+
+
+def test_batches_have_every_pair_once_beside_its_symbol(monkeypatch):
+    monkeypatch.setattr(pair_batches, "MOST", 3)
+    of = np.array([3, 0, 3, 5, 0, 5, 1, 3, 7, 6])  # symbols 2 and 4 have no pair
+    found = list(pair_batches.batch_pairs(of))
+    assert sorted(np.concatenate([at.ravel() for _, at in found])) == list(range(10))
+    for symbols, at in found:
+        assert (of[at] == symbols[:, None]).all()
+        assert at.size <= 3
+    assert [at.shape[1] for _, at in found] == [1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("length", [1, 3, 30])
+def test_g_times_vectors_is_the_same_whichever_way(length, monkeypatch):
+    rng = np.random.default_rng(length)
+    counts = csr_array(rng.multinomial(length, np.full(40, 1 / 40), size=60))
+    found = moments_of(counts, rng.normal(size=(60, 3)))
+    v = rng.normal(size=(40, 2))
+    expected = found.scatter @ v
+    for cost in (0, 10**6):
+        monkeypatch.setattr(pair_moments, "SPARSE_COST", cost)
+        assert np.allclose(found.times(v), expected)
 
 
 def test_the_start_of_many_fillers_is_as_good_as_the_exact_one(problem, monkeypatch):

@@ -36,6 +36,7 @@ from tprprobe.data.worlds.english import (
 from tprprobe.data.worlds.english.annotation import analyze
 from tprprobe.data.worlds.english.constructions import pairs
 from tprprobe.data.worlds.english.headlines import summarize
+from tprprobe.data.worlds.english.labelling import label_sentences
 from tprprobe.data.worlds.english.lexicon import lexicon
 from tprprobe.data.worlds.english.parsing import parse_tree
 from tprprobe.errors import InputError
@@ -523,10 +524,27 @@ def test_the_data_set_is_the_reports_whoever_draws_them():
     assert hard == sample(1, 0, "compositional", ambiguity=1.0, sentences=(5, 6), depth=1)
 
 
+def test_texts_are_reports_and_openings_their_first_sentences():
+    knobs = "english:depth=1,sentences=4-6"
+    reports = load_data(knobs, "dev", n=6, seed=3)
+    texts, openings = (
+        load_data(f"{of}:{knobs}", "dev", n=6, seed=3) for of in ("texts", "openings")
+    )
+    assert texts.name == f"texts:{reports.name}"
+    for report, text, opening in zip(reports, texts, openings, strict=True):
+        assert (text.source, text.target) == ("", report.source)
+        assert opening.target == report.document[0].text
+        assert opening.labels(None)[1] == label_sentences(report.document[:1])
+        assert opening.labels("She left.") == (None, None)
+    assert texts[4:6][1].target == reports[5].source
+
+
 @pytest.mark.parametrize(
     ("spec", "split", "message"),
     [
         ("english", "tests", "did you mean 'test'"),
+        ("openings:english:pronoun=1", None, "did you mean 'pronouns'"),
+        ("texts:englisch", None, "texts:english, openings:english"),
         ("english:pronoun=1", None, "did you mean 'pronouns'"),
         ("english:depth=two", None, "'two' for depth"),
         ("english:sentences=4", None, "sentences=4-6"),

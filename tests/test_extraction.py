@@ -105,6 +105,20 @@ def test_labels_are_those_of_the_grammar(model, reports, tmp_path):
         assert [(t.label, t.span1) for t in entities] == [(e.label, e.span) for e in whole]
 
 
+def test_a_decoder_without_an_encoder_reads_texts(tmp_path):
+    texts = tp.load_data("openings:english", split="train", n=40)
+    vocabulary = train_subwords((t.target for t in texts), 300, max_source=4, max_target=150)
+    sizes = {"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 16, "n_layers": [0, 1]}
+    model: Any = build({"architecture": "t5", "vocab_size": len(vocabulary), **sizes})
+    model.vocabulary, model.name = vocabulary, "language-model"
+    store = tp.extract(model, texts, ["decoder.0.hidden"], tmp_path / "store", control=False)
+    last = store.tokens.groupby(["side", "sample"], observed=True).tail(1).set_index("side")
+    assert set(last.loc["source", "token"]) == {"</s>"}  # nothing but the end symbol
+    assert set(last.loc["target", "pos"]) == {"."}
+    fit = tp.decompose(store, "decoder.0.hidden", "svo", unit="sample", family="bag")
+    assert fit.scores["n"].iloc[0] == 10  # sentences, not tokens
+
+
 def test_what_a_model_writes_is_aligned_as_it_was_written(model, reports, tmp_path):
     store = tp.extract(model, reports, SITES, tmp_path / "store", target="generated", control=False)
     for i in range(len(reports)):

@@ -9,6 +9,7 @@ from jaxtyping import Float, Float64
 from scipy.sparse import csr_array, vstack
 
 DENSE = 2500  # columns up to which XᵀX is one array
+SPARSE_COST = 8  # of an entry of a sparse matrix, in those of a dense one
 CHUNK = 2**16  # rows whose predictions are held at once
 
 
@@ -65,8 +66,8 @@ class PairMoments:
         return len(self.cross) <= DENSE
 
     def times(self, vectors: Float64[np.ndarray, "pair k"]) -> Float64[np.ndarray, "pair k"]:
-        """g V, without g where there are many pairs."""
-        if self.is_dense:
+        """g V: by g, by XᵀX without its zeros, or by X twice, whichever is least work."""
+        if self.is_dense and len(self.cross) ** 2 <= SPARSE_COST * self._entries:
             return self.scatter @ vectors
         if self._rows_are_short:
             whole = np.asarray(self._gram @ vectors)
@@ -81,6 +82,11 @@ class PairMoments:
     def _rows_are_short(self) -> bool:
         """True if XᵀX has hardly more entries than X, as for single tokens."""
         return bool(self.counts.nnz <= 4 * self.n)
+
+    @property
+    def _entries(self) -> int:
+        """Numbers that a product without g reads."""
+        return self._gram.nnz if self._rows_are_short else 2 * self.counts.nnz
 
     @functools.cached_property
     def _gram(self) -> csr_array:
