@@ -8,7 +8,8 @@ import tprprobe as tp
 STYLE = """<style>
 [class*="st-key-lead"] p { font-size: 1.15rem; line-height: 1.5; max-width: 75rem; }
 [class*="st-key-lead"] { border-left: 4px solid #0072B2; padding-left: 0.9rem; }
-[data-testid="stPageLink"] p { color: #0072B2; text-decoration: underline; }
+[data-testid="stPageLink"] p { color: LINK; text-decoration: underline; }
+[class*="st-key-controls"] .stSelectbox { min-width: 11.5rem; }
 .stMainBlockContainer { padding-top: 3.2rem; padding-bottom: 3rem; }
 @media (max-width: 700px) {
   .stMainBlockContainer { padding-left: 0.9rem; padding-right: 0.9rem; }
@@ -195,7 +196,7 @@ def forget() -> None:
 
 def guide() -> None:
     """The looks, the keys behind `?`, and the tour until it was seen or left."""
-    st.html(STYLE)
+    st.html(STYLE.replace("LINK", "#56B4E9" if state.is_dark() else "#0072B2"))
     with st.sidebar.container(key="keys"):
         st.button("Keys and tour ( ? )", on_click=_tell_keys, key="show-keys")
     PRESSED(key="question-mark")

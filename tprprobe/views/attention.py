@@ -16,7 +16,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures import attention_grid, attention_matrix, attention_rows
 from tprprobe.figures.strips import SIGNS as SHORT
 from tprprobe.figures.style import palette
-from tprprobe.site.patterns import side_of
+from tprprobe.site.patterns import layer_of, side_of
 from tprprobe.store import Store
 from tprprobe.views.safe_text import plotted, visible
 from tprprobe.views.strips import COLUMNS, LINE, PIXELS, lay_out
@@ -271,7 +271,7 @@ def show_grid(store: Store, sites: Sequence[str], sample: int, dark: bool = Fals
     """All heads (columns) of some sites (rows) on one sample, each map small."""
     found = [read_maps(store, site, sample) for site in sites]
     heads = max(len(each.weights) for each in found)
-    titles = [f"{_short(each.site)} · {head}" for each in found for head in range(heads)]
+    titles = [f"{layer_of(each.site)} · {head}" for each in found for head in range(heads)]
     chart = make_subplots(
         len(found), heads, subplot_titles=titles, horizontal_spacing=0.02, vertical_spacing=0.3 / max(len(found), 1) / 2,
     )  # fmt: skip
@@ -288,10 +288,6 @@ def show_grid(store: Store, sites: Sequence[str], sample: int, dark: bool = Fals
     data = [
         _table(m, w).assign(site=m.site, head=h) for m in found for h, w in enumerate(m.weights)
     ]
-    title = f"All heads, sample {sample}"
+    title = f"All heads (layer · head), sample {sample}"
     draw = partial(attention_grid, store, list(sites), sample)
     return View(title, chart, draw, pd.concat(data, ignore_index=True))
-
-
-def _short(site: str) -> str:
-    return site.removesuffix(".attention")

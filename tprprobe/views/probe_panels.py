@@ -87,7 +87,7 @@ def show_probes(
 def _title(kind: str, model: str) -> str:
     """The stack over the rest: narrow enough for four panels on a telephone."""
     first, _, rest = plotted(kind, 60).partition(" ")
-    return "<br>".join(filter(None, (first, rest, plotted(model, 40))))
+    return "<br>".join(filter(None, (first, rest, plotted(model, 40) if model else "")))
 
 
 def _draw(rows: pd.DataFrame):
