@@ -11,7 +11,7 @@ import streamlit as st
 import tprprobe as tp
 
 HERE = Path(__file__).parent
-FORESEEN = 8  # heads
+FORESEEN = 2_000_000  # numbers in a head's vectors
 ADVICE = "Select points, tokens or clusters: the same tokens are marked in every view."
 _mount = st.components.v2.component(
     "tprprobe_linked",
@@ -124,8 +124,13 @@ def pack_points(place: Place, whole: bool) -> Any:
 
 
 def foresee(place: Place, heads: int) -> None:
-    """Makes the scenes of the other heads, so that another one is there when it is chosen."""
+    """Makes the scenes of the heads beside this one, so that they are there when they are chosen.
+
+    Not of wide vectors, which take longer than somebody who chooses another head should wait.
+    """
     site, head, *given = place.given
-    for other in range(min(heads, FORESEEN)):
-        if other != head:
-            pack_map(Place(place.root, place.name, (site, other, *given)), "cluster")
+    scene = state.build_scene(place.root, place.name, *place.given)
+    if scene.roles.centers.shape[1] * len(scene.rows) > FORESEEN:
+        return
+    for other in {(head + 1) % heads, (head - 1) % heads} - {head}:
+        pack_map(Place(place.root, place.name, (site, other, *given)), "cluster")

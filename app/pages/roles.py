@@ -58,5 +58,5 @@ def roles() -> None:
         marked = mark.find(whole)
         below.markdown(f"**Marked tokens** ({int(marked.sum()):,})")
         below.dataframe(views.inventory.token_table(whole, marked), hide_index=True)
-    if method != "umap":
+    if heads and method != "umap":
         linked.foresee(place, heads)

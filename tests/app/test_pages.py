@@ -5,6 +5,7 @@ import json
 import pytest
 from planted.sentences import ENCODER, plant
 
+import tprprobe as tp
 from tprprobe.analyses.naming import name_words
 
 PAGES = (
@@ -69,6 +70,18 @@ def test_another_head_changes_the_map_and_another_colour_leaves_the_points(open_
     assert not app.exception
     assert parts(app)["map"]["scene"] != first["scene"]
     assert parts(app)["map"]["labels"] != first["labels"]
+
+
+def test_the_next_head_is_there_before_it_is_chosen(open_page, runs, monkeypatch):
+    app = open_page(runs, "roles", k="9")
+
+    def refuse(*given):
+        raise AssertionError(given)
+
+    monkeypatch.setattr(tp.views, "build_scene", refuse)
+    app.selectbox(key="head").set_value(1).run()
+    assert not app.exception
+    assert "head 1," in parts(app)["map"]["title"]
 
 
 def test_the_map_is_coloured_by_layer(open_page, runs):
