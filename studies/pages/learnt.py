@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from studies.pages.binding_contrasts import tell_answer
+from studies.pages.study_page import STUDY
 from studies.templates import fill
 from tprprobe.errors import InputError
+from tprprobe.files import assets
 from tprprobe.files.writing import write_file
+from tprprobe.training.study.records import load_study
 
 FILE = "what-we-learnt.md"
 ASSUMED = {
@@ -61,6 +65,7 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
         "learnt.md.j2",
         claims=verdicts["claim"].nunique(),
         counts=counts.to_dict(),
+        study=tell_answer(load_study(assets.find("studies", STUDY)))[1:],
         number=lambda claim, case="", model="": find_number(verdicts, claim, case, model),
     )
 
