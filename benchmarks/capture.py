@@ -9,7 +9,7 @@ without pads. nnsight and TransformerLens are left out where they are not instal
 encoder here. All ways must find the same vectors (sum of squares to 1e-4).
 
 Every way runs in a process of its own, one thread, and in turn with the bare forward pass of the same process, whose
-tokens are encoded before. Rates are medians of the rounds; memory is the peak beyond that of the bare pass.
+tokens are encoded before; freed memory is kept by all of them, as the command `extract` does. Rates are medians of the rounds; memory is the peak beyond that of the bare pass.
 """
 
 import argparse
@@ -33,6 +33,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from torch import Tensor
 
 import tprprobe as tp
+from tprprobe.cli.allocator import keep_freed_memory
 from tprprobe.data.pairs import encode_pairs
 
 WIDTH, LAYERS, BATCH = 256, 6, 64
@@ -162,6 +163,7 @@ def wrap(folder: Path) -> Any:
 def measure(kind: str, way: str, folder: Path, rounds: int) -> dict[str, Any]:
     """Tokens a second of the bare pass and of a way, its memory, and the squares of its vectors."""
     torch.set_num_threads(1)
+    keep_freed_memory()  # as the command does; for the bare pass and all ways
     model: Any = tp.load_model(f"hf:{folder / kind}")
     data = tp.load_data(str(folder / "reports.jsonl"))
     pairs, pad = encode_pairs(data, model.vocabulary), model.vocabulary.pad

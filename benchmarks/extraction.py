@@ -2,7 +2,8 @@
 
     python benchmarks/extraction.py [--rounds 5] [--memory]
 
-The bare pass makes the same batches of the same encoded questions and keeps nothing. A freshly
+The bare pass makes the same batches of the same encoded questions and keeps nothing; freed memory is kept in
+this process for both, as the command does. A freshly
 built model of paper size is given as an attached module, which is not asked for answers: what an
 untrained model writes would take longer than what is measured here.
 """
@@ -18,6 +19,7 @@ from typing import Any
 
 import torch
 
+from tprprobe.cli.allocator import keep_freed_memory
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_pairs
@@ -91,6 +93,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--memory", action="store_true", help="only the peak memory (minutes)")
     given = parser.parse_args()
+    keep_freed_memory()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "questions.parquet"
         if given.memory:

@@ -35,6 +35,7 @@ SIZES = {  # smaller than the scripts' own, so that all of them take some 15 min
     "marks": ["10000", "100000"],
     "probing": ["--samples", "120", "--alone", "6"],
     "reconstruction": ["--tokens", "8000"],
+    "safeguards": ["--questions", "1000"],
     "tpgn": ["--rounds", "3"],
 }
 ENCODINGS = "data/example.data_from_dev"  # of a checkout of tpdn

@@ -9,6 +9,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning th
 import typer
 
 from tprprobe.cli import analyses, decomposition, extraction, figures, probing, stores, training
+from tprprobe.cli.allocator import keep_freed_memory
 from tprprobe.cli.options import say
 from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
@@ -76,6 +77,7 @@ for name, command in COMMANDS.items():
 
 def main() -> None:
     """Run a command; bad input is one line and exit code 2, SIGINT and SIGTERM one and 130 or 143."""
+    keep_freed_memory()
     stop_by_signals()
     try:
         app()

@@ -1,0 +1,21 @@
+"""How a command's process takes and gives back memory."""
+
+import ctypes
+
+MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # parameters of glibc's mallopt
+LARGEST = 32 * 2**20  # bytes that are taken from the heap, the most that glibc allows
+KEPT = 256 * 2**20  # bytes of freed memory that are not given back
+
+
+def keep_freed_memory() -> None:
+    """Makes glibc use memory again that was freed, where it would fetch fresh pages.
+
+    Every batch of a forward pass frees what it took. In a virtual machine the first touch of fresh pages takes
+    up to a quarter of the pass (benchmarks/README.md, extraction). Without glibc nothing changes.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):
+        return
+    mallopt(MMAP_THRESHOLD, LARGEST)
+    mallopt(TRIM_THRESHOLD, KEPT)
