@@ -13,8 +13,10 @@ BELOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")  # the pla
 
 def _pick(label: str, posed, key: str, many: int = 1) -> list[int]:
     """Tokens chosen by clicking them, of long texts from a list."""
-    shown = tp.views.safe_text.visible
-    told = {i: f"{shown(token)} {str(i).translate(BELOW)}" for i, token in enumerate(posed.tokens)}
+    told = {
+        i: f"{state.escape(tp.views.safe_text.visible(token))} {str(i).translate(BELOW)}"
+        for i, token in enumerate(posed.tokens)
+    }  # labels are Markdown
     given = {"format_func": told.get, "key": f"{key}-{len(posed.tokens)}"}
     if len(told) > MOST:
         chosen = st.multiselect(label, list(told), max_selections=many, **given)
@@ -29,13 +31,17 @@ def choose_change(posed, store, site, head, k):
     """The edit that the choices describe; None until it is complete."""
     experiments = tp.views.experiments
     offered = EDITS[:1] if posed.is_image else EDITS
-    edit = st.segmented_control("Edit", offered, default=offered[0], key="what")
+    edit = st.segmented_control("Edit", offered, default=offered[0], key="what", required=True)
+    if not posed.kinds:
+        st.info("This model has no roles or fillers to edit: it is asked as it is.")
+        return None
     if edit == EDITS[0]:
         kind = st.segmented_control(
             "Of these tokens exchange the",
             list(posed.kinds),
             default=next(iter(posed.kinds), None),
             key="kind",
+            required=True,
         )
         tokens = _pick(
             "Click two tokens (of a number all its digits go along)", posed, "exchanged", 2
@@ -44,7 +50,10 @@ def choose_change(posed, store, site, head, k):
             experiments.exchange_tokens(posed, kind, *tokens) if kind and len(tokens) == 2 else None
         )
     if edit == EDITS[1]:
-        heads = {f"{at.rpartition('.')[0]} · {number}": (at, number) for at, number in posed.heads}
+        heads = {
+            state.escape(f"{at.rpartition('.')[0]} · {number}"): (at, number)
+            for at, number in posed.heads
+        }
         chosen = st.pills("Click a head: its vectors become 0", list(heads), key="ablated")
         return experiments.ablate_head(*heads[chosen]) if chosen else None
     if edit == EDITS[2] and site:

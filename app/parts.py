@@ -190,7 +190,7 @@ def _watch(at) -> None:
 
 def forget() -> None:
     """Looks for results anew."""
-    for each in (state.find_runs, state.read_probes):
+    for each in (state.find_runs, state.read_probes, state.summarize):
         each.clear()
 
 

@@ -20,7 +20,7 @@ def _named(runs, store) -> None:
         "Role",
         atoms,
         key="atom",
-        format_func=tp.views.safe_text.visible,
+        format_func=lambda each: state.escape(tp.views.safe_text.visible(each)),
         label_visibility="collapsed",
     )
     if atom:

@@ -167,3 +167,16 @@ def test_an_empty_folder_says_what_to_do(open_page, tmp_path):
     app = open_page(tmp_path)
     assert not app.exception
     assert "tprprobe demo" in app.info[0].value
+
+
+@pytest.mark.parametrize("step", ["1", "0"])
+def test_the_tour_stands_at_the_step_of_the_address(open_page, runs, step):
+    app = open_page(runs, tour=step)
+    shown = [each.value for each in app.markdown if " of 5 · " in each.value]
+    assert [each[2] for each in shown] == ([step] if step == "1" else [])
+    assert any(each.key == "tour-leave" for each in app.button) == (step == "1")
+
+
+def test_the_first_line_of_interventions_says_what_edits_changed(open_page, runs):
+    app = open_page(runs, "interventions")
+    assert "change the share of right answers" in app.markdown[0].value.replace("\\", "")

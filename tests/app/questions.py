@@ -1,6 +1,6 @@
 """Six questions of a reader, answered in the dashboard by clicking alone: seconds, and a screenshot each.
 
-python -m benchmarks.questions RUNS [FOLDER]   RUNS holds a run of `tprprobe demo` and a store with probes; the
+python -m tests.app.questions RUNS [FOLDER]   RUNS holds a run of `tprprobe demo` and a store with probes; the
                                                screenshots go to FOLDER; prints a table in Markdown
 """
 
