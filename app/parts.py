@@ -123,7 +123,7 @@ def show_asked(folder: str, text: str):
         state.show(views.show_strips(scene, [0], None, state.is_dark()), "asked")
         st.caption("Coloured by the nearest cluster of the store's vectors.")
     if maps:
-        with st.expander("Attention", expanded=len(found.queries) < 40):
+        with st.expander("Attention", expanded=False):
             state.show(
                 views.show_matrix(answer.store, found, shown, dark=state.is_dark()), "asked-map"
             )
