@@ -2,13 +2,17 @@
 one line.
 """
 
+from contextlib import suppress
+
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 from planted import sentences
 from planted.questions import LAST, plant
 
 import tprprobe as tp
+from tprprobe.analyses.decomposition import decompose_all, search_all
 from tprprobe.errors import InputError
 
 
@@ -60,3 +64,45 @@ def test_more_clusters_than_vectors_and_a_single_question(tmp_path):
     assert len(tp.cluster(store, LAST, head=0, k=3, n_seeds=2).summary) == 3
     with pytest.raises(InputError, match="k is 1000000"):
         tp.cluster(store, LAST, head=0, k=10**6, n_seeds=2)
+
+
+LINES = {  # of TPDN's files: symbols, a tab, numbers
+    "constant": [f"{i % 10} {i // 10}\t1 1 1\n" for i in range(40)],
+    "zero": [f"{i % 10} {i // 10}\t0 0 0\n" for i in range(40)],
+    "one sample": ["1 2\t0.5 1 2\n"],
+    "two samples": ["1 2\t0.5 1 2\n", "2 1\t1 0.5 3\n"],
+    "doubled": ["1 2\t0.5 1 2\n"] * 40,
+    "one symbol": [f"7\t{i}.5 {i % 3} 1\n" for i in range(40)],
+    "huge": [f"{i % 10} {i // 10}\t{i}e37 {i % 7} 1\n" for i in range(40)],
+    "tiny": [f"{i % 10} {i // 10}\t{i}e-40 {i % 7}e-44 0\n" for i in range(40)],
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_few_doubled_and_extreme_encodings_are_a_result_or_one_line(tmp_path, name):
+    (tmp_path / "v.txt").write_text("".join(LINES[name]))
+    store = tp.import_store(tmp_path / "v.txt", tmp_path / "store", "tpdn")
+    again = tp.import_store(
+        tp.export_store(store, tmp_path / "e.npz"), tmp_path / "again", layers=None
+    )
+    np.testing.assert_array_equal(again.read("encoding"), store.read("encoding"))
+    for run in (
+        lambda: decompose_all(store, "encoding", ["left", "bag"]),
+        lambda: search_all(store, "encoding"),
+        lambda: tp.cluster(store, "encoding", k=3, n_seeds=2),
+    ):
+        with suppress(InputError):  # which is one line
+            found = run()
+            assert len(found) or found is not None
+
+
+@pytest.mark.parametrize("tags", ["one class", "no label", "a class a word"])
+def test_labels_without_contrast_are_probed_or_refused_in_one_line(tmp_path, tags):
+    store = sentences.plant(tmp_path / "store", 30)
+    table = store.tokens.copy()
+    some = [str(i) for i in range(len(table))]
+    table["pos"] = pd.Categorical({"one class": "NN", "no label": ""}.get(tags, some))
+    for options in ({}, {"probe": "linear"}):
+        with suppress(InputError):
+            rows = tp.probe(store, "pos", sites=[store.sites[0]], tokens=table, **options)
+            assert len(rows)

@@ -12,7 +12,7 @@ from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.data.worlds.english.reportsets import DrawnReports
 from tprprobe.errors import InputError
 from tprprobe.extraction import blocks
-from tprprobe.files.locks import held_beside
+from tprprobe.files.locks import alone
 from tprprobe.gold.labels import decode_cell
 from tprprobe.models import build
 
@@ -190,7 +190,7 @@ def test_a_second_writer_is_refused_while_the_first_is_at_work(
     write = blocks.Extraction.write
 
     def meanwhile(self, passes, samples):
-        with pytest.raises(InputError, match="written by another extraction") as refused:
+        with pytest.raises(InputError, match="written by another process") as refused:
             tp.extract(model, reports, SITES, out, control=False, resume=True)
         told.append(str(refused.value))
         write(self, passes, samples)
@@ -203,7 +203,7 @@ def test_a_second_writer_is_refused_while_the_first_is_at_work(
 
 
 def test_the_lock_of_a_killed_extraction_is_taken(model, reports, tmp_path):
-    with held_beside(tmp_path / "store"):
+    with alone(tmp_path / "store"):
         (left,) = tmp_path.iterdir()
     left.touch()
     tp.extract(model, reports, SITES, tmp_path / "store", control=False)

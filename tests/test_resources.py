@@ -1,6 +1,7 @@
 """Full disks, limits of files and odd names: one line and exit code 2, or a result."""
 
 import resource
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from planted.questions import LAST, plant
 from tprprobe.cli import main
 from tprprobe.store import open_store
 
+BUDGET = 2 * 2**30  # bytes of memory of its own
 ODD = "a b\nc é 角 'q\".d"
 
 
@@ -67,6 +69,83 @@ def test_an_analysis_that_cannot_be_written_is_one_line(run, tmp_path):
     assert "cannot write" in said[0]
     assert not (tmp_path / "out").exists()
     assert run(*words)[0] == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write")
+def test_folders_that_cannot_be_written_are_one_line(run, checkpoint, questions, tmp_path):
+    store, nowhere = plant(tmp_path / "store", 12).path, "/proc/tprprobe"
+    (tmp_path / "a file").touch()
+    for out in (nowhere, tmp_path / "a file" / "below"):
+        for words in (
+            _extract(checkpoint, questions, Path(out, "s")),
+            ["cluster", store, "--site", LAST, "--head", 0, "--k", 3, "--out", Path(out, "c")],
+            ["name", store, "--site", LAST, "--k", 3, "--out", Path(out, "n")],
+            ["export", store, Path(out, "e.npz")],
+        ):
+            code, said = run(*words)
+            assert (code, len(said)) == (2, 1), (words, said)
+    assert {path.name for path in tmp_path.iterdir()} == {"store", "a file"}
+
+
+def test_a_link_is_where_it_leads(run, checkpoint, questions, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk", target_is_directory=True)
+    assert run(*_extract(checkpoint, questions, tmp_path / "link" / "store")) == (0, [])
+    assert run("inspect", tmp_path / "disk" / "store", "--verify")[0] == 0
+    (tmp_path / "store").symlink_to(tmp_path / "disk" / "store")
+    assert open_store(tmp_path / "store").samples == 8
+
+
+def test_names_that_are_written_are_names_on_windows_too(run, checkpoint, questions, tmp_path):
+    run(*_extract(checkpoint, questions, tmp_path / "store"))
+    run(
+        "name",
+        plant(tmp_path / "asked", 12).path,
+        "--site",
+        LAST,
+        "--k",
+        3,
+        "--out",
+        tmp_path / "n",
+    )
+    names = {path.name for path in tmp_path.rglob("*")}
+    assert len(names) > 20
+    assert not [each for each in names if set(each) & set('<>:"|?*\\') or each[-1] in ". "]
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("Unable to allocate 8 TiB"), RuntimeError("[…] can't allocate memory: x")]
+)
+def test_too_little_memory_is_one_line(run, tmp_path, monkeypatch, error):
+    def fail(_):
+        raise error
+
+    monkeypatch.setattr("tprprobe.store.open_store", fail)
+    code, said = run("export", tmp_path, tmp_path / "e.npz")
+    assert (code, len(said)) == (2, 1)
+    assert "the memory here does not suffice" in said[0]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["extract", "--ckpt", "tpt-c-arithmetic", "-n", 2000, "--out", "OUT/new"],
+        ["cluster", "OUT/store", "--site", LAST, "--head", 0, "--k", 10],
+        ["name", "OUT/store", "--site", LAST, "--k", 3],
+        ["export", "OUT/store", "OUT/e.npz"],
+        ["report", "OUT/store"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_command_runs_in_two_gigabytes(words, tmp_path):
+    plant(tmp_path / "store", 400)
+    given = [str(word).replace("OUT", str(tmp_path)) for word in words]
+    done = subprocess.run(
+        [sys.executable, "-m", "tprprobe", *given], capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (BUDGET, BUDGET)),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_odd_names_are_names(run, checkpoint, questions, tmp_path):

@@ -313,9 +313,14 @@ def test_folders_of_other_runs_are_refused_and_kept(recipe, tmp_path, monkeypatc
         train(recipe(batch_size=7), out, resume=True)
     assert (out / "state.pt").read_bytes() == before
     train(settings, out, resume=True)
-    for resume in (True, False):
-        with pytest.raises(InputError, match="finished run: give another --out"):
-            train(settings, out, resume=resume)
+    weights = out / "model" / "model.safetensors"
+    written = weights.stat().st_mtime_ns
+    train(settings, out, resume=True)  # nothing is left to do
+    assert weights.stat().st_mtime_ns == written
+    with pytest.raises(InputError, match="finished run: give another --out"):
+        train(settings, out)
+    with pytest.raises(InputError, match="of another recipe"):
+        train(recipe(batch_size=7), out, resume=True)
 
 
 @pytest.mark.parametrize("kept", [0, 10, 5000])

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from planted import soaked
 
 from tprprobe.errors import InputError
 
+PIECE = 100  # files between two entries in the book
 LONGEST = 10  # seconds that reading one file may take
 TABLES, OBJECTS = (".csv", ".parquet"), (".json", ".jsonl")
 
@@ -64,15 +66,13 @@ HOSTILE = [
 
 def damage_each(
     folder: Path, read: Callable[[Path], Any], seeds: range, name: str
-) -> tuple[int, int]:
-    """How many files were damaged, and how many of them refused: each by one line, the others were read.
-
-    Raises:
-        AssertionError: an error of another kind, an error of several lines, no end.
+) -> tuple[int, list[str]]:
+    """How many damaged files were refused by one line (the others were read), and the faults: seeds of those
+    that ended in another error, or not at all.
     """
     read(folder)  # as it is
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    refused = 0
+    refused, faults = 0, []
     for seed in seeds:
         rng = random.Random(f"{name} {seed}")
         file = rng.choice(files)
@@ -84,9 +84,27 @@ def damage_each(
         except InputError:  # which is one line, whatever the file says
             refused += 1
         except BaseException as error:  # a library in Rust raises one of these
-            raise AssertionError(f"seed {seed}, {file.name}: {error!r}") from error
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            faults.append(f"seed {seed}, {file.name}: {error!r:.300}")
         file.write_bytes(kept)
-    return len(seeds), refused
+    return refused, faults
+
+
+def damage_on(folder: Path, read: Callable[[Path], Any], name: str, most: int) -> str:
+    """What the next so many damaged files came to, those of earlier runs not among them.
+
+    Raises:
+        AssertionError: of the faults.
+    """
+    found = []
+    for seeds in soaked.ahead("damaged files", name, most, PIECE):
+        refused, faults = damage_each(folder, read, seeds, name)
+        soaked.add("damaged files", name, len(seeds), refused, len(faults))
+        found += faults
+    assert not found, "\n".join(found)
+    tried = soaked.so_far("damaged files", name)
+    return f"{name}: {tried.tried:,} files so far, {tried.refused:,} refused, the others read"
 
 
 @contextmanager

@@ -13,11 +13,13 @@ from tprprobe.cli.allocator import keep_freed_memory
 from tprprobe.cli.options import say
 from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
+from tprprobe.files.damage import reason
 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+NO_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")  # in torch's errors
 COMMANDS = {
     "models": training.models,
     "train": training.train,
@@ -90,4 +92,12 @@ def main() -> None:
     except OSError as error:
         where = error.filename or "input or output"
         say(f"tprprobe: {InputError(f'{where}: {error.strerror or error}')}")
+        sys.exit(2)
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not any(each in str(error) for each in NO_MEMORY):
+            raise
+        advice = "give fewer samples (-n) or sites, or a smaller --budget where there is one"
+        say(
+            f"tprprobe: {InputError(f'the memory here does not suffice ({reason(error)}): {advice}')}"
+        )
         sys.exit(2)

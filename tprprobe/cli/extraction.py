@@ -77,6 +77,12 @@ def extract(
     ] = 1000,
     out: Out = None,
     resume: Resume = False,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair", help="Make the damaged files of a store again (see `inspect --verify`)."
+        ),
+    ] = False,
     device: Device = "cpu",
     dtype: Dtype = "float32",
     store_dtype: StoreDtype = None,
@@ -104,6 +110,7 @@ def extract(
         "control_samples": control_samples,
         "store_dtype": store_dtype or "float32",
         "compress": compress,
+        "repair": repair,
     }
     store = run(
         model, examples, sites, out, attention_samples, target.value, not no_control, **settings
@@ -115,7 +122,11 @@ def extract(
 def inspect(
     what: Annotated[str, typer.Argument(help="A store, a checkpoint, or the name of data.")],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Read every file of a store and name what is damaged.")
+        bool,
+        typer.Option(
+            "--verify",
+            help="Read every file of a store, or a run's tables and weights, and name what is damaged.",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -131,14 +142,22 @@ def inspect(
     return None
 
 
-def _verify(store: Path, as_json: bool) -> None:
+def _verify(given: Path, as_json: bool) -> None:
     from tprprobe.files.hub import locate_dataset
+    from tprprobe.files.kinds import KINDS, finished_in, verify_run
     from tprprobe.store.verification import verify
 
-    found = verify(locate_dataset(store))
+    folder = locate_dataset(given)
+    if finished_in(folder) and not KINDS["store"].is_in(folder):
+        run = verify_run(folder)
+        listed = ", ".join(f"{place} ({kind})" for place, kind in run["kinds"].items())
+        told = f"{given}: {listed} can be read, {run['files']} tables are as they were written"
+        return print_json(run) if as_json else typer.echo(told)
+    found = verify(folder)
     if as_json:
         print_json(found.as_dict())
     if found.damage:
         raise InputError(str(found))
     if not as_json:
         typer.echo(str(found))
+    return None

@@ -21,7 +21,7 @@ from tprprobe.extraction.alignment import align_words
 from tprprobe.extraction.passes import Block, read_block, rows_of
 from tprprobe.extraction.ranges import cut_ranges, join_ranges, part_of
 from tprprobe.extraction.token_rows import token_table
-from tprprobe.files.locks import held_beside
+from tprprobe.files.locks import alone
 from tprprobe.files.ranks import Ranks
 from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
@@ -33,8 +33,9 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.layout import CONTROL, SAMPLE
-from tprprobe.store.manifests import is_finished
+from tprprobe.store.manifests import check_same, describe, is_finished, read_complete
 from tprprobe.store.numbers import check_storage
+from tprprobe.store.repairs import repair as repair_store
 
 BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
 LEAST = 512  # samples between places where every block ends
@@ -58,6 +59,7 @@ def extract(
     control_samples: int = CONTROL_SAMPLES,
     store_dtype: str = "float32",
     compress: str | None = None,
+    repair: bool = False,
 ) -> Store:
     """The store of ``sites`` (default: all) of a model on every example of ``data``.
 
@@ -65,7 +67,8 @@ def extract(
     maps are of the first ``attention_samples`` only. ``OUT/untrained`` gets the same vectors of the
     first ``control_samples`` from the model's randomly initialized twin, as a control; it reads the
     same symbols and has the same token table. A killed run goes on with ``resume`` to a store identical
-    to an uninterrupted one. ``vocabulary`` is needed for an attached module, which has none;
+    to an uninterrupted one; ``repair`` makes the damaged files of a complete store again, the same to the
+    byte, from the samples that they need. ``vocabulary`` is needed for an attached module, which has none;
     ``labellers`` label the words of sources and targets, generated ones too. The store keeps numbers
     as ``store_dtype`` (float32, float16, bfloat16), compressed by none, lz4 (bfloat16's default) or zstd.
 
@@ -97,24 +100,33 @@ def extract(
     twin = find_twin(model) if control else None
     few = min(len(data), control_samples)
     out, ranks = Path(out), Ranks.of()
+    if repair:
+        return _repair(run, twin, few, out)
     ranges, part = [range(len(data))], out
     if ranks.count > 1 and not is_finished(out):
         refuse_existing(out)
         ranges = cut_ranges(range(0, len(data), run.stride), len(data), ranks.count)
         part = part_of(out, ranks.rank, ranks.count)
     own = ranges[ranks.rank] if part != out else ranges[0]
-    with held_beside(part) as mine:
-        if not mine:
-            raise InputError(
-                f"{out} is being written by another extraction: wait for it, or give another --out"
-            )
-        passes = [run.open(model, part, len(data), resume, own.start)] if own else []
-        if twin is not None and own.start < few:
-            passes.insert(0, run.open(twin.eval(), part / CONTROL, few, resume, own.start))
-        if passes:
-            run.write(passes, own)
+    with alone(part):
+        run.extract(part, own, twin, few, resume)
     if part != out:
         join_ranges(out, ranges, ranks)
+    return open_store(out)
+
+
+def _repair(run: "Extraction", twin: Readable | None, few: int, out: Path) -> Store:
+    def make(part: Path, own: range, with_twin: bool) -> None:
+        run.extract(part, own, twin if with_twin else None, few, resume=True)
+
+    with alone(out):
+        run.check(run.model, out, len(run.data))
+        if (out / CONTROL).exists():
+            if twin is None:
+                raise InputError(f"{out} has a control: repair it without --no-control")
+            run.check(twin, out / CONTROL, few)
+        count = repair_store(out, run.stride, make)
+    stderr.print(f"made again: {count} damaged files")
     return open_store(out)
 
 
@@ -149,11 +161,30 @@ class Extraction:
         default_factory=Counter
     )  # of sub-words, those of no word, and texts that were cut
 
+    def extract(
+        self, out: Path, samples: range, twin: Readable | None, few: int, resume: bool
+    ) -> None:
+        """Writes the store of these samples, and in it that of the twin on the first ``few`` of all."""
+        if not samples:
+            return
+        passes = [self.open(self.model, out, len(self.data), resume, samples.start)]
+        if twin is not None and samples.start < few:
+            passes.insert(0, self.open(twin.eval(), out / CONTROL, few, resume, samples.start))
+        self.write(passes, samples)
+
     def open(self, model: Readable, out: Path, samples: int, resume: bool, first: int = 0) -> Pass:
         """The pass of a model to a store, which is new or (``resume``) partly written."""
         settings = self._settings(model, samples)
-        kept = {name: spec.kept_as(*self.storage) for name, spec in self.specs.items()}
-        return Pass(model, StoreWriter.create(out, kept, settings, resume), samples, first)
+        return Pass(model, StoreWriter.create(out, self._kept, settings, resume), samples, first)
+
+    def check(self, model: Readable, out: Path, samples: int) -> None:
+        """Checks that the store at a path is of this extraction.
+
+        Raises:
+            InputError: it is not, or there is none.
+        """
+        wanted = describe(self._kept, self._settings(model, samples))
+        check_same(out, read_complete(out), wanted)
 
     def write(self, passes: Sequence[Pass], samples: range) -> None:
         """Extracts what the stores lack of these samples and finishes them, the last one last.
@@ -272,6 +303,11 @@ class Extraction:
         for spec in self.specs.values():
             sizes[spec.rows] += spec.row_bytes
         return sizes
+
+    @property
+    def _kept(self) -> dict[str, SiteSpec]:
+        """The sites as they lie on disk."""
+        return {name: spec.kept_as(*self.storage) for name, spec in self.specs.items()}
 
     @cached_property
     def specs(self) -> dict[str, SiteSpec]:

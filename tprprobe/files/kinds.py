@@ -11,6 +11,7 @@ from tprprobe.files import hub
 from tprprobe.files.tables import Columns, columns, read_table
 from tprprobe.notebook import as_html
 
+SETTINGS = "settings.json"  # of probes, whose first file is a table
 Source = str | os.PathLike[str]
 
 
@@ -118,6 +119,29 @@ def finished_in(folder: Source) -> dict[str, str]:
         for name, kind in reversed(KINDS.items())
         if kind.is_finished_in(place)
     }
+
+
+def verify_run(folder: Source) -> dict[str, Any]:
+    """What of a folder could be read: its finished results (``kinds``, by place), and the number of
+    ``files`` whose checksums were kept, all as they were written.
+
+    Raises:
+        InputError: nothing is finished there, or it is damaged.
+    """
+    from tprprobe.files.runs import check_tables
+
+    path, found = Path(folder), finished_in(folder)
+    if not found:
+        raise InputError(f"{folder} holds no finished result: give a store, a run or a checkpoint")
+    files = 0
+    for place, kind in found.items():
+        if KINDS[kind].loader:
+            KINDS[kind].load(path / place)
+        kept = [path / place / name for name in (*KINDS[kind].files, SETTINGS)]
+        files += sum(
+            check_tables(file) for file in kept if file.suffix == ".json" and file.is_file()
+        )
+    return {"run": str(folder), "kinds": found, "files": files}
 
 
 class RunContents(dict[str, Any]):

@@ -1,9 +1,12 @@
 """Locks by which processes that share a folder take turns; a lock ends with its process."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+from tprprobe.errors import InputError
 
 try:
     import fcntl
@@ -28,20 +31,42 @@ def held(path: Path, wait: bool = True) -> Iterator[bool]:
 
 
 @contextmanager
-def held_beside(path: Path) -> Iterator[bool]:
-    """A block that yields True while no other process is in such a block for the same path.
+def alone(path: Path, inherited: bool = False) -> Iterator[None]:
+    """A block in which no other process writes the path.
 
-    The lock lies beside the path and goes with the block; one that a killed process left is taken.
+    The lock lies beside the path and goes with the block; one that a killed process left is taken. An
+    ``inherited`` one is held by processes begun in the block (with ``close_fds=False``) until they end, too.
+
+    Raises:
+        InputError: another process is in such a block.
     """
     path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.with_name(f".{path.name}.lock")
-    with held(lock, wait=False) as mine:
+    with _taken(lock, path) as file:
+        os.set_inheritable(file.fileno(), inherited)
         try:
-            yield mine
+            yield
         finally:
-            if mine:
-                with suppress(PermissionError):  # Windows keeps what is open
-                    lock.unlink(missing_ok=True)
+            with suppress(PermissionError):  # Windows keeps what is open
+                lock.unlink(missing_ok=True)
+
+
+def _taken(lock: Path, path: Path) -> IO[str]:
+    while True:
+        file = lock.open("a")
+        try:
+            _lock(file, wait=False)
+            if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+                return file
+        except FileNotFoundError:  # its last holder removed it meanwhile
+            pass
+        except (BlockingIOError, PermissionError):  # of Unix and of Windows
+            file.close()
+            raise InputError(
+                f"{path} is being written by another process: wait for it, or write to another place"
+            ) from None
+        file.close()
 
 
 def _lock(file: IO[str], wait: bool) -> None:

@@ -11,13 +11,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import google_crc32c
 import pandas as pd
 
 from tprprobe.errors import InputError
+from tprprobe.files.damage import damage_told
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.locks import alone
 from tprprobe.files.writing import partial_of, write_file, write_folder
 
 BEGUN, PARTS = "begun.json", "parts"
+SUMS = "checksums"  # of a manifest: of its tables, by name
 Tables = Mapping[str, pd.DataFrame]
 
 
@@ -42,7 +46,8 @@ class Part:
     def read(self, name: str) -> pd.DataFrame:
         """One of the tables; an empty one if the part makes no table of that name."""
         file = self.folder / f"{name}.parquet"
-        return pd.read_parquet(file) if file.is_file() else pd.DataFrame()
+        with damage_told(f"{file} is damaged", f"remove {self.folder} and go on with --resume"):
+            return pd.read_parquet(file) if file.is_file() else pd.DataFrame()
 
 
 def join_parts(parts: Sequence[Part], name: str) -> pd.DataFrame:
@@ -105,9 +110,12 @@ class KeptRun:
 
     def finish(self, tables: Tables, facts: Mapping[str, Any]) -> None:
         """Writes the tables by name of file, then the manifest with these facts, and removes the parts."""
+        sums = {}
         for name, table in tables.items():
-            write_table(self.folder / name, table)
-        self._write(self.manifest, facts)
+            content = _content(name, table)
+            write_file(self.folder / name, content)
+            sums[name] = sum_bytes(content)
+        self._write(self.manifest, {**facts, SUMS: sums})
         self._clean()
 
     def _write(self, name: str, facts: Mapping[str, Any]) -> None:
@@ -149,9 +157,15 @@ def _has(more: Any, known: Any) -> bool:
 
 @contextmanager
 def kept(out: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """The folder of a run: that of ``out``; without it one that is gone at the end of the block."""
+    """The folder of a run: that of ``out``; without it one that is gone at the end of the block.
+
+    Raises:
+        InputError: another process writes there.
+    """
     with TemporaryDirectory() as scratch:
-        yield Path(out or Path(scratch) / "run")
+        folder = Path(out or Path(scratch) / "run")
+        with alone(folder):
+            yield folder
 
 
 def keep_table(
@@ -172,7 +186,33 @@ def keep_table(
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
     """The file of a table, as Parquet or CSV as its name ends."""
-    write_file(path, encode(table) if path.suffix == ".parquet" else table.to_csv(index=False))
+    write_file(path, _content(path.name, table))
+
+
+def _content(name: str, table: pd.DataFrame) -> bytes:
+    """The bytes of a table's file of that name."""
+    return encode(table) if name.endswith(".parquet") else table.to_csv(index=False).encode()
+
+
+def check_tables(manifest: Path) -> int:
+    """The number of tables that a manifest tells the checksums of, all as they were written.
+
+    Raises:
+        InputError: naming one that is not.
+    """
+    sums = read_json(manifest).get(SUMS)
+    sums = sums if isinstance(sums, dict) else {}
+    for name, written in sums.items():
+        file = manifest.parent / Path(name).name
+        if not file.is_file() or sum_bytes(file.read_bytes()) != written:
+            fault = "is not what was written" if file.is_file() else "is missing"
+            raise InputError(f"{file} {fault}: remove {file.parent} and make it again")
+    return len(sums)
+
+
+def sum_bytes(content: bytes) -> str:
+    """The checksum (CRC-32C) of a file's content."""
+    return f"{google_crc32c.value(content):08x}"
 
 
 def encode(table: pd.DataFrame) -> bytes:

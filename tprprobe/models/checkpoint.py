@@ -3,10 +3,11 @@
 import dataclasses
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import google_crc32c
 import safetensors
 import safetensors.torch
 import tomli_w
@@ -27,6 +28,7 @@ from tprprobe.models.protocol import CaptionModel, Config, Model, Readable
 
 TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `tprprobe.huggingface`
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
+SUM = "crc32c"  # of the weights, in the metadata of their file
 FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")
 READERS: dict[str, Callable[[Path], Any]] = {  # by the file that a vocabulary is kept in
     characters.FILE: Vocabulary.load,
@@ -63,7 +65,7 @@ def checkpoint_files(model: Model, dtype: torch.dtype | None = None) -> dict[str
     }
     files: dict[str, bytes | str] = {
         hub.CONFIG: json.dumps(published_config(model), indent=1) + "\n",
-        hub.WEIGHTS: safetensors.torch.save(state, metadata={"format": "pt"}),
+        hub.WEIGHTS: safetensors.torch.save(state, metadata={"format": "pt", SUM: _sum(state)}),
     }
     return files | (model.vocabulary.files() if model.vocabulary is not None else {})
 
@@ -170,13 +172,31 @@ def check_vocabulary(known: Codec, config: Config, where: str) -> None:
             raise InputError(f"{where} has {name} {value}, the model {own}")
 
 
+def _sum(state: Mapping[str, torch.Tensor]) -> str:
+    """The checksum (CRC-32C) of tensors, their names, types and shapes; those of a library that writes
+    them anew have none.
+    """
+    found = 0
+    for name, tensor in sorted(state.items()):
+        told = f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
+        values = tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
+        found = google_crc32c.extend(google_crc32c.extend(found, told), values)
+    return f"{found:08x}"
+
+
 def _load_weights(model: Model, path: Path) -> None:
     try:
         state = safetensors.torch.load_file(path)
+        with safetensors.safe_open(path, "pt") as opened:
+            written = (opened.metadata() or {}).get(SUM)
     except FileNotFoundError as error:
         raise InputError(f"{path.parent} has no {path.name}") from error
     except safetensors.SafetensorError as error:
         raise InputError(f"{path} is damaged or no safetensors file: {error}") from error
+    if written not in (None, _sum(state)):
+        raise InputError(
+            f"{path} is damaged, its weights are not those that were written: get the checkpoint again"
+        )
     own = model.state_dict()
     for key in state:
         if key not in own:

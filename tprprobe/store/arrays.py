@@ -40,8 +40,18 @@ def write_rows(
         done += count
 
 
+def chunk_bytes(spec: SiteSpec, rows: Shaped[np.ndarray, "token ..."], size: int) -> bytes:
+    """The file of a whole chunk with these rows, of ``size`` bytes before it is compressed."""
+    data = rows.tobytes().ljust(size, b"\0")
+    return _packed(spec, data) if spec.is_compressed else data
+
+
+def _packed(spec: SiteSpec, data: bytes | memoryview) -> bytes:
+    return compress(data, spec.compression, disk_type(spec.dtype).itemsize)
+
+
 def _write_compressed(file: Path, spec: SiteSpec, data: bytes | memoryview, ledger: Ledger) -> None:
-    packed = compress(data, spec.compression, disk_type(spec.dtype).itemsize)
+    packed = _packed(spec, data)
     write_at(file, 0, packed)
     ledger.add_compressed(file, packed)
 
@@ -82,13 +92,13 @@ def seal(root: Path, arrays: Mapping[str, tuple[SiteSpec, int]], ledger: Ledger)
             elif rows % spec.chunk_rows:
                 data = begun(file).read_bytes()[: rows % spec.chunk_rows * spec.row_bytes]
                 _write_compressed(file, spec, data.ljust(size, b"\0"), ledger)
-    for key, document in _documents(arrays).items():
+    for key, document in documents(arrays).items():
         (root / key).parent.mkdir(parents=True, exist_ok=True)
         (root / key).write_bytes(document)
 
 
-def _documents(arrays: Mapping[str, tuple[SiteSpec, int]]) -> dict[str, bytes]:
-    """The metadata files of the group by their paths in it."""
+def documents(arrays: Mapping[str, tuple[SiteSpec, int]]) -> dict[str, bytes]:
+    """The metadata files of a group of arrays, each with its number of rows, by their paths in it."""
     import zarr  # by writers only
     from zarr.storage import MemoryStore
 

@@ -88,6 +88,13 @@ def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
     write_file(file, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
 
 
+def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, Any]) -> Manifest:
+    """What the manifest of a store with these sites says of it from the start, in JSON types."""
+    told = {"format": FORMAT, "version": version_of(sites)}
+    sites_json = {name: spec.as_dict() for name, spec in sites.items()}
+    return json.loads(json.dumps({**told, **settings, **told, "sites": sites_json}))
+
+
 def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Checks that two manifests are of the same model, data and sites.
 

@@ -55,13 +55,21 @@ class Verification:
             more = len(self.damage) - NAMED
             named = "; ".join(map(str, self.damage[:NAMED]))
             rest = f"; and {more} files more (--json lists all)" if more > 0 else ""
-            return f"{self.store} is damaged: {named}{rest}: remove it and run `{self.command}`"
+            return f"{self.store} is damaged: {named}{rest}: {self._remedy}"
         if self.has_checksums:
             return f"{self.store}: all {self.files} files are as they were written"
         return (
             f"{self.store}: all {self.files} files have their lengths; it was written without "
             "checksums, so changed bytes would go unnoticed"
         )
+
+    @property
+    def _remedy(self) -> str:
+        """What to type: only of what this program extracted can single files be made again."""
+        manifests_too = any(each.file.endswith(MANIFEST) for each in self.damage)
+        if manifests_too or not self.command.startswith("tprprobe extract"):
+            return f"remove it and run `{self.command}`"
+        return f"`{self.command} --repair` makes these files again"
 
 
 def verify(path: Path) -> Verification:
@@ -72,7 +80,7 @@ def verify(path: Path) -> Verification:
     """
     manifest = read_complete(path)
     with undamaged(path):
-        damage = list(_find_damage(path, manifest))
+        damage = list(find_damage(path, manifest))
         files = 1 + sum(1 for _ in parts_of(manifest))
         command = making_command(path, manifest)
     found = Verification(path, files, CHECKSUMS in manifest, damage, command)
@@ -91,7 +99,8 @@ def _with_control(found: Verification) -> Verification:
     )
 
 
-def _find_damage(path: Path, manifest: Manifest) -> Iterator[Damage]:
+def find_damage(path: Path, manifest: Manifest) -> Iterator[Damage]:
+    """The damaged files of a store, its control's left out; every file is read once."""
     sums = manifest.get(CHECKSUMS, {})
     if sums and sums.get(MANIFEST) != sum_manifest(manifest):
         yield Damage(MANIFEST, CHANGED)

@@ -8,7 +8,6 @@ grows inside its files, and its journal commits their lengths in bytes.
 
 import contextlib
 import errno
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -58,10 +57,7 @@ class StoreWriter:
         """
         path = Path(path)
         begun = manifests.read_manifest(path)
-        sites_json = {name: spec.as_dict() for name, spec in sites.items()}
-        told = {"format": manifests.FORMAT, "version": manifests.version_of(sites)}
-        header = {**told, **settings, **told}
-        wanted = json.loads(json.dumps({**header, "sites": sites_json}))
+        wanted = manifests.describe(sites, settings)
         if begun is not None:
             _check_resumable(path, begun, wanted, resume)
             return cls(path, begun)

@@ -8,8 +8,9 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from pickle import UnpicklingError
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +21,8 @@ from tprprobe.console import progress, stderr
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
+from tprprobe.files.damage import damage_told
+from tprprobe.files.locks import alone
 from tprprobe.files.writing import whole
 from tprprobe.models import build
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
@@ -188,19 +191,23 @@ class Run:
         Raises:
             InputError: another recipe was trained there, or the file is damaged.
         """
-        try:
-            state = torch.load(path, map_location=self.worker.device, weights_only=True)
-        except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
-            raise InputError(f"{path} is damaged: remove it, or give another --out") from error
-        if state["recipe"] != self.recipe.model_dump_json():
-            raise InputError(
-                f"{path} is of another recipe: resume with the same one, or give another --out"
-            )
+        state = _read_state(path, self.recipe, self.worker.device)
         self.model.load_state_dict(state["model"])
         for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         self.step, self.seconds, self.window = state["step"], state["seconds"], state["window"]
         self.tokens = state["tokens"]
+
+
+def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, Any]:
+    with damage_told(f"{path} is damaged", "remove it, or give another --out"):
+        state = torch.load(path, map_location=device, weights_only=True)
+        told = state["recipe"]
+    if told != recipe.model_dump_json():
+        raise InputError(
+            f"{path} is of another recipe: resume with the same one, or give another --out"
+        )
+    return state
 
 
 def train(
@@ -212,23 +219,35 @@ def train(
 ) -> Path:
     """The folder of the trained checkpoint, ``OUT/model``; beside it the log and the state.
 
-    ``load_pool`` gives the examples of a stage; runs of a study share theirs.
+    ``load_pool`` gives the examples of a stage; runs of a study share theirs. To resume a finished run is
+    no error; there is nothing left to do.
 
     Raises:
         InputError: OUT holds a run and ``resume`` is not asked for, or a run of another recipe.
     """
     out, worker = Path(out), Worker.join(device)
     if (out / MODEL).exists():
-        raise InputError(f"{out / MODEL} is a finished run: give another --out")
+        if not resume or not (out / STATE).exists():
+            raise InputError(f"{out / MODEL} is a finished run: give another --out")
+        _read_state(out / STATE, recipe, worker.device)
+        return out / MODEL
     if (out / STATE).exists() and not resume:
         raise InputError(
             f"{out} holds an unfinished run: --resume continues it, or give another --out"
         )
     run = Run(recipe, worker, load_pool)
+    with nullcontext() if worker.rank else alone(out):
+        _train(run, out)
+    return out / MODEL
+
+
+def _train(run: Run, out: Path) -> None:
+    """Trains a run to its end, from the state in the folder on if there is one."""
+    recipe = run.recipe
     if (out / STATE).exists():
         run.load(out / STATE)
     out.mkdir(parents=True, exist_ok=True)
-    log = Log(out, run.step) if worker.rank == 0 else None
+    log = Log(out, run.step) if run.worker.rank == 0 else None
     with progress(shown=log is not None) as bars:
         bar = bars.add_task(recipe.name, total=recipe.steps, completed=run.step, note="")
         for rate, loss in _steps(run):
@@ -241,7 +260,6 @@ def train(
     if log:
         log.close()
         save_pretrained(run.model, out / MODEL, recipe=recipe.model_dump(exclude_none=True))
-    return out / MODEL
 
 
 def cut_note(pairs: Pairs, vocabulary: Codec) -> str:

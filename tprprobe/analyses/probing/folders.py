@@ -18,11 +18,13 @@ import numpy as np
 from tprprobe.analyses.probing.grid import Piece
 from tprprobe.analyses.probing.rows import Results, Tested
 from tprprobe.analyses.probing.tallies import ALL
+from tprprobe.files.damage import damage_told
+from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store
 
-SETTINGS, ROUNDS, PROBES = "settings.json", "rounds", "probes"
+ROUNDS, PROBES = "rounds", "probes"
 STORE = "store"  # the folder of the store, where it is extracted for the run
 TABLES = ("rows", "differences", "documents", "curves")
 DOCUMENTS = "documents.parquet"
@@ -61,7 +63,10 @@ def read_round(folder: Path, number: int, pieces: Sequence[Piece]) -> list[Teste
     if not file.is_file():
         return None
     probes = [(probe, piece.splits) for piece in pieces for probe in piece.probes]
-    with np.load(file) as arrays:
+    with (
+        damage_told(f"{file} is damaged", "remove it and go on with --resume"),
+        np.load(file) as arrays,
+    ):
         return [
             Tested(
                 probe,

@@ -33,6 +33,7 @@ from tprprobe.analyses.probing.stacks import Stack
 from tprprobe.analyses.probing.tasks import Task, find_tasks
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
+from tprprobe.files.locks import alone
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 
@@ -70,9 +71,11 @@ def probe(
     """
     chosen = ProbeSettings.of(**settings)
     run = ProbingRun.prepare(store, task, test, tokens, chosen)
-    kept = None if out is None else open_run(Path(out), run.describe(), resume)
-    results = run.finish(kept and kept.folder, torch.device(device))
-    if kept is not None:
+    if out is None:
+        return run.finish(None, torch.device(device)).rows
+    with alone(Path(out)):
+        kept = open_run(Path(out), run.describe(), resume)
+        results = run.finish(kept.folder, torch.device(device))
         finish_run(kept, results, run.stores)
     return results.rows
 

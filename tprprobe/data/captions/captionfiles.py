@@ -79,7 +79,7 @@ def _from_json(path: Path) -> Iterator[CaptionedImage]:
         raise InputError(f"{path} lacks {error}: give {CAPTIONS}") from None
 
 
-def _official(annotations: list[dict[str, Any]], path: Path) -> Iterator[CaptionedImage]:
+def _official(annotations: Any, path: Path) -> Iterator[CaptionedImage]:
     captions: dict[Any, list[str]] = {}
     for each in annotations:
         captions.setdefault(each["image_id"], []).append(each["caption"])
@@ -87,14 +87,15 @@ def _official(annotations: list[dict[str, Any]], path: Path) -> Iterator[Caption
         yield _annotated(image, "", several, f"{path}, image {image}")
 
 
-def _karpathy(image: dict[str, Any], path: Path) -> CaptionedImage:
+def _karpathy(image: Any, path: Path) -> CaptionedImage:
     name = image.get("cocoid", image.get("filename"))
     captions = [sentence["raw"] for sentence in image["sentences"]]
     split = "train" if image["split"] == RESTVAL else image["split"]
     return _annotated(name, split, captions, f"{path}, image {name}")
 
 
-def _annotated(image: Any, split: str, captions: Any, where: str) -> CaptionedImage:
+def _annotated(image: Any, split: Any, captions: Any, where: str) -> CaptionedImage:
+    split = as_text(split, "split", where)
     if not isinstance(captions, list) or not captions:
         raise InputError(f"{where}: captions are {captions!r}; give a list of texts")
     for caption in captions:

@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 import zarr
 from jaxtyping import Float32
 
-from tprprobe.errors import InputError, check_extra, unknown
+from tprprobe.errors import InputError, unknown
 from tprprobe.files.damage import check_claim, damage_told
+from tprprobe.files.hdf5 import open_hdf5
 
 ARRAY, NAMES = "features", "image_id"
 CHECKED = 1024  # vectors that are looked through at a time
@@ -104,10 +105,7 @@ def _numpy(path: Path) -> tuple[Any, None]:
 
 
 def _hdf5(path: Path) -> tuple[Any, Any]:
-    check_extra("h5py", "hdf5", path)
-    import h5py
-
-    file: Any = h5py.File(path, "r")
+    file = open_hdf5(path, NAMES)
     for name in {ARRAY, NAMES} & set(file):
         check_claim(file[name].nbytes, file[name].id.get_storage_size(), f"{path}: {name}")
     return file[ARRAY], file[NAMES][:] if NAMES in file else None

@@ -19,6 +19,8 @@ from torch import Tensor
 
 from tprprobe.console import stderr, track
 from tprprobe.errors import InputError, check_extra
+from tprprobe.files.damage import damage_told
+from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
 
@@ -41,24 +43,29 @@ def compute_features(
     OUT.parts; ``resume`` goes on with them. An image's name is its file's, of COCO its number.
     Raises: InputError for a folder without images, a network that is not here, and an OUT that is.
     """
-    if out.suffix != ".parquet" or out.exists():
+    parts = Path(f"{out}.parts")
+    if out.suffix != ".parquet" or (out.exists() and not (resume and parts.exists())):
         raise InputError(f"{out}: give a file that is not there yet, and ends in .parquet")
     found = find_images(images)
     network = load_network(model).to(device)
-    parts = KeptRun.open(Path(f"{out}.parts"), _plan(found, model), resume, PLAN, PLAN).folder
-    blocks = [found[start : start + PART] for start in range(0, len(found), PART)]
-    for number, block in enumerate(track(blocks, f"{images}", len(blocks))):
-        if not (path := parts / f"{number:06}.parquet").exists():
-            write_file(path, _encode(network, block, device))
-    tables = [pq.read_table(parts / f"{number:06}.parquet") for number in range(len(blocks))]
-    table = pa.concat_tables(tables)
+    with alone(out):
+        KeptRun.open(parts, _plan(found, model), resume, PLAN, PLAN)
+        blocks = [found[start : start + PART] for start in range(0, len(found), PART)]
+        for number, block in enumerate(track(blocks, f"{images}", len(blocks))):
+            if not (path := parts / f"{number:06}.parquet").exists():
+                write_file(path, _encode(network, block, device))
+        table = pa.concat_tables([_part(parts / f"{i:06}.parquet") for i in range(len(blocks))])
+        if not len(table):
+            raise InputError(f"none of the {len(found)} files of {images} can be read as an image")
+        write_file(out, _bytes(table))
+        shutil.rmtree(parts)
     known = set(table["image_id"].to_pylist())
-    bad = [path for path in found if name_of(path) not in known]
-    if not len(table):
-        raise InputError(f"none of the {len(found)} files of {images} can be read as an image")
-    write_file(out, _bytes(table))
-    shutil.rmtree(parts)
-    return bad
+    return [path for path in found if name_of(path) not in known]
+
+
+def _part(file: Path) -> pa.Table:
+    with damage_told(f"{file} is damaged", "remove it and go on with --resume"):
+        return pq.read_table(file)
 
 
 def find_images(folder: Path) -> list[Path]:

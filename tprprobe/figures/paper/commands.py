@@ -45,6 +45,7 @@ def run_command(command: Command) -> Done:
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         text=True,
         check=False,
+        close_fds=False,  # so that the paper's lock is held as long as the command runs
     )
     seconds = time.monotonic() - began
     if ended.returncode:

@@ -24,6 +24,7 @@ from tprprobe.figures.paper.contents import (
 from tprprobe.figures.paper.judgements import describe, list_judgements
 from tprprobe.figures.style import save
 from tprprobe.figures.tables import Table
+from tprprobe.files.locks import alone
 from tprprobe.files.writing import write_file
 
 MADE = "made"
@@ -76,7 +77,8 @@ def make_papers(
     out = Path(out)
     if out.exists() and any(out.iterdir()) and not resume:
         raise InputError(f"{out} is not empty: give another --out, or --resume to go on with it")
-    return write_pages(out, [_make(name, shared[name], out, track) for name in names])
+    with alone(out, inherited=True):  # by the commands, too, which outlive a killed process
+        return write_pages(out, [_make(name, shared[name], out, track) for name in names])
 
 
 def _make(name: str, checkpoints: Sequence[str], out: Path, track: Track) -> Paper:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.locks import held_beside
+from tprprobe.files.locks import alone
 from tprprobe.store.checksums import sum_file
 from tprprobe.store.dumps.datasets import is_dataset, open_dataset
 from tprprobe.store.dumps.dump import Block, Dump
@@ -110,9 +110,7 @@ def import_store(
         "imported": {"source": path.name, "format": name, "crc32c": _sum(path)},
         "tprprobe": version("tprprobe"),
     }
-    with held_beside(out) as mine:
-        if not mine:
-            raise InputError(f"{out} is being written by another process: give another OUT")
+    with alone(out):
         specs = {name: spec.kept_as(store_dtype, compress) for name, spec in dump.specs.items()}
         writer = StoreWriter.create(out, specs, settings, resume)
         try:

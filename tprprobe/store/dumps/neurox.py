@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tprprobe.errors import InputError, check_extra
+from tprprobe.errors import InputError
 from tprprobe.files.damage import check_claim, damage_told
+from tprprobe.files.hdf5 import open_hdf5
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store.dumps.layered import LayeredDump, Sample
 
@@ -44,10 +45,7 @@ class Sentences(LayeredDump):
             yield from self._lines() if self.path.suffix == ".json" else self._datasets()
 
     def _datasets(self) -> Iterator[Sample]:
-        check_extra("h5py", "hdf5", f"reading {self.path}")
-        import h5py
-
-        file = h5py.File(self.path, "r")  # open as long as a sample may be read
+        file = open_hdf5(self.path, INDEX)  # open as long as a sample may be read
         if INDEX not in file:
             raise InputError(f"{self.path} has no {INDEX}: NeuroX writes the sentences there")
         told: Any = file[INDEX]

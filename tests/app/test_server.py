@@ -1,0 +1,84 @@
+"""The dashboard's server as `tprprobe app` starts it: alone on this machine, deaf to other pages, its files shut."""
+
+import http.client
+import socket
+
+import pytest
+
+HANDSHAKE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+STREAM = "/_stcore/stream"
+SECRET = "not for visitors"
+WAIT = 120  # seconds, at most, for an answer
+
+
+@pytest.fixture(scope="module")
+def port(server, runs) -> int:
+    """The port of a dashboard, beside whose folder a secret lies."""
+    (runs.parent / "secret.txt").write_text(SECRET)
+    return int(server.rpartition(":")[2])
+
+
+def _ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
+    """The status and the content of an answer; status 0 if it is cut off."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        connection.putrequest(method, path, skip_host="Host" in named)
+        for name, value in named.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, b"" if answer.status == 101 else answer.read()
+    except ConnectionError:
+        return 0, b""
+    finally:
+        connection.close()
+
+
+def test_it_answers_this_machine_under_its_own_name_alone(port):
+    assert _ask(port, "/_stcore/health")[0] == 200
+    assert _ask(port, "/", Host=f"127.0.0.1:{port}")[0] == 200
+    assert _ask(port, STREAM, **HANDSHAKE, Origin=f"http://127.0.0.1:{port}")[0] == 101
+    others = {each[4][0] for each in socket.getaddrinfo(socket.gethostname(), None)}
+    for address in others - {"127.0.0.1", "::1"}:
+        with socket.socket() as probe:
+            probe.settimeout(2)
+            assert probe.connect_ex((address, port)) != 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"Origin": "http://evil.example"}, {"Host": "evil.example", "Origin": "http://evil.example"}],
+)
+def test_a_page_of_another_origin_gets_no_session(port, given):
+    assert _ask(port, STREAM, **HANDSHAKE, **given)[0] in (400, 403)
+
+
+def test_an_upload_without_the_token_is_refused(port):
+    for method in ("PUT", "POST", "DELETE"):
+        status, _ = _ask(port, "/_stcore/upload_file/a/b", method, Origin="http://evil.example")
+        assert status in (400, 403, 404, 405)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../secret.txt",
+        "/..%2fsecret.txt",
+        "/static/../../secret.txt",
+        "/app/static/..%2f..%2fsecret.txt",
+        "/media/..%2f..%2f..%2fetc%2fpasswd",
+        "/component/x/..%2f..%2f..%2fetc%2fpasswd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "//etc/passwd",
+    ],
+)
+def test_no_address_leads_out_of_the_dashboard(port, path):
+    _, content = _ask(port, path)
+    assert SECRET.encode() not in content
+    assert b"root:" not in content
