@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_WAIT_POLICY = PASSIVE
 export PYTHONHASHSEED = 0
 
-.PHONY: demo test soak bench check docs app clean
+.PHONY: demo test soak bench check docs app audit clean
 
 demo: .venv/.demo
 	$(BIN)/tprprobe demo
@@ -45,6 +45,13 @@ bench: .venv/.dev
 .venv/.dev: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch -e '.[dev]'
 	touch $@ .venv/.demo
+
+# Known holes in what is installed (asks PyPI), and its bill of materials, in .venv/sbom.json.
+audit: .venv/.dev
+	$(PYTHON) -m venv .venv/audit
+	.venv/audit/bin/pip install --quiet --disable-pip-version-check pip-audit cyclonedx-bom
+	.venv/audit/bin/cyclonedx-py environment .venv --output-file .venv/sbom.json
+	.venv/audit/bin/pip-audit --strict --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 
 clean:
 	rm -rf .venv runs

@@ -2,8 +2,17 @@
 
 import http.client
 import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
 import pytest
+from planted import soaked
+
+from tprprobe.views.server import find_port
 
 HANDSHAKE = {
     "Connection": "Upgrade",
@@ -12,6 +21,8 @@ HANDSHAKE = {
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 }
 STREAM = "/_stcore/stream"
+PAGES = ("", "roles", "attention", "reconstruction", "interventions", "compare")
+LOADS = 500
 SECRET = "not for visitors"
 WAIT = 120  # seconds, at most, for an answer
 
@@ -82,3 +93,69 @@ def test_no_address_leads_out_of_the_dashboard(port, path):
     _, content = _ask(port, path)
     assert SECRET.encode() not in content
     assert b"root:" not in content
+
+
+# ---------------------------------------------------------------- many visits
+
+
+def _visit(port: int, page: str) -> int:
+    """The bytes that a session was sent for a page, until its script had ended.
+
+    Raises:
+        AssertionError: the page shows an error.
+    """
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+    from websockets.sync.client import connect
+
+    address, size = f"127.0.0.1:{port}", 0
+    with connect(
+        f"ws://{address}{STREAM}",
+        subprotocols=["streamlit"],
+        origin=f"http://{address}",
+        max_size=None,
+    ) as session:
+        asked = BackMsg()
+        asked.rerun_script.page_name = page
+        session.send(asked.SerializeToString())
+        while True:
+            content = session.recv(timeout=WAIT)
+            size += len(content)
+            message = ForwardMsg.FromString(content)
+            assert message.delta.new_element.WhichOneof("type") != "exception", page
+            if message.WhichOneof("type") == "script_finished":
+                return size
+
+
+def _memory(pid: int) -> float:
+    """What a process holds, in MB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+@pytest.mark.soak
+def test_twenty_sessions_at_once_and_hundreds_of_pages_leave_no_memory_behind(runs, capsys):
+    port = find_port(None)
+    command = [sys.executable, "-m", "tprprobe", "app", str(runs), "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + WAIT
+        while _ask(port, "/_stcore/health")[0] != 200 and time.monotonic() < end:
+            time.sleep(0.2)
+        with ThreadPoolExecutor(20) as pool:
+            sent = list(pool.map(partial(_visit, port), [PAGES[i % len(PAGES)] for i in range(20)]))
+        assert min(sent) > 1000
+        soaked.add("dashboard", "sessions at once", 20)
+        held = [_memory(process.pid)]
+        for loads in soaked.ahead("dashboard", "page loads", LOADS, LOADS // 5):
+            for number in loads:
+                _visit(port, PAGES[number % len(PAGES)])
+            held.append(_memory(process.pid))
+            soaked.add("dashboard", "page loads", len(loads))
+    finally:
+        process.kill()
+        process.wait()
+    with capsys.disabled():
+        told = ", ".join(f"{each:.0f}" for each in held)
+        print(f"20 sessions at once, then MB after every {LOADS // 5} page loads: {told}")
+    assert held[-1] < 1.2 * held[1]
