@@ -73,7 +73,7 @@ LINES = {  # of TPDN's files: symbols, a tab, numbers
     "two samples": ["1 2\t0.5 1 2\n", "2 1\t1 0.5 3\n"],
     "doubled": ["1 2\t0.5 1 2\n"] * 40,
     "one symbol": [f"7\t{i}.5 {i % 3} 1\n" for i in range(40)],
-    "huge": [f"{i % 10} {i // 10}\t{i}e37 {i % 7} 1\n" for i in range(40)],
+    "huge": [f"{i % 10} {i // 10}\t{i}e36 {i % 7} 1\n" for i in range(40)],
     "tiny": [f"{i % 10} {i // 10}\t{i}e-40 {i % 7}e-44 0\n" for i in range(40)],
 }
 
@@ -92,8 +92,7 @@ def test_few_doubled_and_extreme_encodings_are_a_result_or_one_line(tmp_path, na
         lambda: tp.cluster(store, "encoding", k=3, n_seeds=2),
     ):
         with suppress(InputError):  # which is one line
-            found = run()
-            assert len(found) or found is not None
+            assert run() is not None
 
 
 @pytest.mark.parametrize("tags", ["one class", "no label", "a class a word"])
@@ -101,7 +100,8 @@ def test_labels_without_contrast_are_probed_or_refused_in_one_line(tmp_path, tag
     store = sentences.plant(tmp_path / "store", 30)
     table = store.tokens.copy()
     some = [str(i) for i in range(len(table))]
-    table["pos"] = pd.Categorical({"one class": "NN", "no label": ""}.get(tags, some))
+    labels = {"one class": ["NN"] * len(table), "no label": [""] * len(table)}
+    table["pos"] = pd.Categorical(labels.get(tags, some))
     for options in ({}, {"probe": "linear"}):
         with suppress(InputError):
             rows = tp.probe(store, "pos", sites=[store.sites[0]], tokens=table, **options)

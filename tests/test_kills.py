@@ -288,7 +288,8 @@ def _kill(name: str, times: int, seed: object, places: Places, folder: Path) -> 
         return [*placed, *(["--resume"] if resume else [])]
 
     took = _complete(Killed(command.words), words(whole, False), folder / "log")
-    expected, rng, left, begun = _contents(whole), random.Random(f"{name} {seed}"), times, False
+    shared = command.processes > 1 and not command.ranks  # by processes that are told to go on
+    expected, rng, left, begun = _contents(whole), random.Random(f"{name} {seed}"), times, shared
     while left:
         processes = _begin(command, words(killed, begun), folder / "log")
         if _wait(processes, rng.uniform(0.02, took)):
@@ -299,7 +300,7 @@ def _kill(name: str, times: int, seed: object, places: Places, folder: Path) -> 
                 continue
             assert _contents(killed) == expected, (name, seed, left)
             _remove(killed)
-            begun = False
+            begun = shared
             continue
         some = [each for each in processes if each.is_alive()]
         for each in some if rng.random() < 0.5 else some[:1]:
@@ -309,7 +310,7 @@ def _kill(name: str, times: int, seed: object, places: Places, folder: Path) -> 
             if command.ranks and each.is_alive():
                 os.kill(each.pid or 0, signal.SIGKILL)
             each.join()
-        begun = _is_begun(killed, command)
+        begun = shared or _is_begun(killed, command)
     _complete(command, words(killed, begun), folder / "log")
     assert _contents(killed) == expected, (name, seed)
     assert not _leftovers(folder)

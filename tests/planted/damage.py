@@ -18,7 +18,10 @@ from planted import soaked
 from tprprobe.errors import InputError
 
 PIECE = 100  # files between two entries in the book
-LONGEST = 10  # seconds that reading one file may take
+LONGEST, LATEST = (
+    10,
+    200,
+)  # seconds of a processor, and by the clock, that reading one file may take
 TABLES, OBJECTS = (".csv", ".parquet"), (".json", ".jsonl")
 
 STRANGE: list[Any] = [
@@ -112,13 +115,16 @@ def _limited() -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise TimeoutError(f"it took more than {LONGEST} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(LONGEST)
+    timers = {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM}
+    before = {number: signal.signal(number, stop) for number in timers.values()}
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    signal.setitimer(signal.ITIMER_REAL, LATEST)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for timer, number in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 def damage(path: Path, rng: random.Random) -> None:

@@ -75,9 +75,11 @@ class RoleFit:
 
     def bits(self, moments: PairMoments) -> float:
         """The description length of the fitted vectors, less that of their mean alone, in bits a
-        vector: ½ D log₂(RSS / TSS) + ½ p/n log₂ n for p parameters. Negative is shorter.
+        vector: ½ D log₂(RSS / TSS) + ½ p/n log₂ n for p parameters. Negative is shorter; of vectors that
+        are all alike nothing is left to describe.
         """
-        share = max(self.errors(moments), 1e-12 * moments.variation) / moments.variation
+        total = moments.variation
+        share = max(self.errors(moments), 1e-12 * total) / total if total > 0 else 1.0
         price = self.parameters * np.log2(max(2, moments.n)) / max(1, moments.n)
         return float(len(self.bias) * np.log2(share) + price) / 2
 

@@ -102,10 +102,14 @@ def search_roles(
     tokens (labels of words, gold structure of arithmetic). Fillers, unit and scope are those of :func:`decompose`.
 
     Raises:
-        InputError: no such site or field, or too few sequences.
+        InputError: no such site or field, too few sequences, or vectors that are all alike.
     """
     units, names = _units(store, site, fields, fillers, unit, scope)
     evidence = gather_evidence(units, names, seed)
+    if not np.ptp(evidence.vectors, axis=0).any():
+        raise InputError(
+            f"{store.path}: the vectors of {site} are all alike: roles describe nothing"
+        )
     found, table = conclude(evidence, names, seed)
     rng = np.random.default_rng((seed, 2))
     order = rng.permutation(len(units.tokens))
