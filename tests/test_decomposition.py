@@ -260,7 +260,7 @@ def test_factors_reach_what_the_formulas_reach(problem):
 def test_no_sweep_makes_the_objective_larger(problem):
     pairs, _, moments = problem
     start = find_start(solve_ridge(moments, 1e-2), pairs, (9, 9))
-    posed = alternating.pose(moments, pairs, 1e-2)
+    posed = alternating.pose(moments, pairs, 1e-2, (3, 2))
     f, r = start[0][:, :3], start[1][:, :2]
     w, before = posed.readout(f, r)
     for _ in range(4):
@@ -304,6 +304,12 @@ def test_g_times_vectors_is_the_same_whichever_way(length, monkeypatch):
     for cost in (0, 10**6):
         monkeypatch.setattr(pair_moments, "SPARSE_COST", cost)
         assert np.allclose(found.times(v), expected)
+
+
+def test_many_fillers_at_few_roles_make_no_large_system(problem):
+    pairs, _, moments = problem
+    kinds = [type(alternating.pose(moments, pairs, 1e-2, (n, 2))) for n in (3, 10**4)]
+    assert kinds == [alternating.Grid, alternating.PairList]
 
 
 def test_the_start_of_many_fillers_is_as_good_as_the_exact_one(problem, monkeypatch):

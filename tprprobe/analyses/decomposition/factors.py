@@ -61,7 +61,7 @@ def fit_factors(
     sweeps: int = SWEEPS,
 ) -> Factors:
     """The factors of these ranks, by alternating ridge from a start on."""
-    problem = pose(moments, pairs, penalty)
+    problem = pose(moments, pairs, penalty, ranks)
     fillers, roles = (axis[:, :rank] for axis, rank in zip(start, ranks, strict=True))
     weights, explained = problem.readout(fillers, roles)
     for _ in range(sweeps):
@@ -75,9 +75,14 @@ def fit_factors(
     return Factors(fillers, roles, weights.reshape(*ranks, -1))
 
 
-def pose(moments: PairMoments, pairs: Pairs, penalty: float) -> "Grid | PairList":
-    """The problem of these moments, with λ = penalty · tr(g)/pairs."""
-    kind = Grid if pairs.cells <= DENSE else PairList
+def pose(
+    moments: PairMoments, pairs: Pairs, penalty: float, ranks: tuple[int, int]
+) -> "Grid | PairList":
+    """The problem of these moments, with λ = penalty · tr(g)/pairs: on a grid where that and the systems of
+    F and of R are small.
+    """
+    sizes = (len(pairs.fillers) * ranks[0], len(pairs.roles) * ranks[1], pairs.cells)
+    kind = Grid if max(sizes) <= DENSE else PairList
     return kind(moments, pairs, penalty * moments.mean_variance)
 
 
