@@ -12,7 +12,7 @@ from scipy import stats
 from studies.pages.encodings_section import BOTH, differ, tell_encodings
 from studies.pages.letters_section import tell_letters
 from studies.pages.markdown import verdict_table
-from studies.pages.own_decompositions import tell_own
+from studies.pages.own_decompositions import answer_own, tell_own
 from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
 from studies.tpdn.cells import CELLS, MODEL, Agreement, compare
@@ -56,11 +56,15 @@ def make_page(runs: Path) -> str:
         agreement=found,
         able=compare(cells, ABLE),
         least_able=ABLE,
+        weak=int((accuracy < ABLE).sum()),
+        undecided=sum(each.outcome == "undecided" for each in claims),
+        claims_told=len(claims),
         tasks=[{"name": task, "table": _task(found, cells, task)} for task in TASKS],
         far=_far(found),
         far_kinds=_kinds(found.far),
         letters=tell_letters(),
         own=tell_own(runs / "decomposition"),
+        shipped=answer_own(runs / "decomposition"),
     )
 
 

@@ -65,11 +65,7 @@ COLUMNS = ("model", "site", "roles", "rank", "R²", "withheld pairs")
 
 def tell_own(runs: Path) -> str:
     """The section; what ``studies/decomposed-models`` or the folder has of it already is not measured again."""
-    found: dict[str, list[pd.DataFrame]] = {"scores": [], "replaced": [], "surgery": []}
-    for own in OWN:
-        for name, measured in _measure(own, runs).items():
-            found[name].append(measured.assign(model=own.model))
-    scores, replaced, surgery = (pd.concat(each, ignore_index=True) for each in found.values())
+    scores, replaced, surgery = _collect(runs)
     return fill(
         Path(__file__).parent,
         "own_decompositions.md.j2",
@@ -82,6 +78,20 @@ def tell_own(runs: Path) -> str:
         surgery=table(list(_surgery_rows(surgery))),
         **_plainly(scores, replaced, surgery),
     )
+
+
+def answer_own(runs: Path) -> dict[str, Any]:
+    """The numbers of the section's first sentences."""
+    return _plainly(*_collect(runs))
+
+
+def _collect(runs: Path) -> list[pd.DataFrame]:
+    """The tables of all models: scores, states replaced, surgery."""
+    found: dict[str, list[pd.DataFrame]] = {"scores": [], "replaced": [], "surgery": []}
+    for own in OWN:
+        for name, measured in _measure(own, runs).items():
+            found[name].append(measured.assign(model=own.model))
+    return [pd.concat(each, ignore_index=True) for each in found.values()]
 
 
 # ---- measuring --------------------------------------------------------------------------------------
