@@ -16,6 +16,7 @@ from tprprobe.errors import InputError
 from tprprobe.files import assets, hub
 from tprprobe.models import build, load_model
 from tprprobe.models.checkpoint import (
+    checkpoint_files,
     default_data,
     save_pretrained,
     untrained_twin,
@@ -361,3 +362,9 @@ def test_a_card_that_names_no_data_says_so(front, make_model, tmp_path):
 def test_safetensors_say_their_format(checkpoint):
     with safetensors.safe_open(checkpoint / hub.WEIGHTS, "pt") as file:
         assert file.metadata()["format"] == "pt"
+
+
+def test_the_same_weights_are_the_same_bytes(make_model):
+    model = make_model()
+    files = {checkpoint_files(model)[hub.WEIGHTS] for _ in range(12)}
+    assert len(files) == 1

@@ -65,7 +65,7 @@ def checkpoint_files(model: Model, dtype: torch.dtype | None = None) -> dict[str
     }
     files: dict[str, bytes | str] = {
         hub.CONFIG: json.dumps(published_config(model), indent=1) + "\n",
-        hub.WEIGHTS: safetensors.torch.save(state, metadata={"format": "pt", SUM: _sum(state)}),
+        hub.WEIGHTS: _weights(state),
     }
     return files | (model.vocabulary.files() if model.vocabulary is not None else {})
 
@@ -170,6 +170,14 @@ def check_vocabulary(known: Codec, config: Config, where: str) -> None:
     for name, (value, own) in (wanted | {"eos": (known.eos, config.eos)}).items():
         if own != value:
             raise InputError(f"{where} has {name} {value}, the model {own}")
+
+
+def _weights(state: dict[str, torch.Tensor]) -> bytes:
+    """The file of weights; safetensors writes its metadata in any order, here it is always the same."""
+    told = {"format": "pt", SUM: _sum(state)}
+    other = dict(reversed(told.items()))
+    orders = [json.dumps(each, separators=(",", ":")).encode() for each in (other, told)]
+    return safetensors.torch.save(state, metadata=told).replace(*orders, 1)
 
 
 def _sum(state: Mapping[str, torch.Tensor]) -> str:
