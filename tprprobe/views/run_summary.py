@@ -201,18 +201,23 @@ def _tell_polarity(naming: Naming, run: str) -> Statement:
     if best.empty:
         return Statement("No digits with a polarity: roles are not compared", "probes", query)
     own, others = best.iloc[0], best.iloc[1:]
-    is_above = others["accuracy_high"] < own["accuracy_low"]
-    above, beside = (
-        ", ".join(f"{kind} {each['accuracy']:.0%}" for kind, each in others[chosen].iterrows())
-        for chosen in (is_above, ~is_above)
-    )
+    above, below = (
+        others["accuracy_high"] < own["accuracy_low"],
+        others["accuracy_low"] > own["accuracy_high"],
+    )  # intervals apart: stricter than a paired test
+    groups = {"More than": above, "Less than": below, "Not surely other than": ~(above | below)}
+    scores = others["accuracy"].map("{:.0%}".format)
+    told = [
+        f" {words} {', '.join(scores.index[of] + ' ' + scores[of])}."
+        for words, of in groups.items()
+        if of.any()
+    ]
     text = (
         f"Numerator or denominator? Clusters of {own.name}s ({place(own['site'], own['head'])}) tell "
         f"{percent(own, 'accuracy')} of the digits; a look behind ‘/’ tells {own['surface']:.0%}, the commonest "
         f"{own['majority']:.0%}."
     )
-    text += f" Surely more than {above}." if above else ""
-    return Statement(text + (f" Not surely more than {beside}." if beside else ""), "probes", query)
+    return Statement(text + "".join(told), "probes", query)
 
 
 def show_controls(runs: Runs, store: Store, dark: bool = False) -> View | None:
