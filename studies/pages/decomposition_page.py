@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from studies.pages.encodings_section import BOTH, differ, tell_encodings
+from studies.pages.english_states import tell_english
 from studies.pages.letters_section import tell_letters
 from studies.pages.markdown import verdict_table
 from studies.pages.own_decompositions import answer_own, tell_own
@@ -64,6 +65,7 @@ def make_page(runs: Path) -> str:
         far_kinds=_kinds(found.far),
         letters=tell_letters(),
         own=tell_own(runs / "decomposition"),
+        english=tell_english(runs / "decomposition"),
         shipped=answer_own(runs / "decomposition"),
     )
 

@@ -1,6 +1,6 @@
 """The shipped models' own states as sums of bindings: how much, of which roles, and whether they are used."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,8 +73,8 @@ def tell_own(runs: Path) -> str:
         asked=ASKED,
         swapped=SWAPPED,
         rank=RANK.replace("x", " × "),
-        scores=table(list(_score_rows(scores))),
-        replaced=table(list(_replaced_rows(replaced))),
+        scores=table(list(score_rows(scores))),
+        replaced=table(list(replaced_rows(replaced))),
         surgery=table(list(_surgery_rows(surgery))),
         **_plainly(scores, replaced, surgery),
     )
@@ -98,20 +98,26 @@ def _collect(runs: Path) -> list[pd.DataFrame]:
 
 
 def _measure(own: OwnStates, runs: Path) -> dict[str, pd.DataFrame]:
-    """The tables of a model: those that the study keeps, else measured and kept in a folder."""
     parts = ["scores", "replaced", *(["surgery"] if own.is_arithmetic else [])]
-    folder = KEPT if (KEPT / f"scores-{own.model}.csv").is_file() else runs
-    files = {name: folder / f"{name}-{own.model}.csv" for name in parts}
+    return measure_once(own.model, parts, runs, lambda model: _run(model, own))
+
+
+def measure_once(
+    name: str, parts: Sequence[str], runs: Path, measure: Callable[[Model], Iterable[pd.DataFrame]]
+) -> dict[str, pd.DataFrame]:
+    """The tables of a model: those that the study keeps, else measured and kept in a folder."""
+    folder = KEPT if (KEPT / f"scores-{name}.csv").is_file() else runs
+    files = {part: folder / f"{part}-{name}.csv" for part in parts}
     if not all(file.is_file() for file in files.values()):
-        stderr.print(f"{own.model} …")
-        model: Any = require_model(load_model(own.model), "whose states are decomposed")
-        for name, measured in zip(files, _run(model, own), strict=True):
-            write_file(files[name], measured.to_csv(index=False))
+        stderr.print(f"{name} …")
+        model: Any = require_model(load_model(name), "whose states are decomposed")
+        for part, measured in zip(files, measure(model), strict=True):
+            write_file(files[part], measured.to_csv(index=False))
     return {
-        name: pd.read_csv(file, dtype={"rank": str, "rank_withheld": str}).fillna(
-            {"family": "", "control": "", "rank": ""} if name == "scores" else {}
+        part: pd.read_csv(file, dtype={"rank": str, "rank_withheld": str}).fillna(
+            {"family": "", "control": "", "rank": ""} if part == "scores" else {}
         )
-        for name, file in files.items()
+        for part, file in files.items()
     }
 
 
@@ -142,7 +148,8 @@ def _decompose(model: Model, own: OwnStates, data: Dataset, out: Path) -> Iterat
 # ---- telling ----------------------------------------------------------------------------------------
 
 
-def _score_rows(scores: pd.DataFrame) -> Iterator[dict[str, str]]:
+def score_rows(scores: pd.DataFrame) -> Iterator[dict[str, str]]:
+    """A row a model, site and scheme: the fit, and what stands beside it."""
     groups: Any = scores.groupby(["model", "site", "roles"], sort=False)
     for (model, site, roles), found in groups:
         main = found.iloc[0]
@@ -160,7 +167,8 @@ def _of(found: pd.DataFrame, family: str, control: str) -> str:
     return "–" if rows.empty else f"{rows.iloc[0]['r2']:.3f}"
 
 
-def _replaced_rows(replaced: pd.DataFrame) -> Iterator[dict[str, str]]:
+def replaced_rows(replaced: pd.DataFrame) -> Iterator[dict[str, str]]:
+    """A row a model, site and way to replace its states: what becomes of its answers."""
     for row in replaced.to_dict("records"):
         yield {"model": row["model"], "site": row["site"], "roles": row["roles"]} | {
             "states": row["edit"],
