@@ -33,8 +33,8 @@ ROLES = "encoder.*.self.role"
 
 
 @contextlib.contextmanager
-def unlocked(_path: Path) -> Iterator[bool]:
-    yield True
+def unlocked(_path: Path) -> Iterator[None]:
+    yield
 
 
 def without(part: str) -> contextlib.AbstractContextManager[object]:
@@ -44,7 +44,7 @@ def without(part: str) -> contextlib.AbstractContextManager[object]:
             checksums, _extend=lambda _c, _d: 0, sum_file=lambda _: checksums.EMPTY
         )
     if part == "the lock":
-        return patch.object(blocks, "held_beside", unlocked)
+        return patch.object(blocks, "alone", unlocked)
     return contextlib.nullcontext()
 
 

@@ -43,10 +43,9 @@ def _write(folder: Path) -> pd.Series:
 def read_seeds(name: str, shipped: pd.DataFrame) -> list[pd.DataFrame]:
     """The evaluations of a model's seeds by the table of the shipped one, which comes first."""
     table = pd.read_csv(CAPTIONS, index_col="image", keep_default_na=False)
-    runs = [each for each in table if each.rpartition("-")[0] == name]
-    return [shipped] + [
-        shipped.assign(prediction=table.loc[shipped["image"], run].to_numpy()) for run in runs
-    ]
+    written = table.loc[:, [str(each).rpartition("-")[0] == name for each in table]]
+    own = written.loc[shipped["image"]]
+    return [shipped, *(shipped.assign(prediction=own[run].to_numpy()) for run in own)]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from tprprobe.extraction import extract
 from tprprobe.files import assets
 from tprprobe.interventions.fractions import binding_probe
 from tprprobe.models import load_model
-from tprprobe.models.protocol import Model
+from tprprobe.models.protocol import Model, require_model
 from tprprobe.models.transformer import TransformerConfig
 from tprprobe.store import Store
 
@@ -41,7 +41,8 @@ def measure_missing(study: Path) -> None:
     folders = [each.parent for each in sorted((study / RUNS).glob(f"*/{MODEL}"))]
     missing = [each for each in folders if not (each / KEPT).is_file()]
     for folder in track(missing, "heads", len(missing)):
-        found = measure_heads(load_model(folder / MODEL), folder / "heads")
+        model = require_model(load_model(folder / MODEL), "which no study trains")
+        found = measure_heads(model, folder / "heads")
         table = pd.DataFrame(found.items(), columns=["measure", "value"])
         table.to_csv(folder / KEPT, index=False)
 

@@ -15,7 +15,7 @@ from studies.tpdn.substitutions import SITE, Decoder, pair_up
 from tprprobe.analyses.decomposition import TPDecomposition
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
-from tprprobe.files.locks import held_beside
+from tprprobe.files.locks import held
 from tprprobe.files.writing import write_file
 from tprprobe.interventions.edits import Edit, patch
 from tprprobe.models.checkpoint import read_checkpoint
@@ -111,7 +111,7 @@ def measure_missing(runs: Path) -> None:
     """Measures every trained model whose fits the folder lacks."""
     for model in filter(lambda each: each.folder(runs).exists(), list_models()):
         file = runs / model.name / SCORES
-        with held_beside(file) as mine:
+        with held(file.with_suffix(".lock"), wait=False) as mine:
             if mine and not file.exists():
                 write_file(file, measure(model, runs).to_csv(index=False))
 

@@ -103,9 +103,9 @@ def _answers(scores: pd.DataFrame, replaced: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _largest(rows: pd.DataFrame, family: str, control: str) -> dict[str, Any]:
+def _largest(rows: pd.DataFrame, family: str, control: str) -> dict[Any, Any]:
     chosen = rows[(rows["family"] == family) & (rows["control"] == control)]
-    return chosen.loc[chosen["r2"].idxmax()].to_dict()
+    return chosen.iloc[int(chosen["r2"].argmax())].to_dict()
 
 
 def _r2(row: Any) -> str:

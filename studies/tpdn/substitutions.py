@@ -18,7 +18,7 @@ from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs, encode_texts
 from tprprobe.data.worlds.sequences import TASKS
 from tprprobe.extraction import extract
-from tprprobe.files.locks import held_beside
+from tprprobe.files.locks import held
 from tprprobe.files.writing import write_file
 from tprprobe.interventions.edits import Edit, patch
 from tprprobe.models.checkpoint import read_checkpoint
@@ -83,6 +83,6 @@ def measure_missing(runs: Path, seed: int) -> None:
     """Measures every trained model whose scores the folder lacks."""
     for trained in filter(lambda each: each.folder(runs).exists(), list_models(seed)):
         file = runs / trained.name / SCORES
-        with held_beside(file) as mine:
+        with held(file.with_suffix(".lock"), wait=False) as mine:
             if mine and not file.exists():
                 write_file(file, measure(trained, runs).to_csv(index=False))

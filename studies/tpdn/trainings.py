@@ -10,7 +10,7 @@ import torch
 
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.worlds.sequences import PREFIX, TASKS
-from tprprobe.files.locks import held_beside
+from tprprobe.files.locks import held
 from tprprobe.training.loop import MODEL, train
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix, Recipe, read_recipe
@@ -64,7 +64,7 @@ def list_models(seed: int) -> Iterator[Trained]:
 def train_missing(runs: Path, models: Iterable[Any]) -> None:
     """Trains those models that the folder lacks and no other process is training."""
     for model in models:
-        with held_beside(runs / model.name) as mine:
+        with held(runs / model.name / "shared.lock", wait=False) as mine:
             if mine and not model.folder(runs).exists():
                 train(model.recipe, runs / model.name, resume=True, load_pool=_load_pool)
 

@@ -176,8 +176,8 @@ def _weights(state: dict[str, torch.Tensor]) -> bytes:
     """The file of weights; safetensors writes its metadata in any order, here it is always the same."""
     told = {"format": "pt", SUM: _sum(state)}
     other = dict(reversed(told.items()))
-    orders = [json.dumps(each, separators=(",", ":")).encode() for each in (other, told)]
-    return safetensors.torch.save(state, metadata=told).replace(*orders, 1)
+    order, wanted = (json.dumps(each, separators=(",", ":")).encode() for each in (other, told))
+    return safetensors.torch.save(state, metadata=told).replace(order, wanted, 1)
 
 
 def _sum(state: Mapping[str, torch.Tensor]) -> str:
