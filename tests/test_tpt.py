@@ -208,7 +208,7 @@ def test_initialisation_is_the_authors(options, query, key, table):
         ({"after_residual": False, "role_input": "v_bar", "d_head": 3}, "v_bar"),
         ({"n_buckets": 2}, "n_buckets"),
         ({"role_input": "q"}, "query"),
-        ({"n_layers": (0, 1)}, "n_layers"),
+        ({"n_layers": (1, 0)}, "n_layers"),
     ],
 )
 def test_settings_that_the_authors_code_cannot_run(options, says):
