@@ -44,6 +44,11 @@ def _processes(group: int) -> list[int]:
     return found
 
 
+def _heed() -> None:
+    """A suite that was started in the background ignores SIGINT; its commands would, too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _until(is_so: Callable[[], bool]) -> None:
     end = time.monotonic() + WAIT
     while not is_so() and time.monotonic() < end:
@@ -56,7 +61,7 @@ def _stop(words: list[str], number: int, begun: Callable[[int], bool]) -> str:
     """
     process = subprocess.Popen(
         [sys.executable, "-m", "tprprobe", *words], stderr=subprocess.PIPE, text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"}, start_new_session=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"}, start_new_session=True, preexec_fn=_heed,
     )  # fmt: skip
     _until(lambda: begun(process.pid) or process.poll() is not None)
     (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
