@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from planted import folders
 from planted.damage import damage_each, damage_on
@@ -12,6 +13,7 @@ import tprprobe as tp
 from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.data.parquet import write_parquet
+from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.files.kinds import KINDS
 from tprprobe.training.study.plans import read_plan
@@ -108,3 +110,12 @@ def test_a_thousand_damaged_files_are_a_result_or_one_line(name, tmp_path, capsy
     said = damage_on(make(tmp_path), read, name, 1000)
     with capsys.disabled():
         print(said)
+
+
+@pytest.mark.parametrize("head", ["0.5", "inf", "one"])
+def test_names_of_a_head_that_is_no_whole_number_are_refused(head, tmp_path):
+    folder = _names(tmp_path)
+    names = pd.read_csv(folder / "names.csv", dtype=str).assign(head=head)
+    names.to_csv(folder / "names.csv", index=False)
+    with pytest.raises(InputError, match=r"names\.csv"):
+        KINDS["names"].load(folder)

@@ -153,10 +153,17 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
         name: read_table(folder / f"{name}.csv", COLUMNS | more, again)
         for name, more in TABLES.items()
     }
-    heads = {name: each.astype({"head": "Int64"}) for name, each in tables.items()}
+    heads = {name: _with_heads(each, folder / f"{name}.csv") for name, each in tables.items()}
     if not isinstance(facts := manifest.get("facts"), dict):
         raise InputError(f"{folder / MANIFEST} has no facts: {again}")
     return Naming(**heads, facts=facts)
+
+
+def _with_heads(table: pd.DataFrame, file: Path) -> pd.DataFrame:
+    try:
+        return table.astype({"head": "Int64"})
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{file}: a head is no whole number: name again") from None
 
 
 def _finish(run: KeptRun, plan: NamingPlan) -> None:
