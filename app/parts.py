@@ -23,6 +23,7 @@ STYLE = """<style>
   .js-plotly-plot, [data-testid="stExpander"] { break-inside: avoid; }
 }
 </style>"""
+EDGES, CHARACTER = 48, 9  # pixels of a box of code, beside its text and of each character
 TOUR = (
     ("A store is a model's vectors", "Choose one at the left. Every page shows only what belongs to it."),
     ("The first line answers", "Every page begins with its answer, in words with numbers; below it is one picture."),
@@ -68,7 +69,7 @@ def tell(statement) -> None:
     st.markdown(state.escape(statement.text))
     with st.container(horizontal=True, vertical_alignment="center"):
         for example in statement.examples:
-            st.code(example, language=None, width="content")
+            st.code(example, language=None, width=EDGES + CHARACTER * len(example))
         if statement.page in LINKED:
             query = {"store": state.store_name(), **statement.query}
             st.page_link(

@@ -4,7 +4,6 @@ A part is a range of rows. The results come in the order of the parts wherever t
 parts do not depend on who computes them, so that what is summed up is the same to the last bit.
 """
 
-import functools
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -40,10 +39,8 @@ def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> It
     if client is None or len(parts) == 1:
         yield from map(function, parts)
         return
-    import cloudpickle
-
     with _losses_told():
-        sent = client.scatter(cloudpickle.dumps(function), broadcast=True, hash=False)
+        sent = client.scatter(function, broadcast=True, hash=False)
         ahead = AHEAD * sum(client.nthreads().values())
         begun: deque[Any] = deque()
         for part in parts:
@@ -54,15 +51,8 @@ def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> It
             yield begun.popleft().result()
 
 
-def _compute(sent: bytes, part: slice) -> Any:
-    return _unpacked(sent)(part)
-
-
-@functools.lru_cache(maxsize=2)
-def _unpacked(sent: bytes) -> Callable[[slice], Any]:
-    import cloudpickle
-
-    return cloudpickle.loads(sent)
+def _compute(function: Callable[[slice], Any], part: slice) -> Any:
+    return function(part)
 
 
 def _find_client() -> Any:
