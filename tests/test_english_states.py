@@ -1,13 +1,19 @@
-"""The section on models of the generated English says what its tables say."""
+"""The section on models of the generated English says what its tables say, and a replaced state what it changes."""
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import tprprobe as tp
 from studies.pages import english_states as section
-from studies.pages import own_decompositions
+from studies.pages import period_states, state_tables
 from tprprobe.analyses.decomposition.scheme_tables import COLUMNS
+from tprprobe.data.pairs import encode_pairs
+from tprprobe.data.vocabularies.subwords import train_subwords
+from tprprobe.models import build
 
 
 def score(site, family, control, r2):
@@ -23,8 +29,8 @@ def share(name, value):
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
     """Kept tables: bindings explain more than a bag in the triple, more than added roles in one of them."""
-    monkeypatch.setattr(own_decompositions, "KEPT", tmp_path / "none")
-    bound = dict(zip(section.TRIPLE, (0.5, 0.5, 0.7), strict=True))
+    monkeypatch.setattr(state_tables, "KEPT", tmp_path / "none")
+    bound = dict(zip(section.TRIPLE, (0.5, 0.5, 0.7), strict=True)) | {period_states.WORDS: 0.2}
     for name, r2 in bound.items():
         site = "decoder.1.hidden"
         scores = [score(site, "factored", "", r2), score(site, "additive", "", 0.6)]
@@ -32,17 +38,48 @@ def kept(tmp_path, monkeypatch):
         replaced = [
             {"edit": edit, "n": 50, "site": site, "roles": "POS"}
             | share("accuracy", value) | share("agreement", value) | share("probability", value)
-            for edit, value in (("unedited", 1), ("decomposition", 0.25), ("mean", 0.05), ("random", 0.75))
+            for edit, value in (("unedited", 1), ("decomposition", 0.25), ("mean", 0.05), ("random", 0.75), ("remainder", 0.4), ("random as much", 0.6))
         ]  # fmt: skip
-        for part, rows in (("scores", scores), ("replaced", replaced)):
+        roles = [
+            {"site": site, "roles": "bag", "is_found": True, "pairs": 70, "bits": -2.5, "r2": 0.41},
+            {"site": site, "roles": "no structure", "is_found": False, "searched": "null"},
+        ]
+        for part, rows in (("scores", scores), ("replaced", replaced), ("roles", roles)):
             pd.DataFrame(rows).to_csv(tmp_path / f"{part}-{name}.csv", index=False)
     return tmp_path
 
 
 def test_the_sentences_are_the_tables(kept):
     told = section.tell_english(kept)
-    assert told["found"].startswith("in 3 of 3 pairs of a site and a scheme bindings explain more")
-    assert "in 1 more than fillers and roles that are only added, in 3 more than" in told["found"]
+    assert told["found"].startswith("in 3 of 4 pairs of a site and a scheme bindings explain more")
+    assert "in 1 more than fillers and roles that are only added, in 4 more than" in told["found"]
     [line] = [each for each in told["text"].splitlines() if each.startswith("- `tpt-d-english`")]
     assert "bindings 0.700 [0.680, 0.720] (`POS`; untrained 0.100" in line
     assert "still writes 0.250 [0.250, 0.250] of its own answers (mean state 0.050" in line
+    assert "the search finds `bag`" in told["text"]
+    assert "| null | `no structure` | – | – | – |" in told["text"]
+
+
+def test_a_state_that_is_put_back_changes_nothing():
+    texts = tp.load_data("openings:english", split="train", n=12)
+    vocabulary = train_subwords((t.target for t in texts), 300, max_source=4, max_target=150)
+    sizes = {"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 16, "n_layers": [0, 2]}
+    model: Any = build(
+        {"architecture": "t5", "vocab_size": len(vocabulary), **sizes}, seed=1
+    ).eval()
+    model.vocabulary, site = vocabulary, "decoder.0.hidden"
+    pairs = encode_pairs(texts, vocabulary)
+    last = pairs.target.lengths - 2
+    _, states = period_states._expected(model, pairs, site, last, model.config.pad, None)
+    fit = cast(Any, SimpleNamespace(site=site, scheme=SimpleNamespace(name="own")))
+    rows = period_states.expect_next(model, texts, fit, states).set_index("edit")
+    assert rows.loc["decomposition", "agreement"] == 1
+    assert rows.loc["decomposition", "probability"] == pytest.approx(
+        rows.loc["unedited", "probability"]
+    )
+    other = period_states.expect_next(model, texts, fit, 9 * np.roll(states, 1, 0)).set_index(
+        "edit"
+    )
+    assert other.loc["decomposition", "probability"] != pytest.approx(
+        rows.loc["unedited", "probability"]
+    )

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from studies.pages import own_decompositions as section
+from studies.pages import state_tables
 from studies.pages.own_decompositions import OwnStates
 from tprprobe.analyses.decomposition.scheme_tables import COLUMNS
 
@@ -24,7 +25,7 @@ def share(name, value):
 def kept(tmp_path, monkeypatch):
     """The kept tables of one model: roles explain more than fillers once, never more than in the twin."""
     monkeypatch.setattr(section, "OWN", (OwnStates(NAME, ("encoder.0.hidden",), ("left", "svo")),))
-    monkeypatch.setattr(section, "KEPT", tmp_path / "none")
+    monkeypatch.setattr(state_tables, "KEPT", tmp_path / "none")
     rows = []
     for roles, r2 in (("left", 0.4), ("svo", 0.3)):
         rows += [score(roles, "factored", "", r2), score(roles, "bag", "", 0.3)]
@@ -32,7 +33,7 @@ def kept(tmp_path, monkeypatch):
     replaced = [
         {"edit": edit, "n": 50, "site": "encoder.0.hidden", "roles": "left"}
         | share("accuracy", value) | share("agreement", value) | share("probability", value)
-        for edit, value in (("unedited", 1), ("decomposition", 0.25), ("mean", 0.05), ("random", 0.5))
+        for edit, value in (("unedited", 1), ("decomposition", 0.25), ("mean", 0.05), ("random", 0.5), ("remainder", 0.4), ("random as much", 0.6))
     ]  # fmt: skip
     same = {"subset": "answered", "kind": "argument", "head": -1, "n": 9, "model": NAME}
     ways = [("none", -1, "pair", 0), ("question", -1, "pair", 1), ("hidden", -1, "surgery", 0.2)]
@@ -64,6 +65,6 @@ def test_the_sentences_are_the_tables(kept):
 def test_the_tables_have_every_row(kept):
     lines = section.tell_own(kept).splitlines()
     scores = [line for line in lines if line.startswith(f"| {NAME} | encoder.0.hidden | ")]
-    assert len(scores) == 2 + 4
+    assert len(scores) == 2 + 6
     assert "| 0.800 |" in scores[0]
     assert sum("hidden states, layer 2, surgery" in line for line in lines) == 1

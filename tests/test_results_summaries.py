@@ -17,12 +17,15 @@ def plant(**values):
     }
 
 
+SENTENCES = [{"rougeL": {"value": value, "low": 0.1, "high": 0.9}} for value in (0.5, 0.4)]
+
+
 @pytest.fixture
 def page():
     """TPT-c is best, and TPT-d below the T5."""
     found = plant(continuous=0.9, transformer=0.8, discrete=0.7)
     lead = {"rougeL": Interval(0.5, 0.4, 0.6)}
-    return write_page({"test": found, "compositional": found}, lead, found)
+    return write_page({"test": found, "compositional": found}, lead, found, SENTENCES)
 
 
 def test_what_speaks_against_a_claim_stands_first(page):
@@ -33,11 +36,12 @@ def test_what_speaks_against_a_claim_stands_first(page):
     assert not any("-0." in row[4] for row in rows[4:] if row[3] != "not comparable")
     assert {row[3] for row in rows[:4]} == {"undecided"}
     assert all("1 model seed(s), must be at least 3" in reason for reason in reasons[:4])
+    assert "first sentence (ROUGE-L 0.500 [0.100, 0.900]) and than a random one (0.400 " in page
 
 
 def test_a_better_model_moves_its_claims_back():
     found = plant(continuous=0.6, transformer=0.7, discrete=0.8)
-    page = write_page({"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found)
+    page = write_page({"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found, SENTENCES)
     assert re.search(r"ROUGE-1, test 0\.100", page)
     evidence = gather_evidence({"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)})
     known = {claim.id: claim for claim in claims_of("summaries")}
@@ -48,5 +52,5 @@ def test_a_better_model_moves_its_claims_back():
 
 def test_a_transformer_below_the_first_sentence_decides_nothing():
     found = plant(continuous=0.2, transformer=0.1, discrete=0.3)
-    page = write_page({"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found)
+    page = write_page({"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found, SENTENCES)
     assert "transformer beats lead -0.400" in page

@@ -31,8 +31,6 @@ def test_every_recipe_parses_and_makes_a_model(name):
 def test_a_checkpoint_answers_as_its_card_says(name, request):
     expected = read_json(FOLDERS[name] / hub.EXPECTED)["recompute"]
     spec = expected["data"]
-    if spec == "arxiv_titles":
-        spec = str(request.getfixturevalue("shared") / "data" / "headlines" / spec)
     if spec.startswith("captions:coco"):
         spec = spec.replace("coco", str(request.getfixturevalue("shared") / "data" / "coco"))
     data = load_data(spec, split=expected["split"], n=expected["n"])

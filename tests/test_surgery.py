@@ -110,7 +110,16 @@ def test_states_are_replaced_by_their_decompositions(asked):
     model, data, store = asked
     exact = tp.decompose(store, HIDDEN, "question*left", family="saturated")
     rows = rows_of(tp.substitute(model, data, exact))
-    assert list(rows) == ["unedited", "decomposition", "mean", "random"]
+    assert list(rows) == [
+        "unedited",
+        "decomposition",
+        "mean",
+        "random",
+        "remainder",
+        "random as much",
+    ]
+    assert rows["remainder"]["probability"] == pytest.approx(rows["mean"]["probability"], rel=0.02)
+    assert rows["remainder"]["probability"] != rows["random as much"]["probability"]
     assert rows["unedited"]["agreement"] > 0.9  # all but ties of this random model
     exactly = rows["decomposition"]  # a role a question and place: nothing is lost
     assert exactly["agreement"] > 0.9

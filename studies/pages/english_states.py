@@ -1,31 +1,37 @@
-"""States of the models of the generated English that ship as sums of bindings: of which roles, and whether they are used."""
+"""States of models of the generated English as sums of bindings: the shipped triple, and a language model's periods."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pandas as pd
 
-from studies.pages.own_decompositions import measure_once, replaced_rows, score_rows
+from studies.pages.period_states import tell_periods
+from studies.pages.state_tables import (
+    agreement_texts,
+    largest,
+    measure_once,
+    r2_text,
+    replaced_rows,
+    score_rows,
+)
 from studies.templates import fill, table
 from tprprobe.analyses.decomposition import decompose
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
 from tprprobe.interventions.decomposed_states import (
-    DECOMPOSITION,
-    MEAN,
-    RANDOM,
     substitute,
 )
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Model
-from tprprobe.statistics import interval_text, read_interval
 
 TRIPLE = ("t5-english", "tpt-c-english", "tpt-d-english")
 FIT, ASKED, RANK = 100, 40, "64x4"
 HIDDEN = ("encoder.1.hidden", "decoder.1.hidden")
-SCHEMES = ("POS",)
+BOUND = tuple(
+    f"encoder.1.self.{name}" for name in ("filler", "role", "tpr")
+)  # of models that have them
+SCHEMES = ("POS", "dep", "left")
 
 
 def tell_english(runs: Path) -> dict[str, str]:
@@ -35,6 +41,7 @@ def tell_english(runs: Path) -> dict[str, str]:
         for part, measured in measure_once(name, tuple(parts), runs, measure_triple).items():
             parts[part].append(measured.assign(model=name))
     scores, replaced = (pd.concat(each, ignore_index=True) for each in parts.values())
+    periods = tell_periods(runs)
     text = fill(
         Path(__file__).parent,
         "english_states.md.j2",
@@ -44,8 +51,9 @@ def tell_english(runs: Path) -> dict[str, str]:
         answers=list(_answers(scores, replaced)),
         scores=table(list(score_rows(scores))),
         replaced=table(list(replaced_rows(replaced))),
+        periods=periods,
     )
-    return {"text": text, "found": _found(scores)}
+    return {"text": text, "found": _found(pd.concat([scores, periods["measured"]]))}
 
 
 def _found(scores: pd.DataFrame) -> str:
@@ -67,18 +75,17 @@ def _found(scores: pd.DataFrame) -> str:
     )
 
 
-# ---- the triple -------------------------------------------------------------------------------------
-
-
 def measure_triple(model: Model) -> Iterator[pd.DataFrame]:
     """The scores of all schemes, and what the model writes when its states are replaced."""
     data, split = default_data(model)
     examples = load_data(data, split=split, n=FIT + ASKED)
     with TemporaryDirectory(prefix="tprprobe-english-") as folder:
-        store = extract(model, examples[:FIT], HIDDEN, Path(folder) / "store", 0)
+        sites = HIDDEN + (BOUND if model.config.roles != "none" else ())
+        store = extract(model, examples[:FIT], sites, Path(folder) / "store", 0)
         fits = [decompose(store, site, SCHEMES, rank=RANK) for site in store.sites]
     yield pd.concat([fit.scores for fit in fits], ignore_index=True)
-    tables = [substitute(model, examples[FIT:], fit).assign(site=fit.site) for fit in fits]
+    whole = [fit for fit in fits if fit.site in HIDDEN]
+    tables = [substitute(model, examples[FIT:], fit).assign(site=fit.site) for fit in whole]
     yield pd.concat(tables, ignore_index=True).assign(roles=fits[0].scheme.name)
 
 
@@ -88,25 +95,22 @@ def _answers(scores: pd.DataFrame, replaced: pd.DataFrame) -> Iterator[str]:
     for (model, site), rows in scores.groupby(["model", "site"], sort=False):
         bag = rows[rows["family"] == "bag"].iloc[0]
         added, bound, twin = (
-            _largest(rows, family, control)
+            largest(rows, family, control)
             for family, control in (("additive", ""), ("factored", ""), ("factored", "untrained"))
         )
-        behaviour = replaced[(replaced["model"] == model) & (replaced["site"] == site)]
-        kept, mean, random = (
-            interval_text(read_interval(behaviour[behaviour["edit"] == edit].iloc[0], "agreement"))
-            for edit in (DECOMPOSITION, MEAN, RANDOM)
-        )
         yield (
-            f"`{model}`, {site}: a bag of fillers explains {_r2(bag)}, fillers plus roles {_r2(added)} (`{added['roles']}`), "
-            f"bindings {_r2(bound)} (`{bound['roles']}`; untrained {_r2(twin)}). With decomposed states it still "
-            f"writes {kept} of its own answers (mean state {mean}, a random direction as far {random})."
+            f"`{model}`, {site}: a bag of fillers explains {r2_text(bag)}, fillers plus roles {r2_text(added)} (`{added['roles']}`), "
+            f"bindings {r2_text(bound)} (`{bound['roles']}`; untrained {r2_text(twin)})."
+            + _tell_behaviour(replaced[(replaced["model"] == model) & (replaced["site"] == site)])
         )
 
 
-def _largest(rows: pd.DataFrame, family: str, control: str) -> dict[Any, Any]:
-    chosen = rows[(rows["family"] == family) & (rows["control"] == control)]
-    return chosen.iloc[int(chosen["r2"].argmax())].to_dict()
-
-
-def _r2(row: Any) -> str:
-    return interval_text(read_interval(row, "r2"))
+def _tell_behaviour(replaced: pd.DataFrame) -> str:
+    """How much of its own answers a model keeps; nothing of a site whose states were not replaced."""
+    if replaced.empty:
+        return ""
+    kept, mean, random, rest = agreement_texts(replaced)
+    return (
+        f" With decomposed states it still writes {kept} of its own answers (mean state {mean}, "
+        f"a random direction as far {random}), with what decomposed states leave out {rest}."
+    )

@@ -1,6 +1,6 @@
 """The shipped models' own states as sums of bindings: how much, of which roles, and whether they are used."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,34 +8,32 @@ from typing import Any
 
 import pandas as pd
 
+from studies.pages.state_tables import measure_once, replaced_rows, score_rows
 from studies.templates import fill, table
 from tprprobe.analyses.decomposition import Decomposition, decompose
-from tprprobe.console import stderr
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.extraction import extract
-from tprprobe.figures.role_fits import BESIDE
 from tprprobe.figures.swap import tell_way
-from tprprobe.files.writing import write_file
 from tprprobe.interventions.decomposed_states import (
+    AS_MUCH,
     DECOMPOSITION,
     MEAN,
     RANDOM,
+    REMAINDER,
     substitute,
 )
 from tprprobe.interventions.exchanges import measure_swaps
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
-from tprprobe.models import load_model
 from tprprobe.models.checkpoint import default_data
-from tprprobe.models.protocol import Model, require_model
+from tprprobe.models.protocol import Model
 from tprprobe.statistics import interval_text, read_interval
 
 FIT, ASKED, SWAPPED = 300, 100, 600  # examples fitted to; further ones that models are run on
 RANK = "16x8"
 KINDS = ("argument", "polarity")
-KEPT = Path(__file__).parents[1] / "decomposed-models"  # tables that were measured before
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,6 @@ OWN = (
     OwnStates("transformer-arithmetic", LAYERS, ("expression", "left")),
     OwnStates("tpgn-scenes", ("sentence.tpr",), ("left", "POS"), "before", True),
 )  # fmt: skip
-COLUMNS = ("model", "site", "roles", "rank", "R²", "withheld pairs")
 
 
 def tell_own(runs: Path) -> str:
@@ -102,25 +99,6 @@ def _measure(own: OwnStates, runs: Path) -> dict[str, pd.DataFrame]:
     return measure_once(own.model, parts, runs, lambda model: _run(model, own))
 
 
-def measure_once(
-    name: str, parts: Sequence[str], runs: Path, measure: Callable[[Model], Iterable[pd.DataFrame]]
-) -> dict[str, pd.DataFrame]:
-    """The tables of a model: those that the study keeps, else measured and kept in a folder."""
-    folder = KEPT if (KEPT / f"scores-{name}.csv").is_file() else runs
-    files = {part: folder / f"{part}-{name}.csv" for part in parts}
-    if not all(file.is_file() for file in files.values()):
-        stderr.print(f"{name} …")
-        model: Any = require_model(load_model(name), "whose states are decomposed")
-        for part, measured in zip(files, measure(model), strict=True):
-            write_file(files[part], measured.to_csv(index=False))
-    return {
-        part: pd.read_csv(file, dtype={"rank": str, "rank_withheld": str}).fillna(
-            {"family": "", "control": "", "rank": ""} if part == "scores" else {}
-        )
-        for part, file in files.items()
-    }
-
-
 def _run(model: Model, own: OwnStates) -> Iterator[pd.DataFrame]:
     data, split = default_data(model)
     examples = load_data(data, split=split, n=FIT + (SWAPPED if own.is_arithmetic else ASKED))
@@ -148,36 +126,8 @@ def _decompose(model: Model, own: OwnStates, data: Dataset, out: Path) -> Iterat
 # ---- telling ----------------------------------------------------------------------------------------
 
 
-def score_rows(scores: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """A row a model, site and scheme: the fit, and what stands beside it."""
-    groups: Any = scores.groupby(["model", "site", "roles"], sort=False)
-    for (model, site, roles), found in groups:
-        main = found.iloc[0]
-        values = (model, site, roles, main["rank"], *(
-            interval_text(read_interval(main, name)) for name in ("r2", "r2_withheld")
-        ))  # fmt: skip
-        yield dict(zip(COLUMNS, values, strict=True)) | {
-            name: _of(found, family or main["family"] if family is None else family, control)
-            for name, (family, control) in BESIDE.items()
-        }
-
-
-def _of(found: pd.DataFrame, family: str, control: str) -> str:
-    rows = found[(found["family"] == family) & (found["control"] == control)]
-    return "–" if rows.empty else f"{rows.iloc[0]['r2']:.3f}"
-
-
-def replaced_rows(replaced: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """A row a model, site and way to replace its states: what becomes of its answers."""
-    for row in replaced.to_dict("records"):
-        yield {"model": row["model"], "site": row["site"], "roles": row["roles"]} | {
-            "states": row["edit"],
-            "n": str(row["n"]),
-            **{name: interval_text(read_interval(row, name)) for name in MEASURES},
-        }
-
-
-MEASURES = ("accuracy", "agreement", "probability")
+KEPT_BY = (("kept", DECOMPOSITION), ("mean", MEAN), ("random", RANDOM),
+           ("rest", REMAINDER), ("as_much", AS_MUCH))  # fmt: skip
 
 
 def _surgery_rows(surgery: pd.DataFrame) -> Iterator[dict[str, str]]:
@@ -216,7 +166,7 @@ def _plainly(scores: pd.DataFrame, replaced: pd.DataFrame, surgery: pd.DataFrame
         "above_bag": int((pairs["r2_low"] > pairs["r2_high_bag"]).sum()),
         **{
             key: (of(edit, "agreement").min(), of(edit, "agreement").max())
-            for key, edit in (("kept", DECOMPOSITION), ("mean", MEAN), ("random", RANDOM))
+            for key, edit in KEPT_BY
         },
         **{
             name: (exchanged.loc[layer, at].min(), exchanged.loc[layer, at].max())

@@ -1,7 +1,7 @@
 """The page on summaries: the shipped models against each other, from the scores beside them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,15 @@ from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
 from tprprobe.claims import Claim, Evidence, judge
 from tprprobe.data import load_data
-from tprprobe.files import assets
+from tprprobe.files import assets, hub
 from tprprobe.scoring.baselines import BASELINES, baseline_rows
 from tprprobe.scoring.summaries import mean_scores, score_summaries
 from tprprobe.statistics import Interval, interval_text, read_interval
 
 CONTINUOUS, TRANSFORMER, DISCRETE = MODELS = ("tpt-c", "t5", "tpt-d")
-ENGLISH, TITLES = DATA = ("english", "arxiv-titles")
+ENGLISH = "english"
+TITLES = Path(__file__).parents[1] / "titles"  # models that do not ship, and what they scored
+SENTENCES = ("first sentence", "random sentence")
 SCORES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "meteor": "METEOR"}
 JUDGED = {"grammatical": "grammatical", "faithful": "true of the document"}
 SHOWN = SCORES | {"exact_match": "exact match"} | JUDGED
@@ -29,16 +31,28 @@ Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
 
 def make_page(runs: Path) -> str:
     """The page; no model is run anew, so ``runs`` stays empty."""
-    found = {data: {name: _expected(f"{name}-{data}") for name in MODELS} for data in DATA}
-    recompute = found[ENGLISH][TRANSFORMER]["recompute"]
-    splits = {split: _scores(found[ENGLISH], split) for split in _splits(found[ENGLISH])}
+    found = {
+        name: _read(assets.find("models", f"{name}-{ENGLISH}") / hub.EXPECTED) for name in MODELS
+    }
+    recompute = found[TRANSFORMER]["recompute"]
+    splits = {split: _scores(found, split) for split in _splits(found)}
+    titles = {name: _read(TITLES / f"{name}.json") for name in MODELS}
+    lead = score_lead(recompute["data"], recompute["split"])
+    sentences = _read(TITLES / "baselines.json")["scores"]
     return write_page(
-        splits, score_lead(recompute["data"], recompute["split"]), _scores(found[TITLES], "test")
+        splits, lead, _scores(titles, "test"), [sentences[name] for name in SENTENCES]
     )
 
 
-def write_page(splits: Mapping[str, Scores], lead: Mapping[str, Interval], titles: Scores) -> str:
-    """The page of the English models' scores by split, the first sentences' and the titles'."""
+def write_page(
+    splits: Mapping[str, Scores],
+    lead: Mapping[str, Interval],
+    titles: Scores,
+    sentences: Sequence[Mapping[str, Any]],
+) -> str:
+    """The page of the English models' scores by split, the first sentences' and the titles', which stand
+    beside those of an abstract's sentences."""
+    first, random = (interval_text(read_interval(each["rougeL"], "value")) for each in sentences)
     evidence = gather_evidence(splits, lead)
     claims = sorted(claims_of("summaries"), key=lambda each: order(each, evidence.get(each.id)))
     return fill(
@@ -49,11 +63,13 @@ def write_page(splits: Mapping[str, Scores], lead: Mapping[str, Interval], title
         splits=[{"name": name, "table": _table(found)} for name, found in splits.items()],
         lead=interval_text(lead["rougeL"]),
         titles=_table(titles),
+        first=first,
+        random=random,
     )
 
 
-def _expected(name: str) -> dict[str, Any]:
-    return json.loads((assets.find("models", name) / "expected.json").read_text("utf-8"))
+def _read(scores: Path) -> dict[str, Any]:
+    return json.loads(scores.read_text("utf-8"))
 
 
 def _splits(found: Mapping[str, Any]) -> list[str]:

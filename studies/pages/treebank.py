@@ -1,9 +1,10 @@
 """Probes of real text: gold labels of the English Web Treebank, and titles labelled by a tagger.
 
-    python -m studies.pages.treebank EWT [--split dev] [-n N] [--titles FOLDER --pipeline FOLDER]
+    python -m studies.pages.treebank EWT MODEL … [--split dev] [-n N] [--titles FOLDER --pipeline FOLDER]
 
 EWT is a folder with conllu/en_ewt-ud-train.conllu.gz, ner/en_ewt-ner-train.iob2.gz and
-edges/srl.train.jsonl.gz (or of another split); --titles a folder of documents and titles. What is found
+edges/srl.train.jsonl.gz (or of another split); --titles a folder of documents and titles. MODEL is a
+checkpoint that `tprprobe train studies/titles/t5.toml` made, or another; its folder is its name. What is found
 stays in runs/results/probing, and is part of the page on probing from then on.
 """
 
@@ -28,8 +29,8 @@ from tprprobe.gold.labellers import Labeller, find_labellers
 from tprprobe.models import load_model
 from tprprobe.statistics import Interval, interval_text, read_interval
 from tprprobe.store import open_store
+from tprprobe.training.loop import MODEL
 
-MODELS = ("t5-arxiv-titles", "tpt-c-arxiv-titles", "tpt-d-arxiv-titles")
 TITLED, SEED = 1000, 0  # titles
 SOURCES: tuple[Source, ...] = ("same", "document", "empty")
 MOST = 8192  # targets that a probe learns from
@@ -61,14 +62,20 @@ def read_treebank(folder: Path, split: str = "train", n: int | None = None) -> A
 def probe_treebank(data: AnnotatedFile, source: Source, name: str, runs: Path) -> None:
     """The probes of a model's decoder with a source, and of an encoder that reads the sentence."""
     sites: Sequence[str] = [*WRITTEN, *READ] if source == "same" else WRITTEN
-    _probe(set_source(data, source), name, sites, runs / f"{name}.{EWT}-{source}")
+    _probe(set_source(data, source), name, sites, runs / f"{_named(name)}.{EWT}-{source}")
 
 
 def probe_titles(folder: Path, pipeline: str, name: str, runs: Path, n: int = TITLED) -> None:
     """The probes of a model's decoder on titles, whose labels a tagger and rules give."""
     labellers = find_labellers({"pos,dep,nel": f"spacy:{pipeline}", "srl": "rules"})
     data = load_data(str(folder), split="dev", n=n)
-    _probe(data, name, WRITTEN, runs / f"{name}.{TITLES}", labellers)
+    _probe(data, name, WRITTEN, runs / f"{_named(name)}.{TITLES}", labellers)
+
+
+def _named(checkpoint: str) -> str:
+    """The name of a checkpoint: that of its run where it lies in one."""
+    path = Path(checkpoint)
+    return path.parent.name if path.name == MODEL else path.name
 
 
 def _probe(
@@ -100,7 +107,6 @@ def tell_treebank(folder: Path) -> str:
         sentences=store.samples if store else 0,
         file=Path(str(store.manifest["data"]["name"])).name if store else "",
         most=MOST,
-        missing=[name for name in MODELS if name not in {_model(run) for run in runs}],
         gold=table(gold),
         counts=table([row for run, found in beside for row in _count(run, found)]),
         differences=table([row for run, found in beside for row in _differences(run, found)]),
@@ -205,21 +211,21 @@ def _cell(keyed: Any, place: tuple[str, str, str], measure: str) -> str:
 
 def main(
     treebank: Annotated[Path, typer.Argument(help="The folder of the treebank.")],
+    models: Annotated[list[str], typer.Argument(help="Checkpoints.")],
     split: Annotated[str, typer.Option(help="Which part of it.")] = "train",
     n: Annotated[int | None, typer.Option("-n", help="Sentences of it; all by default.")] = None,
     titles: Annotated[Path | None, typer.Option(help="A folder of documents and titles.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="A spaCy pipeline for the titles.")] = None,
     source: Annotated[list[str] | None, typer.Option(help="What encoders read: same, …")] = None,
-    model: Annotated[list[str] | None, typer.Option(help="Checkpoints; by default three.")] = None,
     runs: Annotated[Path, typer.Option(help="What is kept.")] = Path("runs/results"),
 ) -> None:
     """Probe models of real text for gold labels, and for a tagger's labels of their own domain."""
     data = read_treebank(treebank, split, n)
     for given in SOURCES:
-        for name in (model or MODELS) if given in (source or SOURCES[:1]) else ():
+        for name in models if given in (source or SOURCES[:1]) else ():
             probe_treebank(data, given, name, runs / "probing")
     if titles and pipeline:
-        for name in model or MODELS:
+        for name in models:
             probe_titles(titles, pipeline, name, runs / "probing")
 
 

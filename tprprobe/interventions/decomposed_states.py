@@ -12,7 +12,7 @@ from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_examples
 from tprprobe.interventions.edits import patch
-from tprprobe.interventions.token_states import TokenStates, read_states
+from tprprobe.interventions.token_states import read_states
 from tprprobe.interventions.variants import score_variants
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.scoring.answers import write_answers
@@ -22,7 +22,8 @@ from tprprobe.store.layout import SIDES
 
 BATCH = 64
 UNEDITED, DECOMPOSITION, MEAN, RANDOM = "unedited", "decomposition", "mean", "random"
-NAMES = (UNEDITED, DECOMPOSITION, MEAN, RANDOM)
+REMAINDER, AS_MUCH = "remainder", "random as much"
+NAMES = (UNEDITED, DECOMPOSITION, MEAN, RANDOM, REMAINDER, AS_MUCH)
 Vectors = Float64[np.ndarray, "token d_model"]
 
 
@@ -33,11 +34,14 @@ def substitute(
 
     One row per ``edit``: unedited; decomposition (the vectors that the fit gives to the tokens, or to the
     samples where the site has one vector each); mean (their mean, everywhere); random (the vectors, moved as
-    far as the decomposition is from them, in a random direction). At a site of the decoder these are the states while it reads its own answer.
+    far as the decomposition is from them, in a random direction): is the decomposition enough? remainder (the
+    vectors less what the decomposition tells them apart by, the amnesic counterpart); random as much (moved as
+    far as that, in a random direction): is it needed? At a site of the decoder these are the states while it
+    reads its own answer.
     accuracy     share of examples whose answer is written greedily, with Wilson's 95 % interval
     agreement    share of the model's own unedited answers that are still written
     probability  of the model's own answer, its mean over examples with an interval over them
-    Source: McCoy et al. 2019, substitution accuracy.
+    Source: McCoy et al. 2019, substitution accuracy; Elazar et al. 2021, amnesic probing.
 
     Raises:
         InputError: a fit of samples at a site of tokens, or of roles that the data do not tell.
@@ -49,7 +53,7 @@ def substitute(
     written = write_answers(model, pairs, np.zeros(len(pairs), bool))
     own, right = Ragged.from_lists(written), _are_right(written, pairs.target)
     rng, of_source = np.random.default_rng(seed), side_of(fits[0].site) == SIDES[0]
-    replaced = [(each, _replacements(each, rng)) for each in states]
+    replaced = [(each, replace_vectors(each.vectors, each.encoded, rng)) for each in states]
     found = {name: np.zeros((len(NAMES), len(pairs))) for name in ("right", "same", "chance")}
     for rows in pairs.by_length(BATCH):
         source, target = (each.to(model.device) for each in pairs.batch(rows, pad))
@@ -76,14 +80,25 @@ def _are_right(written: Sequence[Sequence[int]], target: Ragged) -> np.ndarray:
     return np.array([list(one) == other for one, other in zip(written, known, strict=True)])
 
 
-def _replacements(states: TokenStates, rng: np.random.Generator) -> dict[str, Vectors]:
-    """What takes the place of all vectors of a site, by the name of the edit."""
-    vectors, drawn = states.vectors, rng.normal(size=states.vectors.shape)
-    far, length = (
-        np.linalg.norm(each, axis=1, keepdims=True) for each in (states.encoded - vectors, drawn)
-    )
-    mean = np.broadcast_to(vectors.mean(0), vectors.shape)
-    return {DECOMPOSITION: states.encoded, MEAN: mean, RANDOM: vectors + drawn * far / length}
+def replace_vectors(
+    vectors: Vectors, encoded: Vectors, rng: np.random.Generator
+) -> dict[str, Vectors]:
+    """What takes the place of vectors that a decomposition gives as ``encoded``, by the name of the edit."""
+    middle = encoded.mean(0)
+    return {
+        DECOMPOSITION: encoded,
+        MEAN: np.broadcast_to(vectors.mean(0), vectors.shape),
+        RANDOM: _moved(vectors, encoded - vectors, rng),
+        REMAINDER: vectors - encoded + middle,
+        AS_MUCH: _moved(vectors, encoded - middle, rng),
+    }
+
+
+def _moved(vectors: Vectors, far: Vectors, rng: np.random.Generator) -> Vectors:
+    """Every vector, moved as far as ``far`` is long, in a random direction."""
+    drawn = rng.normal(size=vectors.shape)
+    length, own = (np.linalg.norm(each, axis=1, keepdims=True) for each in (far, drawn))
+    return vectors + drawn * length / own
 
 
 def _row(name: str, i: int, found: Mapping[str, np.ndarray]) -> dict[str, Any]:

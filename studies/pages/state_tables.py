@@ -1,0 +1,92 @@
+"""Tables of decomposed states that the page's sections share: measured once, kept, and told row by row."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.console import stderr
+from tprprobe.figures.role_fits import BESIDE
+from tprprobe.files.writing import write_file
+from tprprobe.interventions.decomposed_states import DECOMPOSITION, MEAN, RANDOM, REMAINDER
+from tprprobe.models import load_model
+from tprprobe.models.protocol import Model, require_model
+from tprprobe.statistics import interval_text, read_interval
+
+KEPT = Path(__file__).parents[1] / "decomposed-models"  # tables that were measured before
+COLUMNS = ("model", "site", "roles", "rank", "R²", "withheld pairs")
+MEASURES = ("accuracy", "agreement", "probability")
+
+
+def measure_once(
+    name: str,
+    parts: Sequence[str],
+    runs: Path,
+    measure: Callable[[Model], Iterable[pd.DataFrame]],
+    checkpoint: str | Path | None = None,
+) -> dict[str, pd.DataFrame]:
+    """The tables of a model: those that the study keeps, else measured and kept in a folder."""
+    folder = KEPT if (KEPT / f"scores-{name}.csv").is_file() else runs
+    files = {part: folder / f"{part}-{name}.csv" for part in parts}
+    if not all(file.is_file() for file in files.values()):
+        stderr.print(f"{name} …")
+        model: Any = require_model(load_model(checkpoint or name), "whose states are decomposed")
+        for part, measured in zip(files, measure(model), strict=True):
+            write_file(files[part], measured.to_csv(index=False))
+    return {
+        part: pd.read_csv(
+            file, dtype={"rank": str, "rank_withheld": str}, keep_default_na=False, na_values=[""]
+        ).fillna({"family": "", "control": "", "rank": ""} if part == "scores" else {})
+        for part, file in files.items()
+    }
+
+
+def score_rows(scores: pd.DataFrame) -> Iterator[dict[str, str]]:
+    """A row a model, site and scheme: the fit, and what stands beside it."""
+    groups: Any = scores.groupby(["model", "site", "roles"], sort=False)
+    for (model, site, roles), found in groups:
+        main = found.iloc[0]
+        values = (model, site, roles, main["rank"], *(
+            interval_text(read_interval(main, name)) for name in ("r2", "r2_withheld")
+        ))  # fmt: skip
+        yield dict(zip(COLUMNS, values, strict=True)) | {
+            name: _of(found, family or main["family"] if family is None else family, control)
+            for name, (family, control) in BESIDE.items()
+        }
+
+
+def _of(found: pd.DataFrame, family: str, control: str) -> str:
+    rows = found[(found["family"] == family) & (found["control"] == control)]
+    return "–" if rows.empty else f"{rows.iloc[0]['r2']:.3f}"
+
+
+def largest(rows: pd.DataFrame, family: str, control: str) -> dict[Any, Any]:
+    """The row of the scheme that explains most, of a family and a control."""
+    chosen = rows[(rows["family"] == family) & (rows["control"] == control)]
+    return chosen.iloc[[int(chosen["r2"].argmax())]].to_dict("records")[0]
+
+
+def r2_text(row: Any) -> str:
+    """R² with its interval."""
+    return interval_text(read_interval(row, "r2"))
+
+
+def agreement_texts(replaced: pd.DataFrame) -> list[str]:
+    """The share of its own answers that a model keeps at a site: with decomposed states, with their mean, moved
+    as far in a random direction, and with all but the decomposition."""
+    rows = {row["edit"]: row for row in replaced.to_dict("records")}
+    return [
+        interval_text(read_interval(rows[edit], "agreement"))
+        for edit in (DECOMPOSITION, MEAN, RANDOM, REMAINDER)
+    ]
+
+
+def replaced_rows(replaced: pd.DataFrame) -> Iterator[dict[str, str]]:
+    """A row a model, site and way to replace its states: what becomes of its answers."""
+    for row in replaced.to_dict("records"):
+        yield {"model": row["model"], "site": row["site"], "roles": row["roles"]} | {
+            "states": row["edit"],
+            "n": str(row["n"]),
+            **{name: interval_text(read_interval(row, name)) for name in MEASURES if name in row},
+        }
