@@ -1,94 +1,146 @@
-"""The choice of an edit on Ask: which tokens, heads, clusters or fillers, by clicking them."""
+"""The edit on Ask: what is done with the tokens or the head that are picked, and what a model lacks for it."""
 
+from typing import Any, NamedTuple
+
+import asked
 import parts
 import state
 import streamlit as st
+from asked import ABLATE, EXCHANGE
 
 import tprprobe as tp
 
-EDITS = ("Exchange two tokens", "Ablate a head", "Snap a role", "Change a filler")
-MOST = 300  # tokens that can be clicked
-BELOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")  # the place of a token: no two look the same
+SNAP, FILL = "Snap a role", "Change a filler"
 
 
-def _pick(label: str, posed, key: str, many: int = 1) -> list[int]:
-    """Tokens chosen by clicking them, of long texts from a list."""
-    told = {
-        i: f"{state.escape(tp.views.safe_text.visible(token))} {str(i).translate(BELOW)}"
-        for i, token in enumerate(posed.tokens)
-    }  # labels are Markdown
-    given = {"format_func": told.get, "key": f"{key}-{len(posed.tokens)}"}
-    if len(told) > MOST:
-        chosen = st.multiselect(label, list(told), max_selections=many, **given)
-    else:
-        chosen = st.pills(label, list(told), selection_mode="multi", **given)
-    if len(chosen) > many:
-        st.caption(f"The first {many} of the chosen tokens count.")
-    return chosen[:many]
+class Edit(NamedTuple):
+    """How many tokens are picked, what to do next, and the change once all is chosen."""
+
+    many: int
+    advice: str
+    change: Any = None
 
 
-def choose_change(posed, store, site, head, k):
-    """The edit that the choices describe; None until it is complete."""
-    experiments = tp.views.experiments
-    offered = EDITS[:1] if posed.is_image else EDITS
-    edit = st.segmented_control("Edit", offered, default=offered[0], key="what", required=True)
-    if not posed.kinds:
-        st.info("This model has no roles or fillers to edit: it is asked as it is.")
+def choose_scene(store, kept):
+    """The clusters of the store's vectors that color the tokens; None without such vectors."""
+    choices = tp.views.choices
+    sites = [each for each in choices.list_vectors(kept) if each in store.sites]
+    if not sites:
         return None
-    if edit == EDITS[0]:
-        kind = st.segmented_control(
-            "Of these tokens exchange the",
-            list(posed.kinds),
-            default=next(iter(posed.kinds), None),
-            key="kind",
-            required=True,
-        )
-        tokens = _pick(
-            "Click two tokens (of a number all its digits go along)", posed, "exchanged", 2
-        )
-        return (
-            experiments.exchange_tokens(posed, kind, *tokens) if kind and len(tokens) == 2 else None
-        )
-    if edit == EDITS[1]:
-        heads = {
-            state.escape(f"{at.rpartition('.')[0]} · {number}"): (at, number)
-            for at, number in posed.heads
-        }
-        chosen = st.pills("Click a head: its vectors become 0", list(heads), key="ablated")
-        return experiments.ablate_head(*heads[chosen]) if chosen else None
-    if edit == EDITS[2] and site:
-        scene = state.scene(site, head, k)
-        tokens = _pick(
-            f"Click a token; its role in {scene.place} becomes a cluster's center", posed, "snapped"
-        )
-        cluster = st.selectbox(
-            "Cluster",
-            range(scene.roles.k),
-            format_func=tp.views.inventory.name_clusters(scene).get,
-            key="cluster",
-        )
-        return experiments.snap_role(posed, scene.roles, tokens[0], cluster) if tokens else None
-    if edit == EDITS[3]:
-        return _choose_filler(posed, store)
-    return None
+    site = st.selectbox("Colour by", sites, choices.first_role(sites), key="site", **state.KEEP)
+    heads = choices.count_heads(store, site)
+    head = None
+    if heads:
+        head = st.selectbox("Head", range(heads), key="head", **state.KEEP)
+    return state.scene(site, head, st.session_state.get("k", 20))
 
 
-def _choose_filler(posed, store):
+def choose_edit() -> str:
+    """The kind of edit."""
+    first = None if "what" in st.session_state else EXCHANGE  # a head that is clicked sets it
+    given = {"key": "what", "required": True, "wrap": True, **state.KEEP}
+    return st.segmented_control("Edit", (EXCHANGE, ABLATE, SNAP, FILL), default=first, **given)
+
+
+def choose_change(posed, store, what: str, scene) -> Edit:
+    """The edit that the choices describe."""
+    if what == EXCHANGE:
+        return _exchange(posed)
+    if what == ABLATE:
+        return _ablate(posed)
+    return _snap(posed, scene) if what == SNAP else _fill(posed, store)
+
+
+def _lack(told: str) -> Edit:
+    """One sentence on what this model does not have."""
+    st.info(state.escape(told))
+    return Edit(2, "")
+
+
+def _exchange(posed) -> Edit:
+    changes = tp.views.changes
+    kinds = list(changes.list_kinds(posed))
+    if not kinds:
+        return _lack(f"{posed.model.name} has no roles or fillers: there is nothing to exchange.")
+    given = {"default": kinds[0], "required": True, "wrap": True, **state.KEEP}
+    given["key"] = "parts" if posed.is_image else "kind"
+    kind = st.segmented_control("Of these tokens exchange the", kinds, **given)
+    tokens = asked.read_tokens(len(posed.tokens))
+    if len(tokens) < 2:
+        then = "a second token" if tokens else "two tokens"
+        where = "" if posed.is_image else " in all layers of the encoder"
+        return Edit(2, f"Click {then}: they exchange their {kind}{where}.")
+    change = changes.exchange_tokens(posed, kind, *tokens)
+    return Edit(2, "Click another token for another pair.", change)
+
+
+def offer_pairs(posed) -> None:
+    """Numbers of a question that can change places, a button each."""
+    if not (pairs := tp.views.changes.list_pairs(posed)):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="pairs"):
+        st.caption("Or click a pair:", width="content")
+        for number, (told, *pair) in enumerate(pairs):
+            text = ",".join(map(str, pair))
+            st.button(state.escape(told), f"pair-{number}", on_click=asked.pick, args=(text,))
+
+
+def _ablate(posed) -> Edit:
+    heads = tp.views.changes.list_heads(posed)
+    if not heads:
+        return Edit(2, "")  # said where the heads would be
+    head = asked.read_head(heads)
+    if head is None:
+        return Edit(2, "Click a head’s map below: its vectors become 0, so that it binds nothing.")
+    return Edit(2, "Click the map again to undo it.", tp.views.changes.ablate_head(*head))
+
+
+def _snap(posed, scene) -> Edit:
+    if scene is None or scene.side != posed.side:
+        return _lack(
+            "Only vectors of the tokens below are snapped: choose roles of the encoder above."
+            if scene is not None
+            else "The store holds no vectors of these tokens: it has no clusters to snap to."
+        )
+    named = tp.views.inventory.name_clusters(scene)
+    given = {"index": None, "placeholder": "Choose one", "key": "cluster", **state.KEEP}
+    cluster = st.selectbox(
+        "becomes the center of cluster", range(scene.roles.k), format_func=named.get, **given
+    )
+    tokens = asked.read_tokens(len(posed.tokens), 1)
+    if not tokens:
+        return Edit(1, f"Click a token: its vector at {scene.place} becomes a cluster’s center.")
+    if cluster is None:
+        return Edit(1, "Choose the cluster above.")
+    change = tp.views.changes.snap_role(posed, scene.roles, tokens[0], cluster)
+    return Edit(1, "Click another token, or choose another cluster.", change)
+
+
+def _fill(posed, store) -> Edit:
+    if posed.is_image:
+        return _lack(
+            "Fillers are changed in states of an encoder’s tokens; a model of captions has none."
+        )
     runs, found = state.runs(), list(state.runs().beside(store, "decompositions"))
     if not found:
-        st.info("A filler is changed in a decomposition of the store's states: there is none yet.")
+        told = "A filler is changed in a decomposition of the store’s states: there is none yet."
+        edit = _lack(told)
         parts.offer_runs("decomposition")
-        return None
-    run = st.selectbox("Decomposition", found, key="decomposed")
+        return edit
+    run = st.selectbox("Decomposition", found, key="decomposed", **state.KEEP)
     scores = tp.views.role_fits.read_decompositions({run: runs.folder("decompositions", run)})
     best = tp.views.headlines.top(scores[scores["control"] == ""], "r2")
     fit = state.fit_roles(
         state.root(), state.store_name(), run, best["site"], best["roles"], best["rank"]
     )
     states = tp.views.role_fits.read_tokens(fit, posed.tokens)
-    tokens = _pick(f"Click a token; its filler in {fit.site} becomes another", posed, "filled")
     known = [str(each) for each in fit.fit.pairs.fillers]
-    filler = st.selectbox(
-        "becomes", known, format_func=tp.views.safe_text.visible, key=f"filler-{tokens}"
-    )
-    return tp.views.experiments.change_filler(posed, states, tokens[0], filler) if tokens else None
+    given = {"index": None, "placeholder": "Choose one", "key": "becomes", **state.KEEP}
+    filler = st.selectbox("becomes", known, format_func=tp.views.safe_text.visible, **given)
+    tokens = asked.read_tokens(len(posed.tokens), 1)
+    if not tokens:
+        return Edit(1, f"Click a token: another filler is bound at its role in {fit.site}.")
+    if filler is None:
+        return Edit(1, "Choose the filler above.")
+    change = tp.views.changes.change_filler(posed, states, tokens[0], filler)
+    return Edit(1, "Click another token, or choose another filler.", change)

@@ -104,33 +104,6 @@ def table(rows, pinned: int = 1, **given):
     return st.dataframe(rows, hide_index=True, column_config=columns, **given)
 
 
-def show_asked(folder: str, text: str):
-    """The roles and attention of a text; the site and head whose roles are shown."""
-    store, views, choices = state.store(), tp.views, tp.views.choices
-    answer, site, head = state.ask(folder, text), None, None
-    roles = [each for each in choices.list_vectors(answer.store) if each in store.sites]
-    maps = choices.list_maps(answer.store)
-    with controls():
-        if roles:
-            site = st.selectbox("Roles", roles, choices.first_role(roles), key="site", **state.KEEP)
-            heads = choices.count_heads(store, site)
-            head = st.selectbox("Head", range(heads), key="head", **state.KEEP) if heads else None
-        if maps:
-            at = st.selectbox("Attention", maps, choices.first_map(maps), key="maps", **state.KEEP)
-            found = views.read_maps(answer.store, at, 0)
-            shown = st.selectbox("Head of the map", range(len(found.weights)), key="asked_head")
-    if site:
-        scene = state.scene(site, head, st.session_state.get("k", 20)).on(answer.store)
-        state.show(views.show_strips(scene, [0], None, state.is_dark()), "asked")
-        st.caption("Coloured by the nearest cluster of the store's vectors.")
-    if maps:
-        with st.expander("Attention", expanded=False):
-            state.show(
-                views.show_matrix(answer.store, found, shown, dark=state.is_dark()), "asked-map"
-            )
-    return site, head
-
-
 @st.cache_resource
 def jobs():
     """The analyses that were started in this server, by store and kind."""

@@ -277,18 +277,18 @@ def load_asked(folder: str) -> Any:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Asking …")
-def ask(folder: str, text: str) -> Any:
-    return tp.views.dialogue.ask(load_asked(folder), text)
-
-
-@st.cache_resource(max_entries=8, show_spinner="Asking …")
 def pose(folder: str, text: str) -> Any:
-    return tp.views.experiments.pose(load_asked(folder), text)
+    return tp.views.dialogue.pose(load_asked(folder), text)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Asking …")
 def pose_image(folder: str, number: int) -> Any:
-    return tp.views.experiments.pose_image(load_asked(folder), number)
+    return tp.views.dialogue.pose_image(load_asked(folder), number)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading roles and attention …")
+def keep_asked(folder: str, text: str, _posed: Any) -> Any:
+    return tp.views.dialogue.keep(_posed)
 
 
 def answer_changed(folder: str, store: Any, states: Any, at: int, filler: str) -> Any:

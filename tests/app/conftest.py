@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +60,18 @@ def decomposed(tmp_path_factory, make_model, make_data) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(runs) -> str:
+def asked_runs(tmp_path_factory, make_model, make_data) -> Path:
+    """A folder with a tiny model, and a store of its roles and attention on questions."""
+    root, model = tmp_path_factory.mktemp("asked") / "runs", make_model(fluent=True, seed=4)
+    save_pretrained(model, root / "tiny")
+    model.name = "tiny"
+    data = make_data([("12/(3-45)", "-2/7"), *((f"{a}/2-{a}*3", "1") for a in range(2, 10))])
+    extract(model, data, ["*.role", "*.attention"], root / "asked", control=False)
+    return root
+
+
+@contextmanager
+def serve(runs: Path) -> Iterator[str]:
     """The address of a dashboard over the runs, started as its users start it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -76,6 +89,20 @@ def server(runs) -> str:
     process.terminate()
     assert process.wait(20) is not None
     assert not Path(f"/proc/{process.pid}").exists() or os.name == "nt"
+
+
+@pytest.fixture(scope="session")
+def server(runs) -> Iterator[str]:
+    """The address of a dashboard over the runs."""
+    with serve(runs) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def asking_server(asked_runs) -> Iterator[str]:
+    """The address of a dashboard over a store whose model can be asked."""
+    with serve(asked_runs) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

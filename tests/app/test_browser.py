@@ -1,6 +1,7 @@
 """The main path in a real browser: open a run, change the head, select points, export a PDF."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from matplotlib.figure import Figure
@@ -139,6 +140,34 @@ def test_tokens_do_nothing_in_the_browser(page, server):
     settle(page)
     assert not fired
     assert page.get_by_text("coloured by cluster").count()  # the first store is shown
+
+
+def test_two_tokens_and_a_head_are_clicked_and_the_first_line_answers(browser, asking_server):
+    context = browser.new_context(viewport={"width": 400, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(WAIT)
+    page.goto(f"{asking_server}/ask?tour=0")
+    lead = page.locator('[class*="st-key-lead"]').first
+    lead.filter(has_text="the exact answer is -2/7").wait_for()
+    tokens = page.locator(".tokens button")
+    boxes = [tokens.nth(i).bounding_box() for i in range(11)]
+    for one, other in pairwise(boxes):  # side by side, or in the next line
+        assert other["x"] >= one["x"] + one["width"] - 1 or other["y"] >= one["y"] + 20
+    tokens.nth(2).click()
+    tokens.nth(8).click()
+    lead.filter(has_text="Roles of ‘12’ (1) and ‘45’ (7) exchanged").wait_for()
+    assert "Arithmetic gives ‘-5’" in lead.inner_text()
+    pressed = "all => all.flatMap((e, i) => e.getAttribute('aria-pressed') === 'true' ? [i] : [])"
+    assert page.eval_on_selector_all(".tokens button", pressed) == [1, 2, 7, 8]
+    page.locator(".maps button").nth(1).click()
+    lead.filter(has_text="Head 1 of encoder.0.self.role replaced by 0").wait_for()
+    settle(page)
+    assert page.eval_on_selector_all(".tokens button", pressed) == []
+    assert "picked=encoder.0.self.role" in page.url
+    page.get_by_role("button", name="Without the edit").click()
+    lead.filter(has_text="tiny answers").wait_for()
+    assert page.locator('[data-testid="stDataFrame"]').count() == 1  # what was tried stays
+    context.close()
 
 
 def test_nothing_that_a_report_holds_is_run_or_fetched(browser, tmp_path):

@@ -1,4 +1,4 @@
-"""What pages say in their first lines, what they start, and experiments on Ask; no browser."""
+"""What pages say in their first lines, and what they start; no browser."""
 
 import shlex
 
@@ -9,7 +9,7 @@ from planted.sentences import plant as plant_words
 import tprprobe as tp
 from tprprobe.analyses.naming import name_all
 from tprprobe.errors import InputError
-from tprprobe.views import experiments, headlines, launches, run_summary
+from tprprobe.views import headlines, launches, run_summary
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +21,6 @@ def named(tmp_path_factory):
     store = plant(root / "store", 120)
     name_all(store, LAST, k=6, out=root / "names", projections=1)
     return tp.views.folders.find_runs(root)
-
-
-@pytest.fixture(scope="module")
-def asked(make_model):
-    return experiments.pose(make_model(fluent=True, seed=4), "12/(3-45)")
 
 
 def probed(beyond):
@@ -102,27 +97,3 @@ def test_a_started_analysis_leaves_its_result_beside_the_store(tmp_path):
     assert "tprprobe" in job.tell() or job.outcome == 0
     assert job.process.args[3:5] == ["decompose", str(runs.folder("store", name))]
     assert not list(tmp_path.rglob("y"))
-
-
-def test_two_numbers_of_as_many_digits_change_places_with_the_exact_answer(asked):
-    assert experiments.exact_answer(asked) == "-2/7"
-    change = experiments.exchange_tokens(asked, "roles", 2, 8)  # in 12 and in 45
-    assert (change.first, change.second) == ((1, 2), (7, 8))
-    row = experiments.try_change(asked, change)
-    assert row["predicted"] == "-5"  # 45/(3-12)
-    assert row["by"] == "arithmetic"
-    assert row["old answer"] == asked.told
-    single = experiments.exchange_tokens(asked, "roles", 1, 5)  # 12 and 3: single digits
-    assert (single.first, single.second) == ((1,), (5,))
-    with pytest.raises(InputError, match="choose two"):
-        experiments.exchange_tokens(asked, "roles", 1, 1)
-
-
-def test_an_edit_that_changes_nothing_changes_no_answer(asked):
-    nothing = experiments.Change("nothing", {})
-    row = experiments.try_change(asked, nothing)
-    assert row["new answer"] == row["old answer"]
-    assert row["p now"] == pytest.approx(row["its p"])
-    gone = [experiments.try_change(asked, experiments.ablate_head(*at)) for at in asked.heads]
-    assert any(each["new answer"] != row["old answer"] for each in gone)
-    assert "stays" in experiments.tell_experiment(row)

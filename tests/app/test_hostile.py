@@ -75,7 +75,7 @@ def test_the_browser_takes_tokens_as_text_only(odd, root):
     scene = tp.views.build_scene(odd, ROLE, 0, k=3)
     sent = tp.views.packing.pack_strips(scene, [0])["strips"][0]
     assert sent["signs"][:1] == [tp.views.safe_text.visible(HTML[0])]
-    script = (root / "app" / "linked.js").read_text("utf-8")
+    script = "".join(each.read_text("utf-8") for each in (root / "app").glob("*.js"))
     for way in (
         "innerHTML",
         "outerHTML",
@@ -234,4 +234,4 @@ def test_models_named_oddly_load_nothing(tmp_path):
 
 def test_a_text_is_not_put_to_a_model_of_images():
     with pytest.raises(InputError, match="tpgn-scenes writes captions of images"):
-        tp.views.experiments.pose(tp.views.dialogue.load_asked("tpgn-scenes"), "What is 1+1?")
+        tp.views.dialogue.pose(tp.views.dialogue.load_asked("tpgn-scenes"), "What is 1+1?")

@@ -1,5 +1,6 @@
 from . import accuracy as accuracy
 from . import attention as attention
+from . import changes as changes
 from . import choices as choices
 from . import clouds as clouds
 from . import colourings as colourings

@@ -96,7 +96,7 @@ def show_matrix(
     """
     weights = _head(maps, head)
     step = -(-max(weights.shape) // CELLS)
-    drawn = _largest(weights, step)
+    drawn = shrink_map(weights, step)
     chart = go.Figure()
     for axis, tokens in (("query", maps.queries), ("key", maps.keys)):
         known = axis == "query" or maps.is_self
@@ -129,7 +129,7 @@ def _head(maps: Maps, head: int) -> Float[np.ndarray, "query key"]:
     return maps.weights[head]
 
 
-def _largest(weights: Float[np.ndarray, "query key"], step: int) -> Float[np.ndarray, "y x"]:
+def shrink_map(weights: Float[np.ndarray, "query key"], step: int) -> Float[np.ndarray, "y x"]:
     """The largest weight of every block of step × step."""
     if step == 1:
         return weights
@@ -277,7 +277,7 @@ def show_grid(store: Store, sites: Sequence[str], sample: int, dark: bool = Fals
     )  # fmt: skip
     for row, each in enumerate(found, 1):
         for column, weights in enumerate(each.weights, 1):
-            small = _largest(weights, -(-max(weights.shape) // SMALL))
+            small = shrink_map(weights, -(-max(weights.shape) // SMALL))
             heat = go.Heatmap(z=small, zmin=0, zmax=1, colorscale=look(dark).scale, showscale=False)
             chart.add_trace(heat, row, column)
     chart.update_annotations(font={"size": 11})

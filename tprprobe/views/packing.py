@@ -5,7 +5,8 @@ A ``View`` is for notebooks, paper and exports. The dashboard draws the same sce
 marked everywhere without asking the server.
 """
 
-from collections.abc import Sequence
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ import pyarrow as pa
 
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.figures.style import palette
+from tprprobe.store import Store
+from tprprobe.views.attention import SMALL, read_maps, shrink_map
 from tprprobe.views.clouds import Cloud
 from tprprobe.views.colourings import CLUSTER, NONE, OTHER, order_values, read_field
 from tprprobe.views.maps import name_axes, value_colours
 from tprprobe.views.safe_text import visible
 from tprprobe.views.strips import LONGEST, read_strips, tell_sample
-from tprprobe.views.theme import colours, inks
+from tprprobe.views.theme import colours, inks, look
 
 GRID = 65_535  # steps of a point's place on either axis
 
@@ -157,3 +160,36 @@ def pack_strips(
     ]
     side = (beside or scene).side
     return {"side": side, "colours": pack_colours(scene), "strips": strips}
+
+
+def pack_tokens(signs: Sequence[str], scene: Cloud | None = None) -> dict[str, Any]:
+    """The tokens of one text: signs and, of a scene whose store has the text alone, clusters and their colors."""
+    labels = np.full(len(signs), -1)
+    if scene is not None:
+        found = scene.of([0])[1].labels[: len(signs)]
+        labels[: len(found)] = found
+    return {
+        "signs": [visible(each) for each in signs[:LONGEST]],
+        "labels": labels[:LONGEST].tolist(),
+        "colours": [] if scene is None else pack_colours(scene),
+    }
+
+
+def pack_heads(store: Store, sites: Mapping[str, str], dark: bool) -> dict[str, Any]:
+    """The attention maps of the store's first sample, small: of each site the name that ``sites`` gives it,
+    and of each head rows, columns, and weights in 8 bits.
+    """
+    found = [(name, read_maps(store, site, 0).weights) for site, name in sites.items()]
+    return {
+        "ramp": look(dark).scale,
+        "sites": [
+            {"site": name, "maps": [_pack_map(each) for each in maps]} for name, maps in found
+        ],
+    }
+
+
+def _pack_map(weights: np.ndarray) -> dict[str, Any]:
+    small = shrink_map(weights, -(-max(weights.shape) // SMALL))
+    codes = np.rint(255 * np.clip(small, 0, 1)).astype(np.uint8)
+    rows, columns = codes.shape
+    return {"rows": rows, "columns": columns, "weights": b64encode(codes.tobytes()).decode()}

@@ -289,10 +289,10 @@ def answer_changed(
 
 
 def add_change(change: np.ndarray) -> Edit:
-    """An edit that adds a change to the vectors of a sample."""
+    """An edit that adds a change to the vectors of a sample, whatever axes they have behind their tokens."""
     by = torch.as_tensor(change, dtype=torch.float32)
 
     def move(x: Tensor, _: Place) -> Tensor:
-        return x + by.to(x)
+        return x + by.to(x).reshape(x.shape[1:])
 
     return Edit(move)

@@ -1,0 +1,183 @@
+"""Ask: what a model is asked, edits of it by clicks, and what is said of them."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tprprobe as tp
+from tprprobe.analyses.clustering import cluster
+from tprprobe.errors import InputError
+from tprprobe.views import changes, dialogue, experiments, packing
+
+LEAD = "Roles of ‘12’ (1) and ‘45’ (7) exchanged: the answer"
+
+
+@pytest.fixture(scope="module")
+def asked(make_model):
+    return dialogue.pose(make_model(fluent=True, seed=4), "12/(3-45)")
+
+
+def read_lead(app):
+    return app.markdown[0].value.replace("\\", "")
+
+
+def test_two_numbers_of_as_many_digits_change_places_with_the_exact_answer(asked):
+    assert dialogue.exact_answer(asked) == "-2/7"
+    change = changes.exchange_tokens(asked, "roles", 2, 8)  # in 12 and in 45
+    assert (change.first, change.second) == ((1, 2), (7, 8))
+    row = experiments.try_change(asked, change)
+    assert row["predicted"] == "-5"  # 45/(3-12)
+    assert row["by"] == "arithmetic"
+    assert row["old answer"] == asked.told
+    single = changes.exchange_tokens(asked, "roles", 1, 5)  # 12 and 3: single digits
+    assert (single.first, single.second) == ((1,), (5,))
+    with pytest.raises(InputError, match="choose two"):
+        changes.exchange_tokens(asked, "roles", 1, 1)
+
+
+def test_an_edit_that_changes_nothing_changes_no_answer(asked):
+    nothing = changes.Change("nothing", {})
+    row = experiments.try_change(asked, nothing)
+    assert row["new answer"] == row["old answer"]
+    assert row["p now"] == pytest.approx(row["its p"])
+    assert "stays" in experiments.tell_experiment(row)
+    every = [(site, head) for site, heads in changes.list_heads(asked).items() for head in heads]
+    gone = [experiments.try_change(asked, changes.ablate_head(*each)) for each in every]
+    changed = [each for each in gone if each["new answer"] != each["old answer"]]
+    assert changed
+    told = experiments.tell_experiment(changed[0])
+    assert f"the answer ‘{asked.told}’" in told
+    assert f"becomes ‘{changed[0]['new answer']}’" in told
+    assert told.endswith("Nothing predicts an exact answer to this edit.")
+
+
+def test_a_text_without_end_is_refused_before_it_is_read(asked):
+    with pytest.raises(InputError, match="of 5001 characters: give at most 4000"):
+        dialogue.pose(asked.model, "1+" * 2500 + "1")
+
+
+def test_the_start_symbol_is_no_part_of_a_question(asked):
+    row = experiments.try_change(asked, changes.exchange_tokens(asked, "roles", 0, 1))
+    assert row["by"] == experiments.MODEL
+
+
+def test_what_is_predicted_is_said_with_whether_it_came(asked):
+    row = experiments.try_change(asked, changes.exchange_tokens(asked, "roles", 2, 8))
+    assert "Arithmetic gives ‘-5’ (probability" in experiments.tell_experiment(row)
+    assert experiments.tell_experiment(row).endswith("not as predicted.")
+    came = experiments.tell_experiment(row | {"new answer": "-5", "as predicted": True})
+    assert came.endswith("Arithmetic gives ‘-5’: as predicted.")
+    same = row | {
+        "predicted": row["old answer"],
+        "new answer": row["old answer"],
+        "as predicted": True,
+    }
+    assert "gives the old answer, so that nothing should change" in experiments.tell_experiment(
+        same
+    )
+
+
+def test_a_word_goes_with_all_its_pieces():
+    tokens = ["▁A", "ir", "b", "us", "▁strikes", ".", "▁Ha", "w", "ai", "i", "▁", "</s>"]
+    assert changes.find_span(tokens, 2) == (0, 1, 2, 3)
+    assert changes.find_span(tokens, 4) == (4,)
+    assert changes.find_span(tokens, 5) == (5,)
+    assert changes.find_spans(tokens, 3, 7) == [(0, 1, 2, 3), (6, 7, 8, 9)]
+    assert changes.find_spans(tokens, 0, 4) == [(0,), (4,)]
+    assert changes.find_span(list("+120/7"), 2) == (1, 2, 3)
+
+
+def test_pairs_of_numbers_are_offered(asked):
+    question = replace(asked, text="3/4 + 5/4")
+    assert changes.list_pairs(question) == [("3 ↔ 4: numerator and denominator", 1, 3)]
+    assert changes.list_pairs(replace(asked, text="no question")) == []
+
+
+def test_a_snapped_token_gets_the_center_of_its_cluster(asked, asked_runs):
+    store = tp.open_store(asked_runs / "asked")
+    roles = cluster(store, "encoder.1.self.role", head=1, k=3, n_seeds=2)
+    change = changes.snap_role(asked, roles, 4, 2)
+    vectors = []
+    with tp.intervene(asked.model, change.edits), tp.capture(asked.model, roles.site) as acts:
+        asked.model.encode(asked.source)
+        vectors.append(acts[roles.site][0, :, 1].detach().numpy())
+    assert roles.assign(vectors[0])[4] == 2
+    np.testing.assert_allclose(
+        vectors[0][4], roles.centers[2] * roles.scale + roles.mean, rtol=1e-4
+    )
+    answers = cluster(store, "decoder.0.self.role", head=0, k=2, n_seeds=2)
+    with pytest.raises(InputError, match="no vectors of these tokens"):
+        changes.snap_role(asked, answers, 1, 0)
+
+
+def test_a_caption_has_words_unbinding_vectors_and_no_heads():
+    image = dialogue.pose_image(dialogue.load_asked("tpgn-scenes"), 0)
+    kept = dialogue.keep(image)
+    with kept.folder:
+        assert kept.store.tokens["token"].tolist() == ["<sos>", *image.tokens]
+        for site in ("word.unbinding", "sentence.tpr"):
+            roles = cluster(kept.store, site, k=2, n_seeds=2)
+            change = changes.snap_role(image, roles, 1, int(roles.labels[3]))
+            row = experiments.try_change(image, change)
+            assert row["p now"] != pytest.approx(row["its p"])
+    assert "no heads" in changes.tell_headless(image)
+    assert not changes.list_heads(image)
+    assert changes.list_pairs(image) == []
+
+
+def test_tokens_and_heads_are_sent_small(asked):
+    kept = dialogue.keep(asked)
+    with kept.folder:
+        names = {"encoder.0.self.attention": "encoder.0.self.role"}
+        (site,) = packing.pack_heads(kept.store, names, False)["sites"]
+    assert (site["site"], len(site["maps"])) == ("encoder.0.self.role", 2)
+    assert site["maps"][0]["rows"] == site["maps"][0]["columns"] == len(asked.tokens)
+    plain = packing.pack_tokens(["a", "\u202e", "x" * 90])
+    assert plain["signs"][1] == "‹202E›"
+    assert plain["labels"] == [-1, -1, -1]
+
+
+def test_a_link_opens_with_its_experiment_and_says_what_changed_first(open_page, asked_runs):
+    app = open_page(asked_runs, "ask", text="12/(3-45)", picked="2,8")
+    assert not app.exception
+    assert read_lead(app).startswith(LEAD)
+    assert "Arithmetic gives ‘-5’" in read_lead(app)
+    assert app.dataframe[0].value["predicted"].tolist() == ["-5"]
+    app.text_area(key="text").set_value("7/8").run()  # what was picked was of another text
+    assert not app.exception
+    assert "answers: ‘" in read_lead(app)
+    assert "the exact answer is 7/8" in read_lead(app)
+
+
+def test_a_head_in_the_address_is_ablated(open_page, asked_runs):
+    app = open_page(asked_runs, "ask", picked="encoder.1.self.role:1", what="Ablate a head")
+    assert not app.exception
+    assert read_lead(app).startswith("Head 1 of encoder.1.self.role replaced by 0: the answer")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (" ", "an empty text"),
+        ("日本", "is not in the vocabulary"),
+        ("1+" * 99 + "1", "at most 160 are accepted"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(open_page, asked_runs, text, told):
+    app = open_page(asked_runs, "ask", text=text)
+    assert not app.exception
+    (warning,) = app.warning
+    assert told in warning.value.replace("\\", "")
+    assert len(warning.value.replace("\\", "")) <= 300
+    assert "\n" not in warning.value
+
+
+@pytest.mark.parametrize(
+    "picked", ["<b>", "1,", "9999,1", "1,1", "²,3", "encoder.9.self.role:1", "a:9", "1:" * 999]
+)
+def test_picks_that_say_nothing_are_left(open_page, asked_runs, picked):
+    app = open_page(asked_runs, "ask", picked=picked, what="nonsense")
+    assert not app.exception
+    assert re.match("tiny answers: ‘", read_lead(app))
