@@ -30,7 +30,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.catalogue import loaders, registry
 from tprprobe.figures.catalogue.entries import find_figure
-from tprprobe.figures.catalogue.verdicts import CLAIMS, tell_verdicts
+from tprprobe.figures.catalogue.verdicts import CLAIMS, HEAD, HERE, tell_verdicts
 from tprprobe.figures.tables import Table
 from tprprobe.store import open_store
 
@@ -123,6 +123,24 @@ def test_every_figure_of_a_paper_has_its_verdicts(run):
     for name in OWN:
         store = run.parent / "captioned" / "store"
         assert re.search(r"^huang-[a-z-]+: (holds|fails|undecided)", _told(name, store), re.M), name
+
+
+DECIDED = {  # figures whose own numbers decide claims
+    "schlag-sec6.1-table": {"schlag-full-information", "schlag-learned-projection"},
+    "schlag-sec7-table": {"schlag-hadamard-optimal"},
+    "jiang-discreteness": {"jiang-discrete"},
+}
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_claims_are_judged_on_what_is_shown(run, name):
+    made = catalogue.make(name, **given(run, name))
+    assert {each.claim.id for each in made.verdicts} == DECIDED[name]
+    below = made.caption if isinstance(made, Table) else made.texts[-1].get_text()
+    told = below.partition(HERE)[2].partition(HEAD)[0]  # not what the results pages say of others
+    for verdict in made.verdicts:
+        assert f"{verdict.claim.id}: {verdict.outcome}." in told
+        assert below.count(f"{verdict.claim.id}:") == 1
 
 
 def _told(name, store):

@@ -113,7 +113,7 @@ def test_role_clusters_refuse_what_does_not_fit(store, roles, tmp_path):
     tokens = store.tokens.assign(correct=False)
     wrong = type(store)(store.path, store.manifest)
     wrong.__dict__["tokens"] = tokens
-    with pytest.raises(InputError, match="no correctly answered question"):
+    with pytest.raises(InputError, match="no question that was answered right"):
         figures.role_clusters(wrong, roles)
 
 

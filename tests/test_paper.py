@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tprprobe.claims import Evidence, exact, find_claim, judge
 from tprprobe.cli import main
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
@@ -79,7 +80,11 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
     about = {name: json.loads((out / f"{name}.json").read_text()) for name in SMALL["figures"]}
     assert {each["verdict"] for each in about.values()} <= OUTCOMES
     assert about["schlag-sec6.2"]["verdict"] == "holds"  # exact algebra
-    assert [each["verdict"] for each in about["schlag-sec6.2"]["claims"]] == ["holds"] * 3
+    claims = about["schlag-sec6.2"]["claims"]
+    assert [each["verdict"] for each in claims] == ["holds"] * 6
+    judged = [each["judged_on"] for each in claims]  # on this item, and on the results pages
+    assert judged == [judgements.HERE] * 3 + [judgements.PAGES] * 3
+    assert all(each["quotation"] and each["rule"] and each["here"] for each in claims)
     for name in ("schlag-sec6.2", "matched-study"):
         for kind in ("pdf", "svg", "csv"):
             assert (out / f"{name}.{kind}").stat().st_size > 100
@@ -94,6 +99,8 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
     for name in SMALL["figures"]:
         assert f"{name}: " in html
         assert f"## {name}: " in text
+    assert "[SVG](schlag-sec6.2.svg)" in text
+    assert '<a href="#section-2">schlag-sec6.2</a>' in html
     assert "tprprobe inspect nowhere" in html
     assert "sha256" in html
 
@@ -108,12 +115,31 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
 
 def test_the_least_favourable_claim_is_the_verdict():
     def of(*outcomes, made=True):
-        return judgements.sum_up([{"verdict": each} for each in outcomes], made)
+        return judgements.sum_up([{"verdict": each, "decides": True} for each in outcomes], made)
 
     assert of("holds", "undecided", "fails") == "fails"
     assert of("holds", "not decidable here") == "undecided"
     assert of("holds", "not comparable") == "not comparable"
     assert (of("holds"), of(), of("holds", made=False)) == ("holds", "not found", "missing")
+
+
+def test_what_is_shown_decides_then_the_pages_on_these_models_then_the_others():
+    name = "huang-pos-prediction"
+    own = judge(find_claim(name), Evidence({"": exact(-1.0)}, "document", 100))
+    for given, decided in (
+        (([own], ["tpgn-scenes"]), [True, False, False]),
+        (([], ["tpgn-scenes"]), [True, False]),
+        (([], []), [True, True]),
+    ):
+        rows = judgements.list_judgements([name], *given)
+        assert [each["decides"] for each in rows] == decided
+    assert (
+        judgements.sum_up(judgements.list_judgements([name], [own], ["tpgn-scenes"]), True)
+        == "fails"
+    )
+    assert (
+        judgements.sum_up(judgements.list_judgements([name], [], ["tpgn-scenes"]), True) == "holds"
+    )
 
 
 def test_numbers_are_read_from_what_is_drawn():

@@ -29,6 +29,7 @@ from tprprobe.analyses.probing.targets import read_targets
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import make
 from tprprobe.figures.catalogue.loaders import load_probes
+from tprprobe.figures.catalogue.verdicts import CLAIMS, add_verdicts
 from tprprobe.figures.probes import table4
 from tprprobe.site.patterns import layer_of
 
@@ -397,6 +398,7 @@ def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
 
 def test_table_4_is_drawn_and_written(tmp_path):
     made = table4(drawn_rows())
+    assert add_verdicts(made, CLAIMS["jiang-table4"]).caption.startswith(made.caption)
     assert list(made.cells.columns) == ["task", "side", "layer", "model", "role", "tpr"]
     assert len(made.cells) == 4
     assert set(made.cells["role"]) == {"50.0 [40.0, 60.0]"}

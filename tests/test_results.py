@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studies.pages import arithmetic_tables as analyses
-from studies.pages.arithmetic_estimates import gather_evidence, mean, minus
+from studies.pages.arithmetic_estimates import gather_evidence, minus
 from studies.pages.arithmetic_page import write_page
 from studies.pages.arithmetic_tables import analyse, compare_swaps
 from studies.pages.training_overlap import list_training, mark_trained
 from studies.pages.verdicts import claims_of, read_page
 from tprprobe.claims import load_claims
 from tprprobe.data import load_data
+from tprprobe.figures.catalogue.schlag_claims import mean
 from tprprobe.gold.formulas import parse
 from tprprobe.statistics import Interval
 from tprprobe.training.recipes import read_recipe

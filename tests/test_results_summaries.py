@@ -2,12 +2,17 @@
 
 import re
 
+import pandas as pd
 import pytest
 
 from studies.pages import summaries_page
 from studies.pages.summaries_page import MODELS, SHOWN, gather_evidence, write_page
 from studies.pages.verdicts import claims_of, read_page
 from tprprobe.statistics import Interval
+
+REFERENCES = pd.DataFrame(
+    {"source": ["Ann saw a dog in Rome."], "target": ["She met Ann in Rome."]}
+)
 
 
 def plant(**values):
@@ -25,7 +30,7 @@ def page():
     """TPT-c is best, and TPT-d below the T5."""
     found = plant(continuous=0.9, transformer=0.8, discrete=0.7)
     lead = {"rougeL": Interval(0.5, 0.4, 0.6)}
-    return write_page({"test": found, "compositional": found}, lead, found, SENTENCES)
+    return write_page({"test": found, "compositional": found}, lead, found, SENTENCES, REFERENCES)
 
 
 def test_what_speaks_against_a_claim_stands_first(page):
@@ -41,7 +46,9 @@ def test_what_speaks_against_a_claim_stands_first(page):
 
 def test_a_better_model_moves_its_claims_back():
     found = plant(continuous=0.6, transformer=0.7, discrete=0.8)
-    page = write_page({"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found, SENTENCES)
+    page = write_page(
+        {"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found, SENTENCES, REFERENCES
+    )
     assert re.search(r"ROUGE-1, test 0\.100", page)
     evidence = gather_evidence({"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)})
     known = {claim.id: claim for claim in claims_of("summaries")}
@@ -52,5 +59,22 @@ def test_a_better_model_moves_its_claims_back():
 
 def test_a_transformer_below_the_first_sentence_decides_nothing():
     found = plant(continuous=0.2, transformer=0.1, discrete=0.3)
-    page = write_page({"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found, SENTENCES)
+    page = write_page(
+        {"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found, SENTENCES, REFERENCES
+    )
     assert "transformer beats lead -0.400" in page
+
+
+def test_facts_that_no_reference_lacks_are_not_decidable(page):
+    told = {row[0]: row[3:] for row in read_page("summaries", page)}["jiang-external-facts"]
+    assert told == (
+        "not decidable here",
+        "0 of 1 references of the generated English have such facts",
+    )
+    found = plant(continuous=0.9, transformer=0.8, discrete=0.7)
+    others = REFERENCES.assign(target=["She met Ann in Oslo."])
+    page = write_page(
+        {"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found, SENTENCES, others
+    )
+    told = {row[0]: row[3:] for row in read_page("summaries", page)}["jiang-external-facts"]
+    assert told == ("undecided", "not measured")

@@ -33,6 +33,7 @@ from tprprobe.claims import find_claim, load_claims
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import huang
+from tprprobe.figures.catalogue.verdicts import judge_cases
 from tprprobe.statistics import Interval
 
 GROUPS = 6  # that are planted
@@ -256,7 +257,7 @@ def test_what_holds_whatever_the_model_does_is_not_decided(words, labels):
     whole = words.table["sample"].to_numpy() % 2  # clusters that tell captions apart
     for two, decided in ((whole, False), (by_side(words), True)):
         void = huang.void_of_two(words, two)
-        (verdict,) = huang.judge_cases({"huang-initial-word": EVEN}, 100, void)
+        (verdict,) = judge_cases({"huang-initial-word": EVEN}, "document", 100, void)
         assert (verdict.outcome == "not decidable here") != decided
         assert ("100.0% of captions lie in one cluster" in verdict.reason) != decided
     few = words.table["spatial"].where(words.table["spatial"] == "", "spatial").to_numpy().copy()
@@ -265,7 +266,7 @@ def test_what_holds_whatever_the_model_does_is_not_decided(words, labels):
         told = few.copy()
         told[rows] = "other"
         void = huang.void_of_ten(replace(words, table=words.table.assign(spatial=told)))
-        (verdict,) = huang.judge_cases({"huang-spatial-prepositions": EVEN}, 100, void)
+        (verdict,) = judge_cases({"huang-spatial-prepositions": EVEN}, "document", 100, void)
         assert (verdict.outcome == "not decidable here") != decided
         assert ("100.0% of the prepositions are spatial" in verdict.reason) != decided
 

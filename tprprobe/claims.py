@@ -47,6 +47,7 @@ OUT_OF_REACH = {  # conditions of claims that need more than hours of two proces
     "56 modules",
     "the paper's size and steps",
     "human raters",
+    "six layers",
     "XSum",
     "Wikihow",
     "XSum and Wikihow",

@@ -10,7 +10,8 @@ from tprprobe.cli import app
 HEAD = """# Commands
 
 Every command with its arguments and options, as `tprprobe COMMAND --help` prints them. A command that is given bad
-input says in one line what it was given and what it accepts, and ends with exit code 2.
+input says in one line what it was given and what it accepts, and ends with exit code 2. `tprprobe --install-completion`
+teaches your shell to complete names of commands and options (`--show-completion` only prints what it would add).
 """
 
 

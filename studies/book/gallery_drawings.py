@@ -1,43 +1,27 @@
-"""Pictures of the gallery, drawn from stores of shipped checkpoints as the figures' commands draw them."""
+"""Pictures of the gallery that no paper's report has, drawn from shipped tables and from the page on decomposition."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 import tprprobe as tp
+from studies.book.executed_pages import DOCS, run_page
 from tprprobe.figures import catalogue
+from tprprobe.figures.role_fits import search_curves
 from tprprobe.figures.style import Drawing
-from tprprobe.models.checkpoint import default_data
+from tprprobe.figures.swap import swap_shares
 
-
-@dataclass(frozen=True)
-class Scene:
-    """A checkpoint, how much of its data it reads, the sites to write, and the figures that are drawn of them."""
-
-    checkpoint: str
-    n: int
-    sites: tuple[str, ...]
-    figures: tuple[str, ...]
-
-
-SCENES = (
-    Scene(
-        "tpt-c-arithmetic",
-        150,
-        ("encoder.*",),
-        ("schlag-fig2", "schlag-fig3", "schlag-sec6.1", "schlag-sec7"),
-    ),
-    Scene("tpgn-scenes", 400, ("word.unbinding",), ("huang-fig3", "huang-fig4", "huang-fig5")),
-    Scene("tpt-d-english", 60, ("*.role_weights", "*.role"), ("jiang-discreteness",)),
-)
+MODELS = ("tpt-c-arithmetic", "transformer-arithmetic")
+SURGERY = DOCS.parent / "studies/decomposed-models/surgery-tpt-c-arithmetic.csv"
 
 
 def draw_gallery(folder: Path) -> Iterator[tuple[str, Drawing]]:
-    """The name and the drawing of every figure, from stores that are written in a folder."""
-    for scene in SCENES:
-        model = tp.load_model(scene.checkpoint)
-        name, split = default_data(model, None)
-        data = tp.load_data(name, split=split, n=scene.n)
-        store = tp.extract(model, data, scene.sites, folder / scene.checkpoint)
-        for figure in scene.figures:
-            yield figure, catalogue.draw(figure, store=store)
+    """The name and the drawing of every such figure; what the page's code makes lies in a folder."""
+    yield "learning-curve", catalogue.draw("learning-curve", runs=[*MODELS])
+    yield "surgery", swap_shares(pd.read_csv(SURGERY), surgery=True)
+    run_page(DOCS / "decomposition.md", folder)
+    for name in ("tpdn-table", "withheld"):
+        yield name, catalogue.draw(name, decompositions=[folder / "runs/decomposed"])
+    found = tp.search_roles(tp.open_store(folder / "runs/states"), "state")
+    yield "role-search", search_curves([("states", found)])

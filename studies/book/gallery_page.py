@@ -5,7 +5,8 @@ from pathlib import Path
 from tprprobe.figures.catalogue.entries import FIGURES, Entry
 from tprprobe.figures.catalogue.loaders import INPUTS
 
-DRAWN = Path(__file__).parents[2] / "docs/images/gallery"
+DOCS = Path(__file__).parents[2] / "docs"
+DRAWN = ("results/{}.svg", "images/gallery/{}.webp")  # of the papers' report, and by studies.book
 PAPERS = {
     "schlag": "Schlag et al. 2019",
     "jiang": "Jiang et al. 2021",
@@ -13,10 +14,12 @@ PAPERS = {
 }
 HEAD = """# Gallery
 
-Every figure and table that `tprprobe figure` draws, and the command. Pictures are drawn from the shipped
-checkpoints by `python -m studies.book gallery`; a figure without one needs what its command names. `--out` takes `.pdf`,
-`.svg` and `.png`, for tables also `.md`, `.tex` and `.csv`. Options are on [Commands](commands.md#figure).
+Every figure and table that `tprprobe figure` draws, and the command. Pictures are those of the
+[papers' report](results/README.md), which `tprprobe paper all` makes of the shipped checkpoints; those beyond the papers are drawn by
+`python -m studies.book gallery`. `--out` takes `.pdf`, `.svg` and `.png`, for tables also `.md`, `.tex` and `.csv`. Options are on
+[Commands](commands.md#figure).
 """
+PEOPLE = "No picture: it is made of what people judged, and nobody has yet.\n\n"
 
 
 def write_gallery() -> str:
@@ -46,11 +49,7 @@ def figure_command(entry: Entry) -> str:
 
 def _show(entry: Entry) -> str:
     made = "; ".join(INPUTS[name][0].replace("give ", "") for name in entry.inputs)
-    drawn = DRAWN / f"{entry.name}.webp"
-    image = (
-        f"![{entry.title}](images/gallery/{drawn.name}){{ loading=lazy }}\n\n"
-        if drawn.is_file()
-        else ""
-    )
+    drawn = [name for each in DRAWN if (DOCS / (name := each.format(entry.name))).is_file()]
+    image = f"![{entry.title}]({drawn[0]}){{ loading=lazy }}\n\n" if drawn else PEOPLE
     needs = f"Made of {made}.\n\n" if made else ""
     return f"### {entry.title}\n\n{image}{needs}```sh\n{figure_command(entry)}\n```"

@@ -10,6 +10,12 @@ import pandas as pd
 
 from studies.pages.arithmetic_tables import Analyses
 from tprprobe.claims import ROOM, Evidence, exact
+from tprprobe.figures.catalogue.schlag_claims import (
+    mean,
+    of_capture,
+    of_demonstration,
+    of_reconstruction,
+)
 from tprprobe.statistics import Interval, read_interval
 
 RIVALS = ("uniform", "offset", "nearest")
@@ -25,7 +31,8 @@ def gather_evidence(found: Analyses) -> dict[str, Evidence]:
     gates = {GATE: Interval(right["exact_match"], *right["exact_match_interval"])}
     halves = found.n // 2  # what is held out of the questions; of reconstruction, a quarter
     roles = {name: (cases, halves) for name, cases in _of_roles(found).items()}
-    states = {name: (cases, halves // 2) for name, cases in _of_states(found).items()}
+    of_states = of_reconstruction(found.reconstruction) | of_capture(found.captured)
+    states = {name: (cases, halves // 2) for name, cases in of_states.items()}
     rooms = _rooms(found)
     evidence = {
         name: Evidence(cases, "question", units, gates | rooms.get(name, {}))
@@ -42,12 +49,6 @@ def minus(first: Interval, second: Interval) -> Interval:
     below = (first.value - first.low) + (second.high - second.value)
     above = (first.high - first.value) + (second.value - second.low)
     return Interval(value, value - below, value + above)
-
-
-def mean(estimates: list[Interval]) -> Interval:
-    """The mean, with the mean of the bounds: right however they depend on each other."""
-    rows = pd.DataFrame([(each.value, each.low, each.high) for each in estimates])
-    return Interval(*rows.mean().tolist())
 
 
 # ---- roles ------------------------------------------------------------------------------------------
@@ -144,21 +145,6 @@ def _rooms(found: Analyses) -> dict[str, dict[str, Interval]]:
 # ---- states -----------------------------------------------------------------------------------------
 
 
-def _of_states(found: Analyses) -> dict[str, Cases]:
-    heads = found.reconstruction.query(
-        "predictor == 'heads' and split == 'held_out' and unit == 'question' and penalty == 'cv' "
-        "and not untrained and layer == @found.last"
-    )
-    rows = heads.sort_values("n").groupby("model", sort=False).tail(1).to_dict("records")
-    own = found.captured.query("basis == 'own' and layer == @found.last and not untrained")
-    shares = [read_interval(row, "of_best") for row in own.to_dict("records")]
-    return {
-        "schlag-full-information": {row["model"]: read_interval(row, "r2") for row in rows},
-        "schlag-learned-projection": {row["model"]: read_interval(row, "gain") for row in rows},
-        "schlag-hadamard-optimal": {"": mean(shares)},
-    }
-
-
 def _pairs(found: Analyses) -> Evidence:
     """The evidence on two models of one recipe, with one seed each: shown, but it decides nothing."""
     rows = found.pairs.query("bar == 'middle' and not untrained").sort_values("depth")
@@ -177,20 +163,10 @@ def _pairs(found: Analyses) -> Evidence:
 
 
 def _exact(found: Analyses) -> dict[str, Cases]:
-    shown = {(row["attention"], row["case"]): row for row in found.demonstration.to_dict("records")}
     degree = found.degrees[found.degrees["layer"] == 3].set_index("attention")["degree"]
     weights = {name: count / 1e6 for name, count in found.weights.items()}
-    ambiguous = shown["standard", "equal weights"]["largest_difference"]
-    routes = ("second head above", "feed-forward between")
-    return {
+    return of_demonstration(found.demonstration) | {
         "schlag-polynomial-degree": {"": exact(float(degree["tp"] - degree["standard"]))},
-        "schlag-standard-ambiguous": {"": exact(ambiguous)},
-        "schlag-tp-unambiguous": {
-            case: exact(shown["tp", case]["equal"]) for case in ("as printed", "upper layer bound")
-        },
-        "schlag-standard-routes": {
-            case: exact(shown["standard", case]["equal"]) for case in routes
-        },
         "schlag-crucial-property": {
             row["binding"]: exact(row["equal"]) for row in found.swaps.to_dict("records")
         },

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from studies.pages import contrasts, probing_runs
@@ -17,17 +16,14 @@ from studies.pages.probing_runs import CONTINUOUS, DISCRETE, MODELS, TRANSFORMER
 from studies.pages.treebank import tell_treebank
 from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
-from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles
+from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles, share_of_peaks
 from tprprobe.claims import Evidence, judge
 from tprprobe.console import stderr
 from tprprobe.figures.probes import table4
 from tprprobe.statistics import (
     Interval,
-    bounds,
-    group_sums,
     interval_text,
     read_interval,
-    replicate_totals,
 )
 from tprprobe.store import Store, open_store
 
@@ -171,20 +167,6 @@ def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
 
 def _layers(found: Probed) -> list[int]:
     return sorted({int(layer) for layer in found.rows["layer"].dropna()})
-
-
-def share_of_peaks(store: Store, least: float = 0.98) -> Interval:
-    """The share of role distributions (all sub-layers, heads, tokens) with a maximum above that."""
-    parts = []
-    for site in _weights(store):
-        above: Any = (store.read(site) > least).any(-1)
-        counts = np.stack([above.sum(1), np.full(len(above), above.shape[1])], 1).astype(float)
-        parts.append(group_sums(counts, store.tokens_of(site)["sample"].to_numpy()))
-    sums = np.sum(parts, axis=0)
-    totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])
-    shares = totals[:, 0] / totals[:, 1]
-    low, high = bounds(shares[1:], len(sums))
-    return Interval(float(shares[0]), float(low), float(high))
 
 
 def _weights(store: Store) -> list[str]:

@@ -11,10 +11,11 @@ from studies.pages.arithmetic_estimates import minus
 from studies.pages.markdown import verdict_table
 from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
-from tprprobe.claims import Claim, Evidence, judge
+from tprprobe.claims import Claim, Evidence, Verdict, judge
 from tprprobe.data import load_data
 from tprprobe.files import assets, hub
 from tprprobe.scoring.baselines import BASELINES, baseline_rows
+from tprprobe.scoring.faithfulness import unsupported
 from tprprobe.scoring.summaries import mean_scores, score_summaries
 from tprprobe.statistics import Interval, interval_text, read_interval
 
@@ -23,6 +24,7 @@ ENGLISH = "english"
 TITLES = Path(__file__).parents[1] / "titles"  # models that do not ship, and what they scored
 SENTENCES = ("first sentence", "random sentence")
 SCORES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "meteor": "METEOR"}
+EXTERNAL = "jiang-external-facts"
 JUDGED = {"grammatical": "grammatical", "faithful": "true of the document"}
 SHOWN = SCORES | {"exact_match": "exact match"} | JUDGED
 
@@ -37,10 +39,15 @@ def make_page(runs: Path) -> str:
     recompute = found[TRANSFORMER]["recompute"]
     splits = {split: _scores(found, split) for split in _splits(found)}
     titles = {name: _read(TITLES / f"{name}.json") for name in MODELS}
-    lead = score_lead(recompute["data"], recompute["split"])
+    documents = load_data(recompute["data"], split=recompute["split"], n=1000)
+    texts = pd.DataFrame([{"source": each.source, "target": each.target} for each in documents])
     sentences = _read(TITLES / "baselines.json")["scores"]
     return write_page(
-        splits, lead, _scores(titles, "test"), [sentences[name] for name in SENTENCES]
+        splits,
+        score_lead(texts),
+        _scores(titles, "test"),
+        [sentences[name] for name in SENTENCES],
+        texts,
     )
 
 
@@ -49,17 +56,23 @@ def write_page(
     lead: Mapping[str, Interval],
     titles: Scores,
     sentences: Sequence[Mapping[str, Any]],
+    references: pd.DataFrame,
 ) -> str:
     """The page of the English models' scores by split, the first sentences' and the titles', which stand
-    beside those of an abstract's sentences."""
+    beside those of an abstract's sentences.
+
+    ``references`` are the documents (source) with their summaries (target).
+    """
     first, random = (interval_text(read_interval(each["rougeL"], "value")) for each in sentences)
     evidence = gather_evidence(splits, lead)
     claims = sorted(claims_of("summaries"), key=lambda each: order(each, evidence.get(each.id)))
+    judged = [judge(each, evidence.get(each.id)) for each in claims]
+    judged = [judge_external(each, references) for each in judged]
     return fill(
         Path(__file__).parent,
         "summaries.md.j2",
         models=MODELS,
-        verdicts=verdict_table([judge(each, evidence.get(each.id)) for each in claims]),
+        verdicts=verdict_table(judged),
         splits=[{"name": name, "table": _table(found)} for name, found in splits.items()],
         lead=interval_text(lead["rougeL"]),
         titles=_table(titles),
@@ -83,11 +96,9 @@ def _scores(found: Mapping[str, Any], split: str) -> Scores:
     }
 
 
-def score_lead(data: str, split: str, n: int = 1000) -> dict[str, Interval]:
+def score_lead(references: pd.DataFrame) -> dict[str, Interval]:
     """The scores of the first sentences of documents."""
-    documents = load_data(data, split=split, n=n)
-    rows = pd.DataFrame([{"source": each.source, "target": each.target} for each in documents])
-    found = mean_scores(score_summaries(baseline_rows(rows, BASELINES[0]), english=True))
+    found = mean_scores(score_summaries(baseline_rows(references, BASELINES[0]), english=True))
     return {str(name): read_interval(row, "value") for name, row in found.iterrows()}
 
 
@@ -122,6 +133,16 @@ def gather_evidence(
     }
     gates = {"transformer_beats_lead": minus(other["rougeL"], lead["rougeL"])}
     return {name: Evidence(each, "model seed", 1, gates) for name, each in cases.items()}
+
+
+def judge_external(verdict: Verdict, references: pd.DataFrame) -> Verdict:
+    """The verdict; of the claim on facts that references have and documents lack, why there are none to match."""
+    if verdict.claim.id != EXTERNAL:
+        return verdict
+    pairs = zip(references["source"], references["target"], strict=True)
+    having = sum(bool(unsupported(*pair)) for pair in pairs)
+    told = f"{having} of {len(references):,} references of the generated English have such facts"
+    return verdict if having else Verdict(verdict.claim, "not decidable here", told)
 
 
 def order(claim: Claim, evidence: Evidence | None) -> int:

@@ -26,6 +26,7 @@ from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.figures import unbinding as tables
 from tprprobe.figures.catalogue import huang
+from tprprobe.figures.catalogue.verdicts import judge_cases
 from tprprobe.figures.tables import Table
 from tprprobe.files import hub
 from tprprobe.files.writing import write_file
@@ -113,7 +114,7 @@ def _tell(counted: Store, learnt_on: Store, people: Store) -> Iterator[str]:
     regions = part_space(words, seed=SEED)
     void = huang.void_of_two(words, two) | huang.void_of_ten(words)
     verdicts = huang.judge_words(words, huang.of_two(words, two) | huang.of_ten(words, ten), void)
-    verdicts += huang.judge_cases(huang.of_regions(regions), regions.images)
+    verdicts += judge_cases(huang.of_regions(regions), "document", regions.images)
     told = [
         tables.conformity_table(
             measure_conformity(words, two, SEED), share_whole(words, two), notes[0], ()

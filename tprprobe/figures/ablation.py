@@ -8,6 +8,8 @@ from matplotlib.axes import Axes
 
 from tprprobe.figures.style import MUTED, Drawing, drawing, text_colour, tidy
 
+BRACKETS = "(In brackets): the interval includes 0."
+
 
 def ablation_map(table: pd.DataFrame) -> Drawing:
     """A panel per edit, a row per site, a column per head: the change of exact match, in points.
@@ -35,7 +37,14 @@ def ablation_map(table: pd.DataFrame) -> Drawing:
         "Change of exact match, in points, when one head's vectors are replaced", fontsize=9, x=0.01,
         ha="left", fontweight="bold",
     )  # fmt: skip
+    figure.put_below([tell_intervals(rows), BRACKETS])
     return figure
+
+
+def tell_intervals(rows: pd.DataFrame) -> str:
+    """What the intervals of a sweep are over, and of how many examples."""
+    counts = " and ".join(f"{n:,}" for n in sorted(rows["n"].unique()))
+    return f"n = {counts} questions; intervals are 95 %, over questions."
 
 
 def at_full_strength(rows: pd.DataFrame) -> pd.DataFrame:
@@ -59,7 +68,7 @@ def _draw(
         if np.isnan(value):
             continue
         low, high = (bounds[row, column] for bounds in (wide["change_low"], wide["change_high"]))
-        text = f"{100 * value:+.0f}" if abs(value) >= 0.005 else "0"
+        text = f"{points:+d}" if (points := round(100 * value)) else "0"
         text = f"({text})" if low <= 0 <= high else text
         colour = text_colour(np.asarray(image.cmap(image.norm(value))).tolist())
         axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)

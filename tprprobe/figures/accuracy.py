@@ -1,10 +1,12 @@
 """Exact match over the modules of the Mathematics Dataset: schlag's Table 1 and Figs 4 and 5."""
 
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from tprprobe.errors import unknown
 from tprprobe.figures.style import FAINT, INK, Drawing, drawing, palette, tidy
@@ -12,7 +14,12 @@ from tprprobe.figures.tables import Table
 
 PRINTED, OURS = "schlag_table1.csv", "this run"
 MODULES = {"interpolate": 56, "extrapolate": 15}
+SMALL = "small-test"  # fresh questions of the size that small checkpoints are trained on
 LEAST = 0.95  # exact match of a module that counts as solved
+CAPTION_SMALL = (
+    f"\n{SMALL}: fresh questions in numbers of one to three digits, which the checkpoints that ship are trained "
+    "on; the other splits are of the paper's, far larger numbers."
+)
 TITLE = "Exact match, averaged over modules (percent)"
 CAPTION = (
     "±: half of the 95 % interval of the mean. >95%: modules with more than 95 % right, of those "
@@ -41,7 +48,7 @@ def summarise_modules(evaluations: pd.DataFrame) -> pd.DataFrame:
     for model, of_model in evaluations.groupby("model", sort=False):
         row: dict[str, Any] = {"source": OURS, "model": model}
         row["weights"] = _millions(of_model["parameters"].iloc[0])
-        for split in ("train", *MODULES):
+        for split in ("train", SMALL, *MODULES):
             of_split = of_model.loc[of_model["split"].str.startswith(split)]
             row |= {f"{split}{name}": value for name, value in _mean(of_split).items()}
         rows.append(row)
@@ -83,8 +90,12 @@ def table1(evaluations: pd.DataFrame) -> Table:
             for each in rows["source"]
         ],
     }
+    if has_small := bool(ours[f"{SMALL}_modules"].any()):
+        cells |= {SMALL: _percent(rows, SMALL)}
+        cells = {name: cells[name] for name in (*list(cells)[:4], SMALL, *list(cells)[4:-1])}
+    caption = CAPTION + CAPTION_SMALL * has_small
     starts = np.flatnonzero(rows["source"].ne(rows["source"].shift()))
-    return Table(pd.DataFrame(cells), TITLE, CAPTION, ruled=tuple(starts[1:].tolist()))
+    return Table(pd.DataFrame(cells), TITLE, caption, ruled=tuple(starts[1:].tolist()))
 
 
 def _percent(rows: pd.DataFrame, split: str) -> list[str]:
@@ -106,30 +117,42 @@ def _solved(rows: pd.DataFrame, split: str) -> list[str]:
 def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
     """Exact match of every module of a split, a bar per model, with 95 % intervals.
 
+    Where fresh questions of the training's size (SMALL) were asked too, they are a panel above it.
     Source: schlag Figs 4 (interpolate) and 5 (extrapolate).
 
     Raises:
         InputError: no evaluation of that split.
     """
-    shown = evaluations.loc[evaluations["split"] == split]
-    if shown.empty:
+    splits = {name: of for name, of in evaluations.groupby("split") if name in (split, SMALL)}
+    if split not in splits:
         raise unknown("split", split, sorted(set(evaluations["split"])))
-    models, modules = shown["model"].unique().tolist(), sorted(set(shown["module"]))
+    shown = [(name, splits[name]) for name in (SMALL, split) if name in splits]
+    models = list(dict.fromkeys(model for _, of in shown for model in of["model"]))
+    counts = [of["module"].nunique() for _, of in shown]
     height = max(0.155, 0.06 * len(models) + 0.035)
-    figure = drawing(7, len(modules) * height + 1.0)
-    axes = figure.add_subplot()
+    figure = drawing(7, sum(counts) * height + 0.65 * len(shown) + 0.35)
+    panels = np.atleast_1d(figure.subplots(len(shown), sharex=True, height_ratios=counts))
+    for axes, (name, of_split) in zip(panels, shown, strict=True):
+        _draw_modules(axes, of_split, models)
+        tidy(axes, f"Exact match by module, {name} (lines: 95 % intervals)")
+        axes.tick_params(axis="y", length=0, labelsize=6.5)
+    panels[-1].set_xlabel("exact match")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower right", ncols=4, fontsize=7, frameon=False)
+    return figure
+
+
+def _draw_modules(axes: Axes, shown: pd.DataFrame, models: Sequence[str]) -> None:
+    """A bar per module and model of one split."""
+    modules = sorted(set(shown["module"]))
     for number, (model, colour) in enumerate(zip(models, palette(len(models)), strict=True)):
         of_model = shown.loc[shown["model"] == model]
         place = of_model["module"].map(modules.index) + 0.8 * ((number + 0.5) / len(models) - 0.5)
         axes.barh(place, of_model["exact_match"], 0.8 / len(models), color=colour, label=model)
         axes.hlines(place, of_model["low"], of_model["high"], color=INK, linewidth=0.8)
     names = [module.replace("__", " · ") for module in modules]
-    axes.set(xlim=(0, 1.005), ylim=(len(modules) - 0.5, -0.5), xlabel="exact match")
+    axes.set(xlim=(0, 1.005), ylim=(len(modules) - 0.5, -0.5))
     axes.set_yticks(range(len(modules)), names)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.grid(axis="x", color=FAINT, linewidth=0.5)
     axes.set_axisbelow(True)
-    tidy(axes, f"Exact match by module, {split} (lines: 95 % intervals)")
-    axes.tick_params(axis="y", length=0, labelsize=6.5)
-    figure.legend(loc="outside lower right", ncols=4, fontsize=7, frameon=False)
-    return figure

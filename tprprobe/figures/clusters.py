@@ -64,7 +64,7 @@ def _choose(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]
     shown = tokens.loc[tokens["correct"].astype(bool)] if judged else tokens
     if shown.empty:
         raise InputError(
-            f"{store.path} has no correctly answered question: ask for all (correct_only=False)"
+            f"{store.path} has no question that was answered right: ask for all, by --every or correct_only=False"
         )
     return shown["sample"].unique().tolist()
 

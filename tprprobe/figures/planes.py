@@ -32,7 +32,7 @@ def scatter_planes(
     drawn grey and below all others.
     """
     height = 3.6 + 0.16 * (1 + note.count("\n"))
-    figure = drawing(0.6 + 3.4 * len(planes), height)
+    figure = drawing(0.6 + 3.2 * len(planes), height)
     panels = np.atleast_1d(figure.subplots(1, len(planes)))
     looks = _looks(order, rest)
     for panel, plane in zip(panels, planes, strict=True):

@@ -63,7 +63,7 @@ def table4(probes: pd.DataFrame) -> ProbeTable:
     tasks = [each["task"] for each in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     shown = rows.attrs["baselines"]
-    return ProbeTable(pd.DataFrame(cells), TITLE, CAPTION + _said(shown), ruled, rows)
+    return ProbeTable(pd.DataFrame(cells), TITLE, CAPTION + _said(shown), ruled, rows=rows)
 
 
 def _average(probes: pd.DataFrame) -> pd.DataFrame:

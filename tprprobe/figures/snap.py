@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.figures.ablation import at_full_strength
+from tprprobe.figures.ablation import at_full_strength, tell_intervals
 from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
 
 MARKERS = ("o", "s", "^", "D", "v")
@@ -39,10 +39,11 @@ def snap_curve(sweeps: pd.DataFrame) -> Drawing:
     ticks = sorted({1, *sweeps.loc[sweeps["edit"] == "snap", "k"]})
     axes.set_xticks(ticks, [str(k) for k in ticks])
     axes.minorticks_off()
-    axes.set(xlabel="centres a head (1: the mean)", ylabel="exact match", ylim=(0, 1))
+    axes.set(xlabel="centers a head (1: the mean)", ylabel="exact match", ylim=(0, 1))
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
-    tidy(axes, "Vectors of all heads snapped to k centres")
+    tidy(axes, "Vectors of all heads snapped to k centers")
     axes.legend(fontsize=7, frameon=False)
+    figure.put_below([tell_intervals(sweeps)])
     return figure
 
 

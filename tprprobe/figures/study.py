@@ -1,14 +1,16 @@
 """A matched study: differences from one variant while training, at equal arithmetic and at the end."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.ticker import MaxNLocator
 
 from tprprobe.errors import InputError
-from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.style import FAINT, INK, Drawing, drawing, palette, tidy
 
 MARKS = "osD^vPX*<>"
 SETS = {"all": "all", "discordant": "discordant", "longer": "longer questions"}
@@ -33,10 +35,13 @@ def matched_study(
             "this study's runs have no exact match: give its recipe [[recipe.evaluate]]"
         )
     variants = list(dict.fromkeys(runs["variant"]))
-    looks = dict(zip(variants, zip(palette(len(variants)), MARKS, strict=False), strict=True))
+    looks = dict(
+        zip(variants, zip(_colours(variants, reference), MARKS, strict=False), strict=True)
+    )
     cost = runs.groupby("variant", sort=False)["gigaflops"].mean() / 1e3  # teraflops
-    figure = drawing(7, 5.6)
-    places = figure.subplot_mosaic([["steps", "cost"], ["gain", "gain"]])
+    figure = drawing(7, 6.6)
+    mosaic: Any = [["steps", "cost"], ["gain", "gain"]]
+    places = figure.subplot_mosaic(mosaic, height_ratios=[2, 3])
     for variant, (colour, mark) in looks.items():
         for place, unit in (("steps", 1.0), ("cost", cost[variant])):
             rate = 1.0 if place == "steps" else cost[reference]
@@ -53,6 +58,12 @@ def matched_study(
     handles = places["steps"].get_legend_handles_labels()[0]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=7, frameon=False)
     return figure
+
+
+def _colours(variants: Sequence[str], reference: str) -> list[tuple[float, float, float]]:
+    """A color per variant, in their order; the reference, which all lie about, is of the color of ink."""
+    hues = iter(palette(len(variants)))
+    return [to_rgb(INK) if each == reference else next(hues) for each in variants]
 
 
 def _differences(curves: pd.DataFrame, variant: str, reference: str, ratio: float) -> pd.DataFrame:
@@ -91,13 +102,12 @@ def _gains(
             axes.plot(bounds, [y, y], color=colour, linewidth=1.4)
             axes.plot(score["difference"], y, color=colour, marker=mark, markersize=5)
             axes.annotate(
-                variant, (np.nanmax([*bounds, score["difference"]]), y), (4, 0),
-                textcoords="offset points", va="center", fontsize=6, color=MUTED,
+                variant, (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=6,
+                color=INK, annotation_clip=False,
             )  # fmt: skip
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.set_yticks(range(len(sets)), [SETS[name] for name in sets])
     axes.set_ylim(len(sets) - 0.5, -0.5)
-    axes.margins(x=0.12)
     tidy(axes, f"At the end: minus {reference}'s, 95 % interval over seeds and questions")
     axes.set_xlabel("points of exact match")
     axes.xaxis.set_major_formatter(_points)

@@ -26,6 +26,11 @@ PARTS = (  # column, name, color, hatch
 
 SURGERY = "surgery"
 CONTROLS = ("same polarity", "sum")  # exchanges after which the answer stays
+TOLD = "Of pairs of questions that the model answers both (n); lines: 95 % intervals of the blue share, over questions."
+PLACES = {  # controls, by where the vectors come from
+    "elsewhere": "elsewhere: the same vectors exchanged at two other symbols, as far apart",
+    "alike": "alike: at another pair of the question that stands on the surface as this one does",
+}
 
 
 def swap_shares(
@@ -58,6 +63,8 @@ def swap_shares(
     panels[0].set_ylim(len(ways) - 0.4, -0.6)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
+    drawn = {at for *_, at in ways}
+    figure.put_below([TOLD, *(told for at, told in PLACES.items() if at in drawn)])
     return figure
 
 

@@ -8,22 +8,28 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
+from tprprobe.claims import Verdict
 from tprprobe.errors import InputError
 from tprprobe.figures.style import FAINT, FORMATS, INK, LETTER, MUTED, Drawing, drawing, save
 from tprprobe.files.writing import write_file
 
 CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
+BOLD = 1.15  # times as wide
+NOTE = 0.138  # inches, a line of the caption
 SEPARATION, MARGIN = 2.5, 0.12  # characters between columns; inches around the table
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of texts under headings; ``ruled`` are the rows that a thin line is drawn above."""
+    """Rows of texts under headings; ``ruled`` are the rows that a thin line is drawn above, ``verdicts``
+    those on claims that the table decides.
+    """
 
     cells: pd.DataFrame
     title: str
     caption: str = ""
     ruled: tuple[int, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
 
     def with_caption(self, caption: str) -> "Table":
         """The table with another caption."""
@@ -44,11 +50,14 @@ class Table:
 
     def draw(self) -> Drawing:
         """The table as a figure."""
-        longest = [max(map(len, [name, *self.cells[name]])) for name in self.cells.columns]
+        longest = [
+            max([BOLD * len(name), *map(len, self.cells[name])]) for name in self.cells.columns
+        ]
         widths = [(length + SEPARATION) * CHARACTER for length in longest]
         told = max(map(len, self.caption.splitlines()), default=0)
         width = max(sum(widths), len(self.title) * 0.085, told * LETTER)
-        lines = len(self.cells) + 3 + self.caption.count("\n")
+        noted = self.caption.count("\n") + 1 if self.caption else 0
+        lines = len(self.cells) + 2.4 + noted * NOTE / LINE
         figure = drawing(width + 2 * MARGIN, lines * LINE + 2 * MARGIN)
         figure.set_layout_engine(None)
         axes = figure.add_axes((0, 0, 1, 1))

@@ -213,11 +213,6 @@ def judged(
     verdicts: Sequence[Verdict],
     ruled: tuple[int, ...] = (),
 ) -> Table:
-    """The table with a line per verdict under its caption."""
+    """The table with the verdicts that it decides."""
     cells = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows)).fillna("–")
-    return Table(cells, title, "\n".join([caption, *map(tell_verdict, verdicts)]), ruled)
-
-
-def tell_verdict(verdict: Verdict) -> str:
-    """The verdict in a line: the claim, the outcome, the numbers."""
-    return f"{verdict.claim.id}: {verdict.outcome}. {verdict.reason}"
+    return Table(cells, title, caption, ruled, tuple(verdicts))

@@ -17,6 +17,8 @@ from sklearn.metrics import adjusted_mutual_info_score, mutual_info_score
 
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import Interval, bounds, group_sums, replicate_totals
+from tprprobe.store import Store
 
 Weights = Mapping[str, np.ndarray]  # each token × head × n_roles
 PEAKS = {"above_98": 0.98, "above_90": 0.90}
@@ -68,6 +70,22 @@ def pool_roles(table: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
         place = dict(zip(by, key, strict=True))
         rows.append(place | {"n_distributions": int(group["n_tokens"].sum())} | means)
     return pd.DataFrame(rows)
+
+
+def share_of_peaks(store: Store) -> Interval:
+    """The share of a store's role distributions (all sub-layers, heads, tokens) with a maximum above .98,
+    with its interval over documents.
+    """
+    parts = []
+    for site in (each for each in store.sites if each.endswith(SUFFIX)):
+        above: Any = (store.read(site) > PEAKS["above_98"]).any(-1)
+        counts = np.stack([above.sum(1), np.full(len(above), above.shape[1])], 1).astype(float)
+        parts.append(group_sums(counts, store.tokens_of(site)["sample"].to_numpy()))
+    sums = np.sum(parts, axis=0)
+    totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])
+    shares = totals[:, 0] / totals[:, 1]
+    low, high = bounds(shares[1:], len(sums))
+    return Interval(float(shares[0]), float(low), float(high))
 
 
 def share_between_heads(weights: Weights) -> pd.DataFrame:

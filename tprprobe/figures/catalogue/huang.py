@@ -30,10 +30,11 @@ from tprprobe.analyses.unbinding.ten_clusters import (
     labels_of,
     one_side,
 )
-from tprprobe.claims import Evidence, Verdict, judge, load_claims
+from tprprobe.claims import Verdict
 from tprprobe.errors import unknown
 from tprprobe.figures import unbinding as tables
 from tprprobe.figures.catalogue.captions import find_rivals, judge_scores
+from tprprobe.figures.catalogue.verdicts import judge_cases
 from tprprobe.figures.planes import scatter_planes
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
@@ -80,32 +81,18 @@ def note_learnt(words: GeneratedWords, learnt: Clusters) -> str:
 # ---- evidence ---------------------------------------------------------------------------------------
 
 
-def judge_cases(
-    cases: Mapping[str, Cases], units: int, void: Mapping[str, str] = {}
-) -> list[Verdict]:
-    """The verdicts on claims, by claim id, with intervals over ``units`` images.
-
-    ``void`` has the claims whose alternative could not have occurred, and why.
-    """
-    claims = load_claims()
-    return [
-        judge(claims[name], Evidence(found, "document", units, void=void.get(name, "")))
-        for name, found in cases.items()
-    ]
-
-
 def judge_words(
     words: GeneratedWords, cases: Mapping[str, Cases], void: Mapping[str, str] = {}
 ) -> list[Verdict]:
     """The verdicts on claims, by claim id, with intervals over the held-out half of the images."""
-    return judge_cases(cases, int(words.held_out["group"].nunique()), void)
+    return judge_cases(cases, "document", int(words.held_out["group"].nunique()), void)
 
 
 def judge_subjects(found: pd.DataFrame) -> list[Verdict]:
     """The verdict on subjects and objects: u_t on matched pairs."""
     row = found.iloc[0]
     matched = {"": read_interval(row, "matched")}
-    return judge_cases({"huang-subject-object": matched}, int(row["images"]))
+    return judge_cases({"huang-subject-object": matched}, "document", int(row["images"]))
 
 
 def of_two(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
@@ -203,7 +190,7 @@ def tabulate_interpretation(
 def tabulate_regions(store: Store, tagger: str = "", seed: int = 0) -> Table:
     words = read(store, tagger, seed)
     found = part_space(words, seed=seed)
-    verdicts = judge_cases(of_regions(found), found.images)
+    verdicts = judge_cases(of_regions(found), "document", found.images)
     return tables.regions_table(found, note_words(words), verdicts)
 
 

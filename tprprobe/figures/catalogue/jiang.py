@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.dictionary.discreteness import SUFFIX, measure_roles
+from tprprobe.analyses.dictionary.discreteness import SUFFIX, measure_roles, share_of_peaks
 from tprprobe.analyses.dictionary.role_names import name_dictionary
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.errors import InputError
+from tprprobe.figures.catalogue.verdicts import judge_cases
 from tprprobe.figures.discreteness import dictionary_table, role_peaks
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
@@ -30,7 +31,10 @@ def draw_discreteness(store: Store) -> Drawing:
         str(name): np.concatenate([weights[s].max(-1).ravel() for s in sites if names[s] == name])
         for name in dict.fromkeys(names.values())
     }
-    return role_peaks(heads, peaks, _find_cost(store))
+    drawn = role_peaks(heads, peaks, _find_cost(store))
+    cases = {"jiang-discrete": {"": share_of_peaks(store)}}
+    drawn.verdicts = judge_cases(cases, "document", store.samples)
+    return drawn
 
 
 def _find_cost(store: Store) -> pd.DataFrame | None:

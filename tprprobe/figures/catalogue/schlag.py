@@ -4,6 +4,7 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,10 +14,18 @@ from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.hadamard.variance import capture_variance
 from tprprobe.analyses.reconstruction import reconstruct
+from tprprobe.claims import Verdict
 from tprprobe.errors import InputError
 from tprprobe.figures import binding, hadamard, reconstruction
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import attention_examples, attention_rows
+from tprprobe.figures.catalogue.schlag_claims import (
+    Cases,
+    of_capture,
+    of_demonstration,
+    of_reconstruction,
+)
+from tprprobe.figures.catalogue.verdicts import judge_cases
 from tprprobe.figures.clusters import role_clusters
 from tprprobe.figures.study import matched_study
 from tprprobe.figures.style import Drawing
@@ -76,15 +85,23 @@ def draw_extrapolation(evaluations: pd.DataFrame) -> Drawing:
 
 
 def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
-    return reconstruction.reconstruction_curves(reconstruct(store, seed=seed), layer)
+    found = reconstruct(store, seed=seed)
+    drawn = reconstruction.reconstruction_curves(found, layer)
+    drawn.verdicts = _judge(of_reconstruction(found), store)
+    return drawn
 
 
 def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
-    return reconstruction.reconstruction_table(reconstruct(store, layer, seed=seed))
+    found = reconstruct(store, layer, seed=seed)
+    verdicts = _judge(of_reconstruction(found), store) if layer == -1 else ()
+    return replace(reconstruction.reconstruction_table(found), verdicts=verdicts)
 
 
 def tabulate_demonstration(seed: int = 0) -> Table:
-    return binding.demonstration_table(demonstrate(seed=seed), measure_degrees(seed=seed))
+    shown = demonstrate(seed=seed)
+    verdicts = judge_cases(of_demonstration(shown), "exact", 1)
+    table = binding.demonstration_table(shown, measure_degrees(seed=seed))
+    return replace(table, verdicts=tuple(verdicts))
 
 
 def draw_binding(bindings: pd.DataFrame) -> Drawing:
@@ -99,11 +116,19 @@ def draw_capture(store: Store, seed: int = 0) -> Drawing:
     from tprprobe.analyses.hadamard.crosstalk import measure_unbinding  # imports torch
 
     found = capture_variance(store, seed=seed)
-    return hadamard.hadamard_against_tensor(found, measure_unbinding(store, seed=seed))
+    drawn = hadamard.hadamard_against_tensor(found, measure_unbinding(store, seed=seed))
+    drawn.verdicts = _judge(of_capture(found), store)
+    return drawn
 
 
 def tabulate_capture(store: Store, seed: int = 0) -> Table:
-    return hadamard.capture_table(capture_variance(store, seed=seed))
+    found = capture_variance(store, seed=seed)
+    return replace(hadamard.capture_table(found), verdicts=_judge(of_capture(found), store))
+
+
+def _judge(cases: Cases, store: Store) -> tuple[Verdict, ...]:
+    """The verdicts of estimates on held-out questions, a quarter of the store's at least."""
+    return tuple(judge_cases(cases, "question", store.samples // 4))
 
 
 def draw_study(study: Study) -> Drawing:

@@ -6,17 +6,19 @@ what they show (`huang`).
 """
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
-from tprprobe.claims import find_claim
+from tprprobe.claims import Evidence, Verdict, find_claim, judge
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.files import assets
+from tprprobe.statistics import Interval
 
 FILE = "verdicts.csv"
 FEW = 4  # claims are told with their numbers, more by outcome alone
 LINE = 150  # characters
+HERE = "The paper's claims, judged on what is shown here:"
 HEAD = "The paper's claims, judged on the models of the results pages (docs/verdicts.csv):"
 
 _BAR = "\\|"  # as Markdown has it in a table
@@ -91,13 +93,34 @@ OWN = {  # claims that a table judges itself, on its own store
 }  # fmt: skip
 
 
+def judge_cases(
+    cases: Mapping[str, Mapping[str, Interval]],
+    unit: str,
+    units: int,
+    void: Mapping[str, str] = {},
+) -> list[Verdict]:
+    """The verdicts on claims, by claim id, with intervals over so many units (questions, documents …).
+
+    ``void`` has the claims whose alternative could not have occurred, and why.
+    """
+    return [
+        judge(find_claim(name), Evidence(found, unit, units, void=void.get(name, "")))
+        for name, found in cases.items()
+    ]
+
+
 def add_verdicts(made: Drawing | Table, claims: Sequence[str]) -> Drawing | Table:
-    """The figure or table with the verdicts on these claims under it.
+    """The figure or table with the verdicts on these claims under it: those that were judged on what it
+    shows where there are such, else those of the results pages.
 
     Raises:
         InputError: there is no such claim.
     """
-    lines = tell_verdicts(claims)
+    own = {each.claim.id for each in made.verdicts}
+    lines = tell_verdicts([each for each in claims if each not in own])
+    if own:
+        told = [f"{each.claim.id}: {each.outcome}. {each.reason}" for each in made.verdicts]
+        lines = [HERE, *told, *lines]
     if not lines:
         return made
     if isinstance(made, Table):

@@ -1,12 +1,11 @@
 """A paper's folder: what its figures are made of, the figures in four formats, and the verdicts."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from matplotlib.figure import Figure
 
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
@@ -22,12 +21,13 @@ from tprprobe.figures.paper.contents import (
     share_checkpoints,
 )
 from tprprobe.figures.paper.judgements import describe, list_judgements
-from tprprobe.figures.style import save
+from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import write_file
 
 MADE = "made"
+DIGITS = "%.6g"  # of drawn numbers
 Track = Callable[[Sequence[Any]], Any]
 
 
@@ -40,7 +40,7 @@ class Item:
     commands: Sequence[str]
     about: Mapping[str, Any]
     missing: str = ""
-    drawn: Figure | None = field(default=None, repr=False)
+    drawn: Drawing | None = field(default=None, repr=False)
     table: Table | None = field(default=None, repr=False)
 
 
@@ -89,7 +89,7 @@ def _make(name: str, checkpoints: Sequence[str], out: Path, track: Track) -> Pap
     lines = [each for group in commands.values() for each in group]
     done = {each: run_command(each) for each in track(lines)}
     items = [
-        _item(figure, needs, contents, commands, done, out)
+        _item(figure, needs, contents, checkpoints, commands, done, out)
         for figure, needs in track(list(contents.figures.items()))
     ]
     return Paper(name, checkpoints, list(done.values()), items)
@@ -99,6 +99,7 @@ def _item(
     name: str,
     needs: Sequence[str],
     contents: Contents,
+    checkpoints: Sequence[str],
     commands: Mapping[str, Sequence[Command]],
     done: Mapping[Command, Done],
     out: Path,
@@ -118,7 +119,9 @@ def _item(
             drawn, table = _draw(name, [each.out for each in used], out)
         except InputError as error:
             missing = str(error)
-    about = describe(list_judgements((*CLAIMS.get(name, ()), *OWN.get(name, ()))), not missing)
+    own = next((each.verdicts for each in (table, drawn) if each is not None and each.verdicts), ())
+    claims = (*CLAIMS.get(name, ()), *OWN.get(name, ()))
+    about = describe(list_judgements(claims, own, checkpoints), not missing)
     title = catalogue.find_figure(name).title
     content = {"name": name, "title": title, **about, "commands": lines}
     content |= {"missing": missing or None}
@@ -126,7 +129,7 @@ def _item(
     return Item(name, title, lines, about, missing, drawn, table)
 
 
-def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Figure, Table | None]:
+def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Drawing, Table | None]:
     entry = catalogue.find_figure(name)
     given: dict[str, Any] = {}
     for key in entry.inputs:
@@ -137,18 +140,19 @@ def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Figure, Table 
     for kind in ("pdf", "svg"):
         save(figure, out / f"{name}.{kind}")
     numbers = table.cells if table else tabulate_drawn(figure)
-    write_file(out / f"{name}.csv", numbers.to_csv(index=False))
+    write_file(out / f"{name}.csv", numbers.to_csv(index=False, float_format=DIGITS))
     return figure, table
 
 
 def list_rows(papers: Sequence[Paper]) -> Iterator[dict[str, str]]:
-    """A row per item: paper, item, title, verdict, and why it is missing."""
+    """A row per item: item, verdict, title, and how many claims about it have which."""
     for paper in papers:
         for item in paper.items:
+            counts = Counter(each["verdict"] for each in item.about["claims"] if each["decides"])
             yield {
-                "paper": paper.name,
                 "item": item.name,
-                "title": item.title,
                 "verdict": item.about["verdict"],
-                "missing": item.missing,
+                "title": item.title,
+                "claims about it": ", ".join(f"{verdict} {n}" for verdict, n in counts.items())
+                or "–",
             }

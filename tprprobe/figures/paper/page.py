@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.verdicts import HEAD
-from tprprobe.figures.paper.judgements import JUDGED
+from tprprobe.figures.catalogue.verdicts import HERE as OWN_HEAD
+from tprprobe.figures.paper.judgements import HERE, PAGES
 from tprprobe.figures.paper.making import Item, Paper, list_rows
 from tprprobe.figures.report.page import write_report
 from tprprobe.figures.report.sections import Section
@@ -20,15 +23,23 @@ from tprprobe.files import assets, hub
 from tprprobe.files.writing import write_file
 
 PACKAGES = ("tprprobe", "torch", "numpy", "scikit-learn", "matplotlib")
-SHOWN = ("claim", "model", "verdict", "printed", "here", "rule")
+FILES = ("svg", "csv", "json")
+SUMMARY, ORIGINS = "All items", "Commands, checkpoints, versions"
 
 
 def write_pages(out: Path, papers: Sequence[Paper]) -> Path:
     """``report.html`` in the folder, ``report.md`` beside it."""
-    names = " and ".join(paper.name for paper in papers)
-    title, lead = f"Tables and figures of {names}, made again", _lead(papers)
-    summary = Section("All items", tables=[pd.DataFrame(list_rows(papers))])
-    sections = [summary, *(_section(item) for paper in papers for item in paper.items)]
+    *others, last = (each.name for each in papers)
+    names = f"{', '.join(others)} and {last}" if others else last
+    title, lead = f"Every table and figure of {names}", _lead(papers)
+    rows = pd.DataFrame(list_rows(papers))
+    linked = [
+        Markup(f'<a href="#section-{number}">{{}}</a>').format(name)
+        for number, name in enumerate(rows["item"], 2)
+    ]
+    shown = rows.assign(item=pd.Series(linked, dtype=object))  # strings would lose their links
+    sections = [Section(SUMMARY, tables=[shown])]
+    sections += [_section(item) for paper in papers for item in paper.items]
     sections.append(_origins(papers))
     write_file(out / "report.md", "\n".join(_markdown(title, lead, papers)))
     return write_report(out, title, lead, sections)
@@ -37,10 +48,12 @@ def write_pages(out: Path, papers: Sequence[Paper]) -> Path:
 def _lead(papers: Sequence[Paper]) -> str:
     counts = Counter(row["verdict"] for row in list_rows(papers))
     told = ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
+    words = ["tprprobe", "paper", papers[0].name if len(papers) == 1 else "all"]
     return (
-        f"{sum(counts.values())} items: {told}. An item's verdict is the least favourable of the claims "
-        f"about it; claims are judged on {JUDGED}, whatever checkpoints are drawn here. "
-        "'Not found' is an item about which the paper prints no claim that was found."
+        f"{sum(counts.values())} items: {told}. Made by “{' '.join(words)}”, which writes every item as NAME.pdf, "
+        ".svg, .csv and .json. An item's verdict is the least favourable of those on the claims about it. A claim is "
+        f"judged on {HERE} where that decides it, else on {PAGES}; of these, on the ones drawn here. "
+        "'Not found': no claim of the paper about the item was found. 'Missing': it could not be made."
     )
 
 
@@ -53,17 +66,38 @@ def _section(item: Item) -> Section:
     heading, tables = f"{item.name}: {item.title}", []
     figures = {}
     if item.table:
-        lines.append(item.table.caption.partition(HEAD)[0].rstrip())
+        lines.append(_caption(item.table))
         tables = [item.table]
     elif item.drawn:
         figures = {item.name: item.drawn}
     return Section(heading, "\n".join(lines), figures, [*tables, *claims])
 
 
+def _caption(table: Table) -> str:
+    """The table's caption without the verdicts, which stand in a table of their own below it."""
+    return table.caption.partition(OWN_HEAD)[0].partition(HEAD)[0].rstrip()
+
+
 def _claims(item: Item) -> pd.DataFrame:
-    """The claims about an item; the model is told where one is judged on several."""
-    claims = pd.DataFrame(item.about["claims"])[list(SHOWN)].astype(str)
-    return claims if claims["model"].any() else claims.drop(columns="model")
+    """The claims about an item: what the paper says, what decides, printed, here, verdict."""
+    return pd.DataFrame(
+        {
+            "claim": f"{each['where']}: “{each['quotation']}”",
+            "what decides": each["rule"],
+            "printed": each["printed"],
+            "measured": _measured(each),
+            "verdict": each["verdict"],
+        }
+        for each in item.about["claims"]
+    )
+
+
+def _measured(judgement: dict[str, str]) -> str:
+    """What was measured, and on what: here, or on a model of the results pages."""
+    if judgement["judged_on"] == HERE:
+        return f"here: {judgement['here']}"
+    model = f" ({judgement['model']})" if judgement["model"] else ""
+    return f"results pages{model}: {judgement['here']}"
 
 
 def _origins(papers: Sequence[Paper]) -> Section:
@@ -77,14 +111,17 @@ def _origins(papers: Sequence[Paper]) -> Section:
         for paper in papers
         for each in paper.done
     ]
-    text = "Commands were run in this order; seeds are 0 where none is given."
-    return Section("Commands, checkpoints, versions", text, tables=[
+    text = (
+        "Commands were run in this order; seeds are 0 where none is given. Seconds are by the clock, of a "
+        "machine that may have done other work."
+    )
+    return Section(ORIGINS, text, tables=[
         pd.DataFrame(commands), pd.DataFrame(_checkpoints(papers)), pd.DataFrame(_versions())
     ])  # fmt: skip
 
 
 def _checkpoints(papers: Sequence[Paper]) -> list[dict[str, str]]:
-    named = (ckpt for paper in papers for ckpt in paper.checkpoints)
+    named = dict.fromkeys(ckpt for paper in papers for ckpt in paper.checkpoints)
     return [{"checkpoint": ckpt, "sha256 of its weights": _hash(ckpt)} for ckpt in named]
 
 
@@ -102,28 +139,34 @@ def _versions() -> list[dict[str, str]]:
 
 
 def _markdown(title: str, lead: str, papers: Sequence[Paper]) -> Iterator[str]:
-    yield from (f"# {title}", "", lead, "")
-    rows = pd.DataFrame(list_rows(papers)).drop(columns="missing")
-    yield Table(rows.astype(str), "All items").markdown()
+    yield from (f"# {title}", "", f"{lead} [The same as one file](report.html).", "")
+    yield _rows(pd.DataFrame(list_rows(papers)))
     for item in (item for paper in papers for item in paper.items):
-        yield from (
-            f"## {item.name}: {item.title}",
-            "",
-            f"Verdict: **{item.about['verdict']}**.",
-            "",
-        )
-        if item.missing:
-            yield from (f"Missing: {item.missing}.", "")
-            yield from (f"- `{each}`" for each in item.commands)
-            yield ""
-        elif item.table:
-            caption = item.table.caption.partition(HEAD)[0].rstrip()
-            yield item.table.with_caption(caption).markdown()
-        else:
-            yield from (f"![{item.title}]({item.name}.svg)", "")
-        if item.about["claims"]:
-            yield Table(_claims(item), "Claims").markdown()
-    yield from ("## Commands, checkpoints, versions", "")
-    for table in _origins(papers).tables:
+        yield from _markdown_of(item)
+    origins = _origins(papers)
+    yield from (f"## {ORIGINS}", "", origins.text, "")
+    for table in origins.tables:
         assert isinstance(table, pd.DataFrame)
-        yield Table(table.astype(str), "").markdown().removeprefix("****\n\n")
+        yield _rows(table)
+
+
+def _markdown_of(item: Item) -> Iterator[str]:
+    yield from (f"## {item.name}: {item.title}", "", f"Verdict: **{item.about['verdict']}**.", "")
+    if item.missing:
+        yield from (f"Missing: {item.missing}.", "")
+        yield from (f"- `{each}`" for each in item.commands)
+        yield ""
+    elif item.table:
+        yield item.table.with_caption(_caption(item.table).replace("\n", "  \n")).markdown()
+    else:
+        yield from (f"![{item.title}]({item.name}.svg)", "")
+    kinds = FILES[-1:] if item.missing else FILES
+    links = ", ".join(f"[{kind.upper()}]({item.name}.{kind})" for kind in kinds)
+    yield from (f"As {links}.", "")
+    if item.about["claims"]:
+        yield _rows(_claims(item))
+
+
+def _rows(frame: Any) -> str:
+    """A table in Markdown without a title."""
+    return Table(frame.astype(str), "").markdown().removeprefix("****\n\n")

@@ -93,6 +93,8 @@ def _cells(table: pd.DataFrame | Table) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, Markup):
+        return value
     if isinstance(value, float):
         return "–" if value != value else f"{value:.4g}"
     return str(value)

@@ -1,0 +1,129 @@
+"""Figures for print: fonts inside, widths of a page, colors for all eyes, labels apart, and a look that stays."""
+
+import io
+import re
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+from matplotlib.text import Text
+from planted.printed import DPI, FIGURES, FOLDER
+
+from tprprobe.figures import style
+from tprprobe.figures.tables import Table
+
+# Severe deficiency of cones for long, middle and short waves. Source: Machado, Oliveira & Fernandes (2009), Table 1.
+SEEN_AS = {
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}  # fmt: skip
+APART = 10  # CIE76; about four just noticeable differences
+FAR = 1.0  # of 255, the mean over pixels: other versions of matplotlib smooth edges a little otherwise
+
+
+def lab(rgb):
+    """CIE L*a*b* (D65) of linear RGB."""
+    xyz = np.clip(rgb, 0, 1) @ np.array(
+        [[0.4124, 0.2126, 0.0193], [0.3576, 0.7152, 0.1192], [0.1805, 0.0722, 0.9505]]
+    )
+    x, y, z = np.cbrt(np.maximum(xyz / (0.9505, 1, 1.089), 0.008856))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("eyes", SEEN_AS)
+def test_hues_are_told_apart_by_all_eyes(eyes):
+    linear = [
+        np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+        for c in np.array([to_rgb(hue) for hue in style.HUES])
+    ]
+    seen = [lab(np.array(SEEN_AS[eyes]) @ each) for each in linear]
+    assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > APART
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_fonts_are_inside_and_figures_fit_a_page(name):
+    figure = FIGURES[name]()
+    with io.BytesIO() as stream:
+        figure.savefig(stream, format="pdf")
+        drawn = stream.getvalue()
+    assert b"/FontFile2" in drawn  # Type 42: outlines as TrueType has them
+    assert b"/Type3" not in drawn
+    assert isinstance(figure, style.Drawing)
+    assert figure.get_size_inches()[0] <= 7
+
+
+def draw(figure):
+    with io.BytesIO() as stream:
+        figure.savefig(stream, format="png", dpi=DPI)
+        stream.seek(0)
+        return imread(stream)[..., :3] * 255
+
+
+def distance(first, second):
+    """The mean difference of two pictures; of two of unlike sizes, infinite."""
+    return np.inf if first.shape != second.shape else np.abs(first - second).mean()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_look_as_they_did(name):
+    """`python tests/planted/printed.py` draws them anew, where a change is meant: look at them then."""
+    kept = imread(FOLDER / f"{name}.png")[..., :3] * 255
+    figure = FIGURES[name]()
+    assert distance(draw(figure), kept) < FAR
+    other = FIGURES[name]()
+    for axes in other.axes:  # a style that changed: larger labels
+        axes.tick_params(labelsize=10)
+        axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=13)
+    assert distance(draw(other), kept) > FAR
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_labels_lie_apart(name):
+    assert overlaps(FIGURES[name]()) == []
+
+
+def overlaps(figure):
+    """The pairs of texts that are drawn over one another."""
+    figure.canvas.draw()
+    texts = [
+        (each, each.get_window_extent())
+        for each in figure.findobj(Text)
+        if each.get_visible() and each.get_text().strip()
+    ]
+    shown = [(each.get_text(), box) for each, box in texts if is_drawn(each)]
+    return [
+        (first, second)
+        for (first, a), (second, b) in combinations(shown, 2)
+        if a.padded(-1).overlaps(b.padded(-1))
+    ]
+
+
+def is_drawn(text):
+    """False for labels of ticks outside the axes, which are kept but not drawn."""
+    axes = text.axes
+    if axes is None or not re.fullmatch(r"[−+-]?[\d.,k%]+", text.get_text()):
+        return True
+    box = text.get_window_extent()
+    inside = axes.get_window_extent().padded(20)
+    return bool(inside.overlaps(box))
+
+
+def test_texts_over_one_another_are_found():
+    figure = style.drawing(3, 2)
+    axes = figure.subplots()
+    axes.text(0.5, 0.5, "one")
+    axes.text(0.52, 0.5, "two")
+    assert ("one", "two") in overlaps(figure)
+
+
+def test_a_table_has_room_for_its_headings_and_none_too_much_below():
+    cells = pd.DataFrame({"a long heading of a number": ["1"], "another long heading": ["2"]})
+    figure = Table(cells, "Title", "a note\nof two lines").draw()
+    assert overlaps(figure) == []
+    figure.canvas.draw()
+    lowest = min(text.get_window_extent().y0 for text in figure.axes[0].texts)
+    assert 0 < lowest < 0.35 * figure.dpi
