@@ -19,11 +19,25 @@ TOKENS, HEAD = (
     re.compile(r"[0-9]{1,4}(,[0-9]{1,4})*"),
     re.compile(r"([a-z0-9_.]{1,80}):([0-9]{1,3})"),
 )
+STAYS = """<style>
+[data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) {
+  position: sticky; top: 0; z-index: 9; padding: 0.6rem 0; background: PAGE; box-shadow: 0.9rem 0 PAGE, -0.9rem 0 PAGE;
+}
+.st-key-asked-lead { max-height: 38vh; overflow-y: auto; }
+@media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
+</style>"""
 _mount = st.components.v2.component(
     "tprprobe_asked",
     js=HERE.joinpath("asked.js").read_text("utf-8"),
     css="".join(HERE.joinpath(f"{name}.css").read_text("utf-8") for name in ("linked", "asked")),
 )
+
+
+def stay() -> Any:
+    """A place for the answer, which stays in sight while what is below is clicked."""
+    page = tp.views.theme.look(state.is_dark()).page
+    st.html(STAYS.replace("PAGE", page))
+    return st.container(key="asked-lead")
 
 
 def read_picks() -> str:

@@ -29,7 +29,7 @@ def _pose(folder: str, store):
         )
     is_known = "text" in st.session_state or "text" in st.query_params
     first = "" if is_known else tp.views.choices.first_text(store)
-    given = {"max_chars": 4000, "key": "text", "height": "content", **state.KEEP}
+    given = {"max_chars": 4000, "key": "text", "height": 95, **state.KEEP}
     return state.pose(folder, st.text_area("Question or text", first, **given))
 
 
@@ -49,7 +49,7 @@ def ask() -> None:
         )
         st.stop()
     _begin(store)
-    lead = st.container()
+    lead = asked.stay()
     try:
         posed = _pose(str(folder), store)
     except tp.InputError as error:

@@ -58,6 +58,11 @@ def test_a_text_without_end_is_refused_before_it_is_read(asked):
         dialogue.pose(asked.model, "1+" * 2500 + "1")
 
 
+def test_probabilities_have_three_digits():
+    told = [dialogue.write_share(each) for each in (0.99765, 0.0004567, 0.0)]
+    assert told == ["0.998", "4.6e-04", "below 1e-38"]
+
+
 def test_the_start_symbol_is_no_part_of_a_question(asked):
     row = experiments.try_change(asked, changes.exchange_tokens(asked, "roles", 0, 1))
     assert row["by"] == experiments.MODEL

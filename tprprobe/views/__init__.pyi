@@ -23,6 +23,7 @@ from . import run_summary as run_summary
 from . import safe_text as safe_text
 from . import selection as selection
 from . import store_card as store_card
+from . import theme as theme
 from .attention import read_maps as read_maps
 from .attention import show_matrix as show_matrix
 from .clouds import build_scene as build_scene

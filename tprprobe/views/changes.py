@@ -30,7 +30,7 @@ ENCODER = {
 CAPTION = {
     "unbinding vectors": ("word.unbinding",),
     "sentence TPRs": ("sentence.tpr",),
-    "both": ("word.unbinding", "sentence.tpr"),
+    "unbinding vectors and TPRs": ("word.unbinding", "sentence.tpr"),
 }
 BOUND = (".role", ".filler", ".value")  # what an ablated head has no more, the first that there is
 PIECE = "▁"  # what the first piece of a word begins with

@@ -27,6 +27,7 @@ from tprprobe.store import Store
 
 Edits = Mapping[str, PlacedEdit]
 LONGEST = 4000  # characters
+LEAST = 1e-38  # probability that a float32 tells from none
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +170,8 @@ def exact_answer(posed: Posed) -> str:
 
 def write_share(p: float) -> str:
     """A probability in three digits."""
+    if p < LEAST:
+        return f"below {LEAST:.0e}"
     return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"
 
 
