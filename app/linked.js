@@ -655,19 +655,26 @@ class Strips {
       const heading = make("div", { className: "heading", textContent: strip.heading });
       return make("section", { "aria-label": strip.heading }, heading, make("div", { className: "tokens" }, ...cells));
     }));
-    this.paint();
+    this.renew();
   }
 
-  cell(strip, number, sign, i) {
-    const label = strip.labels[i], look = this.data.colours[label] ?? { colour: "#9aa3b2", ink: "black" };
+  cell(strip, at, sign, i) {
+    const label = strip.labels[i], look = strip.looks?.[i] ?? this.data.colours[label] ?? { colour: "#9aa3b2", ink: "black" };
     const text = make("span", { className: "sign", textContent: sign });
-    const cell = make("button", { title: `‘${sign}’ · token ${strip.positions[i]} · cluster ${label < 0 ? "–" : label}`, tabIndex: i ? -1 : 0 },
-      text, make("span", { className: "number", textContent: label < 0 ? "–" : label }));
+    const number = make("span", { className: "number", textContent: strip.notes?.[i] ?? (label < 0 ? "–" : label) });
+    const cell = make("button", { className: strip.own === i ? "own" : "", tabIndex: i ? -1 : 0 }, text, number);
     Object.assign(text.style, { background: look.colour, color: look.ink });
-    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: number });
+    const place = `‘${sign}’ · token ${strip.positions[i]}`, told = strip.told?.[i];
+    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: at, label, place, told });
   }
 
+  // Names of clusters come after the rest.
   renew() {
+    const names = this.data?.names ?? page.names.get(this.data?.scene);
+    for (const cell of this.cells ?? []) {
+      const name = names?.[cell.label]?.name;
+      cell.title = `${cell.place} · ${cell.told ?? `cluster ${cell.label < 0 ? "–" : cell.label}${name ? ` (${name})` : ""}`}`;
+    }
     this.paint();
   }
 

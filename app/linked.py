@@ -100,6 +100,7 @@ class Place:
         with state.titled(f"Clusters of {other.place}"):
             state.offer(draw, "strips-second")
         sent = views.packing.pack_strips(other, [second], own, [first])
+        sent["names"] = views.packing.pack_names(other)
         mount("strips", "linked-beside", {"scene": self.key} | sent)
 
     def feed_points(self, whole: bool = False) -> None:
@@ -111,6 +112,15 @@ class Place:
         names = tp.views.packing.pack_names(state.build_scene(self.root, self.name, *self.given))
         if names is not None:
             mount("names", "feed-names", {"scene": self.key, "names": names})
+
+
+def show_rows(store: Any, maps: Any, head: int, rows: Sequence[int]) -> None:
+    """The attention of some queries as strips of keys, under their title with its exports."""
+    views, dark = tp.views, state.is_dark()
+    with state.titled(f"{maps.site}, head {head}, sample {maps.sample}: rows"):
+        state.offer(lambda: views.attention.show_rows(store, maps, head, rows, dark), "rows")
+    mount("strips", "linked-rows", {"scene": ""} | views.packing.pack_rows(maps, head, rows, dark))
+    st.caption(state.escape(views.attention.PERCENT))
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

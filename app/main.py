@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-import parts
+import guide
 import state
 import streamlit as st
 
 HERE = Path(__file__).parent
+SIDE = 220  # pixels of the list of pages
 
 PAGES = (
     "overview",
@@ -20,12 +21,13 @@ PAGES = (
     "ask",
 )
 
-st.set_page_config("tprprobe", layout="wide")
+st.set_page_config("tprprobe", layout="wide", initial_sidebar_state=SIDE)
 pages = [
     st.Page(HERE / "pages" / f"{name}.py", title=name.capitalize(), default=name == PAGES[0])
     for name in PAGES  # no icons: these would be fetched from elsewhere
 ]
 page = st.navigation(pages)
+state.follow_link()
 state.choose_store()
-parts.guide()
+guide.show()
 page.run()

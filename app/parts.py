@@ -1,62 +1,28 @@
-"""Parts that pages are made of: the first line, statements with links, analyses that are run here, tables, the guide."""
+"""Parts that pages are made of: the first line, statements with links, analyses that are run here, tables."""
 
 import state
 import streamlit as st
 
 import tprprobe as tp
 
-STYLE = """<style>
-[class*="st-key-lead"] p { font-size: 1.15rem; line-height: 1.5; max-width: 75rem; }
-[class*="st-key-lead"] { border-left: 4px solid #0072B2; padding-left: 0.9rem; }
-[data-testid="stPageLink"] p { color: LINK; text-decoration: underline; }
-[class*="st-key-controls"] .stSelectbox { min-width: 11.5rem; }
-.stMainBlockContainer { padding-top: 3.2rem; padding-bottom: 3rem; }
-@media (max-width: 700px) {
-  .stMainBlockContainer { padding-left: 0.9rem; padding-right: 0.9rem; }
-  [class*="st-key-controls"] > div { min-width: 46%; }
-  h1 { font-size: 1.7rem !important; }
-}
-@media print {
-  [data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stToolbar"], .stButton, .stDownloadButton,
-  [data-testid="stPopover"], [class*="st-key-guide"], .modebar { display: none !important; }
-  .stMain, .stMainBlockContainer { overflow: visible !important; padding: 0 !important; }
-  .js-plotly-plot, [data-testid="stExpander"] { break-inside: avoid; }
-}
-</style>"""
-EDGES, CHARACTER = 48, 9  # pixels of a box of code, beside its text and of each character
-TOUR = (
-    ("A store is a model's vectors", "Choose one at the left. Every page shows only what belongs to it."),
-    ("The first line answers", "Every page begins with its answer, in words with numbers; below it is one picture."),
-    ("Marks go everywhere", "Lasso points on *Roles*, or choose tokens or a row of clusters: the same tokens are marked on all pages."),
-    ("What is missing is made here", "A button runs the analysis beside the store; the command beside it does the same in a terminal."),
-    ("Ask changes the model", "Type a question on *Ask*, exchange the roles of two tokens, and read the new answer beside the old one."),
-)  # fmt: skip
-KEYS = {
-    "← →": "step through the samples",
-    "Esc": "unmark",
-    "Tab": "reach everything else",
-    "Ctrl P": "print the page",
-    "?": "show this list",
-}
-PRESSED = st.components.v2.component(
-    "tprprobe_question_mark",
-    js="""export default function () {
-  const press = (event) => {
-    const at = document.activeElement
-    if (event.key !== '?' || /^(INPUT|TEXTAREA|SELECT)$/.test(at?.tagName) || at?.isContentEditable) return
-    document.querySelector('[class*="st-key-show-keys"] button')?.click()
-  }
-  document.addEventListener('keydown', press)
-  return () => document.removeEventListener('keydown', press)
-}""",
-)
-LINKED = {"overview", "roles", "attention", "probes", "reconstruction", "interventions"}
+EDGES, CHARACTER = 28, 9  # pixels of a box of code, beside its text and of each character
 
 
-def lead(text: str) -> None:
-    """The first line of a page: what it answers."""
+def lead(statement) -> None:
+    """The first line of a page: what it answers; what it names is a click away."""
+    text = str(statement)
     with st.container(key=f"lead-{abs(hash(text))}"):
         st.markdown(state.escape(text))
+    if links := getattr(statement, "links", ()):
+        with st.container(horizontal=True):
+            show_links(links)
+
+
+def show_links(links) -> None:
+    for each in links:
+        query = {"store": state.store_name(), **each.query, "link": "1"}
+        label = state.escape(each.told)
+        st.page_link(f"pages/{each.page}.py", label=label, query_params=query)
 
 
 def controls():
@@ -65,31 +31,23 @@ def controls():
 
 
 def tell(statement) -> None:
-    """A statement with its examples, and a link to the page that shows it."""
+    """A statement with its examples, and links to the pages that show it."""
     st.markdown(state.escape(statement.text))
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", key=f"examples-{abs(hash(statement.text))}"
+    ):
         for example in statement.examples:
             st.code(example, language=None, width=EDGES + CHARACTER * len(example))
-        if statement.page in LINKED:
-            query = {"store": state.store_name(), **statement.query}
-            st.page_link(
-                f"pages/{statement.page}.py",
-                label=f"Show on {statement.page.capitalize()}",
-                query_params=query,
-            )
+        show_links(statement.links)
 
 
 def claims(rows) -> None:
     """The verdicts on claims, counted and listed, with links to the pages that show them."""
     counts = rows["verdict"].value_counts()
     st.markdown(" · ".join(f"{verdict}: **{count}**" for verdict, count in counts.items()))
+    pages = rows["page"].unique()
     with st.container(horizontal=True):
-        for page in rows["page"].unique():
-            st.page_link(
-                f"pages/{page}.py",
-                label=f"Show on {page.capitalize()}",
-                query_params={"store": state.store_name()},
-            )
+        show_links(tp.views.statements.Link(f"Show on {each.capitalize()}", each) for each in pages)
     with st.expander("Every claim with its numbers"):
         table(rows, 2)
 
@@ -100,7 +58,8 @@ def table(rows, pinned: int = 1, **given):
     for number, (name, kind) in enumerate(rows.dtypes.items()):
         form = {"format": "%.3g"} if kind.kind == "f" else {}
         make = st.column_config.NumberColumn if kind.kind == "f" else st.column_config.Column
-        columns[name] = make(pinned=number < pinned, help=str(name), **form)
+        wide = {"width": "medium"} if number < pinned and kind.kind not in "iuf" else {}
+        columns[name] = make(pinned=number < pinned, help=str(name), **form, **wide)
     return st.dataframe(rows, hide_index=True, column_config=columns, **given)
 
 
@@ -166,46 +125,3 @@ def forget() -> None:
     """Looks for results anew."""
     for each in (state.find_runs, state.read_probes, state.summarize):
         each.clear()
-
-
-def guide() -> None:
-    """The looks, the keys behind `?`, and the tour until it was seen or left."""
-    st.html(STYLE.replace("LINK", "#56B4E9" if state.is_dark() else "#0072B2"))
-    with st.sidebar.container(key="keys"):
-        st.button("Keys and tour ( ? )", on_click=_tell_keys, key="show-keys")
-    PRESSED(key="question-mark")
-    step = _step()
-    if not step:
-        return
-    title, text = TOUR[step - 1]
-    with st.container(border=True, key="guide-tour"):
-        st.markdown(f"**{step} of {len(TOUR)} · {title}.** {text}")
-        with st.container(horizontal=True):
-            last = step == len(TOUR)
-            st.button(
-                "Done" if last else "Next step",
-                on_click=_go,
-                args=(0 if last else step + 1,),
-                key="tour-next",
-            )
-            if not last:
-                st.button("Leave the tour", on_click=_go, args=(0,), key="tour-leave")
-
-
-@st.dialog("Keys")
-def _tell_keys() -> None:
-    st.markdown("  \n".join(f"**{key}** – {does}" for key, does in KEYS.items()))
-    st.button("Take the tour", on_click=_go, args=(1,), key="tour-again")
-
-
-def _step() -> int:
-    """The step of the tour: 1 on the first visit, 0 when it was left; the address remembers."""
-    text = st.query_params.get("tour", str(st.session_state.get("kept_tour", 1)))
-    step = int(text) if text in {str(each) for each in range(len(TOUR) + 1)} else 0
-    st.session_state["kept_tour"] = step
-    return step
-
-
-def _go(step: int) -> None:
-    st.session_state["kept_tour"] = step
-    st.query_params["tour"] = str(step)

@@ -14,7 +14,20 @@ import tprprobe as tp
 
 CHOSEN: set[str] = set()  # what the main file has offered, once it ran
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
-KEEP = {"bind": "query-params", "persist_state": "session"}
+LINKED = {
+    "store",
+    "site",
+    "maps",
+    "head",
+    "k",
+    "colour",
+    "task",
+    "names",
+    "of",
+    "scheme",
+}  # choices
+NUMBERS = {"head", "k"}
+KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
 
 @st.cache_resource(ttl=30, show_spinner=False)
@@ -48,6 +61,17 @@ def root() -> str:
 
 def runs() -> Any:
     return find_runs(root())
+
+
+def follow_link() -> None:
+    """Takes over what a link of a statement chooses: what was chosen before on its page is forgotten."""
+    if st.query_params.get("link") is None:
+        return
+    del st.query_params["link"]
+    for key in LINKED & {*st.query_params}:
+        value = st.query_params[key]
+        if value.isdecimal() or key not in NUMBERS:
+            st.session_state[key] = int(value) if key in NUMBERS else value
 
 
 def choose_store() -> None:
@@ -157,25 +181,27 @@ def key_of(name: str) -> str:
 
 def show(view: Any, name: str, read: Callable[[Any], Any] | None = None) -> None:
     """A view as a chart, with its export; ``read`` makes a mark of what is selected in it."""
-    with titled(view.title):
-        offer(lambda: view, name)
     given: dict[str, Any] = {"config": CONFIG, "theme": None, "alt": view.title}
-    if read is None:
-        st.plotly_chart(view.chart, key=name, **given)
-    else:
-        key = key_of(name)
-        st.plotly_chart(view.chart, key=key, on_select=marked_by(key, read), **given)
-    if view.note:
-        st.caption(escape(view.note))
+    with st.container(key=f"view-{name}"):  # stays whole on paper
+        with titled(view.title):
+            offer(lambda: view, name)
+        if read is None:
+            st.plotly_chart(view.chart, key=name, **given)
+        else:
+            key = key_of(name)
+            st.plotly_chart(view.chart, key=key, on_select=marked_by(key, read), **given)
+        if view.note:
+            st.caption(escape(view.note))
 
 
 def show_rows(view: Any, name: str) -> list[int]:
     """A view as a chart, with its export; the rows of its data behind the points that are chosen."""
-    with titled(view.title):
-        offer(lambda: view, name)
     given: dict[str, Any] = {"config": CONFIG, "theme": None, "alt": view.title}
-    event = st.plotly_chart(view.chart, key=name, on_select="rerun", **given)
-    st.caption(escape(view.note))
+    with st.container(key=f"view-{name}"):
+        with titled(view.title):
+            offer(lambda: view, name)
+        event = st.plotly_chart(view.chart, key=name, on_select="rerun", **given)
+        st.caption(escape(view.note))
     return [
         int(point["customdata"][0]) for point in event.selection.points if point.get("customdata")
     ]
@@ -184,7 +210,7 @@ def show_rows(view: Any, name: str) -> list[int]:
 def titled(title: str) -> Any:
     """A view's title, and the pop-up beside it that holds its exports."""
     with st.container(
-        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False
     ):
         st.markdown(f"**{escape(title)}**", width="content")
         return st.popover("Export")
@@ -261,7 +287,7 @@ def summarize(root: str, name: str) -> Any:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Comparing the heads …")
-def tell_attention(root: str, name: str) -> str:
+def tell_attention(root: str, name: str) -> Any:
     return tp.views.headlines.tell_heads(open_store(root, name))
 
 

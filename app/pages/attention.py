@@ -15,13 +15,20 @@ def attention() -> None:
     choices = views.choices
     sites = choices.list_maps(store)
     if not sites:
-        st.info("This store keeps no attention maps. Extract with `--attention-samples`.")
+        st.info(
+            "This store keeps no attention maps: extract it again with `--attention-samples` and their number. A model "
+            "without attention, such as TPGN, has none."
+        )
         st.stop()
-    parts.lead(state.tell_attention(state.root(), state.store_name()))
+    told = state.tell_attention(state.root(), state.store_name())
+    named = told.links[0].query  # what the first line names is shown first
+    parts.lead(told)
     with parts.controls():
-        site = st.selectbox("Sub-layer", sites, choices.first_map(sites), key="maps", **state.KEEP)
+        first = sites.index(named["maps"])
+        site = st.selectbox("Sub-layer", sites, first, key="maps", **state.KEEP)
         heads = range(choices.count_heads(store, site))
-        head = st.selectbox("Head", heads, key="head", **state.KEEP)
+        first = int(named["head"]) if site == named["maps"] else 0
+        head = st.selectbox("Head", heads, first, key="head", **state.KEEP)
     kept = store.count_maps(site)
     sample = state.choose_sample(kept)
     maps = views.read_maps(store, site, sample)
@@ -43,7 +50,8 @@ def attention() -> None:
         )
 
     dark = state.is_dark()
-    left, right = st.columns(2)
+    with st.container(key="pair"):
+        left, right = st.columns(2)
     with left:
         chart = views.show_matrix(store, maps, head, clusters, marked, dark)
         state.show(chart, "matrix", of_tokens)
@@ -59,9 +67,12 @@ def attention() -> None:
     queries = range(len(tokens))
     rows = st.multiselect("Queries, row by row", queries, chosen, format_func=tokens.__getitem__)
     if rows:
-        state.show(views.attention.show_rows(store, maps, head, rows[:8], dark), "rows")
-    if scene is not None:
-        place = linked.Place(state.root(), state.store_name(), (roles, head, k, "pca"))
-        place.show_strips([sample], mark)
-        place.feed_points()
+        linked.show_rows(store, maps, head, rows[:8])
+    if scene is None:
         linked.feed_mark(mark)
+        return
+    place = linked.Place(state.root(), state.store_name(), (roles, head, k, "pca"))
+    place.show_strips([sample], mark)
+    place.feed_points()
+    linked.feed_mark(mark)
+    place.feed_names()

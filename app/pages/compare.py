@@ -54,7 +54,9 @@ def compare() -> None:
     place.show_beside(scenes, int(pair["first"]), int(pair["second"]), tokens)
     place.feed_points()
     linked.feed_mark(mark)
-    left, right = st.columns(2)
+    place.feed_names()
+    with st.container(key="pair"):
+        left, right = st.columns(2)
     for column, store, name, sample in zip(
         (left, right), stores, (first, second), (pair["first"], pair["second"]), strict=True
     ):

@@ -24,7 +24,7 @@ def decomposition() -> None:
         site = st.selectbox("Site", scores["site"].unique().tolist(), key="of", **state.KEEP)
         own = scores[(scores["site"] == site) & (scores["control"] == "")]
         own = own.drop_duplicates("roles").set_index("roles")
-        best = int(own["r2"].to_numpy().argmax())
+        best = own.index.get_loc(tp.views.headlines.find_scheme(scores, site)["roles"])
         roles = st.selectbox("Roles", own.index.tolist(), best, key="scheme", **state.KEEP)
     with lead:
         parts.lead(tp.views.headlines.tell_decomposition(scores, site))
@@ -32,7 +32,10 @@ def decomposition() -> None:
     with st.expander("All scores"):
         parts.table(scores[scores["site"] == site], 4)
     fit = state.fit_roles(state.root(), name, run, site, roles, own.loc[roles, "rank"])
-    for column, of in zip(st.columns(2), ("fillers", "roles"), strict=True):
+    compared = ["fillers", "roles"] if len(fit.fit.pairs.roles) > 1 else ["fillers"]
+    with st.container(key="pair"):
+        columns = st.columns(2)
+    for column, of in zip(columns, compared, strict=False):
         with column:
             state.show(views.show_similarity(fit, of, dark), f"likeness-{of}")
     sample = state.choose_sample(store.samples)

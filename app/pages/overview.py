@@ -40,7 +40,10 @@ def overview() -> None:
         for each in told.roles:
             parts.tell(each)
         if not told.roles:
-            st.caption("No role of this store has a name yet.")
+            st.caption(
+                "No role of this store has a name yet. Roles names the clusters of one head."
+            )
+            parts.show_links([tp.views.statements.Link("Show on Roles", "roles")])
             parts.offer_runs("names")
     with right:
         st.subheader("Beside their controls")

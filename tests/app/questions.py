@@ -61,7 +61,7 @@ def ask_heads(reader: Reader, stores: list[str]) -> str:
     reader.open("Overview", stores[0])
     atoms = reader.page.locator('[class*="st-key-atom"] button')
     reader.click(atoms.filter(has_text=re.compile("^denominator$")))
-    return reader.read("have a role for")
+    return reader.read("a role for")
 
 
 def ask_controls(reader: Reader, stores: list[str]) -> str:

@@ -36,7 +36,7 @@ def probed(beyond):
 
 
 def test_probes_are_told_with_their_best_place_and_what_is_beyond_controls():
-    told = headlines.tell_probes(probed([False, False, False, True]), "pos", ["m"])
+    told = str(headlines.tell_probes(probed([False, False, False, True]), "pos", ["m"]))
     assert "best from decoder.1.self.role: F1 90.0 % [80.0, 95.0]" in told
     assert (
         "0 of 2 places of the encoder; 1 of 2 places of the decoder (decoder.1.self.role)" in told
@@ -64,11 +64,14 @@ def test_a_run_tells_its_strongest_roles_with_examples(named):
     assert "75.0 % were answered right" in found.lead
     assert found.roles
     for role in found.roles:
-        assert role.page == "roles"
+        assert role.links[0].page == "roles"
         assert all(example.count("⟨") == 1 for example in role.examples)
     table = run_summary.list_named(named, store)
     atom = run_summary.list_atoms(table)[0]
-    assert f"have a role for ‘{atom}’" in run_summary.tell_atom(table, atom)
+    told = run_summary.tell_atom(table, atom)
+    assert f"a role for ‘{atom}’" in told.text
+    assert len(told.links) == int(told.text.split()[0])
+    assert {"site", "head", "mark", "k"} == {*told.links[0].query}
     assert "tell" in found.controls[0].text
     assert run_summary.show_controls(named, store).export("csv")
 
@@ -97,3 +100,36 @@ def test_a_started_analysis_leaves_its_result_beside_the_store(tmp_path):
     assert "tprprobe" in job.tell() or job.outcome == 0
     assert job.process.args[3:5] == ["decompose", str(runs.folder("store", name))]
     assert not list(tmp_path.rglob("y"))
+
+
+def test_what_a_first_line_names_is_a_link_away(named):
+    told = headlines.tell_attention(
+        pd.DataFrame(
+            {
+                "layer": [0, 1, 1],
+                "head": [0, 2, 0],
+                "source": ["head", "head", "uniform"],
+                "n": 9,
+            }
+        ).assign(n_questions=3, value=[0.1, 0.8, 0.2], value_low=0.0, value_high=1.0),
+        ["encoder.0.self.attention", "encoder.1.self.attention"],
+    )
+    assert "head 2 follows ‘/’ most" in told.text
+    assert told.links[0].query == {"maps": "encoder.1.self.attention", "head": "2"}
+    scene = tp.views.build_scene(named.open("runs/store"), "encoder.1.self.role", 0, k=6)
+    roles = headlines.tell_roles(scene)
+    assert roles.links[0].query["mark"].removeprefix("cluster:") in roles.text
+
+
+def test_a_decomposition_is_told_by_the_best_scheme_with_roles():
+    scores = pd.DataFrame(
+        {
+            "site": "s", "control": "", "roles": ["left", "left", "bag"], "n_roles": [5, 5, 1],
+            "family": ["factored", "bag", "factored"], "r2": [0.3, 0.5, 0.4],
+            "r2_low": [0.2, 0.4, 0.3], "r2_high": [0.4, 0.6, 0.5],
+        }
+    )  # fmt: skip
+    told = headlines.tell_decomposition(scores, "s")
+    assert "roles ‘left’ (factored) explains R² 0.30" in told.text
+    assert "not surely more than fillers alone (a bag) do, 0.50" in told.text
+    assert told.links[0].query == {"of": "s", "scheme": "left"}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,8 +25,11 @@ from tprprobe.views.theme import MONO, colours, css, dress, inks, look, shade
 from tprprobe.views.view import View
 
 CELLS = 400  # rows and columns of a map that are drawn; larger ones by their largest weights
-NAMED = 90  # tokens that are written along an axis
+NAMED, TICKS = 90, 24  # single characters, words that are written along an axis
+BESIDE = -2.6  # where a map with the tokens beside it begins
 SMALL = 48  # rows and columns of a map in the grid
+PERCENT = "Below a token: its percent of the query's weight, from 5 on. Framed: the query itself."
+SEEN = 0.05  # the least weight that is written
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,11 @@ class Maps:
     def side(self) -> str:
         """The side whose tokens the queries are."""
         return side_of(self.site)
+
+    @property
+    def key_side(self) -> str:
+        """The side whose tokens the keys are."""
+        return str(self.keys["side"].iloc[0])
 
     @property
     def is_self(self) -> bool:
@@ -108,11 +117,13 @@ def show_matrix(
         chart.add_trace(_circles(pairs, dark))
     side = min(760, 120 + 15 * max(len(maps.queries), 24))
     chart.update_xaxes(
-        title="key (attended to)", showticklabels=False, ticks="", constrain="domain"
-    )
+        title="key (attended to)", ticks="", constrain="domain", tickangle=-90,
+        range=[BESIDE, len(maps.keys) - 0.5], **_name_ticks(maps.keys),
+    )  # fmt: skip
     chart.update_yaxes(
-        title="query (attends)", showticklabels=False, ticks="", autorange="reversed",
-        scaleanchor="x" if maps.is_self else None, constrain="domain",
+        title="query (attends)", ticks="", constrain="domain", constraintoward="top",
+        scaleanchor="x" if maps.is_self else None,
+        range=[len(maps.queries) - 0.5, BESIDE], **_name_ticks(maps.queries),
     )  # fmt: skip
     title = f"{maps.site}, head {head}, sample {maps.sample}"
     notes = [f"○ gold: a {DIVISION.related}'s digit and its ‘{DIVISION.operator}’"] if pairs else []
@@ -121,6 +132,24 @@ def show_matrix(
     return View(
         title, dress(chart, side, dark, "select"), draw, _table(maps, weights), " · ".join(notes)
     )
+
+
+def _is_spelt(tokens: pd.DataFrame) -> bool:
+    """True if tokens are single characters, which are written on their squares."""
+    return len(tokens) <= NAMED and all(len(sign) <= 1 for sign in _shorten(tokens))
+
+
+def _shorten(tokens: pd.DataFrame) -> list[str]:
+    return [visible(SHORT.get(each) or each) for each in tokens["token"].astype(str)]
+
+
+def _name_ticks(tokens: pd.DataFrame) -> dict[str, Any]:
+    """Words along an axis, so many that they can be read; none of tokens that are spelt on their squares."""
+    if _is_spelt(tokens):
+        return {"showticklabels": False}
+    at = list(range(0, len(tokens), -(-len(tokens) // TICKS)))
+    texts = [plotted(tokens["token"].iloc[i], 12) for i in at]
+    return {"tickvals": at, "ticktext": texts, "tickfont": {"family": MONO, "size": 10}}
 
 
 def _head(maps: Maps, head: int) -> Float[np.ndarray, "query key"]:
@@ -175,22 +204,23 @@ def _handles(
     k = max(int(labels.max(initial=0)) + 1, 1)
     shades, letters = [*colours(k), "rgba(0,0,0,0)"], [*inks(palette(k)), look(dark).ink]
     known = np.zeros(n, bool) if marked is None else marked
-    signs = [plotted(SHORT.get(each) or each, 3) for each in tokens["token"].astype(str)]
+    is_spelt, signs = _is_spelt(tokens), [plotted(each, 3) for each in _shorten(tokens)]
+    whole = [plotted(each) for each in tokens["token"]]
     told = [f" · cluster {label}" if label >= 0 else "" for label in labels]
     return go.Scatter(
         x=beside if axis == "query" else along,
         y=along if axis == "query" else beside,
-        mode="markers+text" if n <= NAMED else "markers",
+        mode="markers+text" if is_spelt else "markers",
         text=signs,
         hovertext=[
             f"{axis} {i} ‘{sign}’{each}"
-            for i, (sign, each) in enumerate(zip(signs, told, strict=True))
+            for i, (sign, each) in enumerate(zip(whole, told, strict=True))
         ],
         hoverinfo="text",
         textfont={"family": MONO, "size": 11, "color": [letters[label] for label in labels]},
         marker={
             "symbol": "square",
-            "size": 14 if n <= NAMED else 5,
+            "size": 14 if is_spelt else 8 if n <= NAMED else 5,
             "color": [shades[label] for label in labels],
             "line": {"color": look(dark).ink, "width": np.where(known, 2.5, 0)},
         },
@@ -239,7 +269,8 @@ def show_rows(
     title = f"{maps.site}, head {head}, sample {maps.sample}: rows"
     draw = partial(attention_rows, store, maps.site, maps.sample, head, list(positions))
     table = _table(maps, weights)
-    return View(title, chart, draw, table[table["query"].isin(positions)].reset_index(drop=True))
+    shown = table[table["query"].isin(positions)].reset_index(drop=True)
+    return View(title, chart, draw, shown, PERCENT)
 
 
 def _weighted(
@@ -261,7 +292,7 @@ def _weighted(
     )  # fmt: skip
     notes = go.Scatter(
         x=laid.left + laid.width / 2, y=top + laid.line * LINE + 0.85, mode="text",
-        text=[f"{weight:.0%}"[:-1] if weight >= 0.05 else "" for weight in weights],
+        text=[f"{weight:.0%}"[:-1] if weight >= SEEN else "" for weight in weights],
         textfont={"size": 10, "color": look(dark).soft}, hoverinfo="skip",
     )  # fmt: skip
     return [cells, notes]

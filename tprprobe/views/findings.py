@@ -28,6 +28,8 @@ PREDICTORS = {
     "all heads": "all heads",
 }
 
+R2 = "R²"
+TOLD = "%{y}: %{x:FORM} [%{customdata[0]:FORM}, %{customdata[1]:FORM}]"
 MARKS = (
     "A mark is R² on a quarter of the questions, held out; the bar through it its 95 % interval over questions (of several "
     "thousand tokens narrower than the mark). Dotted: what the mean keeps, and what keeps all."
@@ -89,8 +91,8 @@ def tabulate_word_names(folder: Path) -> pd.DataFrame:
 
 
 def show_dots(rows: pd.DataFrame, title: str, label: str, dark: bool = False) -> View:
-    """Values with intervals: a line per name, a color and symbol per group."""
-    chart = go.Figure()
+    """Values with intervals: a line per name, a color and symbol per group; R² as it is, all else in percent."""
+    chart, form = go.Figure(), ".2f" if label == R2 else ".0%"
     groups = rows["group"].unique().tolist()
     for number, (group, colour) in enumerate(zip(groups, colours(len(groups)), strict=True)):
         part = rows[rows["group"] == group]
@@ -101,13 +103,15 @@ def show_dots(rows: pd.DataFrame, title: str, label: str, dark: bool = False) ->
                 y=[plotted(each, 60) for each in part["name"]],
                 mode="markers",
                 name=visible(group, 40),
+                customdata=part[["low", "high"]].to_numpy(float),
+                hovertemplate=TOLD.replace("FORM", ".3f" if label == R2 else ".1%"),
                 error_x={"type": "data", "symmetric": False, **errors},
                 marker={"color": colour, "symbol": SYMBOLS[number % len(SYMBOLS)], "size": 9},
             )
         )
     height = 120 + 24 * rows["name"].nunique()
     dress(chart, height, dark, "zoom")
-    chart.update_xaxes(title=label, showgrid=True, gridcolor=look(dark).faint)
+    chart.update_xaxes(title=label, tickformat=form, showgrid=True, gridcolor=look(dark).faint)
     chart.update_yaxes(autorange="reversed", type="category")
     chart.update_layout(
         showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"}
@@ -139,7 +143,7 @@ def show_reconstruction(results: pd.DataFrame, dark: bool = False) -> View:
             "high": whole["r2_high"],
         }
     )
-    view = show_dots(rows, "What a head's value keeps of the state, held out", "R²", dark)
+    view = show_dots(rows, "What a head's value keeps of the state, held out", R2, dark)
     for value in (0, 1):
         view.chart.add_vline(value, line={"dash": "dot", "width": 1, "color": look(dark).soft})
     draw = partial(reconstruction_curves, results)

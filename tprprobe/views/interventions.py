@@ -19,6 +19,7 @@ from tprprobe.views.view import View
 
 ALL = "all"  # points of a sweep that are no single head and no number of centres
 SNAP = "snap"
+CLEAR = "rgba(0,0,0,0)"
 
 
 def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
@@ -154,12 +155,18 @@ def _show_swaps(rows: pd.DataFrame, kind: str, dark: bool) -> View:
     found = chosen.set_index(["model", "vectors", "layer", "at"])
     found = found.reindex(pd.MultiIndex.from_tuples(ways))
     chart = go.Figure()
-    names = [plotted(tell_way(*way), 80) for way in ways]
+    models = {way[0] for way in ways}
+    whole = {way: tell_way(*way) for way in ways}
+    short = {
+        way: told.removeprefix(f"{way[0]}: ") if len(models) == 1 else told
+        for way, told in whole.items()
+    }
+    names = [f"{plotted(each, 80)} " for each in short.values()]
     for column, name, colour, hatch in PARTS:
         chart.add_bar(
             x=found[column], y=names, orientation="h", name=name,
             marker={
-                "color": css(colour),
+                "color": CLEAR if column == "original" else css(colour),
                 "line": {"color": look(dark).soft, "width": 0.5},
                 "pattern": {"shape": "/" if hatch else ""},
             },
@@ -169,7 +176,7 @@ def _show_swaps(rows: pd.DataFrame, kind: str, dark: bool) -> View:
         barmode="stack", bargap=0.3, showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
     )  # fmt: skip
-    chart.update_xaxes(title="share of answers", range=[0, 1], tickformat=".0%")
+    chart.update_xaxes(title="share of answers", range=[0, 1.01], tickformat=".0%")
     chart.update_yaxes(autorange="reversed", type="category")
     n = int(found["n"].max()) if len(found) else 0
     note = f"{n} exchanges whose two questions the model answers; whole layers, all heads."

@@ -16,13 +16,13 @@ import pyarrow as pa
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.figures.style import palette
 from tprprobe.store import Store
-from tprprobe.views.attention import SMALL, read_maps, shrink_map
+from tprprobe.views.attention import SEEN, SMALL, Maps, read_maps, shrink_map
 from tprprobe.views.clouds import Cloud
 from tprprobe.views.colourings import CLUSTER, NONE, OTHER, order_values, read_field
 from tprprobe.views.maps import name_axes, value_colours
 from tprprobe.views.safe_text import visible
 from tprprobe.views.strips import LONGEST, read_strips, tell_sample
-from tprprobe.views.theme import colours, inks, look
+from tprprobe.views.theme import colours, css, inks, look, shade
 
 GRID = 65_535  # steps of a point's place on either axis
 
@@ -193,3 +193,28 @@ def _pack_map(weights: np.ndarray) -> dict[str, Any]:
     codes = np.rint(255 * np.clip(small, 0, 1)).astype(np.uint8)
     rows, columns = codes.shape
     return {"rows": rows, "columns": columns, "weights": b64encode(codes.tobytes()).decode()}
+
+
+def pack_rows(
+    maps: Maps, head: int, positions: Sequence[int], dark: bool = False
+) -> dict[str, Any]:
+    """The attention of some queries as strips of keys: each on the color of its weight, its percent below."""
+    keys = maps.keys.head(LONGEST)
+    signs = [visible(each) for each in keys["token"]]
+    shared = {"signs": signs, "rows": keys["row"].tolist(), "positions": [*range(len(keys))]}
+    shared |= {"clusters": [-1] * len(keys), "labels": [-1] * len(keys)}
+    strips = []
+    for at in positions:
+        weights = maps.weights[head, at, :LONGEST]
+        shades = shade(weights, dark)
+        looks = [
+            {"colour": css(rgb), "ink": ink} for rgb, ink in zip(shades, inks(shades), strict=True)
+        ]
+        notes = [f"{100 * each:.0f}" if each >= SEEN else "" for each in weights.tolist()]
+        heading = f"from ‘{visible(maps.queries['token'].iloc[at])}’ at {at}"
+        told = [f"{100 * each:.1f} % of {heading}" for each in weights.tolist()]
+        own = at if maps.is_self else -1
+        strips.append(
+            shared | {"heading": heading, "looks": looks, "notes": notes, "told": told, "own": own}
+        )
+    return {"side": maps.key_side, "colours": [], "strips": strips}

@@ -18,6 +18,7 @@ from tprprobe.analyses.decomposition.sequence_units import members_of
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.decomposition import load_decompositions
 from tprprobe.figures.role_fits import residual_bars, scheme_table, similarity_map
+from tprprobe.figures.strips import SIGNS as SHORT
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
 from tprprobe.interventions.edits import Edit, Place
@@ -26,7 +27,7 @@ from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import intervene
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES
-from tprprobe.views.findings import show_dots
+from tprprobe.views.findings import R2, show_dots
 from tprprobe.views.safe_text import plotted
 from tprprobe.views.theme import colours, dress, look
 from tprprobe.views.view import View
@@ -56,7 +57,7 @@ def show_schemes(scores: pd.DataFrame, site: str, dark: bool = False) -> View:
         {"name": of_site["roles"] + ": " + told, "group": of_site["roles"], "value": of_site["r2"]}
         | {"low": of_site["r2_low"], "high": of_site["r2_high"]}
     )
-    view = show_dots(rows, f"Role schemes of {site}: R², held out", "R²", dark)
+    view = show_dots(rows, f"Role schemes of {site}: R², held out", R2, dark)
     note = scheme_table(of_site).caption.splitlines()[-1]
     return View(view.title, view.chart, lambda: scheme_table(of_site).draw(), of_site, note)
 
@@ -101,7 +102,8 @@ def compare_symbols(
     kept = []
     for names, own in ((pairs.fillers, pairs.filler_of), (pairs.roles, pairs.role_of)):
         seen = np.bincount(own, minlength=len(names))
-        kept.append([str(names[i]) for i in np.sort(np.argsort(-seen, kind="stable")[:MOST])])
+        common = [str(names[i]) for i in np.argsort(-seen, kind="stable")[:MOST]]
+        kept.append(sorted(common, key=lambda each: (each.isdecimal(), each.zfill(9))))
     every = fit.bindings([(filler, role) for filler in kept[0] for role in kept[1]])
     vectors = every.reshape(len(kept[0]), len(kept[1]), -1)
     vectors = vectors if of == "fillers" else vectors.transpose(1, 0, 2)
@@ -223,8 +225,10 @@ def _bars(rows: pd.DataFrame, label: str, dark: bool) -> go.Figure:
     chart = go.Figure(
         go.Bar(
             x=rows["position"], y=rows["residual"], marker={"color": colours(6)[-1]},
-            text=[plotted(each, 8) for each in rows["token"]], textposition="outside",
-            cliponaxis=False, hovertemplate="%{text} at %{x}: %{y:.0%}<extra></extra>",
+            text=[plotted(SHORT.get(each) or each, 6) for each in rows["token"]], textposition="outside",
+            cliponaxis=False, constraintext="none", textangle=0,
+            hovertext=[plotted(each) for each in rows["token"]],
+            hovertemplate="%{hovertext} at %{x}: %{y:.0%}<extra></extra>",
         )
     )  # fmt: skip
     dress(chart, 280, dark, "zoom")

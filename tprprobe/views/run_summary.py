@@ -1,7 +1,7 @@
 """What is known of a store, in sentences: what was read, its strongest roles, controls, claims."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +20,17 @@ from tprprobe.store import Store
 from tprprobe.views.accuracy import tell_score
 from tprprobe.views.findings import show_dots
 from tprprobe.views.folders import Runs
-from tprprobe.views.headlines import percent, place, top
+from tprprobe.views.headlines import link_vectors, percent, place, share, top
 from tprprobe.views.probe_panels import show_probes
 from tprprobe.views.safe_text import visible
+from tprprobe.views.statements import Link, Statement
 from tprprobe.views.store_card import tell_store
 from tprprobe.views.view import View
 
-NAMED = ["name", "site", "head", "cluster", "precision", "precision_low", "precision_high"]
+NAMED = ["name", "site", "head", "cluster", "k", "precision", "precision_low", "precision_high"]
 NAMED += ["recall", "recall_low", "recall_high", "coverage", "f05"]
 ROLES, EXAMPLES, AROUND = 3, 3, 7  # roles, examples of each, characters beside an example's token
+LINKED = 12  # heads of an atom that are linked
 SHOWN = {  # the page that shows what a claim's figure draws
     "schlag-fig2": "roles",
     "schlag-fig3": "attention",
@@ -38,16 +40,6 @@ SHOWN = {  # the page that shows what a claim's figure draws
 }
 OF = {"schlag-fig2": "questions", "schlag-fig3": "questions", "swap": "questions"}
 OF |= {"schlag-sec6.1": "questions", "jiang-table4": "words"}
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A sentence, its examples, and the page with its choices that shows it."""
-
-    text: str
-    page: str = ""
-    query: Mapping[str, str] = field(default_factory=dict)
-    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,7 @@ def find_roles(runs: Runs, store: Store) -> list[Statement]:
         naming = load_names(folder)
         return [_tell_role(*each) for each in _strongest(store, naming, folder / LABELS)]
     for folder in runs.beside(store, "word names").values():
-        named = load_word_names(folder)
+        named = _count_clusters(folder)
         own = named[(named["model"] == TRAINED) & (named["name"] != UNNAMED)]
         best = own.sort_values("f05", ascending=False).drop_duplicates("name").head(ROLES)
         return [_tell_role(row, (visible(row["commonest"], 60),)) for _, row in best.iterrows()]
@@ -95,9 +87,9 @@ def find_roles(runs: Runs, store: Store) -> list[Statement]:
 
 
 def list_named(runs: Runs, store: Store) -> pd.DataFrame:
-    """Every named cluster of the trained model, the surest first: name, site, head, cluster, measures."""
+    """Every named cluster of the trained model, the surest first: name, site, head, cluster of k, measures."""
     tables = [load_names(each).clusters for each in runs.beside(store, "names").values()]
-    tables += [load_word_names(each) for each in runs.beside(store, "word names").values()]
+    tables += [_count_clusters(each) for each in runs.beside(store, "word names").values()]
     if not tables:
         return pd.DataFrame(columns=NAMED)
     rows = pd.concat(tables, ignore_index=True)
@@ -105,12 +97,19 @@ def list_named(runs: Runs, store: Store) -> pd.DataFrame:
     return own.sort_values("f05", ascending=False)[NAMED].reset_index(drop=True)
 
 
+def _count_clusters(folder: Path) -> pd.DataFrame:
+    """Clusters of words with ``k``, the number of clusters of their head."""
+    named = load_word_names(folder)
+    of_head = named.groupby(["model", "site", "head"], dropna=False)["cluster"]
+    return named.assign(k=of_head.transform("size"))
+
+
 def list_atoms(named: pd.DataFrame, most: int = 14) -> list[str]:
     """What names are made of, the commonest first."""
     return named["name"].astype(str).str.split(AND).explode().value_counts().index[:most].tolist()
 
 
-def tell_atom(named: pd.DataFrame, atom: str) -> str:
+def tell_atom(named: pd.DataFrame, atom: str) -> Statement:
     """Which heads have a role whose name has an atom in it, the surest cluster of each."""
     has = [atom in str(name).split(AND) for name in named["name"]]
     best = named[has].drop_duplicates(["site", "head"])
@@ -119,18 +118,24 @@ def tell_atom(named: pd.DataFrame, atom: str) -> str:
         f"{percent(row, 'precision', 0)})"
         for _, row in best.iterrows()
     ]
-    return f"{len(best)} heads have a role for ‘{visible(atom)}’: {'; '.join(heads)}."
+    heads_have = "head has" if len(best) == 1 else "heads have"
+    text = f"{len(best)} {heads_have} a role for ‘{visible(atom)}’: {'; '.join(heads)}."
+    return Statement(text, tuple(_link_role(row) for _, row in best.head(LINKED).iterrows()))
+
+
+def _link_role(row: pd.Series, told: str = "") -> Link:
+    """The page that shows a named cluster, marked."""
+    query = {"mark": f"cluster:{row['cluster']}"} | {"k": str(row["k"])}
+    at = place(row["site"], row["head"])
+    return link_vectors(row["site"], row["head"], told or f"{at} · cluster {row['cluster']}", query)
 
 
 def _tell_role(row: pd.Series, examples: tuple[str, ...]) -> Statement:
-    query = {"site": str(row["site"]), "mark": f"cluster:{row['cluster']}"}
-    query |= {} if pd.isna(row["head"]) else {"head": str(row["head"])}
-    query |= {"k": str(row["k"])} if "k" in row else {}
     text = (
         f"‘{visible(row['name'], 90)}’: cluster {row['cluster']} of {place(row['site'], row['head'])}, "
         f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}, held out"
     )
-    return Statement(text, "roles", query, examples)
+    return Statement(text, (_link_role(row, "Show on Roles"),), examples)
 
 
 def _strongest(
@@ -199,14 +204,14 @@ def _tell_polarity(naming: Naming, run: str) -> Statement:
     """Numerator or denominator: the best head's clusters beside the best of every other kind."""
     best, query = _best_of_kinds(naming), {"names": run}
     if best.empty:
-        return Statement("No digits with a polarity: roles are not compared", "probes", query)
+        return Statement("No digits with a polarity: roles are not compared")
     own, others = best.iloc[0], best.iloc[1:]
     above, below = (
         others["accuracy_high"] < own["accuracy_low"],
         others["accuracy_low"] > own["accuracy_high"],
     )  # intervals apart: stricter than a paired test
     groups = {"More than": above, "Less than": below, "Not surely other than": ~(above | below)}
-    scores = others["accuracy"].map("{:.0%}".format)
+    scores = others["accuracy"].map(share)
     told = [
         f" {words} {', '.join(scores.index[of] + ' ' + scores[of])}."
         for words, of in groups.items()
@@ -214,10 +219,11 @@ def _tell_polarity(naming: Naming, run: str) -> Statement:
     ]
     text = (
         f"Numerator or denominator? Clusters of {own.name}s ({place(own['site'], own['head'])}) tell "
-        f"{percent(own, 'accuracy')} of the digits; a look behind ‘/’ tells {own['surface']:.0%}, the commonest "
-        f"{own['majority']:.0%}."
+        f"{percent(own, 'accuracy')} of the digits; a look behind ‘/’ tells {share(own['surface'])}, the commonest "
+        f"{share(own['majority'])}."
     )
-    return Statement(text + "".join(told), "probes", query)
+    links = Link("Show on Probes", "probes", query), link_vectors(own["site"], own["head"])
+    return Statement(text + "".join(told), links)
 
 
 def show_controls(runs: Runs, store: Store, dark: bool = False) -> View | None:
@@ -268,9 +274,9 @@ def _tell_probed(rows: pd.DataFrame, task: str) -> Statement:
     best = top(of, "f1")
     text = (
         f"{task.upper()}: {beyond} of {len(of)} {what} are beyond every control; best {best['site']} with F1 "
-        f"{percent(best, 'f1')}, its best control ({best['best_control']}) {best['best_control_f1']:.0%}"
+        f"{percent(best, 'f1')}, its best control ({best['best_control']}) {share(best['best_control_f1'])}"
     )
-    return Statement(text, "probes", {"task": task})
+    return Statement(text, (Link("Show on Probes", "probes", {"task": task}),))
 
 
 def list_claims(store: Store) -> pd.DataFrame:

@@ -22,6 +22,8 @@ SETTINGS = {
     "browser.gatherUsageStats": "false",
     "browser.serverAddress": ADDRESS,
     "client.toolbarMode": "minimal",
+    "global.disableWidgetStateDuplicationWarning": "true",  # a link chooses, in place of a first choice
+    "runner.postScriptGC": "false",  # a fifth of a second after every run; Python collects by itself
     "client.showErrorDetails": "none",
     "client.showErrorLinks": "false",
 }

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tprprobe.store import Store
+from tprprobe.store.layout import SIDES
 from tprprobe.views.safe_text import visible
 
 
@@ -14,7 +15,7 @@ def tell_store(store: Store) -> dict[str, str]:
         "model": _name(manifest.get("model")),
         "data": _name(manifest.get("data")),
         "samples": f"{store.samples:,}",
-        "tokens": " + ".join(f"{lengths.get(side, 0):,}" for side in ("source", "target")),
+        "tokens": " + ".join(f"{lengths[side]:,}" for side in SIDES if lengths.get(side)) or "0",
         "sites": f"{len(store.sites)}",
         "size": tell_size(int(store.summary["bytes"].sum())),
         "control": "untrained twin" if (store.path / "untrained").exists() else "none",

@@ -1,0 +1,39 @@
+// What every page does in the browser: `?` lists the keys, texts that are cut are told by a tooltip, charts fit on paper.
+
+const PAPER = 700; // pixels between the margins of a page of A4
+const FIELD = /^(INPUT|TEXTAREA|SELECT)$/;
+
+function press(event) {
+  const at = document.activeElement;
+  if (event.key !== "?" || FIELD.test(at?.tagName) || at?.isContentEditable) return;
+  document.querySelector('[class*="st-key-show-keys"] button')?.click();
+}
+
+function tell({ target }) {
+  const isList = target.matches?.('input[role="combobox"]');
+  if (!isList && getComputedStyle(target).textOverflow !== "ellipsis") return;
+  const text = isList ? target.value : target.textContent;
+  if (target.scrollWidth > target.clientWidth) target.title = text;
+  else if (target.title === text || isList) target.removeAttribute("title");
+}
+
+function fit() {
+  for (const each of document.querySelectorAll(".js-plotly-plot")) each.style.zoom = Math.min(1, PAPER / each.clientWidth);
+}
+
+function unfit() {
+  for (const each of document.querySelectorAll(".js-plotly-plot")) each.style.zoom = "";
+}
+
+export default function listen() {
+  document.addEventListener("keydown", press);
+  document.addEventListener("pointerover", tell);
+  window.addEventListener("beforeprint", fit);
+  window.addEventListener("afterprint", unfit);
+  return () => {
+    document.removeEventListener("keydown", press);
+    document.removeEventListener("pointerover", tell);
+    window.removeEventListener("beforeprint", fit);
+    window.removeEventListener("afterprint", unfit);
+  };
+}
