@@ -4,6 +4,7 @@ from pathlib import Path
 
 import state
 import streamlit as st
+from streamlit.components.v2 import component
 
 HERE = Path(__file__).parent
 LONG = (
@@ -37,7 +38,7 @@ KEYS = {
     "Ctrl P": "print the page",
     "?": "show this list",
 }
-LISTEN = st.components.v2.component("tprprobe_page", js=HERE.joinpath("page.js").read_text("utf-8"))
+LISTEN = component("tprprobe_page", js=HERE.joinpath("page.js").read_text("utf-8"))
 
 
 def show() -> None:

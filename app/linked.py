@@ -7,13 +7,14 @@ from typing import Any
 
 import state
 import streamlit as st
+from streamlit.components.v2 import component
 
 import tprprobe as tp
 
 HERE = Path(__file__).parent
 FORESEEN = 2_000_000  # numbers in a head's vectors
 ADVICE = "Select points, tokens or clusters: the same tokens are marked in every view."
-_mount = st.components.v2.component(
+_mount = component(
     "tprprobe_linked",
     js=HERE.joinpath("linked.js").read_text("utf-8"),
     css=HERE.joinpath("linked.css").read_text("utf-8"),
@@ -61,7 +62,7 @@ class Place:
 
     root: str
     name: str
-    given: tuple[Any, ...]
+    given: Any  # site, head, number of clusters and method
     layers: tuple[str, ...] = ()
 
     @property
@@ -73,7 +74,8 @@ class Place:
         """The scene of the map; ``whole``: with every token of the store."""
         if self.layers:
             return state.layers(*self.given, self.layers)
-        return (fill_scene if whole else state.build_scene)(self.root, self.name, *self.given)
+        build = fill_scene if whole else state.build_scene
+        return build(self.root, self.name, *self.given)
 
     def show_map(self, field: str) -> None:
         mount("map", "linked-map", {"scene": self.key, "advice": ADVICE} | pack_map(self, field))

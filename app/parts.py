@@ -1,5 +1,7 @@
 """Parts that pages are made of: the first line, statements with links, analyses that are run here, tables."""
 
+from typing import Any
+
 import state
 import streamlit as st
 
@@ -56,10 +58,12 @@ def table(rows, pinned: int = 1, **given):
     """A table whose first columns stay, and whose numbers have three digits."""
     columns = {}
     for number, (name, kind) in enumerate(rows.dtypes.items()):
-        form = {"format": "%.3g"} if kind.kind == "f" else {}
-        make = st.column_config.NumberColumn if kind.kind == "f" else st.column_config.Column
-        wide = {"width": "medium"} if number < pinned and kind.kind not in "iuf" else {}
-        columns[name] = make(pinned=number < pinned, help=str(name), **form, **wide)
+        shown: dict[str, Any] = {"pinned": number < pinned, "help": str(name)}
+        if kind.kind == "f":
+            columns[name] = st.column_config.NumberColumn(format="%.3g", **shown)
+            continue
+        is_name = number < pinned and kind.kind not in "iu"
+        columns[name] = st.column_config.Column(width="medium" if is_name else None, **shown)
     return st.dataframe(rows, hide_index=True, column_config=columns, **given)
 
 
@@ -107,9 +111,13 @@ def _watch(at) -> None:
     if job is None:
         return
     outcome = job.outcome
-    told = {None: "running", 0: "complete"}.get(outcome, "error")
-    label = {"running": "It runs …", "complete": "Done", "error": f"It ended with {outcome}"}[told]
-    with st.status(label, state=told, expanded=True):
+    if outcome is None:
+        status = st.status("It runs …", state="running", expanded=True)
+    elif outcome == 0:
+        status = st.status("Done", state="complete", expanded=True)
+    else:
+        status = st.status(f"It ended with {outcome}", state="error", expanded=True)
+    with status:
         st.code(job.tell() or "…", language=None)
     if outcome is None:
         st.button("Stop", on_click=job.stop, key=f"stop-{at[-1]}")

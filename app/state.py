@@ -212,7 +212,7 @@ def titled(title: str) -> Any:
     with st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False
     ):
-        st.markdown(f"**{escape(title)}**", width="content")
+        st.markdown(f"**{escape(title)}**")
         return st.popover("Export")
 
 

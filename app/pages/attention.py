@@ -75,4 +75,7 @@ def attention() -> None:
     place.show_strips([sample], mark)
     place.feed_points()
     linked.feed_mark(mark)
-    place.feed_names()
+    if "names" in vars(
+        scene
+    ):  # known of Roles: finding them takes longer than somebody here should wait
+        place.feed_names()

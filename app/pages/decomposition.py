@@ -45,7 +45,9 @@ def decomposition() -> None:
         tokens, fillers = states.tokens["filler"].tolist(), list(map(str, fit.fit.pairs.fillers))
         first, visible = views.first_change(states), tp.views.safe_text.visible
         told = {i: f"{i}: {visible(token)}" for i, token in enumerate(tokens)}
-        at = st.selectbox("Token", range(len(tokens)), first[0], key="token", format_func=told.get)
+        at = st.selectbox(
+            "Token", range(len(tokens)), first[0], key="token", format_func=told.__getitem__
+        )
         filler = st.selectbox("becomes", fillers, first[1], key="filler", format_func=visible)
     state.show(views.show_change(states, at, filler, dark), "changed")
     folder = tp.views.model_card.find_checkpoint(runs, store)

@@ -18,7 +18,11 @@ def _probed() -> None:
         others = ["none", *(each for each in models if each != one)]
         other = st.selectbox("Beside it", others, key="beside", **state.KEEP)
         score = st.selectbox(
-            "Score", list(panels.SCORES), key="score", format_func=panels.SCORES.get, **state.KEEP
+            "Score",
+            list(panels.SCORES),
+            key="score",
+            format_func=panels.SCORES.__getitem__,
+            **state.KEEP,
         )
         every = st.toggle("All controls", key="every", **state.KEEP)
     shown = [one] if other == "none" else [one, other]
@@ -37,14 +41,14 @@ def _probed() -> None:
 
 def _decoded(named) -> None:
     st.subheader("What clusters alone tell of numerators and denominators")
-    for each in tp.views.run_summary.compare_controls(state.runs(), state.store()):
-        if "names" in each.query:
-            parts.lead(each.text)
+    lead = st.container()
     with parts.controls():
         folder = st.selectbox("Names", list(named), key="names", **state.KEEP)
         subsets = ["all", "discordant", "discordant, answered"]
         subset = st.selectbox("Digits", subsets, key="digits", **state.KEEP)
         every = st.toggle("Every head", key="heads", **state.KEEP)
+    with lead:
+        parts.lead(tp.views.run_summary.tell_polarity(named[folder]))
     view = tp.views.findings.show_decoding(named[folder], subset, state.is_dark(), every)
     state.show(view, "decoding")
     st.caption("Discordant: the place in the whole fraction is not what a look at the ‘/’ tells.")

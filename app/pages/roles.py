@@ -26,8 +26,10 @@ def roles() -> None:
         if heads:
             head = st.selectbox("Head", range(heads), key="head", width=110, **state.KEEP)
         k = st.number_input("Clusters", 2, 60, 20, key="k", width=130, **state.KEEP)
-        method = st.selectbox("Map", METHODS, key="map", format_func=METHODS.get, **state.KEEP)
-        given = (site, head, k, method)
+        method = st.selectbox(
+            "Map", METHODS, key="map", format_func=METHODS.__getitem__, **state.KEEP
+        )
+        given = (site, head, int(k), method)
         scene = state.scene(*given)
         alike, layer = choices.like(sites, site), views.colourings.LAYER
         fields = views.colourings.list_fields(scene) + [layer] * (len(alike) > 1)

@@ -22,6 +22,7 @@ from . import role_fits as role_fits
 from . import run_summary as run_summary
 from . import safe_text as safe_text
 from . import selection as selection
+from . import statements as statements
 from . import store_card as store_card
 from . import theme as theme
 from .attention import read_maps as read_maps

@@ -182,7 +182,7 @@ def _examples(tokens: pd.DataFrame, inside: np.ndarray) -> Iterator[str]:
 def compare_controls(runs: Runs, store: Store) -> list[Statement]:
     """Where roles tell more than their controls, and where they do not."""
     found = [
-        _tell_polarity(load_names(folder), name)
+        tell_polarity(folder, (Link("Show on Probes", "probes", {"names": name}),))
         for name, folder in runs.beside(store, "names").items()
     ]
     if probed := runs.beside(store, "probes"):
@@ -200,9 +200,9 @@ def _best_of_kinds(naming: Naming) -> pd.DataFrame:
     return best.loc[best.groupby("kind", sort=False)["accuracy"].idxmax()].set_index("kind")
 
 
-def _tell_polarity(naming: Naming, run: str) -> Statement:
+def tell_polarity(folder: Path, links: tuple[Link, ...] = ()) -> Statement:
     """Numerator or denominator: the best head's clusters beside the best of every other kind."""
-    best, query = _best_of_kinds(naming), {"names": run}
+    best = _best_of_kinds(load_names(folder))
     if best.empty:
         return Statement("No digits with a polarity: roles are not compared")
     own, others = best.iloc[0], best.iloc[1:]
@@ -222,8 +222,7 @@ def _tell_polarity(naming: Naming, run: str) -> Statement:
         f"{percent(own, 'accuracy')} of the digits; a look behind ‘/’ tells {share(own['surface'])}, the commonest "
         f"{share(own['majority'])}."
     )
-    links = Link("Show on Probes", "probes", query), link_vectors(own["site"], own["head"])
-    return Statement(text + "".join(told), links)
+    return Statement(text + "".join(told), (*links, link_vectors(own["site"], own["head"])))
 
 
 def show_controls(runs: Runs, store: Store, dark: bool = False) -> View | None:
