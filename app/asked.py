@@ -7,6 +7,7 @@ from typing import Any
 
 import state
 import streamlit as st
+from streamlit.components.v2 import component
 
 import tprprobe as tp
 
@@ -26,7 +27,7 @@ STAYS = """<style>
 .st-key-asked-lead { max-height: 38vh; overflow-y: auto; }
 @media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
 </style>"""
-_mount = st.components.v2.component(
+_mount = component(
     "tprprobe_asked",
     js=HERE.joinpath("asked.js").read_text("utf-8"),
     css="".join(HERE.joinpath(f"{name}.css").read_text("utf-8") for name in ("linked", "asked")),

@@ -103,9 +103,16 @@ def _snap(posed, scene) -> Edit:
             else "The store holds no vectors of these tokens: it has no clusters to snap to."
         )
     named = tp.views.inventory.name_clusters(scene)
-    given = {"index": None, "placeholder": "Choose one", "key": "cluster", **state.KEEP}
+    given: dict[str, Any] = {
+        "index": None,
+        "placeholder": "Choose one",
+        "key": "cluster",
+    } | state.KEEP
     cluster = st.selectbox(
-        "becomes the center of cluster", range(scene.roles.k), format_func=named.get, **given
+        "becomes the center of cluster",
+        range(scene.roles.k),
+        format_func=named.__getitem__,
+        **given,
     )
     tokens = asked.read_tokens(len(posed.tokens), 1)
     if not tokens:

@@ -73,7 +73,8 @@ class Place:
     def scene(self, whole: bool = False) -> Any:
         """The scene of the map; ``whole``: with every token of the store."""
         if self.layers:
-            return state.layers(*self.given, self.layers)
+            site, head, k, method = self.given
+            return state.layers(site, head, k, method, self.layers)
         build = fill_scene if whole else state.build_scene
         return build(self.root, self.name, *self.given)
 
