@@ -196,5 +196,8 @@ def test_shares_after_an_exchange_add_up_to_one():
     )
     view = tp.views.show_interventions(rows, "polarity")
     assert np.sum([bar.x for bar in view.chart.data], axis=0).tolist() == [1.0, 1.0]
-    assert list(view.chart.data[0].y) == ["no exchange ", "roles, all layers "]  # one model is not told
+    assert list(view.chart.data[0].y) == [
+        "no exchange ",
+        "roles, all layers ",
+    ]  # one model is not told
     assert view.export("svg").startswith(b"<?xml")
