@@ -186,3 +186,12 @@ def test_picks_that_say_nothing_are_left(open_page, asked_runs, picked):
     app = open_page(asked_runs, "ask", picked=picked, what="nonsense")
     assert not app.exception
     assert re.match("tiny answers: ‘", read_lead(app))
+
+
+def test_another_filler_is_bound_in_a_decomposition(open_page, decomposed):
+    app = open_page(decomposed, "ask", what="Change a filler", picked="2", text="abca")
+    assert not app.exception
+    app.selectbox(key="becomes").set_value("c").run()
+    assert not app.exception
+    assert read_lead(app).startswith("Filler of ‘b’ (2) changed to ‘c’ in encoder.0.hidden (roles:")
+    assert "The model answers the changed text with" in read_lead(app)
