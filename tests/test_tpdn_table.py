@@ -11,7 +11,7 @@ from planted.bindings import left, plant_bindings
 import tprprobe as tp
 from studies.pages import decomposition_page
 from studies.tpdn.authors import check_checkout
-from studies.tpdn.cells import CELL, PUBLISHED, collect_cells, compare
+from studies.tpdn.cells import CELL, PUBLISHED, collect_cells, compare, compare_trainings
 from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES, SITE, Decoder, pair_up
 from studies.tpdn.trainings import list_models
 from tprprobe.claims import judge, load_claims
@@ -67,7 +67,21 @@ def test_cells_that_are_far_are_told_apart(published):
     table["substitution"] = table["published"] + 0.2 * moved
     table["accuracy"] = np.where(table["encoder"] == "uni", 1.0, 0.5)
     kinds = decomposition_page._kinds(compare(table).far)
-    assert kinds == {"cells": 9, "tree": 3, "tree_above": 3, "tree_able": 1, "weak": 4, "rest": 2}
+    assert kinds == {"cells": 9, "tree": 3, "tree_above": 3, "tree_able": 1, "weak": 4} | {
+        "bi": 1,
+        "bi_above": 1,
+        "rest": 1,
+    }
+
+
+def test_two_trainings_are_compared_where_both_were_learned(published):
+    one, other = cells_of(published, seeds=2), cells_of(published)
+    other["accuracy"] = np.where(other["encoder"] == "uni", 0.9, 0.97)
+    higher = one.assign(substitution=lambda t: t["substitution"] + 0.1)
+    found = compare_trainings(higher, other, least=0.95)
+    assert len(found) == 24  # of two encoders
+    assert found.to_numpy() == pytest.approx(0.1)
+    assert compare_trainings(one.assign(accuracy=0.5), other, least=0.95).empty
 
 
 def test_scores_are_collected_beside_published_numbers(tmp_path, published):

@@ -16,12 +16,12 @@ from studies.pages.markdown import verdict_table
 from studies.pages.own_decompositions import answer_own, tell_own
 from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
-from studies.tpdn.cells import CELLS, MODEL, Agreement, compare
+from studies.tpdn.cells import ADAM, CELL, CELLS, MODEL, Agreement, compare, compare_trainings
 from studies.tpdn.substitutions import SCHEMES
 from studies.tpdn.trainings import RECIPE, SHAPES, list_models
 from tprprobe.claims import Evidence, exact, judge
 from tprprobe.data.worlds.sequences import TASKS
-from tprprobe.statistics import Interval, wilson
+from tprprobe.statistics import Interval, interval_text, wilson
 from tprprobe.training.recipes import read_recipe
 
 UNI = {"encoder": "uni", "decoder": "uni"}
@@ -57,6 +57,8 @@ def make_page(runs: Path) -> str:
         agreement=found,
         able=compare(cells, ABLE),
         least_able=ABLE,
+        optimisers=_compare_optimisers(cells),
+        within=_count_within(cells),
         weak=int((accuracy < ABLE).sum()),
         undecided=sum(each.outcome == "undecided" for each in claims),
         claims_told=len(claims),
@@ -68,6 +70,20 @@ def make_page(runs: Path) -> str:
         english=tell_english(runs / "decomposition"),
         shipped=answer_own(runs / "decomposition"),
     )
+
+
+def _compare_optimisers(cells: pd.DataFrame) -> dict[str, Any]:
+    """How much more substitution the table's optimiser gives than the authors', over models able under both."""
+    adam = pd.read_csv(ADAM)
+    found = compare_trainings(cells[cells["seed"].isin(adam["seed"])], adam, ABLE)
+    able = (adam.groupby(MODEL)["accuracy"].mean() >= ABLE).sum()
+    return {"models": len(found), "able": int(able), "more": interval_text(_mean(found), "+.3f")}
+
+
+def _count_within(cells: pd.DataFrame) -> int:
+    """Of how many cells the interval over seeds has the published number."""
+    found = [(_mean(part["substitution"]), part["published"]) for _, part in cells.groupby(CELL)]
+    return sum(int(printed.between(each.low, each.high).all()) for each, printed in found)
 
 
 def _share(flags: np.ndarray) -> float:
@@ -110,16 +126,20 @@ def _far(found: Agreement) -> str:
 
 
 def _kinds(far: pd.DataFrame) -> dict[str, int]:
-    """How many of the far cells are of tree decoders with other roles, and of models that cannot do their task."""
+    """How many of the far cells are of tree decoders with other roles, of models that cannot do their task, and of
+    bidirectional decoders that can."""
     tree = (far["decoder"] == "tree") & (far["roles"] != "tree")
-    able = far["accuracy"] >= ABLE
+    able, above = far["accuracy"] >= ABLE, far["difference"] > 0
+    bi = ~tree & able & (far["decoder"] == "bi")
     return {
         "cells": len(far),
         "tree": int(tree.sum()),
-        "tree_above": int((tree & (far["difference"] > 0)).sum()),
+        "tree_above": int((tree & above).sum()),
         "tree_able": int((tree & able).sum()),
         "weak": int((~tree & ~able).sum()),
-        "rest": int((~tree & able).sum()),
+        "bi": int(bi.sum()),
+        "bi_above": int((bi & above).sum()),
+        "rest": int((~tree & able & ~bi).sum()),
     }
 
 
@@ -187,7 +207,7 @@ def _over_seeds(cases: Mapping[str, pd.Series]) -> Evidence:
 
 
 def _mean(by_seed: pd.Series) -> Interval:
-    """The mean over seeds, with Student's interval; without one for fewer than LEAST_SEEDS."""
+    """The mean over seeds or models, with Student's interval; without one for fewer than LEAST_SEEDS."""
     value, n = float(by_seed.mean()), len(by_seed)
     if n < LEAST_SEEDS:
         return exact(value)

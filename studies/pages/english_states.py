@@ -53,7 +53,8 @@ def tell_english(runs: Path) -> dict[str, str]:
         replaced=table(list(replaced_rows(replaced))),
         periods=periods,
     )
-    return {"text": text, "found": _found(pd.concat([scores, periods["measured"]]))}
+    found = _found(pd.concat([scores, periods["measured"]]))
+    return {"text": text, "found": found, "period": periods["answers"][-1]}
 
 
 def _found(scores: pd.DataFrame) -> str:
@@ -68,10 +69,11 @@ def _found(scores: pd.DataFrame) -> str:
     }  # fmt: skip
     low = of["bound"]["r2_low"]
     bag, added, twin = ((low > of[name]["r2_high"]).sum() for name in ("bag", "added", "twin"))
+    only = (of["added"]["r2_low"] > of["bag"]["r2_high"]).sum()
     return (
         f"in {bag} of {len(low)} pairs of a site and a scheme bindings explain more than a bag of fillers, in "
-        f"{added} more than fillers and roles that are only added, in {twin} more than in the untrained twin "
-        "(intervals apart)."
+        f"{added} more than fillers and roles that are only added, in {twin} more than in the untrained twin; added "
+        f"roles explain more than a bag in {only} (intervals apart)."
     )
 
 
