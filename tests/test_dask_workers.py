@@ -17,6 +17,7 @@ from tprprobe.extraction import extract
 from tprprobe.store import dask_workers
 from tprprobe.store.dask_workers import each_part, parts_of, scheduled
 
+dask = pytest.importorskip("dask", reason="dask is not installed")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 ROLE, QUERY = "encoder.1.self.role", "encoder.1.self.query"
 COMMANDS = {
@@ -115,6 +116,7 @@ def test_a_bad_address_is_one_line(given, store, monkeypatch, capsys):
     assert said.out == ""
     (line,) = said.err.splitlines()
     assert f"no Dask scheduler answers at {given!r}" in line
+    assert dask.config.get("scheduler", None) is None  # what computes arrays is as before
 
 
 def test_a_scheduler_without_workers_is_told():

@@ -102,15 +102,18 @@ def encode_changed(roles, seed, n, name):
     for each in changed:
         at = rng.integers(len(each))
         each[at] = rng.choice([other for other in FILLERS if other != each[at]])
-    everything = [*sequences, *changed]
+    known = {role for each in sequences for role in roles(each)}  # others are not planted
+    at = [i for i, each in enumerate(changed) if known.issuperset(roles(each))]
+    pairs = [[own[i] for i in at] for own in (changed, sequences)]
+    everything = [*sequences, *pairs[0]]
     true = bind(everything, roles, (8, 8), 16, seed + 1)
     states = np.zeros((len(everything), 16))
     np.add.at(states, np.repeat(np.arange(len(everything)), [len(s) for s in everything]), true)
     with tempfile.TemporaryDirectory() as folder:
         store = plant_bindings(Path(folder) / "store", roles, n, 0.1, seed, ranks=(8, 8))
         fit = fit_scheme(store, STATE, name, seed=seed)
-    moved = fit.encode(changed) - fit.encode(sequences[:60])
-    wanted = states[n:] - states[:60]
+    moved = fit.encode(pairs[0]) - fit.encode(pairs[1])
+    wanted = states[n:] - states[at]
     return 1 - np.sum((moved - wanted) ** 2) / np.sum(wanted**2)
 
 

@@ -59,7 +59,7 @@ def _find_client() -> Any:
     """The client of Dask's workers that this process works with; None without one."""
     distributed = sys.modules.get("distributed")
     try:
-        return distributed and distributed.default_client()
+        return distributed and distributed.Client.current()
     except ValueError:
         return None
 
@@ -78,13 +78,13 @@ def scheduled(address: str | None) -> Iterator[None]:
     from distributed import Client
 
     try:
-        client = Client(address, timeout=PATIENCE)
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, ImportError) as error:
         raise InputError(
             f"no Dask scheduler answers at {address!r}: give the address that `dask scheduler` prints, "
             "like tcp://HOST:8786"
         ) from error
-    with client:
+    with client, client.as_current():
         _check_workers(client, address)
         yield
 
