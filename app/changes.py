@@ -136,7 +136,7 @@ def _fill(posed, store) -> Edit:
         return edit
     run = st.selectbox("Decomposition", found, key="decomposed", **state.KEEP)
     scores = tp.views.role_fits.read_decompositions({run: runs.folder("decompositions", run)})
-    best = tp.views.headlines.top(scores[scores["control"] == ""], "r2")
+    best = tp.views.headlines.find_scheme(scores)
     fit = state.fit_roles(
         state.root(), state.store_name(), run, best["site"], best["roles"], best["rank"]
     )

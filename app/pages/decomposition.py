@@ -24,7 +24,9 @@ def decomposition() -> None:
         site = st.selectbox("Site", scores["site"].unique().tolist(), key="of", **state.KEEP)
         own = scores[(scores["site"] == site) & (scores["control"] == "")]
         own = own.drop_duplicates("roles").set_index("roles")
-        best = own.index.get_loc(tp.views.headlines.find_scheme(scores, site)["roles"])
+        best = own.index.get_loc(
+            tp.views.headlines.find_scheme(scores[scores["site"] == site])["roles"]
+        )
         roles = st.selectbox("Roles", own.index.tolist(), best, key="scheme", **state.KEEP)
     with lead:
         parts.lead(tp.views.headlines.tell_decomposition(scores, site))

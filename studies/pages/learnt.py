@@ -18,6 +18,7 @@ from tprprobe.files.writing import write_file
 from tprprobe.training.study.records import load_study
 
 FILE = "what-we-learnt.md"
+PAPERS = ("schlag", "jiang", "huang")
 ASSUMED = {
     "schlag-interpolation": "fails",
     "schlag-full-product-better": "holds",
@@ -59,11 +60,12 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
                 f"{FILE} takes for granted that {claim} {outcome}, and it is {', '.join(sorted(found))}: "
                 "write its sentence in learnt.md.j2 anew, and ASSUMED in learnt.py"
             )
-    counts = verdicts.drop_duplicates(["claim", "verdict"])["verdict"].value_counts()
+    papers = verdicts[verdicts["claim"].str.split("-").str[0].isin(PAPERS)]
+    counts = papers.drop_duplicates(["claim", "verdict"])["verdict"].value_counts()
     return fill(
         Path(__file__).parent,
         "learnt.md.j2",
-        claims=verdicts["claim"].nunique(),
+        claims=papers["claim"].nunique(),
         counts=counts.to_dict(),
         study=tell_answer(load_study(assets.find("studies", STUDY)))[1:],
         number=lambda claim, case="", model="": find_number(verdicts, claim, case, model),

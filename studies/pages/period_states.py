@@ -36,9 +36,7 @@ from tprprobe.statistics import bootstrap_mean, wilson
 from tprprobe.training.recipes import read_recipe
 
 WORDS = "language-model"
-STUDY = (
-    Path(__file__).parents[1] / WORDS
-)  # its recipe, and the log of the training that is measured
+STUDY = Path(__file__).parents[1] / WORDS  # its recipe, and the log of its training
 OPENINGS = "openings:english:version=2,depth=1,sentences=4-6"
 SENTENCES, FOLLOWED = 800, 300  # first sentences that are fitted to; whose next word is asked for
 PERIODS = ("decoder.1.hidden",)

@@ -200,16 +200,17 @@ def _tell_swaps(rows: pd.DataFrame, kind: str) -> str:
     )
 
 
-def find_scheme(scores: pd.DataFrame, site: str) -> Any:
-    """The row of the best scheme at a site that has roles; where there is none, of the best bag."""
-    own = scores[(scores["site"] == site) & (scores["control"] == "")]
+def find_scheme(scores: pd.DataFrame) -> Any:
+    """The row of the best scheme that has roles; where there is none, of the best bag."""
+    own = scores[scores["control"] == ""]
     has_roles = own[(own["family"] != BAG) & (own["n_roles"] > 1)]
     return top(has_roles if len(has_roles) else own, "r2")
 
 
 def tell_decomposition(scores: pd.DataFrame, site: str) -> Statement:
     """How much of a state the best scheme with roles explains, beside fillers alone and its controls."""
-    of_site, best = scores[scores["site"] == site], find_scheme(scores, site)
+    of_site = scores[scores["site"] == site]
+    best = find_scheme(of_site)
     own = of_site[of_site["control"] == ""]
     controls = of_site[(of_site["control"] != "") & (of_site["roles"] == best["roles"])]
     beside = [
