@@ -174,6 +174,18 @@ def test_a_folder_of_a_study_is_not_overwritten(finished, plan_file):
             run_study(read_plan(plan_file, [override]), finished, resume=True)
 
 
+def test_a_study_goes_on_where_its_recipe_keeps_steps_or_tells_a_default(
+    finished, plan_file, tmp_path
+):
+    copy = shutil.copytree(finished, tmp_path / "copy", ignore=shutil.ignore_patterns("*s.csv"))
+    shutil.rmtree(copy / "runs" / "outer-1")
+    same = ["recipe.keep_every=2", "recipe.precision='fp32'"]
+    run_study(read_plan(plan_file, same), copy, resume=True)
+    assert {path.name for path in copy.glob("runs/*/steps/*")} == {"4"}
+    with pytest.raises(InputError, match=r"another run \(its recipe\)"):
+        run_study(read_plan(plan_file, ["recipe.batch_size=4"]), copy, resume=True)
+
+
 def test_a_study_goes_on_from_its_tables(finished, plan_file, tmp_path, monkeypatch):
     """Runs in the tables are not trained again, and their rows stay as they are, to the byte."""
     copy = tmp_path / "copy"

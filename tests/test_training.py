@@ -1,5 +1,6 @@
 """Training: what one step is, exact resumption, several processes, logs, refusals."""
 
+import json
 import math
 from collections.abc import Callable
 from functools import cache, partial
@@ -223,6 +224,34 @@ def test_what_is_left_is_a_checkpoint_with_its_recipe(recipe, tmp_path):
         "state.pt",
         "tensorboard",
     }
+
+
+def test_checkpoints_along_a_training_are_its_weights_at_these_steps(
+    recipe, whole, tmp_path, monkeypatch
+):
+    """Also of a run that was cut off between two saves, and that did not keep any at first."""
+    out, keeping = tmp_path / "run", recipe(keep_every=8, save_every=12)
+    killed_at(11, monkeypatch, keeping, out)
+    assert [path.name for path in (out / "steps").iterdir()] == ["8"]
+    train(keeping, out, resume=True)
+    assert {path.name for path in (out / "steps").iterdir()} == {"8", "16"}
+    assert same(weights(out / "model"), weights(whole("adam") / "model"))
+    killed_at(9, monkeypatch, recipe(), tmp_path / "late")
+    assert same(weights(out / "steps" / "8"), state(tmp_path / "late")["model"])
+    train(recipe(keep_every=8), tmp_path / "late", resume=True)
+    assert [path.name for path in (tmp_path / "late" / "steps").iterdir()] == ["16"]
+    assert same(weights(tmp_path / "late" / "steps" / "16"), weights(out / "steps" / "16"))
+
+
+def test_a_state_of_before_an_option_existed_goes_on(recipe, whole, tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    killed_at(9, monkeypatch, recipe(), out)
+    kept = state(out)
+    told = json.loads(kept["recipe"])
+    assert told.pop("keep_every", 0) is None
+    torch.save(kept | {"recipe": json.dumps(told)}, out / loop.STATE)
+    train(recipe(), out, resume=True)
+    assert same(weights(out / "model"), weights(whole("adam") / "model"))
 
 
 def test_half_precision_keeps_single_weights(recipe, whole, tmp_path):

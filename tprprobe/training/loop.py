@@ -6,6 +6,7 @@ are functions of the step, and everything else is in ``state.pt``.
 
 import math
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -38,10 +39,10 @@ from tprprobe.training.pools import Pool, load_pairs, make_codec
 from tprprobe.training.recipes import Mix, Optimizer, Recipe, Stage
 from tprprobe.training.workers import Worker
 
-STATE, MODEL = "state.pt", "model"
+STATE, MODEL, STEPS = "state.pt", "model", "steps"
 ADAM_BESIDE_MUON = 0.3  # of the learning rate, for embeddings, norms and biases
 LoadPool = Callable[[list[Mix], Codec, torch.device], Pool]
-REPORT_EVERY = 50  # steps between two figures of the loss; evaluation and saving wait for one
+REPORT_EVERY = 50  # steps between two figures of the loss; what else is done waits for one
 
 
 def learning_rate(stage: Stage, step: int) -> float:
@@ -202,8 +203,8 @@ class Run:
 def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, Any]:
     with damage_told(f"{path} is damaged", "remove it, or give another --out"):
         state = torch.load(path, map_location=device, weights_only=True)
-        told = state["recipe"]
-    if told != recipe.model_dump_json():
+        told = Recipe.model_validate_json(state["recipe"])
+    if told.training != recipe.training:
         raise InputError(
             f"{path} is of another recipe: resume with the same one, or give another --out"
         )
@@ -217,7 +218,8 @@ def train(
     device: str = "cpu",
     load_pool: LoadPool = Pool.load,
 ) -> Path:
-    """The folder of the trained checkpoint, ``OUT/model``; beside it the log and the state.
+    """The folder of the trained checkpoint, ``OUT/model``; beside it the log, the state, and
+    checkpoints of the steps that the recipe keeps (``OUT/steps/600`` …).
 
     ``load_pool`` gives the examples of a stage; runs of a study share theirs. To resume a finished run is
     no error; there is nothing left to do.
@@ -259,7 +261,12 @@ def _train(run: Run, out: Path) -> None:
                 _after(run, log, out)
     if log:
         log.close()
-        save_pretrained(run.model, out / MODEL, recipe=recipe.model_dump(exclude_none=True))
+        _keep(run, out / MODEL)
+
+
+def _keep(run: Run, folder: Path) -> None:
+    """Writes the checkpoint of the weights as they are now."""
+    save_pretrained(run.model, folder, recipe=run.recipe.model_dump(exclude_none=True))
 
 
 def cut_note(pairs: Pairs, vocabulary: Codec) -> str:
@@ -306,7 +313,7 @@ def held_out_loss(model: Model, pairs: Pairs, batch_size: int = 256) -> float:
 
 
 def _after(run: Run, log: Log, out: Path) -> None:
-    """Evaluates and saves after the steps that the recipe names."""
+    """Evaluates, saves and keeps a checkpoint after the steps that the recipe names."""
     recipe, last = run.recipe, run.step == run.recipe.steps
     if last or run.step % recipe.evaluate_every < REPORT_EVERY:
         run.model.eval()
@@ -317,5 +324,9 @@ def _after(run: Run, log: Log, out: Path) -> None:
                 log.add("exact_match", float(correct.mean()), run.at, *named)
             log.add("held_out_loss", round(held_out_loss(run.model, pairs), 5), run.at, *named)
         run.model.train()
+    if recipe.keep_every and run.step % recipe.keep_every < REPORT_EVERY:
+        kept = out / STEPS / str(run.step)
+        shutil.rmtree(kept, ignore_errors=True)  # of a run that was cut off before it saved
+        _keep(run, kept)
     if last or run.step % recipe.save_every < REPORT_EVERY:
         run.save(out / STATE)

@@ -90,7 +90,11 @@ class Optimizer(Settings):
 
 
 class Recipe(Settings):
-    """One training run. ``batch_size`` counts examples over all processes."""
+    """One training run.
+
+    ``batch_size`` counts examples over all processes; a checkpoint is kept of every ``keep_every``
+    steps.
+    """
 
     name: str
     model: dict[str, Any]
@@ -107,6 +111,7 @@ class Recipe(Settings):
     evaluate: list[Mix] = Field(default_factory=list)
     evaluate_every: Annotated[int, Field(gt=0)] = 1000
     save_every: Annotated[int, Field(gt=0)] = 1000
+    keep_every: Annotated[int, Field(gt=0)] | None = None
 
     @model_validator(mode="after")
     def _used(self) -> "Recipe":
@@ -119,6 +124,11 @@ class Recipe(Settings):
     @property
     def steps(self) -> int:
         return sum(stage.steps for stage in self.stages)
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """All settings with their defaults but those that change nothing of what is trained."""
+        return self.model_dump(mode="json", exclude={"keep_every"})
 
 
 def read_recipe(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Recipe:

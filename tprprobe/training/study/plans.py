@@ -1,7 +1,7 @@
 """Plans: the models that a study compares and their data, in one TOML file."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
@@ -44,6 +44,14 @@ class Plan(Settings):
             for variant in self.variants
             for name in [f"{variant}-{seed}"]
         }
+
+    def trains_alike(self, recipe: Any) -> bool:
+        """True if another plan's recipe trains as this one's, with its defaults written out or not."""
+        return isinstance(recipe, dict) and self._training(recipe) == self._training(self.recipe)
+
+    def _training(self, recipe: Mapping[str, Any]) -> dict[str, Any]:
+        unnamed = {"name": self.name, "model": {}}
+        return parse(Recipe, unnamed | dict(recipe), f"{self.name}: recipe").training
 
     def _recipe(self, variant: str, seed: int, name: str) -> Recipe:
         model = self.recipe.get("model", {}) | self.variants[variant]

@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tprprobe.data import load_data
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import held
 from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
@@ -75,6 +76,8 @@ def _open(plan: Plan, out: Path, resume: bool) -> None:
             )
         write_file(out / PLAN, read_plan(copied).model_dump_json(indent=1))
     settings = plan.model_dump(mode="json")
+    if (out / PLAN).is_file() and plan.trains_alike(told := read_json(out / PLAN).get("recipe")):
+        settings["recipe"] = told
     KeptRun.open(out, settings, resume, PLAN, PLAN, {LOCK}, growing=("seeds", "variants"))
 
 
