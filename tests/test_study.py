@@ -294,6 +294,17 @@ def test_the_plan_of_summaries_crosses_roles_and_starts():
     }
 
 
+def test_six_decoder_layers_read_the_same_reports_in_the_same_order():
+    wide, deep = (
+        read_plan(SUMMARIES.with_name(f"{name}.toml")).runs() for name in ("plan", "six-layers")
+    )
+    assert {run.model["n_layers"][1] for run in deep.values()} == {6}
+    for name, run in deep.items():
+        told = run.model_dump(exclude={"model", "name"})
+        assert told == wide[name].model_dump(exclude={"model", "name"})
+        build(run.model | {"vocab_size": 1500})
+
+
 def test_the_shipped_plan_matches_sizes():
     from tprprobe.models import count_parameters
 
