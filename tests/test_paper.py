@@ -101,6 +101,11 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
         assert f"## {name}: " in text
     assert "[SVG](schlag-sec6.2.svg)" in text
     assert '<a href="#section-2">schlag-sec6.2</a>' in html
+    assert "[schlag-sec6.2](#schlag-sec6.2)" in text
+    assert '<a id="schlag-sec6.2"></a>' in text
+    folded = "<summary>Claims about it: holds 3 (6 in all)</summary>"  # three of them decide
+    assert folded in html
+    assert folded in text
     assert "tprprobe inspect nowhere" in html
     assert "sha256" in html
 

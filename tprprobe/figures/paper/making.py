@@ -144,15 +144,19 @@ def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Drawing, Table
     return figure, table
 
 
+def count_verdicts(item: Item) -> str:
+    """How many of the claims that decide about an item have which verdict: ``holds 2, fails 1``."""
+    counts = Counter(each["verdict"] for each in item.about["claims"] if each["decides"])
+    return ", ".join(f"{verdict} {n}" for verdict, n in counts.items()) or "–"
+
+
 def list_rows(papers: Sequence[Paper]) -> Iterator[dict[str, str]]:
     """A row per item: item, verdict, title, and how many claims about it have which."""
     for paper in papers:
         for item in paper.items:
-            counts = Counter(each["verdict"] for each in item.about["claims"] if each["decides"])
             yield {
                 "item": item.name,
                 "verdict": item.about["verdict"],
                 "title": item.title,
-                "claims about it": ", ".join(f"{verdict} {n}" for verdict, n in counts.items())
-                or "–",
+                "claims about it": count_verdicts(item),
             }

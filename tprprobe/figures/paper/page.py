@@ -15,7 +15,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.verdicts import HEAD
 from tprprobe.figures.catalogue.verdicts import HERE as OWN_HEAD
 from tprprobe.figures.paper.judgements import HERE, PAGES
-from tprprobe.figures.paper.making import Item, Paper, list_rows
+from tprprobe.figures.paper.making import Item, Paper, count_verdicts, list_rows
 from tprprobe.figures.report.page import write_report
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import Table
@@ -62,7 +62,6 @@ def _section(item: Item) -> Section:
     if item.missing:
         lines.append(f"Missing: {item.missing}.")
         lines += [f"Made by: {each}" for each in item.commands]
-    claims = [_claims(item)] if item.about["claims"] else []
     heading, tables = f"{item.name}: {item.title}", []
     figures = {}
     if item.table:
@@ -70,12 +69,17 @@ def _section(item: Item) -> Section:
         tables = [item.table]
     elif item.drawn:
         figures = {item.name: item.drawn}
-    return Section(heading, "\n".join(lines), figures, [*tables, *claims])
+    claims = {_folded_line(item): _claims(item)} if item.about["claims"] else {}
+    return Section(heading, "\n".join(lines), figures, tables, claims)
 
 
 def _caption(table: Table) -> str:
     """The table's caption without the verdicts, which stand in a table of their own below it."""
     return table.caption.partition(OWN_HEAD)[0].partition(HEAD)[0].rstrip()
+
+
+def _folded_line(item: Item) -> str:
+    return f"Claims about it: {count_verdicts(item)} ({len(item.about['claims'])} in all)"
 
 
 def _claims(item: Item) -> pd.DataFrame:
@@ -140,7 +144,8 @@ def _versions() -> list[dict[str, str]]:
 
 def _markdown(title: str, lead: str, papers: Sequence[Paper]) -> Iterator[str]:
     yield from (f"# {title}", "", f"{lead} [The same as one file](report.html).", "")
-    yield _rows(pd.DataFrame(list_rows(papers)))
+    rows = pd.DataFrame(list_rows(papers))
+    yield _rows(rows.assign(item=[f"[{name}](#{name})" for name in rows["item"]]))
     for item in (item for paper in papers for item in paper.items):
         yield from _markdown_of(item)
     origins = _origins(papers)
@@ -151,7 +156,8 @@ def _markdown(title: str, lead: str, papers: Sequence[Paper]) -> Iterator[str]:
 
 
 def _markdown_of(item: Item) -> Iterator[str]:
-    yield from (f"## {item.name}: {item.title}", "", f"Verdict: **{item.about['verdict']}**.", "")
+    yield from (f'<a id="{item.name}"></a>', "", f"## {item.name}: {item.title}", "")
+    yield from (f"Verdict: **{item.about['verdict']}**.", "")
     if item.missing:
         yield from (f"Missing: {item.missing}.", "")
         yield from (f"- `{each}`" for each in item.commands)
@@ -164,7 +170,8 @@ def _markdown_of(item: Item) -> Iterator[str]:
     links = ", ".join(f"[{kind.upper()}]({item.name}.{kind})" for kind in kinds)
     yield from (f"As {links}.", "")
     if item.about["claims"]:
-        yield _rows(_claims(item))
+        line = f"<details markdown><summary>{_folded_line(item)}</summary>"
+        yield from (line, "", _rows(_claims(item)), "</details>", "")
 
 
 def _rows(frame: Any) -> str:

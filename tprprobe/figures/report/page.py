@@ -54,7 +54,8 @@ def write_report(
             "figures": [
                 (text, _svg(each, next(numbers))) for text, each in section.figures.items()
             ],
-            "tables": [_cells(table) for table in section.tables],
+            "tables": [("", _cells(table)) for table in section.tables]
+            + [(line, _cells(table)) for line, table in section.folded.items()],
         }
         for section in sections
     ]

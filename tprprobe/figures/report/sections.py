@@ -20,12 +20,16 @@ from tprprobe.store import Store
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a text (its line breaks are kept), figures by caption, and tables."""
+    """A heading, a text (its line breaks are kept), figures by caption, and tables.
+
+    ``folded`` are tables that open when their line is clicked.
+    """
 
     heading: str
     text: str = ""
     figures: Mapping[str, Figure] = field(default_factory=dict)
     tables: Sequence[pd.DataFrame | Table] = ()
+    folded: Mapping[str, pd.DataFrame | Table] = field(default_factory=dict)
 
 
 def tell_clusters(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -> Section:
