@@ -8,7 +8,16 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning th
 
 import typer
 
-from tprprobe.cli import analyses, decomposition, extraction, figures, probing, stores, training
+from tprprobe.cli import (
+    analyses,
+    decomposition,
+    docs,
+    extraction,
+    figures,
+    probing,
+    stores,
+    training,
+)
 from tprprobe.cli.allocator import keep_freed_memory
 from tprprobe.cli.options import say
 from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
@@ -46,6 +55,7 @@ COMMANDS = {
     "paper": figures.paper,
     "demo": figures.demo,
     "app": figures.open_app,
+    "docs": docs.docs,
 }
 
 
