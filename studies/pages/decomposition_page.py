@@ -14,6 +14,7 @@ from studies.pages.english_states import tell_english
 from studies.pages.letters_section import tell_letters
 from studies.pages.markdown import verdict_table
 from studies.pages.own_decompositions import answer_own, tell_own
+from studies.pages.printed_cells import draw_cells
 from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
 from studies.tpdn.cells import ADAM, CELL, CELLS, MODEL, Agreement, compare, compare_trainings
@@ -21,12 +22,14 @@ from studies.tpdn.substitutions import SCHEMES
 from studies.tpdn.trainings import RECIPE, SHAPES, list_models
 from tprprobe.claims import Evidence, exact, judge
 from tprprobe.data.worlds.sequences import TASKS
+from tprprobe.figures.style import Drawing
 from tprprobe.statistics import Interval, interval_text, wilson
 from tprprobe.training.recipes import read_recipe
 
 UNI = {"encoder": "uni", "decoder": "uni"}
 ABLE = 0.95  # exact match of models that have learned their task
 LEAST_SEEDS = 3  # that make an interval
+PICTURE = "images/tpdn-cells.svg"
 Cells = Callable[..., dict[int, float]]  # a cell's substitution by seed
 
 
@@ -69,7 +72,13 @@ def make_page(runs: Path) -> str:
         own=tell_own(runs / "decomposition"),
         english=tell_english(runs / "decomposition"),
         shipped=answer_own(runs / "decomposition"),
+        picture=PICTURE,
     )
+
+
+def draw_figures() -> Mapping[str, Drawing]:
+    """The page's figure by its file in the folder of the pages."""
+    return {PICTURE: draw_cells(pd.read_csv(CELLS), ABLE)}
 
 
 def _compare_optimisers(cells: pd.DataFrame) -> dict[str, Any]:

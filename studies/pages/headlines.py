@@ -84,6 +84,22 @@ QUESTIONS = {
         ),
     },
 }
+# page → the picture of its headline: text, and file beside the page
+PICTURES = {
+    "arithmetic": (
+        "Share of digits told right by clusters of roles, queries, keys, random projections, and of the untrained twin",
+        "images/ideas/controls.webp",
+    ),
+    "captions": (
+        "Unbinding vectors of words, coloured by part of speech",
+        "results/huang-fig3.svg",
+    ),
+    "interventions": (
+        "Shares of the new, the old and other answers after an exchange of vectors, by what is exchanged",
+        "results/swap.svg",
+    ),
+}
+CASE = re.compile(r"^(.+) (\S+ \[.*\])$")
 FEW = re.compile(r"(\d+) model seed\(s\), must be at least (\d+)")
 PARTS = re.compile(
     r"(?:least (?P<least>.+?); )?(?:most (?P<most>.+?) )?\((?:(?P<over>every|some) of|must)"
@@ -111,7 +127,8 @@ def _answer(page: str, text: str) -> Iterator[str]:
     for claim, (question, number) in QUESTIONS.get(page, {}).items():
         told = [row for row in verdicts if row[0] == claim]
         if told:
-            answers = "; ".join(_say(*row[2:]) for row in told)
+            first, *others = (_say(*row[2:]) for row in told)
+            answers = "; ".join([first, *(each[0].lower() + each[1:] for each in others)])
             yield f"- **{question}** {answers} ({number})."
     if len(claims_of(page)) > 1 and page in QUESTIONS:
         found = Counter(ANSWERS.get(row[3], REST) for row in verdicts)
@@ -120,6 +137,8 @@ def _answer(page: str, text: str) -> Iterator[str]:
         )
         models = " (a claim counts once for each model)" if any(row[2] for row in verdicts) else ""
         yield f"- Answers to all {len(claims_of(page))} claims of this page{models}: {counts}."
+    if page in PICTURES:
+        yield from ("", "![{}]({})".format(*PICTURES[page]))
 
 
 def _say(model: str, verdict: str, reason: str) -> str:
@@ -132,12 +151,18 @@ def _shorten(reason: str) -> str:
     found = PARTS.search(reason)
     if found is None or not found["most"]:
         return re.sub(r" \((every|some) of .*?\)| \(must be .*?\)", "", reason)
+    most = _part(found["most"])
     if found["over"] == "some":
-        return f"at best {found['most']}"
+        return f"at best {most}"
     few = FEW.search(reason)
-    return f"from {found['least']} to {found['most']}" + (
+    return f"from {_part(found['least'])} to {most}" + (
         f", {few[1]} of {few[2]} seeds" if few else ""
     )
+
+
+def _part(case: str) -> str:
+    """``head 0 0.31 [0.29, 0.33]`` as ``head 0: 0.31 [0.29, 0.33]``."""
+    return CASE.sub(r"\1: \2", case)
 
 
 def fold_tables(text: str) -> str:
