@@ -6,16 +6,19 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from planted.summary_study import plant_roles
 
 from studies.pages import contrasts
 from studies.pages import probing_page as probing
 from studies.pages.contrasts import Place, compare
 from studies.pages.probing_runs import DISCRETE, MODELS, Probed
+from studies.pages.seed_roles import mean_measure, seed_evidence
+from studies.pages.seed_tables import tell_leads, tell_seeds
 from studies.pages.verdicts import claims_of, read_page
 from tprprobe.analyses.dictionary.role_names import name_dictionary, read_fields, tell_labels
 from tprprobe.analyses.probing.scores import Score, describe
 from tprprobe.analyses.probing.tallies import TERMS
-from tprprobe.claims import load_claims
+from tprprobe.claims import judge, load_claims
 from tprprobe.gold.labels import WORD
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -119,7 +122,7 @@ def page(folder):
     write(folder / "t5.titles", real + beside)
     for run in ("t5.ewt-same", "t5.titles"):
         write_states(folder / f"{run}.store")
-    return probing.write_page(found, folder)
+    return probing.write_page(found, folder, plant_roles([0]))
 
 
 def lines_of(page, words):
@@ -128,7 +131,7 @@ def lines_of(page, words):
 
 def test_every_claim_about_probing_has_its_verdict(page):
     own = [claim.id for claim in claims_of("probing")]
-    assert len(own) == 15
+    assert len(own) == 16
     for name, claim in load_claims().items():
         assert (claim.quotation in page) == (name in own), name
     assert [row[0] for row in read_page("probing", page)] == own
@@ -139,9 +142,53 @@ def test_every_claim_about_probing_has_its_verdict(page):
         ("encoded in these discrete role vectors", "fails"),
         ("only achieve similar F1 scores to the fillers", "fails"),
         ("at every layer, regarding the syntactic features", "undecided"),
+        ("pushes the role vector space to be even more discrete", "undecided"),
     ):
         (line,) = lines_of(page, words)
         assert line.endswith(f"| {verdict} |"), line
+
+
+def test_three_seeds_decide_what_one_does_not():
+    outcomes = {}
+    for seeds, tpr, filler in (((0, 1), 0.9, 0.8), ((0, 1, 2), 0.9, 0.8), ((0, 1, 2), 0.6, 0.8)):
+        evidence = seed_evidence(plant_roles(seeds, tpr, filler))
+        found = {name: judge(load_claims()[name], each) for name, each in evidence.items()}
+        outcomes[len(seeds), tpr] = {name: each.outcome for name, each in found.items()}
+    two, better, worse = outcomes.values()
+    assert set(two.values()) == {"undecided"}
+    for name in ("every-layer", "dep-srl-better", "nel-better", "pos-last-three"):
+        assert (better[f"jiang-{name}"], worse[f"jiang-{name}"]) == ("holds", "fails"), name
+    for name, outcome in (
+        ("more-discrete", "holds"),  # .36 at half of the training, .75 at its end
+        ("discrete", "fails"),
+        ("pos-role", "holds"),
+        ("pos-tpr-aggregates", "holds"),
+        ("nel-roles-poorer", "undecided"),
+    ):
+        assert better[f"jiang-{name}"] == outcome, name
+
+
+def test_f1_of_several_models_is_that_of_sums_over_reports():
+    """Its interval is wider than over reports alone, as seeds differ."""
+    roles = plant_roles([0, 1, 2], n=60)
+    cells = [
+        roles.reports[f"tpt-d-{seed}:pos.1.tpr"].str.split("/", expand=True).astype(int)
+        for seed in range(3)
+    ]
+    found = mean_measure(roles, {"pos.1.tpr": 1.0})
+    assert found.value == pytest.approx(np.mean([part[0].sum() / part[1].sum() for part in cells]))
+    assert found.low < found.value < found.high
+    alone = mean_measure(plant_roles([0]), {"pos.1.tpr": 1.0}, "tpt-d")
+    assert np.isfinite(alone.value)
+
+
+def test_the_answer_and_tables_of_seeds_are_told(page):
+    assert lines_of(page, "**Started alike (1 model seed), F1 of TPT-d's last TPR minus")
+    assert lines_of(page, "| TPT-d |") == []
+    assert lines_of(page, "| tpt-d | decoder.cross | 0 | 0.12 (0.12–0.12) | 0.36 (0.36–0.36) |")
+    told = tell_leads(plant_roles([0, 1, 2]))
+    assert "| POS | started alike | +" in told
+    assert tell_seeds(plant_roles([0], variants=("t5", "tpt-c"))) == []
 
 
 def test_tables_stand_beside_the_verdicts(page):

@@ -1,80 +1,103 @@
-"""The page on summaries: all that was measured is shown, what speaks against a claim first."""
+"""The page on summaries: models of a study over seeds and reports; what speaks against a claim first."""
 
 import re
 
-import pandas as pd
 import pytest
+from planted.summary_study import plant_roles, plant_study
 
 from studies.pages import summaries_page
-from studies.pages.summaries_page import MODELS, SHOWN, gather_evidence, write_page
+from studies.pages.summaries_page import gather_evidence, judge_external, write_page
+from studies.pages.summary_contrasts import measure_contrasts, tell_answer
 from studies.pages.verdicts import claims_of, read_page
+from studies.summary_roles.records import STUDY
+from tprprobe.claims import judge
+from tprprobe.files import assets
 from tprprobe.statistics import Interval
+from tprprobe.training.study.plans import read_plan
 
-REFERENCES = pd.DataFrame(
-    {"source": ["Ann saw a dog in Rome."], "target": ["She met Ann in Rome."]}
-)
-
-
-def plant(**values):
-    return {
-        model: {name: Interval(value, value - 0.01, value + 0.01) for name in SHOWN}
-        for model, value in zip(MODELS, values.values(), strict=True)
-    }
+BETTER = {"t5": 0.6, "t5-torch": 0.7, "tpt-c": 0.5, "tpt-d": 0.8, "tpt-d-t5": 0.7}  # TPT-d: + .1
+LEAD = {"rougeL": Interval(0.3, 0.2, 0.4)}
 
 
-SENTENCES = [{"rougeL": {"value": value, "low": 0.1, "high": 0.9}} for value in (0.5, 0.4)]
+def verdicts(level, seeds, lead=LEAD):
+    evidence = gather_evidence(plant_study(level, seeds), lead)
+    return {each.id: judge(each, evidence.get(each.id)) for each in claims_of("summaries")}
 
 
-@pytest.fixture
-def page():
-    """TPT-c is best, and TPT-d below the T5."""
-    found = plant(continuous=0.9, transformer=0.8, discrete=0.7)
-    lead = {"rougeL": Interval(0.5, 0.4, 0.6)}
-    return write_page({"test": found, "compositional": found}, lead, found, SENTENCES, REFERENCES)
+def test_what_was_planted_is_decided_by_three_seeds():
+    found = verdicts(BETTER, [0, 1, 2])
+    for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
+        assert found[f"jiang-{name}"].outcome == "holds", name
+    worse = verdicts(BETTER | {"tpt-d": 0.6, "tpt-d-t5": 0.5, "tpt-c": 0.9}, [0, 1, 2])
+    for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
+        assert worse[f"jiang-{name}"].outcome == "fails", name
 
 
-def test_what_speaks_against_a_claim_stands_first(page):
-    rows = list(read_page("summaries", page))
-    assert sorted(row[0] for row in rows) == sorted(claim.id for claim in claims_of("summaries"))
-    reasons = [row[4] for row in rows]
-    assert [("-0." in reason) for reason in reasons[:4]] == [True] * 4
-    assert not any("-0." in row[4] for row in rows[4:] if row[3] != "not comparable")
-    assert {row[3] for row in rows[:4]} == {"undecided"}
-    assert all("1 model seed(s), must be at least 3" in reason for reason in reasons[:4])
-    assert "first sentence (ROUGE-L 0.500 [0.100, 0.900]) and than a random one (0.400 " in page
-
-
-def test_a_better_model_moves_its_claims_back():
-    found = plant(continuous=0.6, transformer=0.7, discrete=0.8)
-    page = write_page(
-        {"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found, SENTENCES, REFERENCES
+def test_a_difference_of_starts_alone_is_no_difference_of_models():
+    """As published TPT-d is .1 ahead, and so is T5 when it starts as TPT-d does."""
+    level = {"t5": 0.6, "t5-torch": 0.7, "tpt-c": 0.5, "tpt-d": 0.7, "tpt-d-t5": 0.6}
+    found = verdicts(level, [0, 1, 2])
+    assert found["jiang-table2-better"].outcome != "holds"
+    assert found["jiang-factual"].outcome != "holds"
+    rows = measure_contrasts(plant_study(level, [0, 1, 2])).set_index(
+        ["contrast", "split", "measure"]
     )
-    assert re.search(r"ROUGE-1, test 0\.100", page)
-    evidence = gather_evidence({"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)})
-    known = {claim.id: claim for claim in claims_of("summaries")}
-    places = {name: summaries_page.order(known[name], each) for name, each in evidence.items()}
-    assert set(places.values()) == {1, 2}  # 2: the data of CNN/Daily Mail alone
-    assert summaries_page.order(known["jiang-external-facts"], None) == 2
+    told = rows["value"].xs(("test", "rougeL"), level=("split", "measure"))
+    assert told["TPT-d − T5, as published"] == pytest.approx(0.1, abs=0.02)
+    assert told["TPT-d − T5, started alike"] == pytest.approx(0, abs=0.02)
+    assert told["T5: torch − T5's start"] == pytest.approx(0.1, abs=0.02)
+
+
+@pytest.mark.parametrize("seeds", [[0], [0, 1]])
+def test_fewer_than_three_seeds_decide_nothing(seeds):
+    found = verdicts(BETTER, seeds)
+    for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
+        assert found[f"jiang-{name}"].outcome == "undecided", name
+    assert (
+        f"{len(seeds)} model seed(s), must be at least 3" in found["jiang-factual"].reason
+        or len(seeds) == 1
+    )
 
 
 def test_a_transformer_below_the_first_sentence_decides_nothing():
-    found = plant(continuous=0.2, transformer=0.1, discrete=0.3)
-    page = write_page(
-        {"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found, SENTENCES, REFERENCES
+    found = verdicts(BETTER, [0, 1, 2], {"rougeL": Interval(0.9, 0.8, 1.0)})
+    assert "transformer beats lead -0.2" in found["jiang-table2-better"].reason
+    assert found["jiang-table2-better"].outcome == "undecided"
+
+
+def test_a_study_that_has_not_finished_tells_what_it_has():
+    level = {name: BETTER[name] for name in ("t5", "tpt-d")}
+    assert "jiang-factual" not in gather_evidence(plant_study(level, [0, 1, 2]), LEAD)
+    found = verdicts(level, [0, 1, 2])
+    assert found["jiang-table2-better"].outcome == "undecided"
+    assert tell_answer(measure_contrasts(plant_study(level, [0, 1]))) == []
+
+
+def test_the_page_opens_with_the_answer_and_shows_every_claim():
+    plan = read_plan(assets.find("studies", STUDY) / "plan.toml")
+    page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]))
+    assert page.splitlines()[2].startswith(
+        "**Started alike, a dictionary of roles (TPT-d) summarizes better than"
     )
-    assert "transformer beats lead -0.400" in page
+    rows = list(read_page("summaries", page))
+    assert sorted(row[0] for row in rows) == sorted(claim.id for claim in claims_of("summaries"))
+    assert re.search(r"\| tpt-d \| 3 \| one-hot \| 0\.(79|80)\d \[.*\| -0\.(09|10)\d \[", page)
+    known = {claim.id: claim for claim in claims_of("summaries")}
+    evidence = gather_evidence(
+        plant_study(BETTER | {"tpt-d": 0.5, "tpt-d-t5": 0.5}, [0, 1, 2]), LEAD
+    )
+    places = {name: summaries_page.order(known[name], each) for name, each in evidence.items()}
+    assert places["jiang-table2-better"] == 0  # speaks against the claim
+    assert summaries_page.order(known["jiang-external-facts"], None) == 2
 
 
-def test_facts_that_no_reference_lacks_are_not_decidable(page):
-    told = {row[0]: row[3:] for row in read_page("summaries", page)}["jiang-external-facts"]
-    assert told == (
+def test_facts_that_no_reference_lacks_are_not_decidable():
+    [claim] = [each for each in claims_of("summaries") if each.id == "jiang-external-facts"]
+    references = plant_study({"t5": 0.5}, [0]).examples[:1].assign(source="Ann saw a dog in Rome.")
+    told = judge_external(judge(claim, None), references.assign(target="She met Ann in Rome."))
+    assert (told.outcome, told.reason) == (
         "not decidable here",
         "0 of 1 references of the generated English have such facts",
     )
-    found = plant(continuous=0.9, transformer=0.8, discrete=0.7)
-    others = REFERENCES.assign(target=["She met Ann in Oslo."])
-    page = write_page(
-        {"test": found}, {"rougeL": Interval(0.5, 0.4, 0.6)}, found, SENTENCES, others
-    )
-    told = {row[0]: row[3:] for row in read_page("summaries", page)}["jiang-external-facts"]
-    assert told == ("undecided", "not measured")
+    told = judge_external(judge(claim, None), references.assign(target="She met Ann in Oslo."))
+    assert (told.outcome, told.reason) == ("undecided", "not measured")

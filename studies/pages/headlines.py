@@ -73,16 +73,6 @@ QUESTIONS = {
             "share of role distributions with a maximum above 0.98",
         ),
     },
-    "summaries": {
-        "jiang-table2-better": (
-            "Does TPT-d summarize better than the Transformer, in every metric?",
-            "difference of the scores",
-        ),
-        "jiang-tptc-worst": (
-            "Is TPT-c the worst of the three?",
-            "the worse of the others minus TPT-c",
-        ),
-    },
 }
 # page → the picture of its headline: text, and file beside the page
 PICTURES = {

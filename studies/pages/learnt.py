@@ -11,6 +11,9 @@ import pandas as pd
 
 from studies.pages.binding_contrasts import tell_answer
 from studies.pages.study_page import STUDY
+from studies.pages.summary_contrasts import measure_contrasts
+from studies.pages.summary_contrasts import tell_answer as tell_summaries
+from studies.summary_roles.records import STUDY as SUMMARIES
 from studies.templates import fill
 from tprprobe.errors import InputError
 from tprprobe.files import assets
@@ -68,6 +71,7 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
         claims=papers["claim"].nunique(),
         counts=counts.to_dict(),
         study=tell_answer(load_study(assets.find("studies", STUDY)))[1:],
+        summaries=tell_summaries(measure_contrasts(load_study(assets.find("studies", SUMMARIES)))),
         number=lambda claim, case="", model="": find_number(verdicts, claim, case, model),
     )
 

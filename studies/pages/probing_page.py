@@ -13,13 +13,24 @@ from studies.pages.contrasts import Place, compare, count_documents
 from studies.pages.dictionary_section import tell_dictionary
 from studies.pages.markdown import verdict_table
 from studies.pages.probing_runs import CONTINUOUS, DISCRETE, MODELS, TRANSFORMER, Probed
+from studies.pages.seed_roles import LEAST, find_steps, seed_evidence
+from studies.pages.seed_tables import (
+    draw_discreteness,
+    tell_discreteness,
+    tell_leads,
+    tell_seeds,
+    tell_table4,
+)
+from studies.pages.summary_contrasts import DISCRETE as SEEDED
 from studies.pages.treebank import tell_treebank
 from studies.pages.verdicts import claims_of
+from studies.summary_roles.records import STUDY, Roles, load_roles
 from studies.templates import fill, table
 from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles, share_of_peaks
 from tprprobe.claims import Evidence, judge
 from tprprobe.console import stderr
 from tprprobe.figures.probes import table4
+from tprprobe.figures.style import Drawing
 from tprprobe.statistics import (
     Interval,
     interval_text,
@@ -28,6 +39,7 @@ from tprprobe.statistics import (
 from tprprobe.store import Store, open_store
 
 TASKS = ("pos", "dep", "srl", "nel")
+FIGURE = "images/roles-along-training.svg"
 NAMES = {
     "untrained": "untrained twin",
     "previous": "previous word",
@@ -43,12 +55,19 @@ def make_page(runs: Path) -> str:
     """The page; intermediate results are kept in a folder."""
     folder = runs / "probing"
     found = probing_runs.probe_english(folder, lambda name: stderr.print(f"{name} …"))
-    return write_page(found, folder)
+    return write_page(found, folder, load_roles())
 
 
-def write_page(found: Found, folder: Path) -> str:
-    """The page of these probes, and of the probes of real text in the folder."""
-    evidence = gather_evidence(found, folder)
+def draw_figures() -> dict[str, Drawing]:
+    """The figure of the page by the path under which it shows it."""
+    return {FIGURE: draw_discreteness(load_roles())}
+
+
+def write_page(found: Found, folder: Path, roles: Roles) -> str:
+    """The page of these probes of what ships, of the roles of the study's models, and of the probes of
+    real text in the folder.
+    """
+    evidence = gather_evidence(found, folder) | seed_evidence(roles)
     verdicts = [judge(claim, evidence.get(claim.id)) for claim in claims_of("probing")]
     store, written = (open_store(folder / f"{DISCRETE}.{of}.store") for of in ("read", "written"))
     return fill(
@@ -59,6 +78,16 @@ def write_page(found: Found, folder: Path) -> str:
         discrete=DISCRETE,
         runs=probing_runs,
         documents=max(each.units for each in evidence.values()),
+        study=STUDY,
+        figure=FIGURE,
+        answer=tell_seeds(roles),
+        seeds=len(roles.seeds(SEEDED)),
+        least=LEAST,
+        measured=len(roles.reports),
+        steps=find_steps(roles),
+        by_variant=tell_table4(roles),
+        leads=tell_leads(roles),
+        along=tell_discreteness(roles),
         verdicts=verdict_table(verdicts),
         table4=_layerwise(found),
         advantages=_advantages(found),
@@ -83,7 +112,7 @@ def write_page(found: Found, folder: Path) -> str:
 def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
     """The evidence for the claims about probing, by their ids."""
     written = found["written"]
-    own, other = written[DISCRETE].folder, written[TRANSFORMER].folder
+    own = written[DISCRETE].folder
     layers = _layers(written[DISCRETE])
     last = layers[-1]
 
@@ -99,7 +128,6 @@ def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
             for layer in layers
         }
 
-    better = {task: each_layer(task, "tpr", "filler", other) for task in TASKS}
     pos = at("pos", last, "role")
     beside = own
     rivals = [
@@ -145,21 +173,8 @@ def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
             )
         },
     }
-    by_seed = {
-        "jiang-pos-filler-degrades": {
-            f"layer {layer}": compare(
-                contrasts.minus, [at("pos", layer, "filler", other), at("pos", layer, "filler")]
-            )
-            for layer in layers
-        },
-        "jiang-pos-last-three": better["pos"],
-        "jiang-every-layer": better["pos"] | better["dep"] | better["srl"],
-        "jiang-dep-srl-better": better["dep"] | better["srl"],
-        "jiang-nel-better": better["nel"],
-    }
     documents = count_documents(pos)
     evidence = {name: Evidence(cases, "document", documents) for name, cases in by_document.items()}
-    evidence |= {name: Evidence(cases, "model seed", 1) for name, cases in by_seed.items()}
     store = open_store(folder / f"{DISCRETE}.read.store")
     evidence["jiang-discrete"] = Evidence({"": share_of_peaks(store)}, "document", store.samples)
     return evidence

@@ -58,14 +58,15 @@ def _measure(name: str, recipe: Recipe) -> Iterator[dict[str, Any]]:
     references = read_references(model, others, sites, recipe.seed)
     plain = evaluate(model, scored)
     yield _row(name, "as trained", plain, plain)
-    for told, edits in _list_edits(recipe, references):
+    for told, edits in list_edits(recipe, references):
         with intervene(model, edits):
             yield _row(name, told, evaluate(model, scored), plain)
 
 
-def _list_edits(
+def list_edits(
     recipe: Recipe, references: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, PlacedEdit]]]:
+    """The edits of a recipe by what a table calls them."""
     names = {"one_hot": "one-hot", "mean": "their mean"}
     for edit in recipe.edits:
         for k in recipe.clusters if edit == "snap" else (0,):

@@ -1,4 +1,4 @@
-"""The page on summaries: the shipped models against each other, from the scores beside them."""
+"""The page on summaries: the models of a matched study against each other, over seeds and reports."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,91 +9,97 @@ import pandas as pd
 
 from studies.pages.arithmetic_estimates import minus
 from studies.pages.markdown import verdict_table
+from studies.pages.seed_tables import tell_snapped
+from studies.pages.summary_contrasts import (
+    ALIKE,
+    COMPARED,
+    CONTINUOUS,
+    CONTRASTS,
+    DISCRETE,
+    DISCRETE_T5,
+    METRICS,
+    PUBLISHED,
+    SHOWN,
+    SPLITS,
+    T5,
+    TEST,
+    draw_contrasts,
+    measure_contrasts,
+    tell_answer,
+)
 from studies.pages.verdicts import claims_of
+from studies.summary_roles.records import STUDY, Roles, load_roles
 from studies.templates import fill, table
 from tprprobe.claims import Claim, Evidence, Verdict, judge
-from tprprobe.data import load_data
-from tprprobe.files import assets, hub
+from tprprobe.figures.style import Drawing
+from tprprobe.files import assets
 from tprprobe.scoring.baselines import BASELINES, baseline_rows
 from tprprobe.scoring.faithfulness import unsupported
 from tprprobe.scoring.summaries import mean_scores, score_summaries
 from tprprobe.statistics import Interval, interval_text, read_interval
+from tprprobe.training.study.comparisons import Answers, subsets
+from tprprobe.training.study.plans import Plan, read_plan
+from tprprobe.training.study.records import Study, load_study
 
-CONTINUOUS, TRANSFORMER, DISCRETE = MODELS = ("tpt-c", "t5", "tpt-d")
-ENGLISH = "english"
 TITLES = Path(__file__).parents[1] / "titles"  # models that do not ship, and what they scored
+TITLED = ("tpt-c", "t5", "tpt-d")
 SENTENCES = ("first sentence", "random sentence")
-SCORES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "meteor": "METEOR"}
 EXTERNAL = "jiang-external-facts"
-JUDGED = {"grammatical": "grammatical", "faithful": "true of the document"}
-SHOWN = SCORES | {"exact_match": "exact match"} | JUDGED
+WORST = {PUBLISHED: (T5, DISCRETE), ALIKE: (T5, DISCRETE_T5)}  # beside TPT-c, which starts as T5
+FIGURE = "images/summaries-contrasts.svg"
 
 Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
 
 
 def make_page(runs: Path) -> str:
-    """The page; no model is run anew, so ``runs`` stays empty."""
-    found = {
-        name: _read(assets.find("models", f"{name}-{ENGLISH}") / hub.EXPECTED) for name in MODELS
-    }
-    recompute = found[TRANSFORMER]["recompute"]
-    splits = {split: _scores(found, split) for split in _splits(found)}
-    titles = {name: _read(TITLES / f"{name}.json") for name in MODELS}
-    documents = load_data(recompute["data"], split=recompute["split"], n=1000)
-    texts = pd.DataFrame([{"source": each.source, "target": each.target} for each in documents])
-    sentences = _read(TITLES / "baselines.json")["scores"]
-    return write_page(
-        splits,
-        score_lead(texts),
-        _scores(titles, "test"),
-        [sentences[name] for name in SENTENCES],
-        texts,
-    )
+    """The page on the study that ships; no model is run anew, so ``runs`` stays empty."""
+    folder = assets.find("studies", STUDY)
+    return write_page(load_study(folder), read_plan(folder / "plan.toml"), load_roles())
 
 
-def write_page(
-    splits: Mapping[str, Scores],
-    lead: Mapping[str, Interval],
-    titles: Scores,
-    sentences: Sequence[Mapping[str, Any]],
-    references: pd.DataFrame,
-) -> str:
-    """The page of the English models' scores by split, the first sentences' and the titles', which stand
-    beside those of an abstract's sentences.
+def draw_figures() -> dict[str, Drawing]:
+    """The figure of the page by the path under which it shows it."""
+    return {FIGURE: draw_contrasts(load_study(assets.find("studies", STUDY)))}
 
-    ``references`` are the documents (source) with their summaries (target).
-    """
-    first, random = (interval_text(read_interval(each["rougeL"], "value")) for each in sentences)
-    evidence = gather_evidence(splits, lead)
+
+def write_page(study: Study, plan: Plan, roles: Roles) -> str:
+    """The page of a study that was run by this plan, and of the roles of its models."""
+    references = study.examples[study.examples["module"] == TEST]
+    lead = score_lead(references)
+    evidence = gather_evidence(study, lead)
     claims = sorted(claims_of("summaries"), key=lambda each: order(each, evidence.get(each.id)))
     judged = [judge(each, evidence.get(each.id)) for each in claims]
     judged = [judge_external(each, references) for each in judged]
+    rows, recipe = measure_contrasts(study), next(iter(plan.runs().values()))
+    finished = study.runs.groupby("variant", sort=False).size()
     return fill(
         Path(__file__).parent,
         "summaries.md.j2",
-        models=MODELS,
+        answer=tell_answer(rows),
+        figure=FIGURE,
+        study=STUDY,
+        steps=recipe.steps,
+        batch=recipe.batch_size,
+        optimizer=recipe.optimizer.name,
+        planned=len(plan.seeds),
+        finished=", ".join(f"`{name}` {count}" for name, count in finished.items()),
+        hours=study.runs["seconds"].sum() / 3600,
+        reports={split: int(flags.sum()) for split, flags in subsets(study).items()},
         verdicts=verdict_table(judged),
-        splits=[{"name": name, "table": _table(found)} for name, found in splits.items()],
+        contrasts={split: _contrasts(rows[rows["split"] == split]) for split in SPLITS},
+        scores={split: _means(study, split) for split in SPLITS},
+        runs=_runs(study),
+        curve=_curve(study),
+        snapped=tell_snapped(roles),
+        measured=len(roles.reports),
         lead=interval_text(lead["rougeL"]),
-        titles=_table(titles),
-        first=first,
-        random=random,
+        titles=_titles({name: _read(TITLES / f"{name}.json") for name in TITLED}),
+        sentences=_sentences(_read(TITLES / "baselines.json")["scores"]),
     )
 
 
 def _read(scores: Path) -> dict[str, Any]:
     return json.loads(scores.read_text("utf-8"))
-
-
-def _splits(found: Mapping[str, Any]) -> list[str]:
-    return list(found[TRANSFORMER]["scores"])
-
-
-def _scores(found: Mapping[str, Any], split: str) -> Scores:
-    return {
-        model: {name: read_interval(row, "value") for name, row in each["scores"][split].items()}
-        for model, each in found.items()
-    }
 
 
 def score_lead(references: pd.DataFrame) -> dict[str, Interval]:
@@ -105,34 +111,47 @@ def score_lead(references: pd.DataFrame) -> dict[str, Interval]:
 # ---- claims -----------------------------------------------------------------------------------------
 
 
-def gather_evidence(
-    splits: Mapping[str, Scores], lead: Mapping[str, Interval]
-) -> dict[str, Evidence]:
-    """The evidence for the claims that the scores speak about: one seed of every model."""
-    test = splits["test"]
-    own, other = test[DISCRETE], test[TRANSFORMER]
-    better = {
-        f"{title}, {split}": minus(found[DISCRETE][name], found[TRANSFORMER][name])
-        for split, found in splits.items()
-        for name, title in SCORES.items()
-    }
-    worst = {
-        f"{title}, {split}": minus(
-            min((found[each][name] for each in (DISCRETE, TRANSFORMER)), key=lambda e: e.value),
-            found[CONTINUOUS][name],
-        )
-        for split, found in splits.items()
-        for name, title in SCORES.items()
+def gather_evidence(study: Study, lead: Mapping[str, Interval]) -> dict[str, Evidence]:
+    """The evidence for the claims that scores speak about; no case of variants without a common seed.
+
+    A claim on every metric has to hold as published and started alike; one on a single number is decided
+    by models that start alike.
+    """
+    sets = subsets(study)
+
+    def answers(measure: str, split: str = TEST) -> Answers:
+        return Answers(study, sets[split], measure)
+
+    better, worst = {}, {}
+    for split in SPLITS:
+        for name, title in METRICS.items():
+            found = answers(name, split)
+            for start, weights in COMPARED.items():
+                if len(study.seeds(*weights)):
+                    better[f"{title}, {split}, {start}"] = found.contrast(weights)
+            for start, others in WORST.items():
+                if len(study.seeds(*others, CONTINUOUS)):
+                    lower = min(others, key=lambda each: found.mean(each).value)
+                    worst[f"{title}, {split}, {start}"] = found.difference(lower, CONTINUOUS)
+    alike = COMPARED[ALIKE]
+    number = {
+        name: {"": answers(name).contrast(alike)} if len(study.seeds(*alike)) else {}
+        for name in ("grammatical", "faithful")
     }
     cases = {
-        "jiang-table2-better": better,
-        "jiang-table2-cnndm": better,
-        "jiang-tptc-worst": worst,
-        "jiang-grammatical": {"": minus(own["grammatical"], other["grammatical"])},
-        "jiang-factual": {"": minus(own["faithful"], other["faithful"])},
+        "jiang-table2-better": (better, [*alike]),
+        "jiang-table2-cnndm": (better, [*alike]),
+        "jiang-tptc-worst": (worst, [T5, DISCRETE, DISCRETE_T5, CONTINUOUS]),
+        "jiang-grammatical": (number["grammatical"], [*alike]),
+        "jiang-factual": (number["faithful"], [*alike]),
     }
-    gates = {"transformer_beats_lead": minus(other["rougeL"], lead["rougeL"])}
-    return {name: Evidence(each, "model seed", 1, gates) for name, each in cases.items()}
+    gates = {"transformer_beats_lead": minus(answers("rougeL").mean(T5), lead["rougeL"])}
+    seeds = {name: len(study.seeds(*needed)) for name, (_, needed) in cases.items()}
+    return {
+        name: Evidence(found, "model seed", seeds[name], gates)
+        for name, (found, _) in cases.items()
+        if found
+    }
 
 
 def judge_external(verdict: Verdict, references: pd.DataFrame) -> Verdict:
@@ -155,18 +174,70 @@ def order(claim: Claim, evidence: Evidence | None) -> int:
 # ---- tables -----------------------------------------------------------------------------------------
 
 
-def _table(found: Scores) -> str:
-    """Every model's scores, and the differences from the Transformer."""
+def _contrasts(rows: pd.DataFrame) -> str:
+    wide: dict[str, dict[str, str]] = {name: {"difference": name} for name in CONTRASTS}
+    for row in rows.to_dict("records"):
+        cells = wide[row["contrast"]]
+        cells["seeds"] = str(row["seeds"])
+        cells[SHOWN[row["measure"]]] = interval_text(read_interval(row, "value"), "+.3f")
+    return table([cells for cells in wide.values() if "seeds" in cells])
+
+
+def _means(study: Study, split: str) -> str:
+    found = {name: Answers(study, subsets(study)[split], name) for name in SHOWN}
+    return table(
+        [
+            {"variant": variant, "seeds": str(len(study.seeds(variant)))}
+            | {title: interval_text(found[name].mean(variant)) for name, title in SHOWN.items()}
+            for variant in study.variants
+        ]
+    )
+
+
+def _runs(study: Study) -> str:
+    rows = []
+    for run in study.runs["run"]:
+        cells = {"run": str(run)}
+        for split in SPLITS:
+            inside = study.examples["module"] == split
+            for name in ("rougeL", "exact_match", "faithful"):
+                cells[f"{SHOWN[name]}, {split}"] = f"{study.scores(name)[run][inside].mean():.3f}"
+        rows.append(cells)
+    return table(rows)
+
+
+def _curve(study: Study) -> str:
+    """The loss on held-out reports along the training, mean over seeds."""
+    losses = study.curves[study.curves["metric"] == "held_out_loss"]
+    wide = losses.pivot_table(index="variant", columns="step", values="value")
+    return table(
+        [
+            {"variant": name}
+            | {f"{step:,}": f"{value:.3f}" for step, value in wide.loc[name].items()}
+            for name in study.variants
+        ]
+    )
+
+
+def _titles(found: Mapping[str, Any]) -> str:
+    """Every model's scores of titles, and the differences from the Transformer."""
+    scores = {
+        model: {name: read_interval(row, "value") for name, row in each["scores"][TEST].items()}
+        for model, each in found.items()
+    }
     rows = []
     for name, title in SHOWN.items():
-        if name in found[TRANSFORMER]:
-            own = {model: each[name] for model, each in found.items()}
+        if name in scores[T5]:
+            own = {model: each[name] for model, each in scores.items()}
             cells = {model: interval_text(each) for model, each in own.items()}
             differences = {
-                f"{model} − {TRANSFORMER}": interval_text(
-                    minus(own[model], own[TRANSFORMER]), "+.3f"
-                )
+                f"{model} − {T5}": interval_text(minus(own[model], own[T5]), "+.3f")
                 for model in (DISCRETE, CONTINUOUS)
             }
             rows.append({"score": title} | cells | differences)
     return table(rows)
+
+
+def _sentences(scores: Mapping[str, Any]) -> Sequence[str]:
+    """ROUGE-L of an abstract's first sentence, and of a random one."""
+    return [interval_text(read_interval(scores[name]["rougeL"], "value")) for name in SENTENCES]

@@ -66,11 +66,6 @@ NO_PAGE = {  # claim → its verdict, and why no page decides it
         "two chosen maps of one head show that it can be, which any soft attention grants; how often "
         "the digits of denominators look at their '/' is schlag-good-approximation",
     ),
-    "jiang-more-discrete": (
-        UNDECIDED,
-        "not measured: only the last weights of a training ship, and of one seed; the share at the "
-        "end is jiang-discrete",
-    ),
 }
 SENTENCE = re.compile(r"^\*\*Verdict: (.+?)\*\*, (.*)\.$", re.M)
 HEADING = re.compile(r"##?#? ")

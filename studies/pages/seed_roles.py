@@ -1,0 +1,176 @@
+"""What vectors know and how discrete roles are in the models of the study of summaries: the evidence, over
+model seeds and reports. The unit is a model: its heads have no partner elsewhere.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from studies.pages.summary_contrasts import (
+    COMPARED,
+    CONTINUOUS,
+    DISCRETE,
+    DISCRETE_T5,
+    T5,
+    T5_TORCH,
+)
+from studies.summary_roles.measures import PEAK, VECTORS
+from studies.summary_roles.records import Roles
+from tprprobe.claims import Evidence
+from tprprobe.statistics import Interval
+from tprprobe.training.study.comparisons import Answers
+
+TASKS = ("pos", "dep", "srl", "nel")
+KINDS = tuple(each.rpartition(".")[2] for each in VECTORS)
+TRANSFORMERS, WITH_ROLES = (T5, T5_TORCH), (DISCRETE, DISCRETE_T5, CONTINUOUS)
+VARIANTS = (*TRANSFORMERS, *WITH_ROLES)
+LEAST = 3  # seeds, before claims on one model are decided by several
+Weights = Mapping[str, float]
+
+
+def seed_evidence(roles: Roles) -> dict[str, Evidence]:
+    """The evidence of the study's models for the claims on probing, by their ids.
+
+    Differences between models hold as published and started alike. Claims on TPT-d alone are of TPT-d as
+    published, where LEAST seeds of it have finished; their intervals draw reports and seeds.
+    """
+    found = dict(_between(roles))
+    if len(roles.seeds(DISCRETE)) >= LEAST:
+        told = {**_of_probes(roles), **_of_roles(roles)}
+        found |= {
+            name: Evidence(cases, "document", len(roles.reports)) for name, cases in told.items()
+        }
+    if (steps := find_steps(roles)) and (seeds := roles.seeds(DISCRETE)):
+        rise = {f"{PEAK}.{steps[-1]}": 1.0, f"{PEAK}.{half_of(steps)}": -1.0}
+        case = {"": mean_measure(roles, rise)}
+        found["jiang-more-discrete"] = Evidence(case, "model seed", len(seeds))
+    return found
+
+
+def _between(roles: Roles) -> Iterator[tuple[str, Evidence]]:
+    """The claims that compare models."""
+    layers = find_layers(roles)
+    better = {task: _leads(roles, [task], layers) for task in TASKS}
+    other = {
+        f"layer {layer}, {start}": final_f1(roles, "pos", layer, "filler").contrast(
+            {variant: -weight for variant, weight in COMPARED[start].items()}
+        )
+        for layer in layers
+        for start in find_compared(roles)
+    }
+    cases = {
+        "jiang-pos-filler-degrades": other,
+        "jiang-pos-last-three": better["pos"],
+        "jiang-every-layer": better["pos"] | better["dep"] | better["srl"],
+        "jiang-dep-srl-better": better["dep"] | better["srl"],
+        "jiang-nel-better": better["nel"],
+    }
+    seeds = min(len(roles.seeds(*weights)) for weights in COMPARED.values())
+    for name, found in cases.items():
+        if found:
+            yield name, Evidence(found, "model seed", seeds)
+
+
+def find_compared(roles: Roles) -> list[str]:
+    """The comparisons of TPT-d and T5 whose variants have a common seed."""
+    return [start for start, weights in COMPARED.items() if roles.seeds(*weights)]
+
+
+def _leads(roles: Roles, tasks: Sequence[str], layers: Sequence[int]) -> dict[str, Interval]:
+    """F1 of TPT-d's final representation minus the Transformer's."""
+    return {
+        f"{task} layer {layer}, {start}": final_f1(roles, task, layer).contrast(COMPARED[start])
+        for task in tasks
+        for layer in layers
+        for start in find_compared(roles)
+    }
+
+
+def final_f1(roles: Roles, task: str, layer: int, bound: str = "tpr") -> Answers:
+    """F1 of the final representation: the TPR, of a Transformer its filler."""
+    kinds = dict.fromkeys(TRANSFORMERS, "filler") | dict.fromkeys(WITH_ROLES, bound)
+    return roles.answers({name: {f"{task}.{layer}.{kind}": 1.0} for name, kind in kinds.items()})
+
+
+def mean_measure(roles: Roles, weights: Weights, variant: str = DISCRETE) -> Interval:
+    """Σ weight × measure of a variant; the others that have it help to know how seeds vary."""
+    return roles.answers(dict.fromkeys(VARIANTS, weights)).mean(variant)
+
+
+def _of_probes(roles: Roles) -> dict[str, dict[str, Interval]]:
+    """The claims on what TPT-d's own vectors know, case by case."""
+    layers = find_layers(roles)
+    last = layers[-1]
+
+    def best(*measures: str, sign: float = 1) -> str:
+        return max(measures, key=lambda each: sign * mean_measure(roles, {each: 1.0}).value)
+
+    def lead(first: str, second: str) -> Interval:
+        return mean_measure(roles, {first: 1.0, second: -1.0})
+
+    middle = float(np.mean(layers))
+    spread = sum((layer - middle) ** 2 for layer in layers)
+    rise = {layer: (layer - middle) / spread for layer in layers}
+    lowest = best(*(f"{task}.{last}.role" for task in TASKS[:3]), sign=-1)
+    return {
+        "jiang-pos-rises": {
+            kind: mean_measure(roles, {f"pos.{layer}.{kind}": rise[layer] for layer in layers})
+            for kind in KINDS
+        },
+        "jiang-pos-role": {
+            "": lead(f"pos.{last}.role", best("pos.majority", f"pos.{last}.role.untrained"))
+        },
+        "jiang-pos-tpr-aggregates": {
+            f"layer {layer}": lead(
+                f"pos.{layer}.tpr", best(f"pos.{layer}.role", f"pos.{layer}.filler")
+            )
+            for layer in layers
+        },
+        "jiang-dep-srl-tpr-like-filler": {
+            f"{task} layer {layer}": lead(f"{task}.{layer}.tpr", f"{task}.{layer}.filler")
+            for task in ("dep", "srl")
+            for layer in layers
+        },
+        "jiang-nel-roles-poorer": {"": lead(lowest, f"nel.{last}.role")},
+        "jiang-nel-tpr-similar": {"": lead(f"pos.{last}.tpr", f"nel.{last}.tpr")},
+        "jiang-filler-semantic": {
+            "": mean_measure(
+                roles,
+                {
+                    f"nel.{last}.filler": 1.0,
+                    f"nel.{last}.role": -1.0,
+                    f"pos.{last}.filler": -1.0,
+                    f"pos.{last}.role": 1.0,
+                },
+            )
+        },
+    }
+
+
+def _of_roles(roles: Roles) -> dict[str, dict[str, Interval]]:
+    """The claims on TPT-d's dictionary."""
+    role = f"pos.{find_layers(roles)[-1]}.role"
+    syntax = {f"{role}.indices": 1.0, f"{role}.quantised": -1.0}
+    peaked = {f"{PEAK}.{find_steps(roles)[-1]}": 1.0}
+    return {
+        "jiang-syntax-in-roles": {"": mean_measure(roles, syntax)},
+        "jiang-discrete": {"": mean_measure(roles, peaked)},
+    }
+
+
+def find_layers(roles: Roles) -> list[int]:
+    """The decoder's layers that were probed."""
+    parts = [str(each).rpartition(":")[2].split(".") for each in roles.reports]
+    return sorted({int(each[1]) for each in parts if each[0] in TASKS and each[1].isdigit()})
+
+
+def find_steps(roles: Roles) -> list[int]:
+    """The steps whose role distributions were measured; empty before a model with a dictionary has
+    finished.
+    """
+    return sorted({int(each) for each in roles.discreteness.get("step", [])})
+
+
+def half_of(steps: Sequence[int]) -> int:
+    """The step that is nearest to half of the training."""
+    return min(steps, key=lambda each: abs(each - steps[-1] / 2))

@@ -1,0 +1,173 @@
+"""What vectors know and how discrete roles are, over model seeds: the answer, tables and the figure."""
+
+from typing import Any
+
+from studies.pages.seed_roles import (
+    KINDS,
+    TASKS,
+    VARIANTS,
+    final_f1,
+    find_compared,
+    find_layers,
+    find_steps,
+    half_of,
+    mean_measure,
+)
+from studies.pages.snapping_section import SCORES
+from studies.pages.summary_contrasts import COMPARED, DISCRETE, DISCRETE_T5
+from studies.summary_roles.measures import PEAK
+from studies.summary_roles.records import Roles
+from studies.templates import table
+from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
+from tprprobe.statistics import interval_text
+
+
+def tell_seeds(roles: Roles) -> list[str]:
+    """The answer in sentences; empty before two models that are compared have a common seed."""
+    if not (compared := find_compared(roles)):
+        return []
+    start, last = compared[-1], find_layers(roles)[-1]
+    leads = {
+        task: interval_text(final_f1(roles, task, last).contrast(COMPARED[start]), "+.1f", 100)
+        for task in TASKS
+    }
+    seeds = len(roles.seeds(*COMPARED[start]))
+    told = [
+        f"{start.capitalize()} ({seeds} model seed{'s' if seeds > 1 else ''}), F1 of TPT-d's last TPR minus "
+        "that of the Transformer's representation is "
+        + ", ".join(f"{each} points ({task.upper()})" for task, each in leads.items())
+        + "."
+    ]
+    if (steps := find_steps(roles)) and DISCRETE in set(roles.runs["variant"]):
+        half, end = (
+            interval_text(mean_measure(roles, {f"{PEAK}.{step}": 1.0}))
+            for step in (half_of(steps), steps[-1])
+        )
+        told.append(
+            f"Of its role distributions {half} are nearly one-hot (a maximum above .98) at step "
+            f"{half_of(steps):,}, {end} at the end, step {steps[-1]:,}."
+        )
+        parts = [
+            f"{kind} {interval_text(mean_measure(roles, {f'pos.{last}.{kind}': 1.0}), '.1f', 100)}"
+            for kind in KINDS
+        ]
+        told.append(
+            f"What its last vectors know of the next word's part of speech, F1: {', '.join(parts)}."
+        )
+    return told
+
+
+def tell_table4(roles: Roles) -> str:
+    """F1 by task, layer and vector, a column a variant, over seeds and reports."""
+    rows = []
+    for task in TASKS:
+        for layer in find_layers(roles):
+            for kind in KINDS:
+                name = f"{task}.{layer}.{kind}"
+                row = {"task": task.upper(), "layer": str(layer), "vector": kind}
+                for each in _variants(roles):
+                    row[each] = interval_text(mean_measure(roles, {name: 1.0}, each), ".1f", 100)
+                rows.append(row)
+    return table(rows)
+
+
+def tell_leads(roles: Roles) -> str:
+    """TPT-d's final representation minus the Transformer's, by task, layer and start."""
+    return table(
+        [
+            {"task": task.upper(), "start": start}
+            | {
+                f"layer {layer}": interval_text(
+                    final_f1(roles, task, layer).contrast(COMPARED[start]), "+.1f", 100
+                )
+                for layer in find_layers(roles)
+            }
+            for task in TASKS
+            for start in find_compared(roles)
+        ]
+    )
+
+
+def tell_discreteness(roles: Roles) -> str:
+    """The share of role distributions that are nearly one-hot, by step, variant and layer: mean over
+    seeds (least and most).
+    """
+    found = roles.discreteness
+    if found.empty:
+        return ""
+    found = found.assign(variant=found["run"].str.rpartition("-")[0])
+    steps = find_steps(roles)
+    rows = []
+    for (variant, place, layer), part in found.groupby(["variant", "sublayer", "layer"]):
+        by_step: Any = part.groupby("step")["above_98"].agg(["mean", "min", "max"])
+        cells = {"variant": str(variant), "sub-layer": str(place), "layer": str(layer)}
+        for step in steps:
+            if step in by_step.index:
+                mean, low, high = by_step.loc[step]
+                cells[f"{step:,}"] = f"{mean:.2f} ({low:.2f}–{high:.2f})"
+        rows.append(cells)
+    return table(rows)
+
+
+def draw_discreteness(roles: Roles) -> Drawing:
+    """The share of nearly one-hot role distributions along the training, a panel a sub-layer, a line a
+    model: layers by color, variants by dash.
+    """
+    found = roles.discreteness
+    places = sorted(set(found["sublayer"]), reverse=True)
+    layers = sorted(set(found["layer"]))
+    figure = drawing(7, 2.6)
+    panels = figure.subplots(1, len(places), sharey=True, squeeze=False)[0]
+    for panel, place in zip(panels, places, strict=True):
+        for layer, colour in zip(layers, palette(len(layers)), strict=True):
+            part = found[(found["sublayer"] == place) & (found["layer"] == layer)]
+            for run, line in part.groupby("run"):
+                alike = str(run).startswith(f"{DISCRETE_T5}-")
+                panel.plot(
+                    line["step"], line["above_98"], "--" if alike else "-", color=colour, linewidth=1.1,
+                    marker=".", markersize=3, alpha=0.9,
+                )  # fmt: skip
+            panel.plot([], [], color=colour, label=f"layer {layer}")
+        panel.axhline(0.9, color="0.5", linewidth=0.7, linestyle=":")
+        panel.set(ylim=(0, 1), xlabel="step")
+        panel.grid(axis="y", color=FAINT, linewidth=0.5)
+        tidy(panel, place)
+    panels[0].set_ylabel("share above .98")
+    panels[0].plot([], [], "k--", linewidth=1.1, label="TPT-d, T5's start")
+    panels[0].plot([], [], "k-", linewidth=1.1, label="TPT-d as published")
+    panels[0].plot([], [], ":", color="0.5", linewidth=0.7, label="the paper: more than .9")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=7,
+        frameon=False,
+    )  # fmt: skip
+    return figure
+
+
+def tell_snapped(roles: Roles) -> str:
+    """The scores of summaries that are written with edited roles, and their change, by variant."""
+    rows = []
+    for variant in _variants(roles):
+        seeds = roles.seeds(variant)
+        measures = map(str, roles.of_run(f"{variant}-{seeds[0]}")[0])
+        plain, *edits = [
+            each.rpartition(".")[0] for each in measures if each.endswith(".rougeL")
+        ] or [""]
+        for edit in (plain, *edits) if edits else ():
+            change = {f"{edit}.rougeL": 1.0, f"{plain}.rougeL": -1.0}
+            told = {
+                title: interval_text(mean_measure(roles, {f"{edit}.{name}": 1.0}, variant))
+                for name, title in SCORES.items()
+            }
+            last = (
+                "–"
+                if edit == plain
+                else interval_text(mean_measure(roles, change, variant), "+.3f")
+            )
+            place = {"variant": variant, "seeds": str(len(seeds)), "roles": edit}
+            rows.append(place | told | {f"change of {SCORES['rougeL']}": last})
+    return table(rows) if rows else ""
+
+
+def _variants(roles: Roles) -> list[str]:
+    known = set(roles.runs["variant"])
+    return [each for each in VARIANTS if each in known]

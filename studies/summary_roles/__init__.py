@@ -1,0 +1,1 @@
+"""What roles are like in every model of ``studies/matched-summaries``: ``python -m studies.summary_roles DIR``."""

@@ -1,0 +1,134 @@
+"""The tables of roles of a study's models, made of its finished runs, and the interval of what they say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from studies.summary_roles.measures import measure_model
+from tprprobe.console import track
+from tprprobe.files import assets
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.writing import write_file, write_folder
+from tprprobe.training.loop import MODEL, STEPS
+from tprprobe.training.study.comparisons import Answers
+from tprprobe.training.study.records import ANSWERS, EXACT, Study, column
+
+STUDY = "matched-summaries"
+FILES = {"reports": "roles.csv", "discreteness": "discreteness.csv"}
+RUNS, KEPT = "runs", "roles"
+ALONG = ["run", "step", "sublayer", "layer", "n_distributions", "above_98", "above_90", "entropy"]
+
+
+def measure_missing(study: Path) -> None:
+    """Every finished model's tables, kept in its folder; of one that was cut off all is made anew."""
+    finished = [each.parent for each in sorted((study / RUNS).glob(f"*/{ANSWERS}"))]
+    missing = [each for each in finished if not (each / KEPT).is_dir()]
+    for folder in track(missing, "roles", len(missing)):
+        steps = {int(each.name): each for each in (folder / STEPS).glob("*")}
+        steps |= {int(read_json(folder / ANSWERS)["steps"]): folder / MODEL}
+        with TemporaryDirectory() as scratch:
+            found = measure_model(folder / MODEL, dict(sorted(steps.items())), Path(scratch))
+        tables = {
+            FILES[name]: each.to_csv(index=False) for name, each in found.items() if len(each)
+        }
+        write_folder(folder / KEPT, tables)
+
+
+def collect_roles(study: Path, home: Path) -> list[Path]:
+    """The two tables in the folder ``home``, with the runs that they had and those of the study."""
+    kept = _read(home) if (home / FILES["reports"]).is_file() else None
+    known: Any = {} if kept is None else {name: kept.of_run(name) for name in kept.runs["run"]}
+    for folder in sorted((study / RUNS).glob(f"*/{KEPT}")):
+        known[folder.parent.name] = [
+            pd.read_csv(folder / file) if (folder / file).is_file() else pd.DataFrame()
+            for file in FILES.values()
+        ]
+    order = sorted(known, key=lambda run: (run.rpartition("-")[2], run))
+    reports = [known[run][0].add_prefix(f"{run}:") for run in order]
+    along = [known[run][1].assign(run=run)[ALONG] for run in order if len(known[run][1])]
+    tables = (
+        pd.concat(reports, axis=1),
+        pd.concat(along) if along else pd.DataFrame(columns=ALONG),
+    )
+    return [
+        write_file(home / file, table.round(5).to_csv(index=False))
+        for file, table in zip(FILES.values(), tables, strict=True)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """What was measured of a study's models.
+
+    ``reports``: a row per report, a column ``RUN:MEASURE`` for each of
+    :mod:`studies.summary_roles.measures`. ``discreteness`` (a row per run, step, sub-layer and
+    layer): ALONG; entropy in bits.
+    """
+
+    reports: pd.DataFrame
+    discreteness: pd.DataFrame
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """run, variant, seed."""
+        names = list(dict.fromkeys(str(each).partition(":")[0] for each in self.reports))
+        parts = [name.rpartition("-") for name in names]
+        rows = [(name, part[0], int(part[2])) for name, part in zip(names, parts, strict=True)]
+        return pd.DataFrame(rows, columns=["run", "variant", "seed"])
+
+    def of_run(self, run: str) -> list[pd.DataFrame]:
+        """The two tables of one run, as its folder has them."""
+        own = self.reports[[each for each in self.reports if str(each).startswith(f"{run}:")]]
+        along = self.discreteness[self.discreteness["run"] == run]
+        return [own.rename(columns=lambda name: name.partition(":")[2]), along.drop(columns="run")]
+
+    def seeds(self, *variants: str) -> list[int]:
+        """The seeds that all of these variants have."""
+        runs = self.runs
+        found = [set(runs.loc[runs["variant"] == each, "seed"]) for each in variants]
+        return sorted(set.intersection(*found))
+
+    def answers(self, weights: Mapping[str, Mapping[str, float]]) -> Answers:
+        """Σ weight × measure of every run of these variants that has them, by report, for means and
+        contrasts over model seeds and reports.
+
+        A ratio of sums R = Σ num / Σ den counts as R + (num − R den) / mean(den) of a report: its mean
+        over reports is R, its variance that of R (delta method).
+        """
+        named = zip(*self.runs[["run", "variant"]].to_numpy().T, strict=True)
+        own = {
+            run: {f"{run}:{measure}": weight for measure, weight in weights[variant].items()}
+            for run, variant in named
+            if variant in weights
+        }
+        scores = {
+            column(run, EXACT): sum(weight * self._values(name) for name, weight in parts.items())
+            for run, parts in own.items()
+            if all(name in self.reports for name in parts)
+        }
+        runs = self.runs[self.runs["run"].isin(list(scores))].reset_index(drop=True)
+        study = Study(STUDY, runs, pd.DataFrame(), pd.DataFrame(scores))
+        return Answers(study, np.ones(len(self.reports), bool))
+
+    def _values(self, name: str) -> Float[np.ndarray, " report"]:
+        cells = self.reports[name]
+        if pd.api.types.is_numeric_dtype(cells):
+            return cells.to_numpy(float)
+        over, under = cells.str.split("/", expand=True).to_numpy(float).T
+        ratio = over.sum() / under.sum()
+        return ratio + (over - ratio * under) / under.mean()
+
+
+def load_roles() -> Roles:
+    """What ships of the study's models."""
+    return _read(assets.find("studies", STUDY))
+
+
+def _read(folder: Path) -> Roles:
+    return Roles(*(pd.read_csv(folder / file) for file in FILES.values()))
