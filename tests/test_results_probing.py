@@ -122,7 +122,8 @@ def page(folder):
     write(folder / "t5.titles", real + beside)
     for run in ("t5.ewt-same", "t5.titles"):
         write_states(folder / f"{run}.store")
-    return probing.write_page(found, folder, plant_roles([0]))
+    six = plant_roles([0], variants=("t5", "tpt-d"))
+    return probing.write_page(found, folder, plant_roles([0]), six)
 
 
 def lines_of(page, words):
@@ -185,7 +186,11 @@ def test_f1_of_several_models_is_that_of_sums_over_reports():
 def test_the_answer_and_tables_of_seeds_are_told(page):
     assert lines_of(page, "**Started alike (1 model seed), F1 of TPT-d's last TPR minus")
     assert lines_of(page, "| TPT-d |") == []
-    assert lines_of(page, "| tpt-d | decoder.cross | 0 | 0.12 (0.12–0.12) | 0.36 (0.36–0.36) |")
+    assert (
+        len(lines_of(page, "| tpt-d | decoder.cross | 0 | 0.12 (0.12–0.12) | 0.36 (0.36–0.36) |"))
+        == 2
+    )
+    assert lines_of(page, "| task | layer | vector | t5 | tpt-d |")  # of six decoder layers
     told = tell_leads(plant_roles([0, 1, 2]))
     assert "| POS | started alike | +" in told
     assert tell_seeds(plant_roles([0], variants=("t5", "tpt-c"))) == []

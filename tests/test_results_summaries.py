@@ -75,7 +75,10 @@ def test_a_study_that_has_not_finished_tells_what_it_has():
 
 def test_the_page_opens_with_the_answer_and_shows_every_claim():
     plan = read_plan(assets.find("studies", STUDY) / "plan.toml")
-    page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]))
+    six = plant_study({"t5": 0.4, "tpt-d": 0.3}, [0])
+    page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]), six)
+    assert "## Six decoder layers" in page
+    assert re.search(r"\| tpt-d \| 1 \| 0\.[23]\d\d \| 0", page)
     assert page.splitlines()[2].startswith(
         "**Started alike, a dictionary of roles (TPT-d) summarizes better than"
     )

@@ -34,7 +34,6 @@ ASSUMED = {
     "schlag-tp-unambiguous": "holds",
     "jiang-pos-role": "holds",
     "jiang-filler-semantic": "holds",
-    "jiang-syntax-in-roles": "fails",
     "jiang-discrete": "fails",
     "huang-hybrid-roles": "holds",
     "huang-nominal-verbal": "fails",
@@ -72,6 +71,7 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
         counts=counts.to_dict(),
         study=tell_answer(load_study(assets.find("studies", STUDY)))[1:],
         summaries=tell_summaries(measure_contrasts(load_study(assets.find("studies", SUMMARIES)))),
+        syntax=verdicts.loc[verdicts["claim"] == "jiang-syntax-in-roles", "verdict"].iloc[0],
         number=lambda claim, case="", model="": find_number(verdicts, claim, case, model),
     )
 

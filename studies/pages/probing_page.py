@@ -24,7 +24,7 @@ from studies.pages.seed_tables import (
 from studies.pages.summary_contrasts import DISCRETE as SEEDED
 from studies.pages.treebank import tell_treebank
 from studies.pages.verdicts import claims_of
-from studies.summary_roles.records import STUDY, Roles, load_roles
+from studies.summary_roles.records import STUDY, Roles, load_roles, load_six
 from studies.templates import fill, table
 from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles, share_of_peaks
 from tprprobe.claims import Evidence, judge
@@ -55,7 +55,7 @@ def make_page(runs: Path) -> str:
     """The page; intermediate results are kept in a folder."""
     folder = runs / "probing"
     found = probing_runs.probe_english(folder, lambda name: stderr.print(f"{name} …"))
-    return write_page(found, folder, load_roles())
+    return write_page(found, folder, load_roles(), load_six())
 
 
 def draw_figures() -> dict[str, Drawing]:
@@ -63,9 +63,9 @@ def draw_figures() -> dict[str, Drawing]:
     return {FIGURE: draw_discreteness(load_roles())}
 
 
-def write_page(found: Found, folder: Path, roles: Roles) -> str:
-    """The page of these probes of what ships, of the roles of the study's models, and of the probes of
-    real text in the folder.
+def write_page(found: Found, folder: Path, roles: Roles, six: Roles | None = None) -> str:
+    """The page of these probes of what ships, of the roles of the study's models and of those with six
+    decoder layers, and of the probes of real text in the folder.
     """
     evidence = gather_evidence(found, folder) | seed_evidence(roles)
     verdicts = [judge(claim, evidence.get(claim.id)) for claim in claims_of("probing")]
@@ -88,6 +88,7 @@ def write_page(found: Found, folder: Path, roles: Roles) -> str:
         by_variant=tell_table4(roles),
         leads=tell_leads(roles),
         along=tell_discreteness(roles),
+        six=[tell_leads(six), tell_table4(six), tell_discreteness(six)] if six else [],
         verdicts=verdict_table(verdicts),
         table4=_layerwise(found),
         advantages=_advantages(found),

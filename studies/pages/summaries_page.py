@@ -28,7 +28,7 @@ from studies.pages.summary_contrasts import (
     tell_answer,
 )
 from studies.pages.verdicts import claims_of
-from studies.summary_roles.records import STUDY, Roles, load_roles
+from studies.summary_roles.records import SIX, STUDY, Roles, load_roles
 from studies.templates import fill, table
 from tprprobe.claims import Claim, Evidence, Verdict, judge
 from tprprobe.figures.style import Drawing
@@ -39,13 +39,14 @@ from tprprobe.scoring.summaries import mean_scores, score_summaries
 from tprprobe.statistics import Interval, interval_text, read_interval
 from tprprobe.training.study.comparisons import Answers, subsets
 from tprprobe.training.study.plans import Plan, read_plan
-from tprprobe.training.study.records import Study, load_study
+from tprprobe.training.study.records import FILES, Study, load_study
 
 TITLES = Path(__file__).parents[1] / "titles"  # models that do not ship, and what they scored
 TITLED = ("tpt-c", "t5", "tpt-d")
 SENTENCES = ("first sentence", "random sentence")
 EXTERNAL = "jiang-external-facts"
 WORST = {PUBLISHED: (T5, DISCRETE), ALIKE: (T5, DISCRETE_T5)}  # beside TPT-c, which starts as T5
+RUNS = FILES[0]
 FIGURE = "images/summaries-contrasts.svg"
 
 Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
@@ -54,7 +55,8 @@ Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
 def make_page(runs: Path) -> str:
     """The page on the study that ships; no model is run anew, so ``runs`` stays empty."""
     folder = assets.find("studies", STUDY)
-    return write_page(load_study(folder), read_plan(folder / "plan.toml"), load_roles())
+    six = load_study(folder / SIX) if (folder / SIX / RUNS).is_file() else None
+    return write_page(load_study(folder), read_plan(folder / "plan.toml"), load_roles(), six)
 
 
 def draw_figures() -> dict[str, Drawing]:
@@ -62,8 +64,10 @@ def draw_figures() -> dict[str, Drawing]:
     return {FIGURE: draw_contrasts(load_study(assets.find("studies", STUDY)))}
 
 
-def write_page(study: Study, plan: Plan, roles: Roles) -> str:
-    """The page of a study that was run by this plan, and of the roles of its models."""
+def write_page(study: Study, plan: Plan, roles: Roles, six: Study | None = None) -> str:
+    """The page of a study that was run by this plan, of the roles of its models, and of the study of
+    six decoder layers.
+    """
     references = study.examples[study.examples["module"] == TEST]
     lead = score_lead(references)
     evidence = gather_evidence(study, lead)
@@ -88,6 +92,7 @@ def write_page(study: Study, plan: Plan, roles: Roles) -> str:
         verdicts=verdict_table(judged),
         contrasts={split: _contrasts(rows[rows["split"] == split]) for split in SPLITS},
         scores={split: _means(study, split) for split in SPLITS},
+        six={split: _means(six, split) for split in SPLITS} if six else {},
         runs=_runs(study),
         curve=_curve(study),
         snapped=tell_snapped(roles),

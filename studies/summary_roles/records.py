@@ -19,7 +19,7 @@ from tprprobe.training.loop import MODEL, STEPS
 from tprprobe.training.study.comparisons import Answers
 from tprprobe.training.study.records import ANSWERS, EXACT, Study, column
 
-STUDY = "matched-summaries"
+STUDY, SIX = "matched-summaries", "six-layers"
 FILES = {"reports": "roles.csv", "discreteness": "discreteness.csv"}
 RUNS, KEPT = "runs", "roles"
 ALONG = ["run", "step", "sublayer", "layer", "n_distributions", "above_98", "above_90", "entropy"]
@@ -128,6 +128,12 @@ class Roles:
 def load_roles() -> Roles:
     """What ships of the study's models."""
     return _read(assets.find("studies", STUDY))
+
+
+def load_six() -> Roles | None:
+    """What ships of the models with six decoder layers; None before they were measured."""
+    folder = assets.find("studies", STUDY) / SIX
+    return _read(folder) if (folder / FILES["reports"]).is_file() else None
 
 
 def _read(folder: Path) -> Roles:
