@@ -23,12 +23,13 @@ COMPARED = {  # TPT-d minus the Transformer
     ALIKE: {DISCRETE: 0.5, DISCRETE_T5: 0.5, T5: -0.5, T5_TORCH: -0.5},
 }
 START_T5, START_DISCRETE = "T5: torch − T5's start", "TPT-d: torch − T5's start"
+BOTH_TORCH, BOTH_T5 = "TPT-d − T5, both torch", "TPT-d − T5, both T5's start"
 INSIDE = "TPT-c − T5, both T5's start"
 CONTRASTS = {
     f"TPT-d − T5, {ALIKE}": COMPARED[ALIKE],
     f"TPT-d − T5, {PUBLISHED}": COMPARED[PUBLISHED],
-    "TPT-d − T5, both torch": {DISCRETE: 1.0, T5_TORCH: -1.0},
-    "TPT-d − T5, both T5's start": {DISCRETE_T5: 1.0, T5: -1.0},
+    BOTH_TORCH: {DISCRETE: 1.0, T5_TORCH: -1.0},
+    BOTH_T5: {DISCRETE_T5: 1.0, T5: -1.0},
     INSIDE: {CONTINUOUS: 1.0, T5: -1.0},
     "TPT-c − TPT-d, both T5's start": {CONTINUOUS: 1.0, DISCRETE_T5: -1.0},
     START_T5: {T5_TORCH: 1.0, T5: -1.0},
@@ -76,15 +77,16 @@ def tell_answer(rows: pd.DataFrame) -> list[str]:
     if not {alike, published, INSIDE} <= set(rows["contrast"]):
         return []
 
-    def scores(contrast: str) -> str:
-        told = [f"ROUGE-L {_shown(found(contrast))}"]
+    def scores(contrast: str, beside: str = "") -> str:
+        told = [f"ROUGE-L {_shown(found(contrast))}{beside}"]
         told.append(f"exact match {_shown(found(contrast, measure=EXACT))}")
         told.append(f"summaries true of their report {_shown(found(contrast, measure='faithful'))}")
         return ", ".join(told)
 
+    torch, t5 = (_shown(found(each)) for each in (BOTH_TORCH, BOTH_T5))
     return [
         f"Started alike, a dictionary of roles (TPT-d) {_told(found(alike))} the Transformer (T5): "
-        f"{scores(alike)}.",
+        f"{scores(alike, f' (both torch {torch}, both T5 {t5})')}.",
         f"As published, where the two start from different weights, ROUGE-L differs by "
         f"{_shown(found(published))}; the start alone (torch's default against T5's) changes T5 by "
         f"{_shown(found(START_T5))} and TPT-d by {_shown(found(START_DISCRETE))}.",
