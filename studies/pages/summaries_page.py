@@ -68,7 +68,8 @@ def write_page(study: Study, plan: Plan, roles: Roles, six: Study | None = None)
     """The page of a study that was run by this plan, of the roles of its models, and of the study of
     six decoder layers.
     """
-    references = study.examples[study.examples["module"] == TEST]
+    inside = study.examples["module"] == TEST
+    references = study.examples.loc[inside, ["source", "target"]]
     lead = score_lead(references)
     evidence = gather_evidence(study, lead)
     claims = sorted(claims_of("summaries"), key=lambda each: order(each, evidence.get(each.id)))
