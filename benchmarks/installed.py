@@ -1,0 +1,118 @@
+"""What the core and each extra take on disk and to import, of the wheel in empty environments: a Markdown table.
+
+    python benchmarks/installed.py [--only core app …]
+
+The wheel is built and installed with the pins of constraints.txt into an environment of its own; every extra goes
+into a copy of that one, alone. There `tprprobe --version`, `models` and `docs` must run in an empty folder. MB are those
+of the installed packages (an extra's: what it adds), seconds are of a processor, the median of three processes;
+an extra's are those that its packages add to `tp.load_model, tp.extract, tp.cluster`, which load the core. Needs pip's index.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).parent.parent
+COMMANDS = ("--version", "models", "docs")
+CORE = "tprprobe.load_model, tprprobe.extract, tprprobe.cluster"  # `import tprprobe` alone imports next to nothing
+ROUNDS = 3
+IMPORTED = {  # where a package's module has another name
+    "mathematics_dataset": "mathematics_dataset.generate",
+    "pillow": "PIL",
+    "rouge_score": "rouge_score.rouge_scorer",
+    "umap_learn": "umap",
+}
+
+
+def read_extras() -> dict[str, list[str]]:
+    """The extras that users install, each with the modules of its packages."""
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    found = table["project"]["optional-dependencies"]
+    return {
+        extra: [_module(each) for each in packages]
+        for extra, packages in found.items()
+        if extra not in ("all", "dev")
+    }
+
+
+def _module(requirement: str) -> str:
+    name = re.split(r"[\[<>=~ ]", requirement)[0].lower().replace("-", "_")
+    return IMPORTED.get(name, name)
+
+
+def run(*words: str | Path, cwd: Path = ROOT) -> str:
+    """What a command prints.
+
+    Raises:
+        SystemExit: it failed; what it said is the message.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, words))}:\n{done.stderr}")
+    return done.stdout
+
+
+def install(environment: Path, *what: str) -> None:
+    """Installs into an environment, pinned."""
+    options = ["--quiet", "--disable-pip-version-check", "-c", str(ROOT / "constraints.txt")]
+    run(environment / "bin/python", "-m", "pip", "install", *options, *what)
+
+
+def megabytes(environment: Path) -> float:
+    """The size of what is installed."""
+    (packages,) = environment.glob("lib/python*/site-packages")
+    return sum(path.lstat().st_size for path in packages.rglob("*")) / 1e6
+
+
+def import_seconds(environment: Path, modules: list[str], folder: Path) -> float:
+    """Processor seconds of a process that loads the core and then imports the modules."""
+    words = ["import tprprobe", CORE, *(f"import {each}" for each in modules)]
+    code = "; ".join([*words, "import os", "print(sum(os.times()[:2]))"])
+    python = environment / "bin/python"
+    return median(float(run(python, "-c", code, cwd=folder).split()[-1]) for _ in range(ROUNDS))
+
+
+def check(environment: Path, folder: Path) -> None:
+    """Commands of the wheel run in an empty folder."""
+    for command in COMMANDS:
+        run(environment / "bin/python", "-m", "tprprobe", command, cwd=folder)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--only", nargs="+", help="core and extras; all without it")
+    extras, given = read_extras(), parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        core, empty = work / "core", work / "empty"
+        empty.mkdir()
+        run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(work), str(ROOT))
+        (wheel,) = work.glob("*.whl")
+        run(sys.executable, "-m", "venv", str(core))
+        install(core, str(wheel))
+        check(core, empty)
+        base, seconds = megabytes(core), import_seconds(core, [], empty)
+        print("| installed | MB | seconds to import |\n|---|---:|---:|")
+        print(f"| core | {base:,.0f} | {seconds:.2f} |", flush=True)
+        for extra, modules in extras.items():
+            if given.only and extra not in given.only:
+                continue
+            copy = work / extra
+            shutil.copytree(core, copy, symlinks=True, copy_function=os.link)
+            install(copy, f"{wheel}[{extra}]")
+            check(copy, empty)
+            more = import_seconds(copy, modules, empty) - seconds
+            print(f"| {extra} | + {megabytes(copy) - base:,.0f} | + {more:.2f} |", flush=True)
+            shutil.rmtree(copy)
+
+
+if __name__ == "__main__":
+    main()
