@@ -19,7 +19,7 @@ from tprprobe.analyses.decomposition.families import FAMILIES, fit_family
 from tprprobe.analyses.decomposition.joining import join_smallest
 from tprprobe.analyses.decomposition.pair_counts import count_pairs, find_pairs
 from tprprobe.analyses.decomposition.pair_moments import add_moments, moments_of
-from tprprobe.analyses.decomposition.rank_choice import ladder
+from tprprobe.analyses.decomposition.rank_choice import choose_ranks, ladder
 from tprprobe.analyses.decomposition.ridge import conjugate_gradients, solve_ridge
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.analyses.decomposition.sequence_units import members_of
@@ -331,6 +331,15 @@ def test_the_start_of_many_fillers_is_as_good_as_the_exact_one(problem, monkeypa
         best = np.sum(np.linalg.svd(unfolded, compute_uv=False)[:rank] ** 2)
         assert kept[0] == pytest.approx(best)
         assert kept[1] == pytest.approx(best, rel=1e-2)
+
+
+def test_ranks_grow_where_neither_one_helps_alone(problem):
+    """A sum of f ⊗ r ⊗ w whose terms are equally large."""
+    pairs, counts, _ = problem
+    f, r = (np.arange(len(of)) % 4 for of in (pairs.fillers, pairs.roles))
+    v = np.eye(4)[f[pairs.filler_of]] * np.eye(4)[r[pairs.role_of]]
+    moments = moments_of(counts, counts @ v)
+    assert min(choose_ranks(moments, moments, pairs)) >= 4
 
 
 def test_ranks_of_many_fillers_are_never_all_of_them():

@@ -83,8 +83,9 @@ def find_rank(rank, seed, n=1500):
         return fit_scheme(store, STATE, "left*right", seed=seed).fit.rank
 
 
-def test_a_planted_rank_comes_back():
-    assert find_rank((3, 2), seed=1, n=700) == "3×2"
+@pytest.mark.parametrize(("rank", "seed", "n"), [((3, 2), 1, 700), ((2, 2), 0, 1500)])
+def test_a_planted_rank_comes_back(rank, seed, n):
+    assert find_rank(rank, seed, n) == "×".join(map(str, rank))
 
 
 @pytest.mark.soak
@@ -121,6 +122,10 @@ def encode_changed(roles, seed, n, name):
 def test_sequences_with_one_filler_changed_are_encoded_as_they_are(name):
     assert encode_changed(SCHEMES[name], seed=2, n=500, name=name) > 0.95
     assert encode_changed(SCHEMES[name], seed=2, n=500, name="right") < 0.9
+
+
+def test_many_roles_of_few_sequences_keep_their_dimensions():
+    assert encode_changed(SCHEMES["tree"], seed=17, n=900, name="tree") > 0.95
 
 
 @pytest.mark.soak

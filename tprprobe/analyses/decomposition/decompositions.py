@@ -176,8 +176,8 @@ def decompose(
                is made of itself, of the tokens up to it, or of all of its sample (``scope`` self,
                before, all)
     family     saturated, factored, operator (needs ``embedding``), additive or bag
-    rank       of the factored: auto, a number, or one for fillers and one for roles; auto is chosen
-               where a fit errs least on pairs withheld within the fitting part
+    rank       of the factored: auto, a number, or one for fillers and one for roles; auto is the
+               smallest that errs least, but for chance, on sequences held out of the fitting part
     withheld   the share of pairs that is withheld to be predicted
     embedding  e(f) of the operator: a vector by filler, or the site whose mean by filler it is
     decoder    a function of vectors and their sequences that says which sequences it reads back

@@ -26,7 +26,8 @@ class TPDecomposition(BaseEstimator):
 
     ``pairs`` are, for every vector, the (filler, role) pairs that it is of; or a table whose columns
     are the roles and whose cells are the fillers (None or NaN: none). ``rank`` and ``family`` are those
-    of :func:`decompose`; ``withheld`` is the share of pairs that is withheld to choose the rank.
+    of :func:`decompose`; ``withheld`` is the share of pairs that is withheld to choose the
+    rank for pairs that no vector has; with 0 it is chosen on held-out vectors, for more like these.
 
     fillers_, roles_   f and r of every filler and role, whose names are in ``filler_names_`` and
                        ``role_names_``
@@ -73,7 +74,8 @@ class TPDecomposition(BaseEstimator):
             moments_of(csr_array(counts[of]), e[of])
             for of in (np.flatnonzero(parts == part) for part in range(PARTS))
         ]
-        self._fit = SchemeFits(found, moments, read_rank(self.rank)).fit(self.family)
+        fits = SchemeFits(found, moments, read_rank(self.rank))
+        self._fit = fits.fit_unwithheld(self.family) if self.withheld else fits.fit(self.family)
         self._keep(self._fit, found)
         self.n_features_in_ = len(self.role_names_)
         return self

@@ -18,6 +18,7 @@ from tprprobe.analyses.decomposition.ridge import conjugate_gradients, solve_pos
 
 SWEEPS, STILL = 30, 1e-4  # at most so many; fewer where the error falls by less than this share
 STEPS = 4  # of conjugate gradients a sweep: each goes on where the last one was
+SMALL = 400  # unknowns of F or R up to which they are solved for directly: of more, steps cost less
 SHORT = 250  # fillers or roles whose start is found exactly; of more of them, by
 POWERS, SPARE = 4, 16  # steps of subspace iteration, with so many directions to spare
 Factor = Float64[np.ndarray, "_symbol _rank"]
@@ -78,11 +79,11 @@ def fit_factors(
 def pose(
     moments: PairMoments, pairs: Pairs, penalty: float, ranks: tuple[int, int]
 ) -> "Grid | PairList":
-    """The problem of these moments, with λ = penalty · tr(g)/pairs: on a grid where that and the systems of
-    F and of R are small.
+    """The problem of these moments, with λ = penalty · tr(g)/pairs: on a grid where that is held and the
+    systems of F and of R are small.
     """
-    sizes = (len(pairs.fillers) * ranks[0], len(pairs.roles) * ranks[1], pairs.cells)
-    kind = Grid if max(sizes) <= DENSE else PairList
+    most = max(len(pairs.fillers) * ranks[0], len(pairs.roles) * ranks[1])
+    kind = Grid if most <= SMALL and pairs.cells <= DENSE else PairList
     return kind(moments, pairs, penalty * moments.mean_variance)
 
 

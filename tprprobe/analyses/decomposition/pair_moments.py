@@ -104,10 +104,14 @@ class PairMoments:
         self, vectors: Float64[np.ndarray, "pair d_model"], bias: Float64[np.ndarray, " d_model"]
     ) -> float:
         """Σ |e − X V − b|²."""
-        predicted = sum(float(np.sum((x @ vectors + bias) ** 2)) for x in self._chunks())
-        return (
-            self.squares - 2 * float(np.sum(vectors * self.cross) + bias @ self.total) + predicted
-        )
+        shared = float(np.sum(vectors * self.cross) + bias @ self.total)
+        return self.squares - 2 * shared + self.spread(vectors, bias)
+
+    def spread(
+        self, vectors: Float64[np.ndarray, "pair d_model"], bias: Float64[np.ndarray, " d_model"]
+    ) -> float:
+        """Σ |X V + b|²."""
+        return sum(float(np.sum((x @ vectors + bias) ** 2)) for x in self._chunks())
 
 
 def add_moments(parts: Iterable[PairMoments]) -> PairMoments:

@@ -21,9 +21,9 @@ from tprprobe.analyses.decomposition.sequence_splits import CLEAN, INNER, OUTER,
 class SchemeFits:
     """The fits of a scheme's moments by part, made when they are asked for; ``ranks`` and ``penalty`` are given, or chosen.
 
-    A pair of a filler and a role is withheld from a part of the fitting units so that rank and penalty
-    are chosen where a fit knows neither. Where every filler was seen at every role no sequence can
-    bring a new pair: there, ranks are chosen on held-out sequences.
+    Rank and penalty of a fit to all fitting units are chosen on sequences held out of them, which have as
+    many new pairs as any; those of a fit that is to predict withheld pairs, on other pairs that are
+    withheld within its own units. The latter are few, and too few for the ranks of the former.
     """
 
     pairs: Pairs
@@ -50,11 +50,6 @@ class SchemeFits:
         """The moments of the units that are tested on."""
         return self.moments[TEST]
 
-    @property
-    def is_complete(self) -> bool:
-        """True if the fitting units have every filler at every role."""
-        return int((self.fitting.counts.sum(0) > 0).sum()) == self.pairs.cells
-
     @functools.cached_property
     def _by_sequences(self) -> tuple[PairMoments, PairMoments]:
         """What is fitted to and what is judged by, on held-out sequences."""
@@ -69,56 +64,48 @@ class SchemeFits:
     @functools.cached_property
     def ranks_for_new(self) -> Ranks:
         """The ranks for pairs that no fitted unit has."""
-        return self._chosen(self._by_pairs)
+        return self._chosen(self._by_pairs, self.ranks_for_seen)
 
     @functools.cached_property
     def ranks_for_seen(self) -> Ranks:
-        """The ranks for new sequences of the same pairs."""
-        if not self.is_complete:
-            return self.ranks_for_new
+        """The ranks for new sequences."""
         return self._chosen(self._by_sequences)
 
-    def _chosen(self, division: tuple[PairMoments, PairMoments]) -> Ranks:
+    def _chosen(self, division: tuple[PairMoments, PairMoments], *most: Ranks) -> Ranks:
         if self.ranks is None:
-            return choose_ranks(*division, self.pairs)
+            return choose_ranks(*division, self.pairs, *most)
         sizes = (len(self.pairs.fillers), len(self.pairs.roles))
         return min(self.ranks[0], sizes[0]), min(self.ranks[1], sizes[1])
 
     def fit(self, family: str) -> RoleFit:
         """The fit of a family to all fitting units."""
-        return self._fit(family, self.fitting, self._for_seen(family))
+        return self._fit(family, self.fitting)
 
     def fit_unwithheld(self, family: str) -> RoleFit:
         """The fit of a family to the units without withheld pairs."""
-        ranks = self.ranks_for_new if family == FACTORED else None
-        penalty = self._penalty(family, ranks, by_pairs=family == FACTORED)
-        return self._fit(family, self.unwithheld, (ranks, penalty))
+        return self._fit(family, self.unwithheld, by_pairs=family == FACTORED)
 
     def fit_all(self, family: str) -> RoleFit:
         """The fit of a family to all units, those to test on among them; ranks are not chosen anew."""
-        return self._fit(family, add_moments([self.fitting, self.test]), self._for_seen(family))
+        return self._fit(family, add_moments([self.fitting, self.test]))
 
-    def _for_seen(self, family: str) -> tuple[Ranks | None, float]:
-        ranks = self.ranks_for_seen if family == FACTORED else None
-        by_pairs = family == FACTORED and not self.is_complete
-        return ranks, self._penalty(family, ranks, by_pairs)
+    def _fit(self, family: str, moments: PairMoments, by_pairs: bool = False) -> RoleFit:
+        ranks = None
+        if family == FACTORED:
+            ranks = self.ranks_for_new if by_pairs else self.ranks_for_seen
+        penalty = self._penalty(family, ranks, by_pairs)
+        return fit_family(family, moments, self.pairs, penalty, ranks, self.embedding)
 
     @functools.cached_property
-    def _penalties(self) -> dict[tuple[str, Ranks | None, bool], float]:
+    def _penalties(self) -> dict[tuple[str, bool], float]:
         return {}
 
     def _penalty(self, family: str, ranks: Ranks | None, by_pairs: bool) -> float:
         if self.penalty is not None:
             return self.penalty
-        key = (family, ranks, by_pairs)
+        key = (family, by_pairs)
         if key not in self._penalties:
             fitted, judged = self._by_pairs if by_pairs else self._by_sequences
             of = (family, fitted, judged, self.pairs, ranks, self.embedding)
             self._penalties[key] = choose_penalty(*of)
         return self._penalties[key]
-
-    def _fit(
-        self, family: str, moments: PairMoments, chosen: tuple[Ranks | None, float]
-    ) -> RoleFit:
-        ranks, penalty = chosen
-        return fit_family(family, moments, self.pairs, penalty, ranks, self.embedding)
