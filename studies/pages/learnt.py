@@ -69,8 +69,12 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
         "learnt.md.j2",
         claims=papers["claim"].nunique(),
         counts=counts.to_dict(),
-        study=tell_answer(load_study(assets.find("studies", STUDY)))[1:],
-        summaries=tell_summaries(measure_contrasts(load_study(assets.find("studies", SUMMARIES)))),
+        study=tell_answer(load_study(assets.find("studies", STUDY)))[
+            1:3
+        ],  # the start, learnt roles
+        summaries=tell_summaries(measure_contrasts(load_study(assets.find("studies", SUMMARIES))))[
+            ::2
+        ],
         syntax=verdicts.loc[verdicts["claim"] == "jiang-syntax-in-roles", "verdict"].iloc[0],
         number=lambda claim, case="", model="": find_number(verdicts, claim, case, model),
     )
