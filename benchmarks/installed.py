@@ -4,7 +4,7 @@
 
 The wheel is built and installed with the pins of constraints.txt into an environment of its own; every extra goes
 into a copy of that one, alone. There `tprprobe --version`, `models` and `docs` must run in an empty folder. MB are those
-of the installed packages (an extra's: what it adds), seconds are of a processor, the median of three processes;
+of the installed packages (an extra's: what it adds), seconds are of a processor, medians of three processes in turn;
 an extra's are those that its packages add to `tp.load_model, tp.extract, tp.cluster`, which load the core. Needs pip's index.
 """
 
@@ -72,12 +72,17 @@ def megabytes(environment: Path) -> float:
     return sum(path.lstat().st_size for path in packages.rglob("*")) / 1e6
 
 
-def import_seconds(environment: Path, modules: list[str], folder: Path) -> float:
-    """Processor seconds of a process that loads the core and then imports the modules."""
-    words = ["import tprprobe", CORE, *(f"import {each}" for each in modules)]
-    code = "; ".join([*words, "import os", "print(sum(os.times()[:2]))"])
-    python = environment / "bin/python"
-    return median(float(run(python, "-c", code, cwd=folder).split()[-1]) for _ in range(ROUNDS))
+def import_seconds(environment: Path, modules: list[str], folder: Path) -> tuple[float, float]:
+    """Processor seconds of processes that load the core alone, and in turn the modules too."""
+    rounds = []
+    for _ in range(ROUNDS):
+        for more in ([], modules):
+            words = ["import tprprobe", CORE, *(f"import {each}" for each in more), "import os"]
+            code = "; ".join([*words, "print(sum(os.times()[:2]))"])
+            rounds.append(
+                float(run(environment / "bin/python", "-c", code, cwd=folder).split()[-1])
+            )
+    return median(rounds[::2]), median(rounds[1::2])
 
 
 def check(environment: Path, folder: Path) -> None:
@@ -99,9 +104,9 @@ def main() -> None:
         run(sys.executable, "-m", "venv", str(core))
         install(core, str(wheel))
         check(core, empty)
-        base, seconds = megabytes(core), import_seconds(core, [], empty)
+        base, (seconds, _) = megabytes(core), import_seconds(core, [], empty)
         print("| installed | MB | seconds to import |\n|---|---:|---:|")
-        print(f"| core | {base:,.0f} | {seconds:.2f} |", flush=True)
+        print(f"| core | {base:,.0f} | {seconds:.1f} |", flush=True)
         for extra, modules in extras.items():
             if given.only and extra not in given.only:
                 continue
@@ -109,8 +114,9 @@ def main() -> None:
             shutil.copytree(core, copy, symlinks=True, copy_function=os.link)
             install(copy, f"{wheel}[{extra}]")
             check(copy, empty)
-            more = import_seconds(copy, modules, empty) - seconds
-            print(f"| {extra} | + {megabytes(copy) - base:,.0f} | + {more:.2f} |", flush=True)
+            alone, together = import_seconds(copy, modules, empty)
+            more = f"{megabytes(copy) - base:,.0f} | {max(0.0, together - alone):.1f}"
+            print(f"| {extra} | {more} |", flush=True)
             shutil.rmtree(copy)
 
 
