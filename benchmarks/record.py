@@ -31,6 +31,7 @@ SIZES = {  # smaller than the scripts' own, so that all of them take some 15 min
     "commands": ["--reports", "100"],
     "decomposition": ["--tokens", "100000"],
     "extraction": ["--rounds", "1"],
+    "installed": ["--only", "app"],
     "kmeans": ["--vectors", "200000"],
     "marks": ["10000", "100000"],
     "probing": ["--samples", "120", "--alone", "6"],
