@@ -18,10 +18,9 @@ def _run(monkeypatch, *words):
 
 def test_every_page_is_listed_with_its_title(monkeypatch, capsys):
     assert not _run(monkeypatch)
-    listed = dict(line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
-    assert {name.rstrip(): title.strip() for name, title in listed.items()}[
-        "training"
-    ] == "Train and resume"
+    lines = (line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
+    listed = {name.rstrip(): title.strip() for name, title in lines}
+    assert listed["training"] == "Train and resume"
     assert len(listed) == len([*PAGES.glob("*.md"), *PAGES.glob("tutorials/*.md")])
 
 

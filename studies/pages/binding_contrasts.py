@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from studies.pages.differences import around_zero, signed, tell_outcome
 from tprprobe.figures.dots import interval_dots
-from tprprobe.figures.style import FAINT, INK, Drawing, drawing, palette, tidy
-from tprprobe.statistics import Interval, interval_text
+from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
+from tprprobe.statistics import Interval
 from tprprobe.training.study.comparisons import Answers, subsets
 from tprprobe.training.study.records import Study
 
@@ -48,6 +49,7 @@ CONTRASTS = {
     FULL: {"outer": 1.0, "tp-transformer": -1.0},
 }
 SETS = ("all", "discordant", "longer")
+LABEL = "points of exact match"
 
 
 def measure_contrasts(study: Study, sets: tuple[str, ...] = SETS) -> pd.DataFrame:
@@ -77,11 +79,17 @@ def tell_answer(study: Study) -> list[str]:
     if not set(needed) <= set(rows.index):
         return []
     alike = found(ALIKE, "all")
+    outcome = tell_outcome(
+        alike,
+        "answers more questions than",
+        "answers fewer questions than",
+        "answers no more questions than these seeds can tell from",
+    )
     told = [
-        f"Started alike, the TP-Transformer {_more(alike)} the Transformer: {_shown(alike)} of all "
-        f"questions, {_shown(found(ALIKE, 'discordant'))} of discordant ones.",
-        f"The start alone changes the Transformer by {_shown(found(START, 'all'))}; the difference as "
-        f"published, which mixes both, is {_shown(found(PUBLISHED, 'all'))}.",
+        f"Started alike, the TP-Transformer {outcome} the Transformer: {signed(alike)} of all "
+        f"questions, {signed(found(ALIKE, 'discordant'))} of discordant ones.",
+        f"The start alone changes the Transformer by {signed(found(START, 'all'))}; the difference as "
+        f"published, which mixes both, is {signed(found(PUBLISHED, 'all'))}.",
     ]
     for contrast, words in (
         (ROLES, "Learnt roles (against roles of one)"),
@@ -90,31 +98,16 @@ def tell_answer(study: Study) -> list[str]:
     ):
         if (contrast, "discordant") in rows.index:
             told.append(
-                f"{words}: {_shown(found(contrast, 'all'))} of all questions, "
-                f"{_shown(found(contrast, 'discordant'))} of discordant ones."
+                f"{words}: {signed(found(contrast, 'all'))} of all questions, "
+                f"{signed(found(contrast, 'discordant'))} of discordant ones."
             )
     return told
-
-
-def _shown(value: Interval) -> str:
-    return interval_text(value, "+.3f")
-
-
-def _more(value: Interval) -> str:
-    """The outcome of a difference as a verb."""
-    if not np.isfinite([value.low, value.high]).all():
-        return "was compared by one seed with"
-    if value.low > 0:
-        return "answers more questions than"
-    if value.high < 0:
-        return "answers fewer questions than"
-    return "answers no more questions than these seeds can tell from"
 
 
 def draw_contrasts(study: Study) -> Drawing:
     """Every contrast with its interval, a dot per set of questions."""
     rows = measure_contrasts(study).rename(columns={"contrast": "name", "set": "group"})
-    return _around_zero(interval_dots(rows, "Difference in exact match, 95 % interval"))
+    return around_zero(interval_dots(rows, "Difference in exact match, 95 % interval"), LABEL)
 
 
 def draw_modules(study: Study) -> Drawing:
@@ -124,16 +117,7 @@ def draw_modules(study: Study) -> Drawing:
     rows = rows[rows["contrast"].isin((ALIKE, ROLES, START))]
     rows = rows.rename(columns={"contrast": "group", "set": "name"})
     rows["name"] = rows["name"].str.removeprefix("arithmetic__")
-    return _around_zero(interval_dots(rows, "Difference by module, 95 % interval"))
-
-
-def _around_zero(figure: Drawing) -> Drawing:
-    """The figure with a line at zero and its axis in points."""
-    panel = figure.axes[0]
-    panel.axvline(0, color=INK, linewidth=0.8, zorder=0)
-    panel.set_xlabel("points of exact match")
-    panel.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+g}" if share else "0")
-    return figure
+    return around_zero(interval_dots(rows, "Difference by module, 95 % interval"), LABEL)
 
 
 def draw_factors(study: Study) -> Drawing:

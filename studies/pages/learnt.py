@@ -64,17 +64,18 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
             )
     papers = verdicts[verdicts["claim"].str.split("-").str[0].isin(PAPERS)]
     counts = papers.drop_duplicates(["claim", "verdict"])["verdict"].value_counts()
+    _, start, learnt_roles, *_ = tell_answer(load_study(assets.find("studies", STUDY)))
+    contrasts = measure_contrasts(load_study(assets.find("studies", SUMMARIES)))
+    alike, _, inside = (
+        tell_summaries(contrasts) or [""] * 3
+    )  # before two variants have a common seed
     return fill(
         Path(__file__).parent,
         "learnt.md.j2",
         claims=papers["claim"].nunique(),
         counts=counts.to_dict(),
-        study=tell_answer(load_study(assets.find("studies", STUDY)))[
-            1:3
-        ],  # the start, learnt roles
-        summaries=tell_summaries(measure_contrasts(load_study(assets.find("studies", SUMMARIES))))[
-            ::2
-        ],
+        study=[start, learnt_roles],
+        summaries=[alike, inside] if inside else [],
         syntax=verdicts.loc[verdicts["claim"] == "jiang-syntax-in-roles", "verdict"].iloc[0],
         number=lambda claim, case="", model="": find_number(verdicts, claim, case, model),
     )

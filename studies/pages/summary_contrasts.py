@@ -6,12 +6,12 @@ the dictionary in it, half the sum of the differences under each start.
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from studies.pages.differences import around_zero, signed, tell_outcome
 from tprprobe.figures.dots import interval_dots
-from tprprobe.figures.style import INK, Drawing
-from tprprobe.statistics import Interval, interval_text
+from tprprobe.figures.style import Drawing
+from tprprobe.statistics import Interval
 from tprprobe.training.study.comparisons import Answers, subsets
 from tprprobe.training.study.records import EXACT, Study
 
@@ -78,38 +78,27 @@ def tell_answer(rows: pd.DataFrame) -> list[str]:
         return []
 
     def scores(contrast: str, beside: str = "") -> str:
-        told = [f"ROUGE-L {_shown(found(contrast))}{beside}"]
-        told.append(f"exact match {_shown(found(contrast, measure=EXACT))}")
-        told.append(f"summaries true of their report {_shown(found(contrast, measure='faithful'))}")
+        told = [f"ROUGE-L {signed(found(contrast))}{beside}"]
+        told.append(f"exact match {signed(found(contrast, measure=EXACT))}")
+        told.append(f"summaries true of their report {signed(found(contrast, measure='faithful'))}")
         return ", ".join(told)
 
-    torch, t5 = (_shown(found(each)) for each in (BOTH_TORCH, BOTH_T5))
+    outcome = tell_outcome(
+        found(alike),
+        "summarizes better than",
+        "summarizes worse than",
+        "summarizes no better than these seeds can tell from",
+    )
+    torch, t5 = (signed(found(each)) for each in (BOTH_TORCH, BOTH_T5))
     return [
-        f"Started alike, a dictionary of roles (TPT-d) {_told(found(alike))} the Transformer (T5): "
+        f"Started alike, a dictionary of roles (TPT-d) {outcome} the Transformer (T5): "
         f"{scores(alike, f' (both torch {torch}, both T5 {t5})')}.",
         f"As published, where the two start from different weights, ROUGE-L differs by "
-        f"{_shown(found(published))}; the start alone (torch's default against T5's) changes T5 by "
-        f"{_shown(found(START_T5))} and TPT-d by {_shown(found(START_DISCRETE))}.",
+        f"{signed(found(published))}; the start alone (torch's default against T5's) changes T5 by "
+        f"{signed(found(START_T5))} and TPT-d by {signed(found(START_DISCRETE))}.",
         "Continuous roles (TPT-c), which the paper finds worst, against T5 of the same start: "
         f"{scores(INSIDE)}.",
     ]
-
-
-def _shown(value: Interval) -> str:
-    return interval_text(value, "+.3f")
-
-
-def _told(value: Interval) -> str:
-    """The outcome of a difference as a verb."""
-    if not np.isfinite([value.low, value.high]).all():
-        return "was compared by one seed with"
-    if value.low > 0:
-        return "summarizes better than"
-    return (
-        "summarizes worse than"
-        if value.high < 0
-        else "summarizes no better than these seeds can tell from"
-    )
 
 
 def draw_contrasts(study: Study) -> Drawing:
@@ -117,9 +106,4 @@ def draw_contrasts(study: Study) -> Drawing:
     rows = measure_contrasts(study)
     rows = rows[(rows["split"] == TEST) & rows["measure"].isin(DRAWN)]
     rows = rows.assign(name=rows["contrast"], group=rows["measure"].map(SHOWN))
-    figure = interval_dots(rows, "Difference of the scores, 95 % interval")
-    panel = figure.axes[0]
-    panel.axvline(0, color=INK, linewidth=0.8, zorder=0)
-    panel.set_xlabel("points")
-    panel.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+g}" if share else "0")
-    return figure
+    return around_zero(interval_dots(rows, "Difference of the scores, 95 % interval"), "points")

@@ -130,16 +130,17 @@ def write_snapped(model: Model, data: Dataset, others: Dataset) -> Columns:
     distributions one-hot and their mean, of continuous roles the mean and centres of clusters.
     """
     names = list(find_sites(model))
-    recipes = [each for each in (ONE_HOT, SNAP) if any(matching(names, s) for s in each.sites)]
-    columns: Columns = {}
-    for recipe in recipes[:1]:  # a dictionary's roles are snapped as its distributions
-        sites = select(recipe.sites, names)
-        pairs = encode_pairs(others, require_vocabulary(model))
-        references = read_references(model, pairs, sites, recipe.seed)
-        columns |= _scored("as trained", evaluate(model, data))
-        for told, edits in list_edits(recipe, references):
-            with intervene(model, edits):
-                columns |= _scored(told, evaluate(model, data))
+    fitting = (each for each in (ONE_HOT, SNAP) if any(matching(names, s) for s in each.sites))
+    if (
+        recipe := next(fitting, None)
+    ) is None:  # a dictionary's roles are snapped as its distributions
+        return {}
+    pairs = encode_pairs(others, require_vocabulary(model))
+    references = read_references(model, pairs, select(recipe.sites, names), recipe.seed)
+    columns = _scored("as trained", evaluate(model, data))
+    for told, edits in list_edits(recipe, references):
+        with intervene(model, edits):
+            columns |= _scored(told, evaluate(model, data))
     return columns
 
 

@@ -1,0 +1,27 @@
+"""Differences between variants of a study, as both pages of studies tell and draw them."""
+
+import numpy as np
+
+from tprprobe.figures.style import INK, Drawing
+from tprprobe.statistics import Interval, interval_text
+
+
+def signed(value: Interval) -> str:
+    """A difference with its sign and interval."""
+    return interval_text(value, "+.3f")
+
+
+def tell_outcome(value: Interval, more: str, less: str, neither: str) -> str:
+    """What a difference says: the words for one above zero, below it, or of an interval that has it."""
+    if not np.isfinite([value.low, value.high]).all():
+        return "was compared by one seed with"
+    return more if value.low > 0 else less if value.high < 0 else neither
+
+
+def around_zero(figure: Drawing, label: str) -> Drawing:
+    """The figure with a line at zero and its axis in points, of the label."""
+    panel = figure.axes[0]
+    panel.axvline(0, color=INK, linewidth=0.8, zorder=0)
+    panel.set_xlabel(label)
+    panel.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+g}" if share else "0")
+    return figure
