@@ -76,8 +76,12 @@ def test_a_study_that_has_not_finished_tells_what_it_has():
 def test_the_page_opens_with_the_answer_and_shows_every_claim():
     plan = read_plan(assets.find("studies", STUDY) / "plan.toml")
     six = plant_study({"t5": 0.4, "tpt-d": 0.3}, [0])
-    page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]), six)
+    longer = plant_study({"t5": 0.9, "t5-torch": 0.9, "tpt-d": 0.5}, [0], steps=9000)
+    beside = {"six-layers": six, "longer": longer}
+    page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]), beside)
     assert "## Six decoder layers" in page
+    assert re.search(r"\| TPT-d − T5, both torch \| \+0\.(08|09|1)\d+ \| -0\.(38|39|4)\d+ \|", page)
+    assert "TPT-c − T5, both T5's start | +0.1" not in page  # it was not trained longer
     assert re.search(r"\| tpt-d \| 1 \| 0\.[23]\d\d \| 0", page)
     assert page.splitlines()[2].startswith(
         "**Started alike, a dictionary of roles (TPT-d) summarizes better than"

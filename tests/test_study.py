@@ -1,6 +1,7 @@
 """Matched studies: the same data for every variant, resumed and shared runs, crossed intervals."""
 
 import fcntl
+import re
 import shutil
 from itertools import islice
 from pathlib import Path
@@ -36,6 +37,7 @@ from tprprobe.training.study.runner import run_study
 from tprprobe.training.study.shared_data import pools
 
 STARTS = Path(__file__).parent.parent / "studies" / "matched-starts" / "plan.toml"
+ADAM = STARTS.with_name("adam.toml")
 SUMMARIES = Path(__file__).parent.parent / "studies" / "matched-summaries" / "plan.toml"
 SHIPPED = Path(__file__).parent.parent / "studies" / "matched-arithmetic" / "plan.toml"
 MIX = 'data = "mathematics:arithmetic__add_or_sub+arithmetic__mixed", split = "small"'
@@ -305,6 +307,20 @@ def test_six_decoder_layers_read_the_same_reports_in_the_same_order():
         build(run.model | {"vocab_size": 1500})
 
 
+def test_companions_change_one_thing_of_their_study():
+    for changed, told in (("optimizer", ADAM), ("stages", SUMMARIES.with_name("longer.toml"))):
+        ours, other = (
+            read_plan(STARTS if told == ADAM else SUMMARIES).runs(),
+            read_plan(told).runs(),
+        )
+        one, two = next(iter(ours.values())).model_dump(), next(iter(other.values())).model_dump()
+        seldom = {"evaluate_every", "save_every", "keep_every", "name", "seed", "model"}
+        assert {key for key in one if one[key] != two[key]} - seldom <= {changed, "stages"}
+        variants = {name.rpartition("-")[0]: run.model for name, run in ours.items()}
+        for name, run in other.items():
+            assert run.model == variants[name.rpartition("-")[0]]
+
+
 def test_the_shipped_plan_matches_sizes():
     from tprprobe.models import count_parameters
 
@@ -434,6 +450,15 @@ def test_the_page_has_a_verdict_for_every_comparison(finished, plan_file):
     assert len(lines) == len(COMPARED) + 1  # and the claim on attention, by the models' heads
     assert all(line.endswith("| undecided |") for line in lines)  # two seeds, variants missing
     assert "transformer 2, outer 2" in page
+
+
+def test_the_page_tells_the_same_comparison_by_adam(finished, plan_file):
+    rights = {"transformer": 0.5, "transformer-torch": 0.7, "tp-transformer": 0.6}
+    adam = (_planted(rights, np.random.default_rng(0)), read_plan(ADAM))
+    page = write_page(load_study(finished), read_plan(plan_file), adam=adam)
+    assert re.search(r"by Adam .*, started alike: -0\.(0[5-9]|1[0-5])\d \[", page.splitlines()[2])
+    assert "(β 0.9 and 0.995, gradient norm clipped\nto 0.1)" in page
+    assert "## Another optimiser" not in write_page(load_study(finished), read_plan(plan_file))
 
 
 def _verdicts(rights, plan):

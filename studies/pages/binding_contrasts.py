@@ -104,6 +104,20 @@ def tell_answer(study: Study) -> list[str]:
     return told
 
 
+def tell_optimizer(adam: Study) -> list[str]:
+    """A sentence on the same comparison trained by Adam; empty without the variants that give it."""
+    rows: Any = measure_contrasts(adam).set_index(["contrast", "set"])
+    found = {
+        name: signed(Interval(*rows.loc[(name, "all"), ["value", "low", "high"]]))
+        for name in (ALIKE, START)
+        if (name, "all") in rows.index
+    }
+    if ALIKE not in found:
+        return []
+    start = f", the start alone {found[START]}" if START in found else ""
+    return [f"Trained by Adam instead of Muon, started alike: {found[ALIKE]}{start}."]
+
+
 def draw_contrasts(study: Study) -> Drawing:
     """Every contrast with its interval, a dot per set of questions."""
     rows = measure_contrasts(study).rename(columns={"contrast": "name", "set": "group"})

@@ -14,7 +14,9 @@ from studies.pages.binding_contrasts import (
     draw_modules,
     measure_contrasts,
     tell_answer,
+    tell_optimizer,
 )
+from studies.pages.companions import find_companion
 from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
 from studies.pages.markdown import verdict_table
 from studies.templates import fill, table
@@ -30,6 +32,7 @@ from tprprobe.training.study.plans import Plan, read_plan
 from tprprobe.training.study.records import Study, load_study
 
 STUDY, EARLIER = "matched-starts", "matched-arithmetic"
+ADAM = "adam"  # the companion trained by the paper's optimiser
 BASELINE, MODEL, NARROWED, OUTER = "transformer", "tp-transformer", "narrowed", "outer"
 STARTED = "transformer-torch"  # a Transformer that starts as the TP-Transformer does
 XAVIER = "tp-transformer-xavier"  # a TP-Transformer that starts as the published Transformer does
@@ -56,11 +59,13 @@ FIGURES = {
 def make_page(runs: Path) -> str:
     """The page on the studies that ship; nothing is computed anew, so ``runs`` stays empty."""
     folder, earlier = (assets.find("studies", name) for name in (STUDY, EARLIER))
+    adam = find_companion(STUDY, ADAM)
     return write_page(
         load_study(folder),
         read_plan(folder / "plan.toml"),
         (load_study(earlier), read_plan(earlier / "plan.toml")),
         read_heads(),
+        (adam, read_plan(folder / f"{ADAM}.toml")) if adam else None,
     )
 
 
@@ -81,11 +86,13 @@ def write_page(
     plan: Plan,
     earlier: tuple[Study, Plan] | None = None,
     heads: pd.DataFrame | None = None,
+    adam: tuple[Study, Plan] | None = None,
 ) -> str:
     """The page of a study that was run by this plan.
 
     What only an ``earlier`` study has is judged and shown by its tables; ``heads`` are what
-    ``python -m studies.heads`` measured of the study's models.
+    ``python -m studies.heads`` measured of the study's models; ``adam`` is the companion trained by the
+    paper's optimiser.
     """
     scores = compare_variants(study, BASELINE)
     sets = subsets(study)
@@ -100,7 +107,8 @@ def write_page(
         Path(__file__).parent,
         "study.md.j2",
         **_describe(study, plan),
-        answer=tell_answer(study),
+        answer=[*tell_answer(study), *(tell_optimizer(adam[0]) if adam else [])],
+        adam=_companion(*adam) if adam else {},
         heads=tell_heads(heads),
         verdicts=verdict_table(verdicts),
         contrasts=_contrasts(study),
@@ -111,6 +119,19 @@ def write_page(
         discordant_runs=_seeds(study, sets["discordant"]) if "discordant" in sets else "",
         earlier=_earlier(*earlier) if earlier else {},
     )
+
+
+def _companion(study: Study, plan: Plan) -> dict[str, Any]:
+    """A companion's plan, contrasts and scores."""
+    recipe = next(iter(plan.runs().values()))
+    return {
+        "name": study.name,
+        "recipe": recipe,
+        "seeds": len(plan.seeds),
+        "hours": study.runs["seconds"].sum() / 3600,
+        "contrasts": _contrasts(study),
+        "scores": _scores(compare_variants(study, BASELINE), find_starts(plan)),
+    }
 
 
 def _earlier(study: Study, plan: Plan) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from studies.pages.arithmetic_estimates import minus
+from studies.pages.companions import find_companion
 from studies.pages.markdown import verdict_table
 from studies.pages.seed_tables import tell_snapped
 from studies.pages.summary_contrasts import (
@@ -17,6 +19,7 @@ from studies.pages.summary_contrasts import (
     CONTRASTS,
     DISCRETE,
     DISCRETE_T5,
+    DRAWN,
     METRICS,
     PUBLISHED,
     SHOWN,
@@ -39,14 +42,14 @@ from tprprobe.scoring.summaries import mean_scores, score_summaries
 from tprprobe.statistics import Interval, interval_text, read_interval
 from tprprobe.training.study.comparisons import Answers, subsets
 from tprprobe.training.study.plans import Plan, read_plan
-from tprprobe.training.study.records import FILES, Study, load_study
+from tprprobe.training.study.records import Study, load_study
 
 TITLES = Path(__file__).parents[1] / "titles"  # models that do not ship, and what they scored
 TITLED = ("tpt-c", "t5", "tpt-d")
 SENTENCES = ("first sentence", "random sentence")
 EXTERNAL = "jiang-external-facts"
 WORST = {PUBLISHED: (T5, DISCRETE), ALIKE: (T5, DISCRETE_T5)}  # beside TPT-c, which starts as T5
-RUNS = FILES[0]
+LONGER = "longer"
 FIGURE = "images/summaries-contrasts.svg"
 
 Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
@@ -55,8 +58,9 @@ Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
 def make_page(runs: Path) -> str:
     """The page on the study that ships; no model is run anew, so ``runs`` stays empty."""
     folder = assets.find("studies", STUDY)
-    six = load_study(folder / SIX) if (folder / SIX / RUNS).is_file() else None
-    return write_page(load_study(folder), read_plan(folder / "plan.toml"), load_roles(), six)
+    beside = {name: find_companion(STUDY, name) for name in (SIX, LONGER)}
+    found = {name: each for name, each in beside.items() if each}
+    return write_page(load_study(folder), read_plan(folder / "plan.toml"), load_roles(), found)
 
 
 def draw_figures() -> dict[str, Drawing]:
@@ -64,10 +68,13 @@ def draw_figures() -> dict[str, Drawing]:
     return {FIGURE: draw_contrasts(load_study(assets.find("studies", STUDY)))}
 
 
-def write_page(study: Study, plan: Plan, roles: Roles, six: Study | None = None) -> str:
-    """The page of a study that was run by this plan, of the roles of its models, and of the study of
-    six decoder layers.
+def write_page(
+    study: Study, plan: Plan, roles: Roles, companions: Mapping[str, Study] | None = None
+) -> str:
+    """The page of a study that was run by this plan, of the roles of its models, and of its companions
+    by their names.
     """
+    six, longer = ((companions or {}).get(name) for name in (SIX, LONGER))
     inside = study.examples["module"] == TEST
     references = study.examples.loc[inside, ["source", "target"]]
     lead = score_lead(references)
@@ -94,6 +101,9 @@ def write_page(study: Study, plan: Plan, roles: Roles, six: Study | None = None)
         contrasts={split: _contrasts(rows[rows["split"] == split]) for split in SPLITS},
         scores={split: _means(study, split) for split in SPLITS},
         six={split: _means(six, split) for split in SPLITS} if six else {},
+        longer={split: _means(longer, split) for split in SPLITS} if longer else {},
+        longer_steps=int(longer.runs["steps"].max()) if longer else 0,
+        lengths=_lengths(study, longer) if longer else "",
         runs=_runs(study),
         curve=_curve(study),
         snapped=tell_snapped(roles),
@@ -221,6 +231,28 @@ def _curve(study: Study) -> str:
             {"variant": name}
             | {f"{step:,}": f"{value:.3f}" for step, value in wide.loc[name].items()}
             for name in study.variants
+        ]
+    )
+
+
+def _lengths(study: Study, longer: Study) -> str:
+    """The contrasts of the longer training's seeds after either number of steps, on reports of ``test``."""
+    found = {}
+    for each in (study, longer):
+        own = each.runs[each.runs["seed"].isin(longer.runs["seed"])]
+        rows = measure_contrasts(replace(each, runs=own))
+        told = rows[rows["split"] == TEST].set_index(["contrast", "measure"])["value"]
+        found[int(own["steps"].max())] = told
+    both = [name for name in CONTRASTS if all(name in told for told in found.values())]
+    return table(
+        [
+            {"difference": name}
+            | {
+                f"{SHOWN[measure]}, {steps:,} steps": f"{told[name, measure]:+.3f}"
+                for measure in DRAWN
+                for steps, told in found.items()
+            }
+            for name in both
         ]
     )
 

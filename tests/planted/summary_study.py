@@ -15,11 +15,13 @@ TASKS, LAYERS, KINDS = ("pos", "dep", "srl", "nel"), (0, 1), ("role", "filler", 
 STEPS = (600, 1800, 3750)
 
 
-def plant_study(level: Mapping[str, float], seeds: Sequence[int], n: int = 40) -> Study:
+def plant_study(
+    level: Mapping[str, float], seeds: Sequence[int], n: int = 40, steps: int = 3750
+) -> Study:
     """Every score of a variant is its level, give or take a seed's and a report's own share."""
     rng = np.random.default_rng(0)
     runs = pd.DataFrame(
-        [(f"{v}-{s}", v, s, 1000, 3750, 1.0, 60.0) for s in seeds for v in level],
+        [(f"{v}-{s}", v, s, 1000, steps, 1.0, 60.0) for s in seeds for v in level],
         columns=["run", "variant", "seed", "parameters", "steps", "gigaflops", "seconds"],
     )
     examples = pd.DataFrame(
@@ -36,7 +38,7 @@ def plant_study(level: Mapping[str, float], seeds: Sequence[int], n: int = 40) -
         for score in SCORES
     }
     examples = pd.concat([examples, pd.DataFrame(scores)], axis=1)
-    curve = {"step": 3750, "seconds": 60.0, "metric": "held_out_loss", "value": 0.2}
+    curve = {"step": steps, "seconds": 60.0, "metric": "held_out_loss", "value": 0.2}
     curves = runs[["run", "variant", "seed"]].assign(**curve)
     return Study("planted", runs, curves, examples)
 

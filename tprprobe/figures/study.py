@@ -52,8 +52,9 @@ def matched_study(
                 x, bands["mean"], color=colour, marker=mark, markersize=3, linewidth=1.2,
                 label=variant,
             )  # fmt: skip
-    _finish(places["steps"], f"Exact match minus {reference}'s", "step")
-    _finish(places["cost"], "The same at equal arithmetic", "TFLOP, forward and backward")
+    _finish(places["steps"], "At equal steps", "step")
+    _finish(places["cost"], "At equal arithmetic", "TFLOP, forward and backward")
+    places["steps"].set_ylabel(f"points, minus {reference}'s")
     _gains(places["gain"], scores, looks, reference)
     handles = places["steps"].get_legend_handles_labels()[0]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=7, frameon=False)
