@@ -7,7 +7,7 @@ totals over groups, and the bootstrap draws groups: a replicate costs one produc
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -76,6 +76,16 @@ def interval_text(interval: Interval, form: str = ".3f", scale: float = 1, unit:
     three = (interval.value, interval.low, interval.high)
     value, low, high = (f"{scale * each:{form}}" for each in three)
     return value + unit if math.isnan(interval.low) else f"{value}{unit} [{low}, {high}]"
+
+
+def share_text(interval: Interval, form: str = ".3f", scale: float = 1, unit: str = "") -> str:
+    """:func:`interval_text` of a share or of a score from 0 to 1: its interval ends there, too.
+
+    >>> share_text(Interval(0.98, 0.95, 1.01), ".0f", 100)
+    '98 [95, 100]'
+    """
+    low, high = (float(np.clip(each, 0, 1)) for each in (interval.low, interval.high))
+    return interval_text(replace(interval, low=low, high=high), form, scale, unit)
 
 
 def over_seeds(estimates: Sequence[Interval], examples: int) -> Interval:

@@ -19,7 +19,7 @@ from studies.summary_roles.measures import PEAK
 from studies.summary_roles.records import Roles
 from studies.templates import table
 from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
-from tprprobe.statistics import interval_text
+from tprprobe.statistics import interval_text, share_text
 
 
 def tell_seeds(roles: Roles) -> list[str]:
@@ -40,7 +40,7 @@ def tell_seeds(roles: Roles) -> list[str]:
     ]
     if (steps := find_steps(roles)) and DISCRETE in set(roles.runs["variant"]):
         half, end = (
-            interval_text(mean_measure(roles, {f"{PEAK}.{step}": 1.0}))
+            share_text(mean_measure(roles, {f"{PEAK}.{step}": 1.0}))
             for step in (half_of(steps), steps[-1])
         )
         told.append(
@@ -48,7 +48,7 @@ def tell_seeds(roles: Roles) -> list[str]:
             f"{half_of(steps):,}, {end} at the end, step {steps[-1]:,}."
         )
         parts = [
-            f"{kind} {interval_text(mean_measure(roles, {f'pos.{last}.{kind}': 1.0}), '.1f', 100)}"
+            f"{kind} {share_text(mean_measure(roles, {f'pos.{last}.{kind}': 1.0}), '.1f', 100)}"
             for kind in KINDS
         ]
         told.append(
@@ -66,7 +66,7 @@ def tell_table4(roles: Roles) -> str:
                 name = f"{task}.{layer}.{kind}"
                 row = {"task": task.upper(), "layer": str(layer), "vector": kind}
                 for each in _variants(roles):
-                    row[each] = interval_text(mean_measure(roles, {name: 1.0}, each), ".1f", 100)
+                    row[each] = share_text(mean_measure(roles, {name: 1.0}, each), ".1f", 100)
                 rows.append(row)
     return table(rows)
 
@@ -155,7 +155,7 @@ def tell_snapped(roles: Roles) -> str:
         for edit in (plain, *edits) if edits else ():
             change = {f"{edit}.rougeL": 1.0, f"{plain}.rougeL": -1.0}
             told = {
-                title: interval_text(mean_measure(roles, {f"{edit}.{name}": 1.0}, variant))
+                title: share_text(mean_measure(roles, {f"{edit}.{name}": 1.0}, variant))
                 for name, title in SCORES.items()
             }
             last = (

@@ -26,7 +26,7 @@ from tprprobe.figures.style import Drawing
 from tprprobe.files import assets
 from tprprobe.models import expand
 from tprprobe.models.transformer import TransformerConfig
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import interval_text, read_interval, share_text
 from tprprobe.training.study.comparisons import Answers, at_equal_compute, compare_variants, subsets
 from tprprobe.training.study.plans import Plan, read_plan
 from tprprobe.training.study.records import Study, load_study
@@ -207,7 +207,7 @@ def _scores(scores: pd.DataFrame, starts: Mapping[str, str]) -> str:
         for name, title in SETS.items():
             if name in cells:
                 own, n = cells[name], cells[name]["n"]
-                row[f"{title} (n {n:,})"] = interval_text(read_interval(own, "value"))
+                row[f"{title} (n {n:,})"] = share_text(read_interval(own, "value"))
                 row[f"{title}: gain"] = interval_text(read_interval(own, "difference"), "+.3f")
         rows.append(row)
     return table(rows)

@@ -39,7 +39,7 @@ from tprprobe.files import assets
 from tprprobe.scoring.baselines import BASELINES, baseline_rows
 from tprprobe.scoring.faithfulness import unsupported
 from tprprobe.scoring.summaries import mean_scores, score_summaries
-from tprprobe.statistics import Interval, interval_text, read_interval
+from tprprobe.statistics import Interval, interval_text, read_interval, share_text
 from tprprobe.training.study.comparisons import Answers, subsets
 from tprprobe.training.study.plans import Plan, read_plan
 from tprprobe.training.study.records import Study, load_study
@@ -204,7 +204,7 @@ def _means(study: Study, split: str) -> str:
     return table(
         [
             {"variant": variant, "seeds": str(len(study.seeds(variant)))}
-            | {title: interval_text(found[name].mean(variant)) for name, title in SHOWN.items()}
+            | {title: share_text(found[name].mean(variant)) for name, title in SHOWN.items()}
             for variant in study.variants
         ]
     )
