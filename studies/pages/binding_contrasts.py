@@ -31,6 +31,8 @@ FACTORS = {  # (roles learnt, embedding binding) → variant
 }
 CONTRASTS = {
     ALIKE: {"tp-transformer": 1.0, "transformer-torch": -1.0},
+    "the same, with no more weights": {"narrowed": 1.0, "transformer-torch": -1.0},
+    "the same, with no more arithmetic": {"narrowed-compute": 1.0, "transformer-torch": -1.0},
     "TP-Transformer − Transformer, both Xavier": {
         "tp-transformer-xavier": 1.0,
         "transformer": -1.0,
