@@ -37,7 +37,7 @@ from tprprobe.training.study.runner import run_study
 from tprprobe.training.study.shared_data import pools
 
 STARTS = Path(__file__).parent.parent / "studies" / "matched-starts" / "plan.toml"
-ADAM = STARTS.with_name("adam.toml")
+ADAM, LONGER = (STARTS.with_name(f"{name}.toml") for name in ("adam", "longer"))
 SUMMARIES = Path(__file__).parent.parent / "studies" / "matched-summaries" / "plan.toml"
 SHIPPED = Path(__file__).parent.parent / "studies" / "matched-arithmetic" / "plan.toml"
 MIX = 'data = "mathematics:arithmetic__add_or_sub+arithmetic__mixed", split = "small"'
@@ -314,9 +314,10 @@ def test_narrowed_variants_are_no_larger_than_the_transformer():
 
 
 def test_companions_change_one_thing_of_their_study():
-    for changed, told in (("optimizer", ADAM), ("stages", SUMMARIES.with_name("longer.toml"))):
+    longer = ("stages", SUMMARIES.with_name("longer.toml"))
+    for changed, told in (("optimizer", ADAM), ("stages", LONGER), longer):
         ours, other = (
-            read_plan(STARTS if told == ADAM else SUMMARIES).runs(),
+            read_plan(told.with_name("plan.toml")).runs(),
             read_plan(told).runs(),
         )
         one, two = next(iter(ours.values())).model_dump(), next(iter(other.values())).model_dump()
@@ -456,13 +457,17 @@ def test_the_page_has_a_verdict_for_every_comparison(finished, plan_file):
     assert "transformer 2, outer 2" in page
 
 
-def test_the_page_tells_the_same_comparison_by_adam(finished, plan_file):
+def test_the_page_tells_the_same_comparison_of_companions(finished, plan_file):
     rights = {"transformer": 0.5, "transformer-torch": 0.7, "tp-transformer": 0.6}
     adam = (_planted(rights, np.random.default_rng(0)), read_plan(ADAM))
-    page = write_page(load_study(finished), read_plan(plan_file), adam=adam)
+    del rights["transformer"]
+    longer = (_planted(rights, np.random.default_rng(0)), read_plan(LONGER))
+    study, plan = load_study(finished), read_plan(plan_file)
+    page = write_page(study, plan, companions={"adam": adam, "longer": longer})
     assert re.search(r"by Adam .*, started alike: -0\.(0[5-9]|1[0-5])\d \[", page.splitlines()[2])
-    assert "(β 0.9 and 0.995, gradient norm clipped\nto 0.1)" in page
-    assert "## Another optimiser" not in write_page(load_study(finished), read_plan(plan_file))
+    assert "(β 0.9 and 0.995, gradient norm clipped to 0.1)" in page
+    assert "finished runs: transformer-torch 4, tp-transformer 4;" in page
+    assert "## Another optimiser" not in write_page(study, plan)
 
 
 def _verdicts(rights, plan):

@@ -106,18 +106,16 @@ def tell_answer(study: Study) -> list[str]:
     return told
 
 
-def tell_optimizer(adam: Study) -> list[str]:
-    """A sentence on the same comparison trained by Adam; empty without the variants that give it."""
-    rows: Any = measure_contrasts(adam).set_index(["contrast", "set"])
+def tell_again(other: str, study: Study) -> str:
+    """A sentence on the same comparison in a study that is ``other``; empty without the two variants."""
+    rows: Any = measure_contrasts(study).set_index(["contrast", "set"])
     found = {
         name: signed(Interval(*rows.loc[(name, "all"), ["value", "low", "high"]]))
         for name in (ALIKE, START)
         if (name, "all") in rows.index
     }
-    if ALIKE not in found:
-        return []
     start = f", the start alone {found[START]}" if START in found else ""
-    return [f"Trained by Adam instead of Muon, started alike: {found[ALIKE]}{start}."]
+    return f"{other}, started alike: {found[ALIKE]}{start}." if ALIKE in found else ""
 
 
 def draw_contrasts(study: Study) -> Drawing:

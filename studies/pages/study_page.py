@@ -13,8 +13,8 @@ from studies.pages.binding_contrasts import (
     draw_factors,
     draw_modules,
     measure_contrasts,
+    tell_again,
     tell_answer,
-    tell_optimizer,
 )
 from studies.pages.companions import find_companion
 from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
@@ -32,7 +32,10 @@ from tprprobe.training.study.plans import Plan, read_plan
 from tprprobe.training.study.records import Study, load_study
 
 STUDY, EARLIER = "matched-starts", "matched-arithmetic"
-ADAM = "adam"  # the companion trained by the paper's optimiser
+COMPANIONS = {  # what is other in them
+    "adam": "Trained by Adam instead of Muon",
+    "longer": "Trained three times as long",
+}
 BASELINE, MODEL, NARROWED, OUTER = "transformer", "tp-transformer", "narrowed", "outer"
 STARTED = "transformer-torch"  # a Transformer that starts as the TP-Transformer does
 XAVIER = "tp-transformer-xavier"  # a TP-Transformer that starts as the published Transformer does
@@ -59,13 +62,13 @@ FIGURES = {
 def make_page(runs: Path) -> str:
     """The page on the studies that ship; nothing is computed anew, so ``runs`` stays empty."""
     folder, earlier = (assets.find("studies", name) for name in (STUDY, EARLIER))
-    adam = find_companion(STUDY, ADAM)
+    found = {name: find_companion(STUDY, name) for name in COMPANIONS}
     return write_page(
         load_study(folder),
         read_plan(folder / "plan.toml"),
         (load_study(earlier), read_plan(earlier / "plan.toml")),
         read_heads(),
-        (adam, read_plan(folder / f"{ADAM}.toml")) if adam else None,
+        {n: (each, read_plan(folder / f"{n}.toml")) for n, each in found.items() if each},
     )
 
 
@@ -86,14 +89,15 @@ def write_page(
     plan: Plan,
     earlier: tuple[Study, Plan] | None = None,
     heads: pd.DataFrame | None = None,
-    adam: tuple[Study, Plan] | None = None,
+    companions: Mapping[str, tuple[Study, Plan]] | None = None,
 ) -> str:
     """The page of a study that was run by this plan.
 
     What only an ``earlier`` study has is judged and shown by its tables; ``heads`` are what
-    ``python -m studies.heads`` measured of the study's models; ``adam`` is the companion trained by the
-    paper's optimiser.
+    ``python -m studies.heads`` measured of the study's models; ``companions`` are those of COMPANIONS that
+    have finished runs.
     """
+    beside = companions or {}
     scores = compare_variants(study, BASELINE)
     sets = subsets(study)
     told = [(study, plan), *([earlier] if earlier else [])]
@@ -107,8 +111,9 @@ def write_page(
         Path(__file__).parent,
         "study.md.j2",
         **_describe(study, plan),
-        answer=[*tell_answer(study), *(tell_optimizer(adam[0]) if adam else [])],
-        adam=_companion(*adam) if adam else {},
+        answer=tell_answer(study)
+        + [tell_again(COMPANIONS[n], each[0]) for n, each in beside.items()],
+        companions={name: _companion(*each) for name, each in beside.items()},
         heads=tell_heads(heads),
         verdicts=verdict_table(verdicts),
         contrasts=_contrasts(study),
@@ -125,12 +130,11 @@ def _companion(study: Study, plan: Plan) -> dict[str, Any]:
     """A companion's plan, contrasts and scores."""
     recipe = next(iter(plan.runs().values()))
     return {
-        "name": study.name,
         "recipe": recipe,
-        "seeds": len(plan.seeds),
+        "finished": _finished(study),
         "hours": study.runs["seconds"].sum() / 3600,
         "contrasts": _contrasts(study),
-        "scores": _scores(compare_variants(study, BASELINE), find_starts(plan)),
+        "scores": _scores(compare_variants(study, STARTED), find_starts(plan)),
     }
 
 
@@ -153,7 +157,6 @@ def find_starts(plan: Plan) -> dict[str, str]:
 def _describe(study: Study, plan: Plan) -> dict[str, Any]:
     """A description of the variants, their training, and their exact match."""
     recipe = next(iter(plan.runs().values()))
-    finished = study.runs.groupby("variant", sort=False).size()
     return {
         "study": study.name,
         "figures": FIGURES,
@@ -164,9 +167,15 @@ def _describe(study: Study, plan: Plan) -> dict[str, Any]:
         "longest": plan.longest,
         "questions": len(study.examples),
         "longer": int(study.examples["longer"].sum()),
-        "finished": ", ".join(f"{name} {count}" for name, count in finished.items()),
+        "finished": _finished(study),
         "hours": study.runs["seconds"].sum() / 3600,
     }
+
+
+def _finished(study: Study) -> str:
+    """The number of finished runs of every variant."""
+    counts = study.runs.groupby("variant", sort=False).size()
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def _evidence(
