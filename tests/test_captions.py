@@ -162,7 +162,7 @@ def test_the_java_program_decides_nothing_as_it_has_no_interval():
     captions, references = ["a dog", "a cat sits"], [["a dog runs"], ["a cat sits"]]
     scores = replace(score_captions(captions, references), meteor=0.4)
     verdict, _ = judge_scores([scores], [scores])
-    assert "every of 6" in verdict.reason
+    assert "each of 6" in verdict.reason
     assert "METEOR" in set(compare_captions(scores, scores)["metric"])
 
 

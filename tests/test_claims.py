@@ -310,8 +310,16 @@ def test_the_reason_of_many_cases_has_the_least_and_the_most():
     told = [
         judge(claim(over="some"), Evidence(each, "question", 9)).reason for each in (cases, few)
     ]
-    assert told[0] == "least head 1 0.1; most head 3 0.4 (some of 4 must be above 0)"
-    assert told[1].startswith("head 1 0.1; head 2 0.2; head 0 0.3 (some of 3 ")
+    assert told[0] == "least head 1 0.1; most head 3 0.4 (at least one of 4 must be above 0)"
+    assert told[1].startswith("head 1 0.1; head 2 0.2; head 0 0.3 (at least one of 3 ")
+
+
+def test_the_reason_of_many_cases_has_one_that_decides_alone():
+    wide = Interval(-0.02, -0.1, 0.06)
+    cases = {"a": wide, "b": Interval(-0.01, -0.012, -0.008), "c": wide, "d": Interval(0.1, 0, 0.2)}
+    found = judge(claim(over="every"), Evidence(cases, "question", 9))
+    assert found.outcome == "fails"
+    assert "; deciding b -0.010 [-0.012, -0.008]; most d" in found.reason
 
 
 def test_a_baseline_at_ceiling_leaves_nothing_to_decide():

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from studies.pages.headlines import BEGIN, LONG, QUESTIONS, add_headline, finish_page, fold_tables
+from studies.pages.headlines import (
+    BEGIN,
+    LONG,
+    QUESTIONS,
+    _shorten,
+    add_headline,
+    finish_page,
+    fold_tables,
+)
 from studies.pages.learnt import FILE, tell_learnt
 from studies.pages.verdicts import page_of, read_pages
 from tprprobe.errors import InputError
@@ -37,6 +45,11 @@ def test_a_headline_follows_its_verdict():
     turned = text.replace("**Verdict: holds**", "**Verdict: fails**")
     assert turned != text
     assert "other polarity?** No, " in add_headline("interventions", turned)
+
+
+def test_a_headline_of_many_cases_has_the_least_and_the_most():
+    reason = "least a -0.2 [-0.3, 0.1]; deciding b -0.1 [-0.2, -0.1]; most c 0.3 [0.2, 0.4] (each of 5 must be above 0)"
+    assert _shorten(reason) == "from a: -0.2 [-0.3, 0.1] to c: 0.3 [0.2, 0.4]"
 
 
 def test_long_tables_are_folded_once_and_those_of_verdicts_stay_open():

@@ -184,7 +184,9 @@ def test_f1_of_several_models_is_that_of_sums_over_reports():
 
 
 def test_the_answer_and_tables_of_seeds_are_told(page):
-    assert lines_of(page, "**Started alike (1 model seed), F1 of TPT-d's last TPR minus")
+    assert lines_of(
+        page, "**Started alike (mean of both starts, 1 model seed), F1 of TPT-d's last TPR minus"
+    )
     assert lines_of(page, "| TPT-d |") == []
     assert (
         len(lines_of(page, "| tpt-d | decoder.cross | 0 | 0.12 (0.12–0.12) | 0.36 (0.36–0.36) |"))

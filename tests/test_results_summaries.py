@@ -80,11 +80,12 @@ def test_the_page_opens_with_the_answer_and_shows_every_claim():
     beside = {"six-layers": six, "longer": longer}
     page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]), beside)
     assert "## Six decoder layers" in page
+    assert re.search(r"change ROUGE-L by -0\.(09|10)\d .* their mean instead: -0\.(19|20)\d", page)
     assert re.search(r"\| TPT-d − T5, both torch \| \+0\.(08|09|1)\d+ \| -0\.(38|39|4)\d+ \|", page)
     assert "TPT-c − T5, both T5's start | +0.1" not in page  # it was not trained longer
     assert re.search(r"\| tpt-d \| 1 \| 0\.[23]\d\d \| 0", page)
     assert page.splitlines()[2].startswith(
-        "**Started alike, a dictionary of roles (TPT-d) summarizes better than"
+        "**Over both starts, a dictionary of roles (TPT-d) summarizes better than"
     )
     rows = list(read_page("summaries", page))
     assert sorted(row[0] for row in rows) == sorted(claim.id for claim in claims_of("summaries"))

@@ -42,6 +42,7 @@ from tprprobe.statistics import Interval, interval_text
 FILE = "claims.toml"
 PAPERS = ("schlag", "jiang", "huang", "mccoy")
 LEVEL = 0.95
+SCOPES = {"every": "each", "some": "at least one"}  # as a reason says it
 ROOM, LEAST_ROOM = "room_above_baseline", 0.01  # what the best baseline leaves to beat it by
 OUT_OF_REACH = {  # conditions of claims that need more than hours of two processor cores
     "56 modules",
@@ -253,13 +254,24 @@ def _widen(estimate: Interval, cases: int) -> Interval:
 
 
 def _explain(claim: Claim, evidence: Evidence) -> str:
-    """The numbers as text: all of up to three cases, else the least and the most."""
+    """The numbers as text: all of up to three cases, else the least and the most, and one that decides
+    alone where neither of them does.
+    """
     target = {"greater": "above", "less": "below", "equal": "equal to"}[claim.direction]
     cases = sorted(evidence.cases.items(), key=lambda case: case[1].value)
     texts = [f"{name} {_show(each)}".strip() for name, each in cases]
-    shown = texts if len(texts) <= 3 else [f"least {texts[0]}", f"most {texts[-1]}"]
-    numbers = "; ".join(shown)
-    of = f"{claim.over} of {len(cases)} " if claim.over != "one" else ""
+    if len(texts) > 3:
+        by_one = "holds" if claim.over == "some" else "fails"
+        deciding = [
+            text
+            for text, (_, each) in zip(texts, cases, strict=True)
+            if _compare(claim, _widen(each, len(cases))) == by_one
+        ]
+        hidden = deciding[:1] if {texts[0], texts[-1]}.isdisjoint(deciding) else []
+        between = [f"deciding {each}" for each in hidden]
+        texts = [f"least {texts[0]}", *between, f"most {texts[-1]}"]
+    numbers = "; ".join(texts)
+    of = f"{SCOPES[claim.over]} of {len(cases)} " if claim.over != "one" else ""
     margin = f" ± {claim.margin:g}" if claim.margin else ""
     return f"{numbers} ({of}must be {target} {claim.threshold:g}{margin})"
 

@@ -23,6 +23,8 @@ START, PUBLISHED = (
     "TP-Transformer − Transformer, as published",
 )
 BINDING, FULL = "embedding binding − none", "full product − its diagonal"
+XAVIER = "TP-Transformer − Transformer, both Xavier"
+LEVEL = "full product − Transformer, both torch"
 FACTORS = {  # (roles learnt, embedding binding) → variant
     (False, False): "transformer-torch",
     (True, False): "no-embedding-binding",
@@ -33,9 +35,12 @@ CONTRASTS = {
     ALIKE: {"tp-transformer": 1.0, "transformer-torch": -1.0},
     "the same, with no more weights": {"narrowed": 1.0, "transformer-torch": -1.0},
     "the same, with no more arithmetic": {"narrowed-compute": 1.0, "transformer-torch": -1.0},
-    "TP-Transformer − Transformer, both Xavier": {
-        "tp-transformer-xavier": 1.0,
-        "transformer": -1.0,
+    XAVIER: {"tp-transformer-xavier": 1.0, "transformer": -1.0},
+    "the difference: both torch − both Xavier": {
+        "tp-transformer": 1.0,
+        "transformer-torch": -1.0,
+        "tp-transformer-xavier": -1.0,
+        "transformer": 1.0,
     },
     PUBLISHED: {"tp-transformer": 1.0, "transformer": -1.0},
     START: {"transformer-torch": 1.0, "transformer": -1.0},
@@ -49,6 +54,7 @@ CONTRASTS = {
         name: 0.5 if learnt == bound else -0.5 for (learnt, bound), name in FACTORS.items()
     },
     FULL: {"outer": 1.0, "tp-transformer": -1.0},
+    LEVEL: {"outer": 1.0, "transformer-torch": -1.0},
 }
 SETS = ("all", "discordant", "longer")
 LABEL = "points of exact match"
@@ -83,15 +89,21 @@ def tell_answer(study: Study) -> list[str]:
     alike = found(ALIKE, "all")
     outcome = tell_outcome(
         alike,
-        "answers more questions than",
-        "answers fewer questions than",
-        "answers no more questions than these seeds can tell from",
+        "answers more questions right than",
+        "answers fewer questions right than",
+        "could not be told from",
+    )
+    xavier = (
+        f"; both from Xavier's, {signed(found(XAVIER, 'all'))} of all"
+        if (XAVIER, "all") in rows.index
+        else ""
     )
     told = [
-        f"Started alike, the TP-Transformer {outcome} the Transformer: {signed(alike)} of all "
-        f"questions, {signed(found(ALIKE, 'discordant'))} of discordant ones.",
-        f"The start alone changes the Transformer by {signed(found(START, 'all'))}; the difference as "
-        f"published, which mixes both, is {signed(found(PUBLISHED, 'all'))}.",
+        f"Both started from torch's default, the TP-Transformer {outcome} the Transformer: "
+        f"{signed(alike)} of all questions, {signed(found(ALIKE, 'discordant'))} of discordant ones{xavier}.",
+        f"The start alone, torch's default instead of Xavier's, changes the Transformer by "
+        f"{signed(found(START, 'all'))}; the difference as published, which mixes both, is "
+        f"{signed(found(PUBLISHED, 'all'))}.",
     ]
     for contrast, words in (
         (ROLES, "Learnt roles (against roles of one)"),
@@ -99,9 +111,14 @@ def tell_answer(study: Study) -> list[str]:
         (FULL, "The full product (against its diagonal)"),
     ):
         if (contrast, "discordant") in rows.index:
+            level = (
+                f"; against the Transformer that starts alike, {signed(found(LEVEL, 'all'))} of all"
+                if contrast == FULL and (LEVEL, "all") in rows.index
+                else ""
+            )
             told.append(
                 f"{words}: {signed(found(contrast, 'all'))} of all questions, "
-                f"{signed(found(contrast, 'discordant'))} of discordant ones."
+                f"{signed(found(contrast, 'discordant'))} of discordant ones{level}."
             )
     return told
 

@@ -12,7 +12,13 @@ from studies.pages.verdicts import claims_of, read_page
 
 BEGIN, END = "<!-- headline -->", "<!-- end of headline -->"
 LONG = 12  # rows of a table that a reader need not see first
-ANSWERS, REST = {"holds": "Yes", "fails": "No", "undecided": "Not decided"}, "Not decidable here"
+ANSWERS = {
+    "holds": "Yes",
+    "fails": "No",
+    "undecided": "Not decided",
+    "not comparable": "Not comparable",
+    "not decidable here": "Not decidable here",
+}
 
 # page → claim → the question that the claim answers with yes, and what its number is
 QUESTIONS = {
@@ -59,7 +65,10 @@ QUESTIONS = {
         ),
     },
     "probing": {
-        "jiang-pos-role": ("Do roles know parts of speech?", "F1 above the best control's"),
+        "jiang-pos-role": (
+            "Do roles know the next word's part of speech?",
+            "F1 above the untrained twin's and the overall commonest tag's",
+        ),
         "jiang-filler-semantic": (
             "Is a filler ahead of a role more in entities than in parts of speech?",
             "its lead in F1 in entities minus that in parts of speech",
@@ -70,7 +79,7 @@ QUESTIONS = {
         ),
         "jiang-discrete": (
             "Are roles discrete, as the dictionary suggests?",
-            "share of role distributions with a maximum above 0.98",
+            "share of role distributions with a maximum above 0.98, where the paper has more than 0.9",
         ),
     },
 }
@@ -92,7 +101,7 @@ PICTURES = {
 CASE = re.compile(r"^(.+) (\S+ \[.*\])$")
 FEW = re.compile(r"(\d+) model seed\(s\), must be at least (\d+)")
 PARTS = re.compile(
-    r"(?:least (?P<least>.+?); )?(?:most (?P<most>.+?) )?\((?:(?P<over>every|some) of|must)"
+    r"(?:least (?P<least>.+?); )?(?:most (?P<most>.+?) )?\((?:(?P<over>each|at least one) of|must)"
 )
 
 
@@ -121,9 +130,11 @@ def _answer(page: str, text: str) -> Iterator[str]:
             answers = "; ".join([first, *(each[0].lower() + each[1:] for each in others)])
             yield f"- **{question}** {answers} ({number})."
     if len(claims_of(page)) > 1 and page in QUESTIONS:
-        found = Counter(ANSWERS.get(row[3], REST) for row in verdicts)
+        found = Counter(row[3] for row in verdicts)
         counts = ", ".join(
-            f"{answer.lower()} {found[answer]}" for answer in (*ANSWERS.values(), REST)
+            f"{answer.lower()} {found[outcome]}"
+            for outcome, answer in ANSWERS.items()
+            if found[outcome]
         )
         models = " (a claim counts once for each model)" if any(row[2] for row in verdicts) else ""
         yield f"- Answers to all {len(claims_of(page))} claims of this page{models}: {counts}."
@@ -132,22 +143,20 @@ def _answer(page: str, text: str) -> Iterator[str]:
 
 
 def _say(model: str, verdict: str, reason: str) -> str:
-    answer = ANSWERS.get(verdict, verdict.capitalize())
-    return f"{answer}{f' for `{model}`' if model else ''}, {_shorten(reason)}"
+    return f"{ANSWERS[verdict]}{f' for `{model}`' if model else ''}, {_shorten(reason)}"
 
 
 def _shorten(reason: str) -> str:
     """The numbers of a reason: the best case where some case decides, else the least and the most."""
     found = PARTS.search(reason)
     if found is None or not found["most"]:
-        return re.sub(r" \((every|some) of .*?\)| \(must be .*?\)", "", reason)
+        return re.sub(r" \((each|at least one) of .*?\)| \(must be .*?\)", "", reason)
     most = _part(found["most"])
-    if found["over"] == "some":
+    if found["over"] == "at least one":
         return f"at best {most}"
     few = FEW.search(reason)
-    return f"from {_part(found['least'])} to {most}" + (
-        f", {few[1]} of {few[2]} seeds" if few else ""
-    )
+    least = _part(found["least"].partition("; deciding ")[0])
+    return f"from {least} to {most}" + (f", {few[1]} of {few[2]} seeds" if few else "")
 
 
 def _part(case: str) -> str:

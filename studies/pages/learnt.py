@@ -10,11 +10,14 @@ from pathlib import Path
 import pandas as pd
 
 from studies.pages.binding_contrasts import tell_answer
+from studies.pages.seed_tables import tell_one_hot
 from studies.pages.study_page import STUDY
 from studies.pages.summary_contrasts import measure_contrasts
 from studies.pages.summary_contrasts import tell_answer as tell_summaries
 from studies.summary_roles.records import STUDY as SUMMARIES
+from studies.summary_roles.records import load_roles
 from studies.templates import fill
+from tprprobe.claims import load_claims
 from tprprobe.errors import InputError
 from tprprobe.files import assets
 from tprprobe.files.writing import write_file
@@ -64,7 +67,6 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
             )
     papers = verdicts[verdicts["claim"].str.split("-").str[0].isin(PAPERS)]
     counts = papers.drop_duplicates(["claim", "verdict"])["verdict"].value_counts()
-    _, start, learnt_roles, *_ = tell_answer(load_study(assets.find("studies", STUDY)))
     contrasts = measure_contrasts(load_study(assets.find("studies", SUMMARIES)))
     alike, _, inside = (
         tell_summaries(contrasts) or [""] * 3
@@ -74,11 +76,22 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
         "learnt.md.j2",
         claims=papers["claim"].nunique(),
         counts=counts.to_dict(),
-        study=[start, learnt_roles],
+        study=tell_answer(load_study(assets.find("studies", STUDY))),
+        amended=sum(
+            bool(claim.amended) for name, claim in load_claims().items() if name.startswith(PAPERS)
+        ),
+        differing=find_differing(papers),
+        one_hot=tell_one_hot(load_roles()),
         summaries=[alike, inside] if inside else [],
         syntax=verdicts.loc[verdicts["claim"] == "jiang-syntax-in-roles", "verdict"].iloc[0],
         number=lambda claim, case="", model="": find_number(verdicts, claim, case, model),
     )
+
+
+def find_differing(verdicts: pd.DataFrame) -> list[str]:
+    """The claims whose verdict is another for another model."""
+    kinds = verdicts.groupby("claim", sort=False)["verdict"].nunique()
+    return [str(claim) for claim in kinds.index[kinds > 1]]
 
 
 def find_number(verdicts: pd.DataFrame, claim: str, case: str = "", model: str = "") -> str:

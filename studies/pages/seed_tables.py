@@ -14,12 +14,15 @@ from studies.pages.seed_roles import (
     mean_measure,
 )
 from studies.pages.snapping_section import SCORES
-from studies.pages.summary_contrasts import COMPARED, DISCRETE, DISCRETE_T5
+from studies.pages.summary_contrasts import ALIKE, COMPARED, DISCRETE, DISCRETE_T5
 from studies.summary_roles.measures import PEAK
 from studies.summary_roles.records import Roles
 from studies.templates import table
 from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
 from tprprobe.statistics import interval_text, share_text
+
+PLAIN, ONE_HOT, MEAN = "as trained", "one-hot", "their mean"  # how summaries were written
+SNAPPED = "rougeL"
 
 
 def tell_seeds(roles: Roles) -> list[str]:
@@ -28,12 +31,12 @@ def tell_seeds(roles: Roles) -> list[str]:
         return []
     start, last = compared[-1], find_layers(roles)[-1]
     leads = {
-        task: interval_text(final_f1(roles, task, last).contrast(COMPARED[start]), "+.1f", 100)
+        task: interval_text(final_f1(roles, task, last).contrast(COMPARED[start]), "+z.1f", 100)
         for task in TASKS
     }
     seeds = len(roles.seeds(*COMPARED[start]))
     told = [
-        f"{start.capitalize()} ({seeds} model seed{'s' if seeds > 1 else ''}), F1 of TPT-d's last TPR minus "
+        f"{start.capitalize()} ({'mean of both starts, ' if start == ALIKE else ''}{seeds} model seed{'s' if seeds > 1 else ''}), F1 of TPT-d's last TPR minus "
         "that of the Transformer's representation is "
         + ", ".join(f"{each} points ({task.upper()})" for task, each in leads.items())
         + "."
@@ -78,7 +81,7 @@ def tell_leads(roles: Roles) -> str:
             {"task": task.upper(), "start": start}
             | {
                 f"layer {layer}": interval_text(
-                    final_f1(roles, task, layer).contrast(COMPARED[start]), "+.1f", 100
+                    final_f1(roles, task, layer).contrast(COMPARED[start]), "+z.1f", 100
                 )
                 for layer in find_layers(roles)
             }
@@ -166,6 +169,32 @@ def tell_snapped(roles: Roles) -> str:
             place = {"variant": variant, "seeds": str(len(seeds)), "roles": edit}
             rows.append(place | told | {f"change of {SCORES['rougeL']}": last})
     return table(rows) if rows else ""
+
+
+def tell_one_hot(roles: Roles) -> str:
+    """What ROUGE-L loses when the weights over a dictionary become one-hot, and when they become their
+    mean; empty before such models were measured.
+    """
+    changes = []
+    for variant in _variants(roles):
+        run = f"{variant}-{roles.seeds(variant)[0]}"
+        ways = {f"{each}.{SNAPPED}" for each in (PLAIN, ONE_HOT, MEAN)}
+        if ways <= set(roles.of_run(run)[0]):
+            one, mean = (
+                interval_text(
+                    mean_measure(
+                        roles, {f"{edit}.{SNAPPED}": 1.0, f"{PLAIN}.{SNAPPED}": -1.0}, variant
+                    ),
+                    "+.3f",
+                )
+                for edit in (ONE_HOT, MEAN)
+            )
+            changes.append(f"{one} (`{variant}`; their mean instead: {mean})")
+    return (
+        f"One-hot weights over the dictionary change ROUGE-L by {' and '.join(changes)}."
+        if changes
+        else ""
+    )
 
 
 def _variants(roles: Roles) -> list[str]:

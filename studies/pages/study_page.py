@@ -263,7 +263,11 @@ def _seeds(study: Study, rows: Bool[np.ndarray, " question"]) -> str:
     wide = each.pivot(index="variant", columns="seed", values="value").loc[study.variants]
     return table(
         [
-            {"variant": str(name)} | {f"seed {seed}": f"{value:.3f}" for seed, value in row.items()}
+            {"variant": str(name)}
+            | {
+                f"seed {seed}": "–" if np.isnan(value) else f"{value:.3f}"
+                for seed, value in row.items()
+            }
             for name, row in wide.iterrows()
         ]
     )

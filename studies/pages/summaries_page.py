@@ -11,7 +11,7 @@ import pandas as pd
 from studies.pages.arithmetic_estimates import minus
 from studies.pages.companions import find_companion
 from studies.pages.markdown import verdict_table
-from studies.pages.seed_tables import tell_snapped
+from studies.pages.seed_tables import tell_one_hot, tell_snapped
 from studies.pages.summary_contrasts import (
     ALIKE,
     COMPARED,
@@ -48,7 +48,10 @@ TITLES = Path(__file__).parents[1] / "titles"  # models that do not ship, and wh
 TITLED = ("tpt-c", "t5", "tpt-d")
 SENTENCES = ("first sentence", "random sentence")
 EXTERNAL = "jiang-external-facts"
-WORST = {PUBLISHED: (T5, DISCRETE), ALIKE: (T5, DISCRETE_T5)}  # beside TPT-c, which starts as T5
+WORST = {  # beside TPT-c, which starts as T5
+    PUBLISHED: (T5, DISCRETE),
+    "all T5's start": (T5, DISCRETE_T5),
+}
 LONGER = "longer"
 FIGURE = "images/summaries-contrasts.svg"
 
@@ -107,6 +110,7 @@ def write_page(
         runs=_runs(study),
         curve=_curve(study),
         snapped=tell_snapped(roles),
+        one_hot=tell_one_hot(roles),
         measured=len(roles.reports),
         lead=interval_text(lead["rougeL"]),
         titles=_titles({name: _read(TITLES / f"{name}.json") for name in TITLED}),

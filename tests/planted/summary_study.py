@@ -13,6 +13,11 @@ SCORES = ("rouge1", "rouge2", "rougeL", "meteor", "exact_match", "grammatical", 
 SPLITS = ("test", "compositional")
 TASKS, LAYERS, KINDS = ("pos", "dep", "srl", "nel"), (0, 1), ("role", "filler", "tpr")
 STEPS = (600, 1800, 3750)
+LEVELS = {
+    "as trained": 0.9,
+    "one-hot": 0.8,
+    "their mean": 0.7,
+}  # of summaries, by what roles become
 
 
 def plant_study(
@@ -71,8 +76,8 @@ def plant_roles(
         if variant.startswith("tpt"):
             for control in ("untrained", "indices", "quantised"):
                 columns[f"{variant}-{seed}:pos.1.role.{control}"] = cells(0.3)
-            for edit, name in product(("as trained", "one-hot"), ("rougeL", "exact_match")):
-                level = 0.8 if edit == "one-hot" else 0.9
+            for edit, name in product(LEVELS, ("rougeL", "exact_match")):
+                level = LEVELS[edit]
                 columns[f"{variant}-{seed}:{edit}.{name}"] = rng.normal(level, 0.02, n).tolist()
         for step in STEPS if variant.startswith("tpt-d") else ():
             columns[f"{variant}-{seed}:above_98.{step}"] = cells(step / 5000, 400)
