@@ -80,6 +80,7 @@ def test_the_page_opens_with_the_answer_and_shows_every_claim():
     beside = {"six-layers": six, "longer": longer}
     page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]), beside)
     assert "## Six decoder layers" in page
+    assert re.search(r"with 1 seed, ROUGE-L: TPT-d − T5, as published -0\.(09|1)", page)
     assert re.search(r"change ROUGE-L by -0\.(09|10)\d .* their mean instead: -0\.(19|20)\d", page)
     assert re.search(r"\| TPT-d − T5, both torch \| \+0\.(08|09|1)\d+ \| -0\.(38|39|4)\d+ \|", page)
     assert "TPT-c − T5, both T5's start | +0.1" not in page  # it was not trained longer

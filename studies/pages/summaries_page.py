@@ -29,6 +29,7 @@ from studies.pages.summary_contrasts import (
     draw_contrasts,
     measure_contrasts,
     tell_answer,
+    tell_six,
 )
 from studies.pages.verdicts import claims_of
 from studies.summary_roles.records import SIX, STUDY, Roles, load_roles
@@ -90,7 +91,7 @@ def write_page(
     return fill(
         Path(__file__).parent,
         "summaries.md.j2",
-        answer=tell_answer(rows),
+        answer=tell_answer(rows) + ([tell_six(measure_contrasts(six))] if six else []),
         figure=FIGURE,
         study=STUDY,
         steps=recipe.steps,

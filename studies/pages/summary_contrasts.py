@@ -110,6 +110,18 @@ def tell_answer(rows: pd.DataFrame) -> list[str]:
     ]
 
 
+def tell_six(rows: pd.DataFrame) -> str:
+    """A sentence on the same differences with six decoder layers, as far as they were measured."""
+    rows = rows[(rows["split"] == TEST) & (rows["measure"] == "rougeL")]
+    found: Any = rows.set_index("contrast")
+    told = [
+        f"{name} {signed(Interval(*found.loc[name, ['value', 'low', 'high']]))}"
+        for name in (f"TPT-d − T5, {PUBLISHED}", INSIDE)
+        if name in found.index
+    ]
+    return f"With six decoder layers, narrower and with {rows['seeds'].max()} seed, ROUGE-L: {'; '.join(told)}."
+
+
 def draw_contrasts(study: Study) -> Drawing:
     """Every contrast on reports of ``test`` with its interval, a dot per score."""
     rows = measure_contrasts(study)
