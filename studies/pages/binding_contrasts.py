@@ -44,10 +44,6 @@ CONTRASTS = {
     },
     PUBLISHED: {"tp-transformer": 1.0, "transformer": -1.0},
     START: {"transformer-torch": 1.0, "transformer": -1.0},
-    "TP-Transformer: torch − Xavier": {
-        "tp-transformer": 1.0,
-        "tp-transformer-xavier": -1.0,
-    },
     ROLES: {name: 0.5 if learnt else -0.5 for (learnt, _), name in FACTORS.items()},
     BINDING: {name: 0.5 if bound else -0.5 for (_, bound), name in FACTORS.items()},
     "both − each alone (interaction)": {
@@ -131,8 +127,10 @@ def tell_again(other: str, study: Study) -> str:
         for name in (ALIKE, START)
         if (name, "all") in rows.index
     }
+    right = [Answers(study, subsets(study)["all"]).mean(name).value for name in study.variants]
     start = f", the start alone {found[START]}" if START in found else ""
-    return f"{other}, started alike: {found[ALIKE]}{start}." if ALIKE in found else ""
+    told = f"{other} ({min(right):.3f} to {max(right):.3f} answered right), both from torch's default: "
+    return f"{told}{found[ALIKE]}{start}." if ALIKE in found else ""
 
 
 def draw_contrasts(study: Study) -> Drawing:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from studies.pages.binding_contrasts import tell_answer
 from studies.pages.seed_tables import tell_one_hot
-from studies.pages.study_page import STUDY
+from studies.pages.study_page import STUDY, load_companions, tell_study
 from studies.pages.summary_contrasts import measure_contrasts
 from studies.pages.summary_contrasts import tell_answer as tell_summaries
 from studies.summary_roles.records import STUDY as SUMMARIES
@@ -76,7 +75,7 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
         "learnt.md.j2",
         claims=papers["claim"].nunique(),
         counts=counts.to_dict(),
-        study=tell_answer(load_study(assets.find("studies", STUDY))),
+        study=tell_study(load_study(assets.find("studies", STUDY)), load_companions()),
         amended=sum(
             bool(claim.amended) for name, claim in load_claims().items() if name.startswith(PAPERS)
         ),

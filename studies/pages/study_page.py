@@ -62,14 +62,25 @@ FIGURES = {
 def make_page(runs: Path) -> str:
     """The page on the studies that ship; nothing is computed anew, so ``runs`` stays empty."""
     folder, earlier = (assets.find("studies", name) for name in (STUDY, EARLIER))
-    found = {name: find_companion(STUDY, name) for name in COMPANIONS}
+    found = load_companions()
     return write_page(
         load_study(folder),
         read_plan(folder / "plan.toml"),
         (load_study(earlier), read_plan(earlier / "plan.toml")),
         read_heads(),
-        {n: (each, read_plan(folder / f"{n}.toml")) for n, each in found.items() if each},
+        {name: (each, read_plan(folder / f"{name}.toml")) for name, each in found.items()},
     )
+
+
+def load_companions() -> dict[str, Study]:
+    """The companions that have finished runs, by name."""
+    found = {name: find_companion(STUDY, name) for name in COMPANIONS}
+    return {name: each for name, each in found.items() if each}
+
+
+def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
+    """The answer of the study in sentences, and those of its companions."""
+    return tell_answer(study) + [tell_again(COMPANIONS[n], each) for n, each in companions.items()]
 
 
 def draw_figures() -> dict[str, Drawing]:
@@ -111,8 +122,7 @@ def write_page(
         Path(__file__).parent,
         "study.md.j2",
         **_describe(study, plan),
-        answer=tell_answer(study)
-        + [tell_again(COMPANIONS[n], each[0]) for n, each in beside.items()],
+        answer=tell_study(study, {name: each for name, (each, _) in beside.items()}),
         companions={name: _companion(*each) for name, each in beside.items()},
         heads=tell_heads(heads),
         verdicts=verdict_table(verdicts),
