@@ -80,7 +80,8 @@ def load_companions() -> dict[str, Study]:
 
 def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
     """The answer of the study in sentences, and those of its companions."""
-    return tell_answer(study) + [tell_again(COMPANIONS[n], each) for n, each in companions.items()]
+    beside = (tell_again(COMPANIONS[name], each) for name, each in companions.items())
+    return [*tell_answer(study), *filter(None, beside)]
 
 
 def draw_figures() -> dict[str, Drawing]:
