@@ -233,7 +233,7 @@ def test_the_command_writes_json_and_refuses_in_one_line(
 
 
 def test_summaries_are_scored_while_roles_are_snapped(tmp_path, monkeypatch):
-    few = snapped.ONE_HOT.model_copy(update={"n": 4, "reference": 3})
+    few = snapped.DISCRETE_ROLES.model_copy(update={"n": 4, "reference": 3})
     page = snapped.tell_snapping(tmp_path, {"tpt-d-english": few})
     rows = [line for line in page.splitlines() if line.startswith("| tpt-d-english")]
     assert [row.split(" | ")[1] for row in rows] == ["as trained", "one-hot", "their mean"]

@@ -223,12 +223,17 @@ def _unmet(claim: Claim, evidence: Evidence) -> str:
 
 
 def _decide(claim: Claim, cases: list[Interval]) -> Outcome:
-    alone = [_compare(claim, each) for each in cases]
-    among = [_compare(claim, _widen(each, len(cases))) for each in cases]
     by_all, by_one = ("fails", "holds") if claim.over == "some" else ("holds", "fails")
-    if by_one in among:
+    if any(_decides_alone(claim, each, len(cases)) for each in cases):
         return by_one
-    return by_all if set(alone) == {by_all} else "undecided"
+    alone = {_compare(claim, each) for each in cases}
+    return by_all if alone == {by_all} else "undecided"
+
+
+def _decides_alone(claim: Claim, case: Interval, cases: int) -> bool:
+    """True for a case that speaks for "some", or against "every" and "one", whatever the others say."""
+    outcome = "holds" if claim.over == "some" else "fails"
+    return _compare(claim, _widen(case, cases)) == outcome
 
 
 def _compare(claim: Claim, estimate: Interval) -> Outcome:
@@ -261,11 +266,10 @@ def _explain(claim: Claim, evidence: Evidence) -> str:
     cases = sorted(evidence.cases.items(), key=lambda case: case[1].value)
     texts = [f"{name} {_show(each)}".strip() for name, each in cases]
     if len(texts) > 3:
-        by_one = "holds" if claim.over == "some" else "fails"
         deciding = [
             text
             for text, (_, each) in zip(texts, cases, strict=True)
-            if _compare(claim, _widen(each, len(cases))) == by_one
+            if _decides_alone(claim, each, len(cases))
         ]
         hidden = deciding[:1] if {texts[0], texts[-1]}.isdisjoint(deciding) else []
         between = [f"deciding {each}" for each in hidden]

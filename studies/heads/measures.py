@@ -26,7 +26,7 @@ RUNS, MODEL, KEPT = "runs", "model", "heads.csv"
 
 # measure → what it is, of the last encoder layer
 MEASURES = {
-    "attention": "attention of a digit on the '/' that divides it (net), the best head",
+    "attention": "attention of a digit on the '/' in whose denominator it is after all flips, the best head",
     "nearest": "the same of a map that looks at the nearest '/', with no head",
     "pairs": "the binding problem: both questions of a pair read right from the middle bar",
     "pairs_answered": "its questions answered right",

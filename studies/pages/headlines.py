@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from studies.pages.verdicts import claims_of, read_page
+from tprprobe.claims import SCOPES
 
 BEGIN, END = "<!-- headline -->", "<!-- end of headline -->"
 LONG = 12  # rows of a table that a reader need not see first
@@ -101,7 +102,8 @@ PICTURES = {
 CASE = re.compile(r"^(.+) (\S+ \[.*\])$")
 FEW = re.compile(r"(\d+) model seed\(s\), must be at least (\d+)")
 PARTS = re.compile(
-    r"(?:least (?P<least>.+?); )?(?:most (?P<most>.+?) )?\((?:(?P<over>each|at least one) of|must)"
+    r"(?:least (?P<least>.+?); )?(?:most (?P<most>.+?) )?"
+    rf"\((?:(?P<over>{'|'.join(SCOPES.values())}) of|must)"
 )
 
 
@@ -150,9 +152,9 @@ def _shorten(reason: str) -> str:
     """The numbers of a reason: the best case where some case decides, else the least and the most."""
     found = PARTS.search(reason)
     if found is None or not found["most"]:
-        return re.sub(r" \((each|at least one) of .*?\)| \(must be .*?\)", "", reason)
+        return re.sub(rf" \((?:{'|'.join(SCOPES.values())}) of .*?\)| \(must be .*?\)", "", reason)
     most = _part(found["most"])
-    if found["over"] == "at least one":
+    if found["over"] == SCOPES["some"]:
         return f"at best {most}"
     few = FEW.search(reason)
     least = _part(found["least"].partition("; deciding ")[0])

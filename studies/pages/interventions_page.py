@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from studies.pages.agents_section import tell_judged
-from studies.pages.snapping_section import ONE_HOT, SNAP, tell_snapping
+from studies.pages.snapping_section import CONTINUOUS_ROLES, DISCRETE_ROLES, tell_snapping
 from studies.templates import fill, table
 from tprprobe.claims import Evidence, find_claim, judge
 from tprprobe.data import load_data
@@ -80,7 +80,7 @@ def make_page(runs: Path) -> str:
         agents=_agents(folder),
         judged=tell_judged(folder, (DISCRETE, CONTINUOUS, PLAIN)),
         discrete=DISCRETE,
-        snapping=tell_snapping(folder, {DISCRETE: ONE_HOT, CONTINUOUS: SNAP}),
+        snapping=tell_snapping(folder, {DISCRETE: DISCRETE_ROLES, CONTINUOUS: CONTINUOUS_ROLES}),
         ablation=_ablation(sweeps["ablation"]),
         **_snaps(sweeps),
     )

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from studies.pages.companions import find_companions
+from studies.pages.own_decompositions import answer_model
 from studies.pages.seed_tables import tell_one_hot
-from studies.pages.study_page import STUDY, load_companions, tell_study
+from studies.pages.state_tables import KEPT
+from studies.pages.study_page import COMPANIONS, STUDY, tell_study
 from studies.pages.summary_contrasts import measure_contrasts
 from studies.pages.summary_contrasts import tell_answer as tell_summaries
 from studies.summary_roles.records import STUDY as SUMMARIES
@@ -37,6 +40,7 @@ ASSUMED = {
     "jiang-pos-role": "holds",
     "jiang-filler-semantic": "holds",
     "jiang-discrete": "fails",
+    "jiang-table2-better": "fails",
     "huang-hybrid-roles": "holds",
     "huang-nominal-verbal": "fails",
     "huang-plan": "fails",
@@ -75,12 +79,15 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
         "learnt.md.j2",
         claims=papers["claim"].nunique(),
         counts=counts.to_dict(),
-        study=tell_study(load_study(assets.find("studies", STUDY)), load_companions()),
+        study=tell_study(
+            load_study(assets.find("studies", STUDY)), find_companions(STUDY, COMPANIONS)
+        ),
         amended=sum(
             bool(claim.amended) for name, claim in load_claims().items() if name.startswith(PAPERS)
         ),
         differing=find_differing(papers),
         one_hot=tell_one_hot(load_roles()),
+        own=answer_model("tpt-c-arithmetic", KEPT),
         summaries=[alike, inside] if inside else [],
         syntax=verdicts.loc[verdicts["claim"] == "jiang-syntax-in-roles", "verdict"].iloc[0],
         number=lambda claim, case="", model="": find_number(verdicts, claim, case, model),

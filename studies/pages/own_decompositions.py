@@ -8,7 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.state_tables import measure_once, replaced_rows, score_rows
+from studies.pages.state_tables import (
+    agreement_texts,
+    measure_once,
+    r2_text,
+    replaced_rows,
+    score_rows,
+)
 from studies.templates import fill, table
 from tprprobe.analyses.decomposition import Decomposition, decompose
 from tprprobe.data import load_data
@@ -80,6 +86,26 @@ def tell_own(runs: Path) -> str:
 def answer_own(runs: Path) -> dict[str, Any]:
     """The numbers of the section's first sentences."""
     return _plainly(*_collect(runs))
+
+
+def answer_model(name: str, runs: Path) -> dict[str, str]:
+    """What the first site and scheme of an arithmetic model say of it: R², the shares of answers kept with
+    all states replaced (and with their mean), and of exchanged questions answered (and at random).
+    """
+    own = next(each for each in OWN if each.model == name)
+    found = _measure(own, runs)
+    scores, replaced = found["scores"], found["replaced"]
+    kept, mean, *_ = agreement_texts(replaced[replaced["site"] == own.sites[0]])
+    exchanged = _answered(found["surgery"]).query("layer == 0").groupby("at")["counterfactual"]
+    return {
+        "r2": r2_text(scores[scores["site"] == own.sites[0]].iloc[0]),
+        "kept": kept,
+        "mean": mean,
+        **{
+            key: "{:.2f} to {:.2f}".format(*exchanged.agg(["min", "max"]).loc[at])
+            for key, at in (("exchanged", SURGERY), ("turned", DIRECTION))
+        },
+    }
 
 
 def _collect(runs: Path) -> list[pd.DataFrame]:

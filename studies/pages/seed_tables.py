@@ -13,7 +13,7 @@ from studies.pages.seed_roles import (
     half_of,
     mean_measure,
 )
-from studies.pages.snapping_section import SCORES
+from studies.pages.snapping_section import MEAN, ONE_HOT, PLAIN, SCORES
 from studies.pages.summary_contrasts import ALIKE, COMPARED, DISCRETE, DISCRETE_T5
 from studies.summary_roles.measures import PEAK
 from studies.summary_roles.records import Roles
@@ -21,7 +21,6 @@ from studies.templates import table
 from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
 from tprprobe.statistics import interval_text, share_text
 
-PLAIN, ONE_HOT, MEAN = "as trained", "one-hot", "their mean"  # how summaries were written
 SNAPPED = "rougeL"
 
 
@@ -150,24 +149,15 @@ def tell_snapped(roles: Roles) -> str:
     """The scores of summaries that are written with edited roles, and their change, by variant."""
     rows = []
     for variant in _variants(roles):
-        seeds = roles.seeds(variant)
-        measures = map(str, roles.of_run(f"{variant}-{seeds[0]}")[0])
-        plain, *edits = [
-            each.rpartition(".")[0] for each in measures if each.endswith(".rougeL")
-        ] or [""]
-        for edit in (plain, *edits) if edits else ():
-            change = {f"{edit}.rougeL": 1.0, f"{plain}.rougeL": -1.0}
+        seeds = str(len(roles.seeds(variant)))
+        for edit in _edits(roles, variant):
             told = {
                 title: share_text(mean_measure(roles, {f"{edit}.{name}": 1.0}, variant))
                 for name, title in SCORES.items()
             }
-            last = (
-                "–"
-                if edit == plain
-                else interval_text(mean_measure(roles, change, variant), "+.3f")
-            )
-            place = {"variant": variant, "seeds": str(len(seeds)), "roles": edit}
-            rows.append(place | told | {f"change of {SCORES['rougeL']}": last})
+            last = "–" if edit == PLAIN else _change(roles, variant, edit)
+            place = {"variant": variant, "seeds": seeds, "roles": edit}
+            rows.append(place | told | {f"change of {SCORES[SNAPPED]}": last})
     return table(rows) if rows else ""
 
 
@@ -175,26 +165,26 @@ def tell_one_hot(roles: Roles) -> str:
     """What ROUGE-L loses when the weights over a dictionary become one-hot, and when they become their
     mean; empty before such models were measured.
     """
-    changes = []
-    for variant in _variants(roles):
-        run = f"{variant}-{roles.seeds(variant)[0]}"
-        ways = {f"{each}.{SNAPPED}" for each in (PLAIN, ONE_HOT, MEAN)}
-        if ways <= set(roles.of_run(run)[0]):
-            one, mean = (
-                interval_text(
-                    mean_measure(
-                        roles, {f"{edit}.{SNAPPED}": 1.0, f"{PLAIN}.{SNAPPED}": -1.0}, variant
-                    ),
-                    "+.3f",
-                )
-                for edit in (ONE_HOT, MEAN)
-            )
-            changes.append(f"{one} (`{variant}`; their mean instead: {mean})")
-    return (
-        f"One-hot weights over the dictionary change ROUGE-L by {' and '.join(changes)}."
-        if changes
-        else ""
-    )
+    changes = [
+        f"{_change(roles, variant, ONE_HOT)} (`{variant}`; their mean instead: "
+        f"{_change(roles, variant, MEAN)})"
+        for variant in _variants(roles)
+        if ONE_HOT in _edits(roles, variant)
+    ]
+    told = f"One-hot weights over the dictionary change ROUGE-L by {' and '.join(changes)}."
+    return told if changes else ""
+
+
+def _edits(roles: Roles, variant: str) -> list[str]:
+    """How the models of a variant wrote summaries: as trained, then with edited roles."""
+    measures = map(str, roles.of_run(f"{variant}-{roles.seeds(variant)[0]}")[0])
+    return [each.rpartition(".")[0] for each in measures if each.endswith(f".{SNAPPED}")]
+
+
+def _change(roles: Roles, variant: str, edit: str) -> str:
+    """What an edit changes of ROUGE-L."""
+    paired = {f"{edit}.{SNAPPED}": 1.0, f"{PLAIN}.{SNAPPED}": -1.0}
+    return interval_text(mean_measure(roles, paired, variant), "+.3f")
 
 
 def _variants(roles: Roles) -> list[str]:

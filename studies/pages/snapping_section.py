@@ -19,11 +19,12 @@ from tprprobe.statistics import bootstrap_mean, interval_text, read_interval
 
 FILE = "snapped.csv"
 SCORES = {"rougeL": "ROUGE-L", "exact_match": "exact match"}
-ONE_HOT = Recipe(
+PLAIN, ONE_HOT, MEAN = "as trained", "one-hot", "their mean"  # what tables call the edits of roles
+DISCRETE_ROLES = Recipe(
     n=300, reference=100, seed=0, sites=["*.role_weights"], edits=["one_hot", "mean"],
     heads="all", together=True,
 )  # fmt: skip
-SNAP = ONE_HOT.model_copy(
+CONTINUOUS_ROLES = DISCRETE_ROLES.model_copy(
     update={"sites": ["*.role"], "edits": ["mean", "snap"], "clusters": [2, 10, 50, 200]}
 )
 
@@ -43,8 +44,8 @@ def tell_snapping(folder: Path, plans: Mapping[str, Recipe]) -> str:
     return fill(
         Path(__file__).parent,
         "snapping.md.j2",
-        n=ONE_HOT.n,
-        reference=ONE_HOT.reference,
+        n=DISCRETE_ROLES.n,
+        reference=DISCRETE_ROLES.reference,
         snapped=table(cells),
     )
 
@@ -57,7 +58,7 @@ def _measure(name: str, recipe: Recipe) -> Iterator[dict[str, Any]]:
     sites = select(recipe.sites, list(find_sites(model)))
     references = read_references(model, others, sites, recipe.seed)
     plain = evaluate(model, scored)
-    yield _row(name, "as trained", plain, plain)
+    yield _row(name, PLAIN, plain, plain)
     for told, edits in list_edits(recipe, references):
         with intervene(model, edits):
             yield _row(name, told, evaluate(model, scored), plain)
@@ -67,7 +68,7 @@ def list_edits(
     recipe: Recipe, references: Mapping[str, Any]
 ) -> Iterator[tuple[str, dict[str, PlacedEdit]]]:
     """The edits of a recipe by what a table calls them."""
-    names = {"one_hot": "one-hot", "mean": "their mean"}
+    names = {"one_hot": ONE_HOT, "mean": MEAN}
     for edit in recipe.edits:
         for k in recipe.clusters if edit == "snap" else (0,):
             told = names.get(edit, f"{k} centres a head")

@@ -16,7 +16,7 @@ from studies.pages.binding_contrasts import (
     tell_again,
     tell_answer,
 )
-from studies.pages.companions import find_companion
+from studies.pages.companions import count_runs, find_companions
 from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
 from studies.pages.markdown import verdict_table
 from studies.templates import fill, table
@@ -62,7 +62,7 @@ FIGURES = {
 def make_page(runs: Path) -> str:
     """The page on the studies that ship; nothing is computed anew, so ``runs`` stays empty."""
     folder, earlier = (assets.find("studies", name) for name in (STUDY, EARLIER))
-    found = load_companions()
+    found = find_companions(STUDY, COMPANIONS)
     return write_page(
         load_study(folder),
         read_plan(folder / "plan.toml"),
@@ -70,12 +70,6 @@ def make_page(runs: Path) -> str:
         read_heads(),
         {name: (each, read_plan(folder / f"{name}.toml")) for name, each in found.items()},
     )
-
-
-def load_companions() -> dict[str, Study]:
-    """The companions that have finished runs, by name."""
-    found = {name: find_companion(STUDY, name) for name in COMPANIONS}
-    return {name: each for name, each in found.items() if each}
 
 
 def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
@@ -142,7 +136,7 @@ def _companion(study: Study, plan: Plan) -> dict[str, Any]:
     recipe = next(iter(plan.runs().values()))
     return {
         "recipe": recipe,
-        "finished": _finished(study),
+        "finished": count_runs(study),
         "hours": study.runs["seconds"].sum() / 3600,
         "contrasts": _contrasts(study),
         "scores": _scores(compare_variants(study, STARTED), find_starts(plan)),
@@ -178,15 +172,9 @@ def _describe(study: Study, plan: Plan) -> dict[str, Any]:
         "longest": plan.longest,
         "questions": len(study.examples),
         "longer": int(study.examples["longer"].sum()),
-        "finished": _finished(study),
+        "finished": count_runs(study),
         "hours": study.runs["seconds"].sum() / 3600,
     }
-
-
-def _finished(study: Study) -> str:
-    """The number of finished runs of every variant."""
-    counts = study.runs.groupby("variant", sort=False).size()
-    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def _evidence(

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from studies.pages.arithmetic_estimates import minus
-from studies.pages.companions import find_companion
+from studies.pages.companions import count_runs, find_companions
 from studies.pages.markdown import verdict_table
 from studies.pages.seed_tables import tell_one_hot, tell_snapped
 from studies.pages.summary_contrasts import (
@@ -62,8 +62,7 @@ Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
 def make_page(runs: Path) -> str:
     """The page on the study that ships; no model is run anew, so ``runs`` stays empty."""
     folder = assets.find("studies", STUDY)
-    beside = {name: find_companion(STUDY, name) for name in (SIX, LONGER)}
-    found = {name: each for name, each in beside.items() if each}
+    found = find_companions(STUDY, (SIX, LONGER))
     return write_page(load_study(folder), read_plan(folder / "plan.toml"), load_roles(), found)
 
 
@@ -87,7 +86,6 @@ def write_page(
     judged = [judge(each, evidence.get(each.id)) for each in claims]
     judged = [judge_external(each, references) for each in judged]
     rows, recipe = measure_contrasts(study), next(iter(plan.runs().values()))
-    finished = study.runs.groupby("variant", sort=False).size()
     return fill(
         Path(__file__).parent,
         "summaries.md.j2",
@@ -98,7 +96,7 @@ def write_page(
         batch=recipe.batch_size,
         optimizer=recipe.optimizer.name,
         planned=len(plan.seeds),
-        finished=", ".join(f"`{name}` {count}" for name, count in finished.items()),
+        finished=count_runs(study),
         hours=study.runs["seconds"].sum() / 3600,
         reports={split: int(flags.sum()) for split, flags in subsets(study).items()},
         verdicts=verdict_table(judged),

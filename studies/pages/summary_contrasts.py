@@ -119,7 +119,9 @@ def tell_six(rows: pd.DataFrame) -> str:
         for name in (f"TPT-d − T5, {PUBLISHED}", INSIDE)
         if name in found.index
     ]
-    return f"With six decoder layers, narrower and with {rows['seeds'].max()} seed, ROUGE-L: {'; '.join(told)}."
+    seeds = int(rows["seeds"].max())
+    of = f"{seeds} seed{'s' if seeds > 1 else ''}"
+    return f"With six decoder layers, narrower and with {of}, ROUGE-L: {'; '.join(told)}."
 
 
 def draw_contrasts(study: Study) -> Drawing:

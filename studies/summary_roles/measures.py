@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from studies.pages.snapping_section import ONE_HOT, SCORES, SNAP, list_edits
+from studies.pages.snapping_section import (
+    CONTINUOUS_ROLES,
+    DISCRETE_ROLES,
+    PLAIN,
+    SCORES,
+    list_edits,
+)
 from tprprobe.analyses.dictionary.discreteness import PEAKS, measure_roles, pool_roles
 from tprprobe.analyses.probing import probe
 from tprprobe.data import load_data
@@ -130,14 +136,13 @@ def write_snapped(model: Model, data: Dataset, others: Dataset) -> Columns:
     distributions one-hot and their mean, of continuous roles the mean and centres of clusters.
     """
     names = list(find_sites(model))
-    fitting = (each for each in (ONE_HOT, SNAP) if any(matching(names, s) for s in each.sites))
-    if (
-        recipe := next(fitting, None)
-    ) is None:  # a dictionary's roles are snapped as its distributions
+    recipes = (DISCRETE_ROLES, CONTINUOUS_ROLES)  # a dictionary's weights come before its roles
+    recipe = next((each for each in recipes if any(matching(names, s) for s in each.sites)), None)
+    if recipe is None:
         return {}
     pairs = encode_pairs(others, require_vocabulary(model))
     references = read_references(model, pairs, select(recipe.sites, names), recipe.seed)
-    columns = _scored("as trained", evaluate(model, data))
+    columns = _scored(PLAIN, evaluate(model, data))
     for told, edits in list_edits(recipe, references):
         with intervene(model, edits):
             columns |= _scored(told, evaluate(model, data))
