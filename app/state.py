@@ -75,12 +75,15 @@ def follow_link() -> None:
 
 
 def choose_store() -> None:
-    """The choice of a store in the sidebar; the first that opens, unless the address names one."""
+    """The choice of a store in the sidebar; the first that opens, unless the address names one that is there."""
     CHOSEN.add("store")
-    names = runs().names("store")
+    names, asked = runs().names("store"), st.query_params.get("store")
     if names:
         first = next((i for i, name in enumerate(names) if _opens(name)), 0)
         st.sidebar.selectbox("Store", names, first, key="store", **KEEP)
+        if asked and asked not in names:
+            st.sidebar.warning("No store has the name in the address; the one above is shown.")
+            st.sidebar.text(asked)
     st.sidebar.caption(f"Below `{root()}`; nothing else is read.")
 
 
