@@ -70,7 +70,7 @@ def test_a_study_that_has_not_finished_tells_what_it_has():
     assert "jiang-factual" not in gather_evidence(plant_study(level, [0, 1, 2]), LEAD)
     found = verdicts(level, [0, 1, 2])
     assert found["jiang-table2-better"].outcome == "undecided"
-    assert tell_answer(measure_contrasts(plant_study(level, [0, 1]))) == []
+    assert tell_answer(measure_contrasts(plant_study(level, [0, 1])), 3750) == []
 
 
 def test_the_page_opens_with_the_answer_and_shows_every_claim():
@@ -80,13 +80,16 @@ def test_the_page_opens_with_the_answer_and_shows_every_claim():
     beside = {"six-layers": six, "longer": longer}
     page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]), beside)
     assert "## Six decoder layers" in page
-    assert re.search(r"with 1 seed, ROUGE-L: TPT-d − T5, as published -0\.(09|1)", page)
+    lower, higher = r"-0\.(09|1)\d+", r"\+0\.(18|19|2)\d+"
+    alone = rf"TPT-d − T5, as published {lower} \(without it {higher}\)\."
+    assert re.search(rf"decoder layers, narrower \(1 seed\), ROUGE-L: {alone}", page)
+    assert re.search(r"three times .* ROUGE-L: TPT-d − T5, as published -0\.(39|4)", page)
     assert re.search(r"change ROUGE-L by -0\.(09|10)\d .* their mean instead: -0\.(19|20)\d", page)
     assert re.search(r"\| TPT-d − T5, both torch \| \+0\.(08|09|1)\d+ \| -0\.(38|39|4)\d+ \|", page)
     assert "TPT-c − T5, both T5's start | +0.1" not in page  # it was not trained longer
     assert re.search(r"\| tpt-d \| 1 \| 0\.[23]\d\d \| 0", page)
     assert page.splitlines()[2].startswith(
-        "**Over both starts, a dictionary of roles (TPT-d) summarizes better than"
+        "**After 3,750 steps, over both starts, a dictionary of roles (TPT-d) summarizes better than"
     )
     rows = list(read_page("summaries", page))
     assert sorted(row[0] for row in rows) == sorted(claim.id for claim in claims_of("summaries"))

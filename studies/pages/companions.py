@@ -8,14 +8,15 @@ from tprprobe.files import assets
 from tprprobe.training.study.records import FILES, Study, load_study
 
 
-def find_companions(study: str, names: Iterable[str]) -> dict[str, Study]:
-    """The companions ``studies/STUDY/NAME`` that have finished runs, by name; each was trained by
-    ``NAME.toml`` beside it.
+def load_with_companions(study: str, names: Iterable[str]) -> tuple[Study, dict[str, Study]]:
+    """The study that ships, and its companions ``studies/STUDY/NAME`` that have finished runs, by name;
+    each was trained by ``NAME.toml`` beside the study's plan.
     """
     folder = assets.find("studies", study)
-    return {
+    beside = {
         name: load_study(folder / name) for name in names if (folder / name / FILES[0]).is_file()
     }
+    return load_study(folder), beside
 
 
 def count_runs(study: Study) -> str:

@@ -9,21 +9,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from studies.pages.companions import find_companions
+from studies.pages import study_page, summaries_page
+from studies.pages.companions import load_with_companions
 from studies.pages.own_decompositions import answer_model
 from studies.pages.seed_tables import tell_one_hot
 from studies.pages.state_tables import KEPT
-from studies.pages.study_page import COMPANIONS, STUDY, tell_study
-from studies.pages.summary_contrasts import measure_contrasts
-from studies.pages.summary_contrasts import tell_answer as tell_summaries
-from studies.summary_roles.records import STUDY as SUMMARIES
 from studies.summary_roles.records import load_roles
 from studies.templates import fill
 from tprprobe.claims import load_claims
 from tprprobe.errors import InputError
-from tprprobe.files import assets
 from tprprobe.files.writing import write_file
-from tprprobe.training.study.records import load_study
 
 FILE = "what-we-learnt.md"
 PAPERS = ("schlag", "jiang", "huang")
@@ -70,25 +65,23 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
             )
     papers = verdicts[verdicts["claim"].str.split("-").str[0].isin(PAPERS)]
     counts = papers.drop_duplicates(["claim", "verdict"])["verdict"].value_counts()
-    contrasts = measure_contrasts(load_study(assets.find("studies", SUMMARIES)))
-    alike, _, inside = (
-        tell_summaries(contrasts) or [""] * 3
-    )  # before two variants have a common seed
+    binding, summaries = (
+        page.tell_study(*load_with_companions(page.STUDY, page.COMPANIONS))
+        for page in (study_page, summaries_page)
+    )
     return fill(
         Path(__file__).parent,
         "learnt.md.j2",
         claims=papers["claim"].nunique(),
         counts=counts.to_dict(),
-        study=tell_study(
-            load_study(assets.find("studies", STUDY)), find_companions(STUDY, COMPANIONS)
-        ),
+        study=binding,
         amended=sum(
             bool(claim.amended) for name, claim in load_claims().items() if name.startswith(PAPERS)
         ),
         differing=find_differing(papers),
         one_hot=tell_one_hot(load_roles()),
         own=answer_model("tpt-c-arithmetic", KEPT),
-        summaries=[alike, inside] if inside else [],
+        summaries=[summaries[0], *summaries[2:]],
         syntax=verdicts.loc[verdicts["claim"] == "jiang-syntax-in-roles", "verdict"].iloc[0],
         number=lambda claim, case="", model="": find_number(verdicts, claim, case, model),
     )

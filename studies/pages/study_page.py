@@ -16,7 +16,7 @@ from studies.pages.binding_contrasts import (
     tell_again,
     tell_answer,
 )
-from studies.pages.companions import count_runs, find_companions
+from studies.pages.companions import count_runs, load_with_companions
 from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
 from studies.pages.markdown import verdict_table
 from studies.templates import fill, table
@@ -62,9 +62,9 @@ FIGURES = {
 def make_page(runs: Path) -> str:
     """The page on the studies that ship; nothing is computed anew, so ``runs`` stays empty."""
     folder, earlier = (assets.find("studies", name) for name in (STUDY, EARLIER))
-    found = find_companions(STUDY, COMPANIONS)
+    study, found = load_with_companions(STUDY, COMPANIONS)
     return write_page(
-        load_study(folder),
+        study,
         read_plan(folder / "plan.toml"),
         (load_study(earlier), read_plan(earlier / "plan.toml")),
         read_heads(),

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from studies.pages.arithmetic_estimates import minus
-from studies.pages.companions import count_runs, find_companions
+from studies.pages.companions import count_runs, load_with_companions
 from studies.pages.markdown import verdict_table
 from studies.pages.seed_tables import tell_one_hot, tell_snapped
 from studies.pages.summary_contrasts import (
@@ -28,8 +28,8 @@ from studies.pages.summary_contrasts import (
     TEST,
     draw_contrasts,
     measure_contrasts,
+    tell_again,
     tell_answer,
-    tell_six,
 )
 from studies.pages.verdicts import claims_of
 from studies.summary_roles.records import SIX, STUDY, Roles, load_roles
@@ -54,6 +54,10 @@ WORST = {  # beside TPT-c, which starts as T5
     "all T5's start": (T5, DISCRETE_T5),
 }
 LONGER = "longer"
+COMPANIONS = {  # what is other in them
+    LONGER: "With three times the steps and reports",
+    SIX: "With six decoder layers, narrower",
+}
 FIGURE = "images/summaries-contrasts.svg"
 
 Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
@@ -61,9 +65,24 @@ Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
 
 def make_page(runs: Path) -> str:
     """The page on the study that ships; no model is run anew, so ``runs`` stays empty."""
-    folder = assets.find("studies", STUDY)
-    found = find_companions(STUDY, (SIX, LONGER))
-    return write_page(load_study(folder), read_plan(folder / "plan.toml"), load_roles(), found)
+    plan = read_plan(assets.find("studies", STUDY) / "plan.toml")
+    study, found = load_with_companions(STUDY, COMPANIONS)
+    return write_page(study, plan, load_roles(), found)
+
+
+def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
+    """The answer of the study in sentences, and those of its companions."""
+    beside = (
+        tell_again(COMPANIONS[name], measure_contrasts(each), _same_seeds(study, each))
+        for name, each in companions.items()
+    )
+    return [*tell_answer(measure_contrasts(study), _steps(study)), *beside]
+
+
+def _same_seeds(study: Study, companion: Study) -> pd.DataFrame:
+    """The contrasts of the study, of the seeds of a companion alone."""
+    own = study.runs[study.runs["seed"].isin(companion.runs["seed"])]
+    return measure_contrasts(replace(study, runs=own))
 
 
 def draw_figures() -> dict[str, Drawing]:
@@ -77,7 +96,8 @@ def write_page(
     """The page of a study that was run by this plan, of the roles of its models, and of its companions
     by their names.
     """
-    six, longer = ((companions or {}).get(name) for name in (SIX, LONGER))
+    beside = companions or {}
+    six, longer = (beside.get(name) for name in (SIX, LONGER))
     inside = study.examples["module"] == TEST
     references = study.examples.loc[inside, ["source", "target"]]
     lead = score_lead(references)
@@ -89,7 +109,7 @@ def write_page(
     return fill(
         Path(__file__).parent,
         "summaries.md.j2",
-        answer=tell_answer(rows) + ([tell_six(measure_contrasts(six))] if six else []),
+        answer=tell_study(study, beside),
         figure=FIGURE,
         study=STUDY,
         steps=recipe.steps,
@@ -104,7 +124,7 @@ def write_page(
         scores={split: _means(study, split) for split in SPLITS},
         six={split: _means(six, split) for split in SPLITS} if six else {},
         longer={split: _means(longer, split) for split in SPLITS} if longer else {},
-        longer_steps=int(longer.runs["steps"].max()) if longer else 0,
+        longer_steps=_steps(longer) if longer else 0,
         lengths=_lengths(study, longer) if longer else "",
         runs=_runs(study),
         curve=_curve(study),
@@ -240,13 +260,11 @@ def _curve(study: Study) -> str:
 
 def _lengths(study: Study, longer: Study) -> str:
     """The contrasts of the longer training's seeds after either number of steps, on reports of ``test``."""
-    found = {}
-    for each in (study, longer):
-        own = each.runs[each.runs["seed"].isin(longer.runs["seed"])]
-        rows = measure_contrasts(replace(each, runs=own))
-        told = rows[rows["split"] == TEST].set_index(["contrast", "measure"])["value"]
-        found[int(own["steps"].max())] = told
-    both = [name for name in CONTRASTS if all(name in told for told in found.values())]
+    both = ((study, _same_seeds(study, longer)), (longer, measure_contrasts(longer)))
+    found = {
+        _steps(each): rows[rows["split"] == TEST].set_index(["contrast", "measure"])["value"]
+        for each, rows in both
+    }
     return table(
         [
             {"difference": name}
@@ -255,9 +273,14 @@ def _lengths(study: Study, longer: Study) -> str:
                 for measure in DRAWN
                 for steps, told in found.items()
             }
-            for name in both
+            for name in CONTRASTS
+            if all(name in told for told in found.values())
         ]
     )
+
+
+def _steps(study: Study) -> int:
+    return int(study.runs["steps"].max())
 
 
 def _titles(found: Mapping[str, Any]) -> str:

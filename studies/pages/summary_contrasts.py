@@ -70,9 +70,9 @@ def measure_contrasts(study: Study) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def tell_answer(rows: pd.DataFrame) -> list[str]:
-    """The answer in three sentences, of the contrasts that were measured; empty before the variants that
-    give it have a common seed.
+def tell_answer(rows: pd.DataFrame, steps: int) -> list[str]:
+    """The answer in three sentences, of the contrasts that were measured after so many steps; empty before
+    the variants that give it have a common seed.
     """
     keyed: Any = rows.set_index(["contrast", "split", "measure"])
 
@@ -100,7 +100,7 @@ def tell_answer(rows: pd.DataFrame) -> list[str]:
     torch, t5 = (signed(found(each)) for each in (BOTH_TORCH, BOTH_T5))
     apart = f" (both from torch's default {torch}, both from T5's start {t5})"
     return [
-        f"Over both starts, a dictionary of roles (TPT-d) {outcome} the Transformer (T5): "
+        f"After {steps:,} steps, over both starts, a dictionary of roles (TPT-d) {outcome} the Transformer (T5): "
         f"{scores(alike, apart)}.",
         f"As published, where the two start from different weights, ROUGE-L differs by "
         f"{signed(found(published))}; the start alone (torch's default against T5's) changes T5 by "
@@ -110,18 +110,28 @@ def tell_answer(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def tell_six(rows: pd.DataFrame) -> str:
-    """A sentence on the same differences with six decoder layers, as far as they were measured."""
-    rows = rows[(rows["split"] == TEST) & (rows["measure"] == "rougeL")]
-    found: Any = rows.set_index("contrast")
+def tell_again(changed: str, rows: pd.DataFrame, before: pd.DataFrame) -> str:
+    """A sentence on the differences of a companion, after what is changed in it, beside those
+    without it of the same seeds; as far as they were measured.
+    """
+    rows, before = (
+        each[(each["split"] == TEST) & (each["measure"] == "rougeL")].set_index("contrast")
+        for each in (rows, before)
+    )
+    names = [f"TPT-d − T5, {PUBLISHED}", BOTH_TORCH, INSIDE]
     told = [
-        f"{name} {signed(Interval(*found.loc[name, ['value', 'low', 'high']]))}"
-        for name in (f"TPT-d − T5, {PUBLISHED}", INSIDE)
-        if name in found.index
+        f"{name} {_difference(rows, name)} (without it {_difference(before, name)})"
+        for name in names
+        if name in rows.index and name in before.index
     ]
     seeds = int(rows["seeds"].max())
     of = f"{seeds} seed{'s' if seeds > 1 else ''}"
-    return f"With six decoder layers, narrower and with {of}, ROUGE-L: {'; '.join(told)}."
+    return f"{changed} ({of}), ROUGE-L: {'; '.join(told)}."
+
+
+def _difference(rows: pd.DataFrame, name: str) -> str:
+    row: Any = rows.loc[name]
+    return signed(Interval(row["value"], row["low"], row["high"]))
 
 
 def draw_contrasts(study: Study) -> Drawing:

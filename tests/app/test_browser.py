@@ -139,7 +139,9 @@ def test_tokens_do_nothing_in_the_browser(page, server):
     page.wait_for_selector("h1")
     settle(page)
     assert not fired
-    assert page.get_by_text("coloured by cluster").count()  # the first store is shown, and that is told
+    assert page.get_by_text(
+        "coloured by cluster"
+    ).count()  # the first store is shown, and that is told
     assert page.get_by_text("No store has the name in the address").count()
     assert page.get_by_text("../../etc", exact=True).count()
 
