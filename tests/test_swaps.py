@@ -334,11 +334,15 @@ def test_agents_are_shown_of_t5_and_of_the_untrained_twins(tmp_path, monkeypatch
 
     def found(recipe, model, folder):
         rows = [
-            {"model": name, "at": at}
-            for name in (model, f"untrained:{model}")
+            {"model": name, "subset": subset, "at": at, "n": n}
+            for name, subset, n in (
+                (model, "answered", 9),
+                (model, "all", 20),
+                (f"untrained:{model}", "all", 20),
+            )
             for at in ("pair", "alike")
         ]
-        same = {"subset": "all", "vectors": "filler", "layer": -1, "head": -1, "n": 9}
+        same = {"vectors": "filler", "layer": -1, "head": -1}
         return pd.DataFrame(rows).assign(**same, **measured)
 
     monkeypatch.setattr(interventions_page, "_table_of", found)

@@ -275,11 +275,11 @@ def _harmless(swaps: pd.DataFrame) -> str:
 def _agents(folder: Path) -> str:
     tables = [_table_of("agents", name, folder) for name in (DISCRETE, CONTINUOUS, PLAIN)]
     rows = pd.concat(tables, ignore_index=True)
-    rows = rows[rows["subset"] == "all"]
-    trained = rows[~rows["model"].str.startswith(UNTRAINED)]
+    trained = rows[(rows["subset"] == "answered") & ~rows["model"].str.startswith(UNTRAINED)]
     trained = trained.assign(order=trained["vectors"].map(VECTORS.index))
     trained = trained.sort_values(["model", "order", "at"], ascending=[False, True, False])
-    return table([_cells(row) for row in trained.to_dict("records")] + _twins(rows))
+    twins = _twins(rows[rows["subset"] == "all"])
+    return table([_cells(row) for row in trained.to_dict("records")] + twins)
 
 
 def _snaps(sweeps: Mapping[str, pd.DataFrame]) -> dict[str, str]:
