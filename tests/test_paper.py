@@ -116,6 +116,10 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(commands.subprocess, "run", lambda *a, **k: ran.append(a) or run(*a, **k))
     making.make_papers("schlag", out=out, resume=True)
     assert ["inspect" in words for (words,) in ran] == [True]  # what failed, and nothing else
+    monkeypatch.setattr(making, "hash_weights", lambda ckpt: "trained again")
+    ran.clear()
+    making.make_papers("schlag", out=out, resume=True)
+    assert ["inspect" in words for (words,) in ran] == [True, False]  # all: nothing mixes weights
 
 
 def test_the_least_favourable_claim_is_the_verdict():

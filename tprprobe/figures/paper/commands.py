@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,20 +24,23 @@ class Done:
     error: str = ""
 
 
-def run_command(command: Command) -> Done:
-    """The command, done: run in a process of its own, or found done by an earlier run.
+def run_command(command: Command, weights: Mapping[str, str]) -> Done:
+    """The command, done: run in a process of its own, or found done by an earlier run of the same
+    ``weights`` (sha256 of every checkpoint of its paper; what it reads may be made of any of them).
 
     A failed one says why in its last line, and is run again the next time.
     """
     mark = command.out.with_name(f"{command.out.name}.done.json")
-    if mark.is_file() and command.out.exists():
-        kept: dict[str, Any] = read_json(mark)
-        if kept.get("command") == command.line:
-            return Done(command, float(kept["seconds"]))
-    began, resumed = time.monotonic(), command.is_resumed and command.out.exists()
+    asked = {"command": command.line, "weights": dict(weights)}
+    kept: dict[str, Any] = read_json(mark) if mark.is_file() and command.out.exists() else {}
+    is_same = all(kept.get(key) == value for key, value in asked.items())
+    if is_same and "seconds" in kept:
+        return Done(command, float(kept["seconds"]))
+    began, resumed = time.monotonic(), is_same and command.is_resumed
     if not resumed and command.out.exists():
         shutil.rmtree(command.out)
     command.out.parent.mkdir(parents=True, exist_ok=True)
+    write_file(mark, json.dumps(asked, indent=1) + "\n")
     words = [*command.words, "--out", str(command.out), *(["--resume"] if resumed else [])]
     ended = subprocess.run(
         [sys.executable, "-m", "tprprobe", *words],
@@ -51,6 +55,5 @@ def run_command(command: Command) -> Done:
     if ended.returncode:
         lines = [line for line in ended.stderr.splitlines() if line.strip()]
         return Done(command, seconds, lines[-1] if lines else f"exit code {ended.returncode}")
-    kept = {"command": command.line, "seconds": round(seconds, 1)}
-    write_file(mark, json.dumps(kept, indent=1) + "\n")
+    write_file(mark, json.dumps(asked | {"seconds": round(seconds, 1)}, indent=1) + "\n")
     return Done(command, seconds)

@@ -1,5 +1,6 @@
 """What a paper's folder is made of: checkpoints, commands, and the figures that they feed."""
 
+import hashlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files import assets
+from tprprobe.files import assets, hub
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.settings import Settings, parse, read_toml
 
@@ -82,6 +83,15 @@ def share_checkpoints(papers: Sequence[str], given: Sequence[str]) -> dict[str, 
             )
         shared[of[0]].append(ckpt)
     return {paper: found or contents[paper].checkpoints for paper, found in shared.items()}
+
+
+def hash_weights(ckpt: str) -> str:
+    """The sha256 of a checkpoint's weights; says so where it is not found."""
+    try:
+        weights = assets.find("models", ckpt) / hub.WEIGHTS
+    except InputError:
+        return "not found here"
+    return hashlib.sha256(weights.read_bytes()).hexdigest()
 
 
 def list_commands(

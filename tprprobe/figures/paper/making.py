@@ -16,6 +16,7 @@ from tprprobe.figures.paper.contents import (
     PAPERS,
     Command,
     Contents,
+    hash_weights,
     list_commands,
     read_contents,
     share_checkpoints,
@@ -87,7 +88,8 @@ def _make(name: str, checkpoints: Sequence[str], out: Path, track: Track) -> Pap
         write_file(made / f"{recipe}.toml", text.lstrip())
     commands = list_commands(contents, checkpoints, made)
     lines = [each for group in commands.values() for each in group]
-    done = {each: run_command(each) for each in track(lines)}
+    weights = {ckpt: hash_weights(ckpt) for ckpt in checkpoints}
+    done = {each: run_command(each, weights) for each in track(lines)}
     items = [
         _item(figure, needs, contents, checkpoints, commands, done, out)
         for figure, needs in track(list(contents.figures.items()))

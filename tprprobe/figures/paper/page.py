@@ -1,6 +1,5 @@
 """The report of a paper's folder, as one HTML file and as Markdown."""
 
-import hashlib
 import platform
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,15 +10,14 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.verdicts import HEAD
 from tprprobe.figures.catalogue.verdicts import HERE as OWN_HEAD
+from tprprobe.figures.paper.contents import hash_weights
 from tprprobe.figures.paper.judgements import HERE, PAGES
 from tprprobe.figures.paper.making import Item, Paper, count_verdicts, list_rows
 from tprprobe.figures.report.page import write_report
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.tables import Table
-from tprprobe.files import assets, hub
 from tprprobe.files.writing import write_file
 
 PACKAGES = ("tprprobe", "torch", "numpy", "scikit-learn", "matplotlib")
@@ -126,15 +124,7 @@ def _origins(papers: Sequence[Paper]) -> Section:
 
 def _checkpoints(papers: Sequence[Paper]) -> list[dict[str, str]]:
     named = dict.fromkeys(ckpt for paper in papers for ckpt in paper.checkpoints)
-    return [{"checkpoint": ckpt, "sha256 of its weights": _hash(ckpt)} for ckpt in named]
-
-
-def _hash(ckpt: str) -> str:
-    try:
-        weights = assets.find("models", ckpt) / hub.WEIGHTS
-    except InputError:
-        return "not found here"
-    return hashlib.sha256(weights.read_bytes()).hexdigest()
+    return [{"checkpoint": ckpt, "sha256 of its weights": hash_weights(ckpt)} for ckpt in named]
 
 
 def _versions() -> list[dict[str, str]]:
