@@ -123,7 +123,7 @@ def page(folder):
     for run in ("t5.ewt-same", "t5.titles"):
         write_states(folder / f"{run}.store")
     six = plant_roles([0], variants=("t5", "tpt-d"))
-    return probing.write_page(found, folder, plant_roles([0]), six)
+    return probing.write_page(found, folder, plant_roles([0]), {"six-layers": six})
 
 
 def lines_of(page, words):

@@ -472,7 +472,8 @@ def test_the_page_tells_the_same_comparison_of_companions(finished, plan_file):
     study, plan = load_study(finished), read_plan(plan_file)
     page = write_page(study, plan, companions={"adam": adam, "longer": longer})
     assert re.search(
-        r"by Adam .*, both from torch's default: -0\.(0[5-9]|1[0-5])\d \[", page.splitlines()[2]
+        r"by Adam .* \(4 seeds; .*: both from torch's default -0\.(0[5-9]|1[0-5])\d \[",
+        page.splitlines()[2],
     )
     assert "(β 0.9 and 0.995, gradient norm clipped to 0.1)" in page
     assert "finished runs: transformer-torch 4, tp-transformer 4;" in page

@@ -119,18 +119,31 @@ def tell_answer(study: Study) -> list[str]:
     return told
 
 
-def tell_again(other: str, study: Study) -> str:
-    """A sentence on the same comparison in a study that is ``other``; empty without the two variants."""
+def tell_again(changed: str, study: Study, before: Study) -> str:
+    """A sentence on the same comparison in a companion, after what is changed in it, beside that without it
+    of the same seeds; empty without the two variants.
+    """
+    found, without = _differences(study), _differences(before)
+    if ALIKE not in found:
+        return ""
+    right = [Answers(study, subsets(study)["all"]).mean(name).value for name in study.variants]
+    seeds = len(set(study.runs["seed"]))
+    told = f"{seeds} seed{'s' if seeds > 1 else ''}; {min(right):.3f} to {max(right):.3f} answered right"
+    differences = [
+        f"{words} {found[name]}" + (f" (without it {without[name]})" if name in without else "")
+        for name, words in ((ALIKE, "both from torch's default"), (START, "the start alone"))
+        if name in found
+    ]
+    return f"{changed} ({told}): {', '.join(differences)}."
+
+
+def _differences(study: Study) -> dict[str, str]:
     rows: Any = measure_contrasts(study).set_index(["contrast", "set"])
-    found = {
+    return {
         name: signed(Interval(*rows.loc[(name, "all"), ["value", "low", "high"]]))
         for name in (ALIKE, START)
         if (name, "all") in rows.index
     }
-    right = [Answers(study, subsets(study)["all"]).mean(name).value for name in study.variants]
-    start = f", the start alone {found[START]}" if START in found else ""
-    told = f"{other} ({min(right):.3f} to {max(right):.3f} answered right), both from torch's default: "
-    return f"{told}{found[ALIKE]}{start}." if ALIKE in found else ""
 
 
 def draw_contrasts(study: Study) -> Drawing:

@@ -3,6 +3,7 @@ what that thing asks for: a learning rate of another optimiser, a width of more 
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tprprobe.files import assets
 from tprprobe.training.study.records import FILES, Study, load_study
@@ -17,6 +18,11 @@ def load_with_companions(study: str, names: Iterable[str]) -> tuple[Study, dict[
         name: load_study(folder / name) for name in names if (folder / name / FILES[0]).is_file()
     }
     return load_study(folder), beside
+
+
+def take_seeds(study: Study, companion: Study) -> Study:
+    """The study with no other seeds than its companion's."""
+    return replace(study, runs=study.runs[study.runs["seed"].isin(companion.runs["seed"])])
 
 
 def count_runs(study: Study) -> str:

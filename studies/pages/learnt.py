@@ -12,9 +12,9 @@ import pandas as pd
 from studies.pages import study_page, summaries_page
 from studies.pages.companions import load_with_companions
 from studies.pages.own_decompositions import answer_model
-from studies.pages.seed_tables import tell_one_hot
+from studies.pages.seed_tables import tell_one_hot, tell_peaks
 from studies.pages.state_tables import KEPT
-from studies.summary_roles.records import load_roles
+from studies.summary_roles.records import load_companions, load_roles
 from studies.templates import fill
 from tprprobe.claims import load_claims
 from tprprobe.errors import InputError
@@ -79,6 +79,7 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
             bool(claim.amended) for name, claim in load_claims().items() if name.startswith(PAPERS)
         ),
         differing=find_differing(papers),
+        peaks=" ".join(tell_peaks(load_companions())),
         one_hot=tell_one_hot(load_roles()),
         own=answer_model("tpt-c-arithmetic", KEPT),
         summaries=[summaries[0], *summaries[2:]],

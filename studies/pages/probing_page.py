@@ -18,13 +18,14 @@ from studies.pages.seed_tables import (
     draw_discreteness,
     tell_discreteness,
     tell_leads,
+    tell_peaks,
     tell_seeds,
     tell_table4,
 )
 from studies.pages.summary_contrasts import DISCRETE as SEEDED
 from studies.pages.treebank import tell_treebank
 from studies.pages.verdicts import claims_of
-from studies.summary_roles.records import STUDY, Roles, load_roles, load_six
+from studies.summary_roles.records import COMPANIONS, STUDY, Roles, load_companions, load_roles
 from studies.templates import fill, table
 from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles, share_of_peaks
 from tprprobe.claims import Evidence, judge
@@ -55,7 +56,7 @@ def make_page(runs: Path) -> str:
     """The page; intermediate results are kept in a folder."""
     folder = runs / "probing"
     found = probing_runs.probe_english(folder, lambda name: stderr.print(f"{name} …"))
-    return write_page(found, folder, load_roles(), load_six())
+    return write_page(found, folder, load_roles(), load_companions())
 
 
 def draw_figures() -> dict[str, Drawing]:
@@ -63,10 +64,13 @@ def draw_figures() -> dict[str, Drawing]:
     return {FIGURE: draw_discreteness(load_roles())}
 
 
-def write_page(found: Found, folder: Path, roles: Roles, six: Roles | None = None) -> str:
-    """The page of these probes of what ships, of the roles of the study's models and of those with six
-    decoder layers, and of the probes of real text in the folder.
+def write_page(
+    found: Found, folder: Path, roles: Roles, companions: Mapping[str, Roles] | None = None
+) -> str:
+    """The page of these probes of what ships, of the roles of the study's models and of its companions', and
+    of the probes of real text in the folder.
     """
+    beside = companions or {}
     evidence = gather_evidence(found, folder) | seed_evidence(roles)
     verdicts = [judge(claim, evidence.get(claim.id)) for claim in claims_of("probing")]
     store, written = (open_store(folder / f"{DISCRETE}.{of}.store") for of in ("read", "written"))
@@ -80,7 +84,7 @@ def write_page(found: Found, folder: Path, roles: Roles, six: Roles | None = Non
         documents=max(each.units for each in evidence.values()),
         study=STUDY,
         figure=FIGURE,
-        answer=tell_seeds(roles),
+        answer=[*tell_seeds(roles), *tell_peaks(beside)],
         seeds=len(roles.seeds(SEEDED)),
         least=LEAST,
         measured=len(roles.reports),
@@ -88,7 +92,10 @@ def write_page(found: Found, folder: Path, roles: Roles, six: Roles | None = Non
         by_variant=tell_table4(roles),
         leads=tell_leads(roles),
         along=tell_discreteness(roles),
-        six=[tell_leads(six), tell_table4(six), tell_discreteness(six)] if six else [],
+        companions={
+            name: [COMPANIONS[name], tell_leads(each), tell_table4(each), tell_discreteness(each)]
+            for name, each in beside.items()
+        },
         verdicts=verdict_table(verdicts),
         table4=_layerwise(found),
         advantages=_advantages(found),

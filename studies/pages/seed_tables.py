@@ -1,5 +1,6 @@
 """What vectors know and how discrete roles are, over model seeds: the answer, tables and the figure."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from studies.pages.seed_roles import (
@@ -16,7 +17,7 @@ from studies.pages.seed_roles import (
 from studies.pages.snapping_section import MEAN, ONE_HOT, PLAIN, SCORES
 from studies.pages.summary_contrasts import ALIKE, COMPARED, DISCRETE, DISCRETE_T5
 from studies.summary_roles.measures import PEAK
-from studies.summary_roles.records import Roles
+from studies.summary_roles.records import COMPANIONS, Roles
 from studies.templates import table
 from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
 from tprprobe.statistics import interval_text, share_text
@@ -57,6 +58,16 @@ def tell_seeds(roles: Roles) -> list[str]:
             f"What its last vectors know of the next word's part of speech, F1: {', '.join(parts)}."
         )
     return told
+
+
+def tell_peaks(companions: Mapping[str, Roles]) -> list[str]:
+    """A sentence on the role distributions of TPT-d in companions of the study; none without a companion."""
+    told = [
+        f"{changed[0].lower()}{changed[1:]} {share_text(mean_measure(companions[name], {f'{PEAK}.{steps[-1]}': 1.0}))}"
+        for name, changed in COMPANIONS.items()
+        if name in companions and (steps := find_steps(companions[name]))
+    ]
+    return [f"Nearly one-hot are, {', '.join(told)} (one seed each)."] if told else []
 
 
 def tell_table4(roles: Roles) -> str:

@@ -16,7 +16,7 @@ from studies.pages.binding_contrasts import (
     tell_again,
     tell_answer,
 )
-from studies.pages.companions import count_runs, load_with_companions
+from studies.pages.companions import count_runs, load_with_companions, take_seeds
 from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
 from studies.pages.markdown import verdict_table
 from studies.templates import fill, table
@@ -74,7 +74,10 @@ def make_page(runs: Path) -> str:
 
 def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
     """The answer of the study in sentences, and those of its companions."""
-    beside = (tell_again(COMPANIONS[name], each) for name, each in companions.items())
+    beside = (
+        tell_again(COMPANIONS[name], each, take_seeds(study, each))
+        for name, each in companions.items()
+    )
     return [*tell_answer(study), *filter(None, beside)]
 
 

@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from studies.pages.arithmetic_estimates import minus
-from studies.pages.companions import count_runs, load_with_companions
+from studies.pages.companions import count_runs, load_with_companions, take_seeds
 from studies.pages.markdown import verdict_table
 from studies.pages.seed_tables import tell_one_hot, tell_snapped
 from studies.pages.summary_contrasts import (
@@ -32,7 +31,7 @@ from studies.pages.summary_contrasts import (
     tell_answer,
 )
 from studies.pages.verdicts import claims_of
-from studies.summary_roles.records import SIX, STUDY, Roles, load_roles
+from studies.summary_roles.records import COMPANIONS, LONGER, SIX, STUDY, Roles, load_roles
 from studies.templates import fill, table
 from tprprobe.claims import Claim, Evidence, Verdict, judge
 from tprprobe.figures.style import Drawing
@@ -53,11 +52,6 @@ WORST = {  # beside TPT-c, which starts as T5
     PUBLISHED: (T5, DISCRETE),
     "all T5's start": (T5, DISCRETE_T5),
 }
-LONGER = "longer"
-COMPANIONS = {  # what is other in them
-    LONGER: "With three times the steps and reports",
-    SIX: "With six decoder layers, narrower",
-}
 FIGURE = "images/summaries-contrasts.svg"
 
 Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
@@ -73,16 +67,10 @@ def make_page(runs: Path) -> str:
 def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
     """The answer of the study in sentences, and those of its companions."""
     beside = (
-        tell_again(COMPANIONS[name], measure_contrasts(each), _same_seeds(study, each))
+        tell_again(COMPANIONS[name], *map(measure_contrasts, (each, take_seeds(study, each))))
         for name, each in companions.items()
     )
     return [*tell_answer(measure_contrasts(study), _steps(study)), *beside]
-
-
-def _same_seeds(study: Study, companion: Study) -> pd.DataFrame:
-    """The contrasts of the study, of the seeds of a companion alone."""
-    own = study.runs[study.runs["seed"].isin(companion.runs["seed"])]
-    return measure_contrasts(replace(study, runs=own))
 
 
 def draw_figures() -> dict[str, Drawing]:
@@ -260,11 +248,11 @@ def _curve(study: Study) -> str:
 
 def _lengths(study: Study, longer: Study) -> str:
     """The contrasts of the longer training's seeds after either number of steps, on reports of ``test``."""
-    both = ((study, _same_seeds(study, longer)), (longer, measure_contrasts(longer)))
-    found = {
-        _steps(each): rows[rows["split"] == TEST].set_index(["contrast", "measure"])["value"]
-        for each, rows in both
-    }
+    found = {}
+    for each in (take_seeds(study, longer), longer):
+        rows = measure_contrasts(each)
+        told = rows[rows["split"] == TEST].set_index(["contrast", "measure"])["value"]
+        found[_steps(each)] = told
     return table(
         [
             {"difference": name}

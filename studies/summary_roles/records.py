@@ -19,7 +19,11 @@ from tprprobe.training.loop import MODEL, STEPS
 from tprprobe.training.study.comparisons import Answers
 from tprprobe.training.study.records import ANSWERS, EXACT, Study, column
 
-STUDY, SIX = "matched-summaries", "six-layers"
+STUDY, SIX, LONGER = "matched-summaries", "six-layers", "longer"
+COMPANIONS = {  # what is other in them
+    LONGER: "With three times the steps and reports",
+    SIX: "With six decoder layers, narrower",
+}
 FILES = {"reports": "roles.csv", "discreteness": "discreteness.csv"}
 RUNS, KEPT = "runs", "roles"
 ALONG = ["run", "step", "sublayer", "layer", "n_distributions", "above_98", "above_90", "entropy"]
@@ -130,10 +134,14 @@ def load_roles() -> Roles:
     return _read(assets.find("studies", STUDY))
 
 
-def load_six() -> Roles | None:
-    """What ships of the models with six decoder layers; None before they were measured."""
-    folder = assets.find("studies", STUDY) / SIX
-    return _read(folder) if (folder / FILES["reports"]).is_file() else None
+def load_companions() -> dict[str, Roles]:
+    """What ships of the models of COMPANIONS, as far as they were measured."""
+    home = assets.find("studies", STUDY)
+    return {
+        name: _read(home / name)
+        for name in COMPANIONS
+        if (home / name / FILES["reports"]).is_file()
+    }
 
 
 def _read(folder: Path) -> Roles:
