@@ -70,7 +70,7 @@ def write_page(
     """The page of these probes of what ships, of the roles of the study's models and of its companions', and
     of the probes of real text in the folder.
     """
-    beside = companions or {}
+    beside, told = companions or {}, tell_seeds(roles)
     evidence = gather_evidence(found, folder) | seed_evidence(roles)
     verdicts = [judge(claim, evidence.get(claim.id)) for claim in claims_of("probing")]
     store, written = (open_store(folder / f"{DISCRETE}.{of}.store") for of in ("read", "written"))
@@ -84,7 +84,7 @@ def write_page(
         documents=max(each.units for each in evidence.values()),
         study=STUDY,
         figure=FIGURE,
-        answer=[*tell_seeds(roles), *tell_peaks(beside)],
+        answer=[*told[:2], *tell_peaks(beside), *told[2:]],
         seeds=len(roles.seeds(SEEDED)),
         least=LEAST,
         measured=len(roles.reports),

@@ -61,13 +61,17 @@ def tell_seeds(roles: Roles) -> list[str]:
 
 
 def tell_peaks(companions: Mapping[str, Roles]) -> list[str]:
-    """A sentence on the role distributions of TPT-d in companions of the study; none without a companion."""
-    told = [
-        f"{changed[0].lower()}{changed[1:]} {share_text(mean_measure(companions[name], {f'{PEAK}.{steps[-1]}': 1.0}))}"
-        for name, changed in COMPANIONS.items()
-        if name in companions and (steps := find_steps(companions[name]))
-    ]
-    return [f"Nearly one-hot are, {', '.join(told)} (one seed each)."] if told else []
+    """A sentence a companion of the study: how many role distributions of its TPT-d are nearly one-hot, after a
+    sentence that says how many of the study's are.
+    """
+    told = []
+    for name, each in companions.items():
+        if steps := find_steps(each):
+            seeds = len(each.seeds(DISCRETE))
+            share = share_text(mean_measure(each, {f"{PEAK}.{steps[-1]}": 1.0}))
+            of = f"{seeds} seed{'s' if seeds > 1 else ''}"
+            told.append(f"{COMPANIONS[name]}, {share} of them are ({of}).")
+    return told
 
 
 def tell_table4(roles: Roles) -> str:
