@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from studies.pages.differences import around_zero, signed, tell_outcome
+from studies.pages.differences import around_zero, count_seeds, signed, tell_outcome
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
 from tprprobe.statistics import Interval
@@ -127,8 +127,8 @@ def tell_again(changed: str, study: Study, before: Study) -> str:
     if ALIKE not in found:
         return ""
     right = [Answers(study, subsets(study)["all"]).mean(name).value for name in study.variants]
-    seeds = len(set(study.runs["seed"]))
-    told = f"{seeds} seed{'s' if seeds > 1 else ''}; {min(right):.3f} to {max(right):.3f} answered right"
+    seeds = count_seeds(len(set(study.runs["seed"])))
+    told = f"{seeds}; {min(right):.3f} to {max(right):.3f} answered right"
     differences = [
         f"{words} {found[name]}" + (f" (without it {without[name]})" if name in without else "")
         for name, words in ((ALIKE, "both from torch's default"), (START, "the start alone"))

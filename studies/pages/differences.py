@@ -11,6 +11,11 @@ def signed(value: Interval) -> str:
     return interval_text(value, "+.3f")
 
 
+def count_seeds(seeds: int) -> str:
+    """``1 seed``, ``3 seeds``."""
+    return f"{seeds} seed{'s' if seeds > 1 else ''}"
+
+
 def tell_outcome(value: Interval, more: str, less: str, neither: str) -> str:
     """What a difference says: the words for one above zero, below it, or of an interval that has it."""
     if not np.isfinite([value.low, value.high]).all():

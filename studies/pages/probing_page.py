@@ -67,9 +67,7 @@ def draw_figures() -> dict[str, Drawing]:
 def write_page(
     found: Found, folder: Path, roles: Roles, companions: Mapping[str, Roles] | None = None
 ) -> str:
-    """The page of these probes of what ships, of the roles of the study's models and of its companions', and
-    of the probes of real text in the folder.
-    """
+    """The page of these probes of what ships, of the study's roles and of its companions', and of real text."""
     beside, told = companions or {}, tell_seeds(roles)
     evidence = gather_evidence(found, folder) | seed_evidence(roles)
     verdicts = [judge(claim, evidence.get(claim.id)) for claim in claims_of("probing")]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from studies.pages.differences import count_seeds
 from studies.pages.seed_roles import (
     KINDS,
     TASKS,
@@ -67,10 +68,9 @@ def tell_peaks(companions: Mapping[str, Roles]) -> list[str]:
     told = []
     for name, each in companions.items():
         if steps := find_steps(each):
-            seeds = len(each.seeds(DISCRETE))
+            seeds = count_seeds(len(each.seeds(DISCRETE)))
             share = share_text(mean_measure(each, {f"{PEAK}.{steps[-1]}": 1.0}))
-            of = f"{seeds} seed{'s' if seeds > 1 else ''}"
-            told.append(f"{COMPANIONS[name]}, {share} of them are ({of}).")
+            told.append(f"{COMPANIONS[name]}, {share} of them are ({seeds}).")
     return told
 
 

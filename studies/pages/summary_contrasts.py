@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.differences import around_zero, signed, tell_outcome
+from studies.pages.differences import around_zero, count_seeds, signed, tell_outcome
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import Drawing
 from tprprobe.statistics import Interval
@@ -124,9 +124,8 @@ def tell_again(changed: str, rows: pd.DataFrame, before: pd.DataFrame) -> str:
         for name in names
         if name in rows.index and name in before.index
     ]
-    seeds = int(rows["seeds"].max())
-    of = f"{seeds} seed{'s' if seeds > 1 else ''}"
-    return f"{changed} ({of}), ROUGE-L: {'; '.join(told)}."
+    seeds = count_seeds(int(rows["seeds"].max()))
+    return f"{changed} ({seeds}), ROUGE-L: {'; '.join(told)}."
 
 
 def _difference(rows: pd.DataFrame, name: str) -> str:
