@@ -13,7 +13,8 @@ from studies.pages import probing_page as probing
 from studies.pages.contrasts import Place, compare
 from studies.pages.probing_runs import DISCRETE, MODELS, Probed
 from studies.pages.seed_roles import mean_measure, seed_evidence
-from studies.pages.seed_tables import tell_leads, tell_seeds
+from studies.pages.seed_tables import tell_leads, tell_peaks, tell_seeds
+from studies.pages.summary_contrasts import find_deciding
 from studies.pages.verdicts import claims_of, read_page
 from tprprobe.analyses.dictionary.role_names import name_dictionary, read_fields, tell_labels
 from tprprobe.analyses.probing.scores import Score, describe
@@ -169,6 +170,23 @@ def test_three_seeds_decide_what_one_does_not():
         assert better[f"jiang-{name}"] == outcome, name
 
 
+def test_three_seeds_of_the_longer_training_decide():
+    """It has one start and one measured step, so it says nothing on how roles become discrete."""
+    study, four = plant_roles([0, 1, 2], tpr=0.6), ("t5", "t5-torch", "tpt-c", "tpt-d")
+    for seeds, level, step in (([0, 1], 0.6, 3750), ([0, 1, 2], 0.9, 9000)):
+        longer = plant_roles(seeds, tpr=0.9, variants=four, steps=(9000,))
+        decides = find_deciding(study, {"longer": longer})
+        evidence = seed_evidence(study) | seed_evidence(decides)
+        found = judge(load_claims()["jiang-nel-better"], evidence["jiang-nel-better"])
+        assert found.outcome == ("holds" if level > 0.8 else "fails")
+        assert "both torch" in found.reason if step == 9000 else "started alike" in found.reason
+        assert evidence["jiang-more-discrete"].units == 3
+        assert tell_seeds(decides)[0].startswith(f"After {step:,} steps, ")
+        told = " ".join(tell_peaks(study, {"longer": longer}))
+        assert ("After 3,750 steps, 0.7" in told) == (step == 9000)
+        assert ("With three times the steps and reports, " in told) == (step == 3750)
+
+
 def test_f1_of_several_models_is_that_of_sums_over_reports():
     """Its interval is wider than over reports alone, as seeds differ."""
     roles = plant_roles([0, 1, 2], n=60)
@@ -185,7 +203,8 @@ def test_f1_of_several_models_is_that_of_sums_over_reports():
 
 def test_the_answer_and_tables_of_seeds_are_told(page):
     assert lines_of(
-        page, "**Started alike (mean of both starts, 1 model seed), F1 of TPT-d's last TPR minus"
+        page,
+        "**After 3,750 steps, started alike (mean of both starts, 1 model seed), F1 of TPT-d's last TPR minus",
     )
     assert lines_of(page, "| TPT-d |") == []
     assert (

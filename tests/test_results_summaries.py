@@ -103,6 +103,26 @@ def test_the_page_opens_with_the_answer_and_shows_every_claim():
     assert summaries_page.order(known["jiang-external-facts"], None) == 2
 
 
+def test_three_seeds_of_the_longer_training_decide():
+    """TPT-d learns more slowly than T5: it is worse after few steps, and better after many."""
+    plan = read_plan(assets.find("studies", STUDY) / "plan.toml")
+    study = plant_study(BETTER | {"tpt-d": 0.3, "tpt-d-t5": 0.3}, [0, 1, 2])
+    later = {"t5": 0.8, "t5-torch": 0.8, "tpt-d": 0.9}
+    outcomes = {}
+    for seeds in ([0, 1], [0, 1, 2]):
+        longer = plant_study(later, seeds, steps=9000)
+        page = write_page(study, plan, plant_roles([0]), {"longer": longer})
+        outcomes[len(seeds)] = {row[0]: row[3] for row in read_page("summaries", page)}
+        assert f"after {[3750, 9000][len(seeds) > 2]:,} steps" in page
+    for name in ("table2-better", "grammatical", "factual"):
+        assert outcomes[2][f"jiang-{name}"] == "fails", name
+        assert outcomes[3][f"jiang-{name}"] == "holds", name
+    first = page.splitlines()[2]
+    assert first.startswith("**After 9,000 steps, both from torch's default, a dictionary of roles")
+    assert "summarizes better than" in first
+    assert re.search(r"Before, after 3,750 steps \(3 seeds\), .* started alike -0\.3", page)
+
+
 def test_facts_that_no_reference_lacks_are_not_decidable():
     [claim] = [each for each in claims_of("summaries") if each.id == "jiang-external-facts"]
     references = plant_study({"t5": 0.5}, [0]).examples[:1].assign(source="Ann saw a dog in Rome.")

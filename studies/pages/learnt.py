@@ -79,7 +79,7 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
             bool(claim.amended) for name, claim in load_claims().items() if name.startswith(PAPERS)
         ),
         differing=find_differing(papers),
-        peaks=" ".join(tell_peaks(load_companions())),
+        peaks=" ".join(tell_peaks(load_roles(), load_companions())),
         one_hot=tell_one_hot(load_roles()),
         own=answer_model("tpt-c-arithmetic", KEPT),
         summaries=[summaries[0], *summaries[2:]],

@@ -13,7 +13,7 @@ from studies.pages.contrasts import Place, compare, count_documents
 from studies.pages.dictionary_section import tell_dictionary
 from studies.pages.markdown import verdict_table
 from studies.pages.probing_runs import CONTINUOUS, DISCRETE, MODELS, TRANSFORMER, Probed
-from studies.pages.seed_roles import LEAST, find_steps, seed_evidence
+from studies.pages.seed_roles import find_steps, seed_evidence
 from studies.pages.seed_tables import (
     draw_discreteness,
     tell_discreteness,
@@ -23,6 +23,7 @@ from studies.pages.seed_tables import (
     tell_table4,
 )
 from studies.pages.summary_contrasts import DISCRETE as SEEDED
+from studies.pages.summary_contrasts import SEEDS, find_deciding
 from studies.pages.treebank import tell_treebank
 from studies.pages.verdicts import claims_of
 from studies.summary_roles.records import COMPANIONS, STUDY, Roles, load_companions, load_roles
@@ -68,8 +69,10 @@ def write_page(
     found: Found, folder: Path, roles: Roles, companions: Mapping[str, Roles] | None = None
 ) -> str:
     """The page of these probes of what ships, of the study's roles and of its companions', and of real text."""
-    beside, told = companions or {}, tell_seeds(roles)
-    evidence = gather_evidence(found, folder) | seed_evidence(roles)
+    beside = companions or {}
+    decides = find_deciding(roles, beside)
+    told = tell_seeds(decides)
+    evidence = gather_evidence(found, folder) | seed_evidence(roles) | seed_evidence(decides)
     verdicts = [judge(claim, evidence.get(claim.id)) for claim in claims_of("probing")]
     store, written = (open_store(folder / f"{DISCRETE}.{of}.store") for of in ("read", "written"))
     return fill(
@@ -82,11 +85,12 @@ def write_page(
         documents=max(each.units for each in evidence.values()),
         study=STUDY,
         figure=FIGURE,
-        answer=[*told[:2], *tell_peaks(beside), *told[2:]],
-        seeds=len(roles.seeds(SEEDED)),
-        least=LEAST,
+        answer=[*told[:2], *tell_peaks(roles, beside), *told[2:]],
+        seeds=len(decides.seeds(SEEDED)),
+        least=SEEDS,
+        deciding=find_steps(decides),
+        along_steps=find_steps(roles),
         measured=len(roles.reports),
-        steps=find_steps(roles),
         by_variant=tell_table4(roles),
         leads=tell_leads(roles),
         along=tell_discreteness(roles),

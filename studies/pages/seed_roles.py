@@ -11,8 +11,12 @@ from studies.pages.summary_contrasts import (
     CONTINUOUS,
     DISCRETE,
     DISCRETE_T5,
+    PUBLISHED,
+    SEEDS,
     T5,
     T5_TORCH,
+    find_alike,
+    find_compared,
 )
 from studies.summary_roles.measures import PEAK, VECTORS
 from studies.summary_roles.records import Roles
@@ -24,7 +28,6 @@ TASKS = ("pos", "dep", "srl", "nel")
 KINDS = tuple(each.rpartition(".")[2] for each in VECTORS)
 TRANSFORMERS, WITH_ROLES = (T5, T5_TORCH), (DISCRETE, DISCRETE_T5, CONTINUOUS)
 VARIANTS = (*TRANSFORMERS, *WITH_ROLES)
-LEAST = 3  # seeds, before claims on one model are decided by several
 Weights = Mapping[str, float]
 
 
@@ -32,15 +35,15 @@ def seed_evidence(roles: Roles) -> dict[str, Evidence]:
     """The evidence of the study's models for the claims on probing, by their ids.
 
     Differences between models hold as published and started alike. Claims on TPT-d alone are of TPT-d as
-    published, where LEAST seeds of it have finished; their intervals draw reports and seeds.
+    published, where SEEDS of it have finished; their intervals draw reports and seeds.
     """
     found = dict(_between(roles))
-    if len(roles.seeds(DISCRETE)) >= LEAST:
+    if len(roles.seeds(DISCRETE)) >= SEEDS:
         told = {**_of_probes(roles), **_of_roles(roles)}
         found |= {
             name: Evidence(cases, "document", len(roles.reports)) for name, cases in told.items()
         }
-    if (steps := find_steps(roles)) and (seeds := roles.seeds(DISCRETE)):
+    if len(steps := find_steps(roles)) > 1 and (seeds := roles.seeds(DISCRETE)):
         rise = {f"{PEAK}.{steps[-1]}": 1.0, f"{PEAK}.{half_of(steps)}": -1.0}
         case = {"": mean_measure(roles, rise)}
         found["jiang-more-discrete"] = Evidence(case, "model seed", len(seeds))
@@ -65,15 +68,11 @@ def _between(roles: Roles) -> Iterator[tuple[str, Evidence]]:
         "jiang-dep-srl-better": better["dep"] | better["srl"],
         "jiang-nel-better": better["nel"],
     }
-    seeds = min(len(roles.seeds(*weights)) for weights in COMPARED.values())
+    needed = (PUBLISHED, find_alike(roles))
+    seeds = min(len(roles.seeds(*COMPARED[each])) for each in needed)
     for name, found in cases.items():
         if found:
             yield name, Evidence(found, "model seed", seeds)
-
-
-def find_compared(roles: Roles) -> list[str]:
-    """The comparisons of TPT-d and T5 whose variants have a common seed."""
-    return [start for start, weights in COMPARED.items() if roles.seeds(*weights)]
 
 
 def _leads(roles: Roles, tasks: Sequence[str], layers: Sequence[int]) -> dict[str, Interval]:

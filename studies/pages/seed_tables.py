@@ -9,14 +9,20 @@ from studies.pages.seed_roles import (
     TASKS,
     VARIANTS,
     final_f1,
-    find_compared,
     find_layers,
     find_steps,
     half_of,
     mean_measure,
 )
 from studies.pages.snapping_section import MEAN, ONE_HOT, PLAIN, SCORES
-from studies.pages.summary_contrasts import ALIKE, COMPARED, DISCRETE, DISCRETE_T5
+from studies.pages.summary_contrasts import (
+    ALIKE,
+    COMPARED,
+    DISCRETE,
+    DISCRETE_T5,
+    find_compared,
+    find_deciding,
+)
 from studies.summary_roles.measures import PEAK
 from studies.summary_roles.records import COMPANIONS, Roles
 from studies.templates import table
@@ -36,42 +42,43 @@ def tell_seeds(roles: Roles) -> list[str]:
         for task in TASKS
     }
     seeds = len(roles.seeds(*COMPARED[start]))
+    steps = find_steps(roles)
     told = [
-        f"{start.capitalize()} ({'mean of both starts, ' if start == ALIKE else ''}{seeds} model seed{'s' if seeds > 1 else ''}), F1 of TPT-d's last TPR minus "
+        f"After {steps[-1]:,} steps, {start} ({'mean of both starts, ' if start == ALIKE else ''}{seeds} model seed{'s' if seeds > 1 else ''}), F1 of TPT-d's last TPR minus "
         "that of the Transformer's representation is "
         + ", ".join(f"{each} points ({task.upper()})" for task, each in leads.items())
         + "."
     ]
-    if (steps := find_steps(roles)) and DISCRETE in set(roles.runs["variant"]):
-        half, end = (
-            share_text(mean_measure(roles, {f"{PEAK}.{step}": 1.0}))
-            for step in (half_of(steps), steps[-1])
-        )
-        told.append(
-            f"Of its role distributions {half} are nearly one-hot (a maximum above .98) at step "
-            f"{half_of(steps):,}, {end} at the end, step {steps[-1]:,}."
-        )
-        parts = [
-            f"{kind} {share_text(mean_measure(roles, {f'pos.{last}.{kind}': 1.0}), '.1f', 100)}"
-            for kind in KINDS
-        ]
-        told.append(
-            f"What its last vectors know of the next word's part of speech, F1: {', '.join(parts)}."
-        )
+    share = share_text(mean_measure(roles, {f"{PEAK}.{steps[-1]}": 1.0}))
+    told.append(f"Of its role distributions {share} are nearly one-hot (a maximum above .98).")
+    parts = [
+        f"{kind} {share_text(mean_measure(roles, {f'pos.{last}.{kind}': 1.0}), '.1f', 100)}"
+        for kind in KINDS
+    ]
+    told.append(
+        f"What its last vectors know of the next word's part of speech, F1: {', '.join(parts)}."
+    )
     return told
 
 
-def tell_peaks(companions: Mapping[str, Roles]) -> list[str]:
-    """A sentence a companion of the study: how many role distributions of its TPT-d are nearly one-hot, after a
-    sentence that says how many of the study's are.
+def tell_peaks(roles: Roles, companions: Mapping[str, Roles]) -> list[str]:
+    """Sentences on how many role distributions are nearly one-hot where no claim is decided by it, after one
+    that says how many are where it is: along the study's training, and in its companions.
     """
-    told = []
-    for name, each in companions.items():
-        if steps := find_steps(each):
-            seeds = count_seeds(len(each.seeds(DISCRETE)))
-            share = share_text(mean_measure(each, {f"{PEAK}.{steps[-1]}": 1.0}))
-            told.append(f"{COMPANIONS[name]}, {share} of them are ({seeds}).")
-    return told
+    decides = find_deciding(roles, companions)
+    steps = find_steps(roles)
+    ends = [half_of(steps), *([] if decides is roles else [steps[-1]])] if steps else []
+    found = [(f"After {step:,} steps", roles, step) for step in ends]
+    found += [
+        (COMPANIONS[name], each, find_steps(each)[-1])
+        for name, each in companions.items()
+        if each is not decides and find_steps(each)
+    ]
+    return [
+        f"{when}, {share_text(mean_measure(each, {f'{PEAK}.{step}': 1.0}))} of them are "
+        f"({count_seeds(len(each.seeds(DISCRETE)))})."
+        for when, each, step in found
+    ]
 
 
 def tell_table4(roles: Roles) -> str:

@@ -12,7 +12,6 @@ from studies.pages.companions import count_runs, load_with_companions, take_seed
 from studies.pages.markdown import verdict_table
 from studies.pages.seed_tables import tell_one_hot, tell_snapped
 from studies.pages.summary_contrasts import (
-    ALIKE,
     COMPARED,
     CONTINUOUS,
     CONTRASTS,
@@ -21,14 +20,19 @@ from studies.pages.summary_contrasts import (
     DRAWN,
     METRICS,
     PUBLISHED,
+    SEEDS,
     SHOWN,
     SPLITS,
     T5,
     TEST,
     draw_contrasts,
+    find_alike,
+    find_compared,
+    find_deciding,
     measure_contrasts,
     tell_again,
     tell_answer,
+    tell_before,
 )
 from studies.pages.verdicts import claims_of
 from studies.summary_roles.records import COMPANIONS, LONGER, SIX, STUDY, Roles, load_roles
@@ -42,15 +46,15 @@ from tprprobe.scoring.summaries import mean_scores, score_summaries
 from tprprobe.statistics import Interval, interval_text, read_interval, share_text
 from tprprobe.training.study.comparisons import Answers, subsets
 from tprprobe.training.study.plans import Plan, read_plan
-from tprprobe.training.study.records import Study, load_study
+from tprprobe.training.study.records import Study
 
 TITLES = Path(__file__).parents[1] / "titles"  # models that do not ship, and what they scored
 TITLED = ("tpt-c", "t5", "tpt-d")
 SENTENCES = ("first sentence", "random sentence")
 EXTERNAL = "jiang-external-facts"
-WORST = {  # beside TPT-c, which starts as T5
-    PUBLISHED: (T5, DISCRETE),
-    "all T5's start": (T5, DISCRETE_T5),
+WORST = {  # the third starts as T5 does
+    PUBLISHED: (T5, DISCRETE, CONTINUOUS),
+    "all T5's start": (T5, DISCRETE_T5, CONTINUOUS),
 }
 FIGURE = "images/summaries-contrasts.svg"
 
@@ -65,17 +69,24 @@ def make_page(runs: Path) -> str:
 
 
 def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
-    """The answer of the study in sentences, and those of its companions."""
+    """The answer of the study that decides in sentences, and those of the others."""
+    decides = find_deciding(study, companions)
+    answer = tell_answer(measure_contrasts(decides), _steps(decides))
+    if decides is not study:
+        answer.append(tell_before(measure_contrasts(study), _steps(study)))
     beside = (
         tell_again(COMPANIONS[name], *map(measure_contrasts, (each, take_seeds(study, each))))
         for name, each in companions.items()
+        if each is not decides
     )
-    return [*tell_answer(measure_contrasts(study), _steps(study)), *beside]
+    return [*answer, *beside]
 
 
 def draw_figures() -> dict[str, Drawing]:
     """The figure of the page by the path under which it shows it."""
-    return {FIGURE: draw_contrasts(load_study(assets.find("studies", STUDY)))}
+    study, found = load_with_companions(STUDY, COMPANIONS)
+    decides = find_deciding(study, found)
+    return {FIGURE: draw_contrasts(*dict.fromkeys([decides, study]))}
 
 
 def write_page(
@@ -89,11 +100,15 @@ def write_page(
     inside = study.examples["module"] == TEST
     references = study.examples.loc[inside, ["source", "target"]]
     lead = score_lead(references)
+    decides = find_deciding(study, beside)
     evidence = gather_evidence(study, lead)
+    decided = gather_evidence(longer, lead) if longer else {}
+    evidence |= {name: each for name, each in decided.items() if each.units >= SEEDS}
     claims = sorted(claims_of("summaries"), key=lambda each: order(each, evidence.get(each.id)))
     judged = [judge(each, evidence.get(each.id)) for each in claims]
     judged = [judge_external(each, references) for each in judged]
-    rows, recipe = measure_contrasts(study), next(iter(plan.runs().values()))
+    recipe = next(iter(plan.runs().values()))
+    trained = {_steps(each): each for each in ([longer, study] if longer else [study])}
     return fill(
         Path(__file__).parent,
         "summaries.md.j2",
@@ -104,18 +119,14 @@ def write_page(
         batch=recipe.batch_size,
         optimizer=recipe.optimizer.name,
         planned=len(plan.seeds),
-        finished=count_runs(study),
-        hours=study.runs["seconds"].sum() / 3600,
         reports={split: int(flags.sum()) for split, flags in subsets(study).items()},
         verdicts=verdict_table(judged),
-        contrasts={split: _contrasts(rows[rows["split"] == split]) for split in SPLITS},
-        scores={split: _means(study, split) for split in SPLITS},
+        deciding=_steps(decides),
+        continuous_again=decides is study or len(decides.seeds(CONTINUOUS)) >= SEEDS,
+        alike=find_alike(decides),
+        trained={steps: _tables(each) for steps, each in trained.items()},
         six={split: _means(six, split) for split in SPLITS} if six else {},
-        longer={split: _means(longer, split) for split in SPLITS} if longer else {},
-        longer_steps=_steps(longer) if longer else 0,
         lengths=_lengths(study, longer) if longer else "",
-        runs=_runs(study),
-        curve=_curve(study),
         snapped=tell_snapped(roles),
         one_hot=tell_one_hot(roles),
         measured=len(roles.reports),
@@ -150,35 +161,41 @@ def gather_evidence(study: Study, lead: Mapping[str, Interval]) -> dict[str, Evi
         return Answers(study, sets[split], measure)
 
     better, worst = {}, {}
+    compared, alike = find_compared(study), COMPARED[find_alike(study)]
+    beside = {start: each for start, each in WORST.items() if _have_seed(study, *each)}
     for split in SPLITS:
         for name, title in METRICS.items():
             found = answers(name, split)
-            for start, weights in COMPARED.items():
-                if len(study.seeds(*weights)):
-                    better[f"{title}, {split}, {start}"] = found.contrast(weights)
-            for start, others in WORST.items():
-                if len(study.seeds(*others, CONTINUOUS)):
-                    lower = min(others, key=lambda each: found.mean(each).value)
-                    worst[f"{title}, {split}, {start}"] = found.difference(lower, CONTINUOUS)
-    alike = COMPARED[ALIKE]
+            for start in compared:
+                better[f"{title}, {split}, {start}"] = found.contrast(COMPARED[start])
+            for start, others in beside.items():
+                lower = min(others[:2], key=lambda each: found.mean(each).value)
+                worst[f"{title}, {split}, {start}"] = found.difference(lower, CONTINUOUS)
     number = {
-        name: {"": answers(name).contrast(alike)} if len(study.seeds(*alike)) else {}
+        name: {"": answers(name).contrast(alike)} if _have_seed(study, *alike) else {}
         for name in ("grammatical", "faithful")
     }
+    published = [COMPARED[PUBLISHED], alike]
     cases = {
-        "jiang-table2-better": (better, [*alike]),
-        "jiang-table2-cnndm": (better, [*alike]),
-        "jiang-tptc-worst": (worst, [T5, DISCRETE, DISCRETE_T5, CONTINUOUS]),
-        "jiang-grammatical": (number["grammatical"], [*alike]),
-        "jiang-factual": (number["faithful"], [*alike]),
+        "jiang-table2-better": (better, published),
+        "jiang-table2-cnndm": (better, published),
+        "jiang-tptc-worst": (worst, [*beside.values(), alike]),
+        "jiang-grammatical": (number["grammatical"], [alike]),
+        "jiang-factual": (number["faithful"], [alike]),
     }
     gates = {"transformer_beats_lead": minus(answers("rougeL").mean(T5), lead["rougeL"])}
-    seeds = {name: len(study.seeds(*needed)) for name, (_, needed) in cases.items()}
+    seeds = {
+        name: min(len(study.seeds(*each)) for each in needed) for name, (_, needed) in cases.items()
+    }
     return {
         name: Evidence(found, "model seed", seeds[name], gates)
         for name, (found, _) in cases.items()
         if found
     }
+
+
+def _have_seed(study: Study, *variants: str) -> bool:
+    return len(study.seeds(*variants)) > 0
 
 
 def judge_external(verdict: Verdict, references: pd.DataFrame) -> Verdict:
@@ -199,6 +216,19 @@ def order(claim: Claim, evidence: Evidence | None) -> int:
 
 
 # ---- tables -----------------------------------------------------------------------------------------
+
+
+def _tables(study: Study) -> dict[str, Any]:
+    """What a study measured, as tables: contrasts and scores by split, every run, and its loss."""
+    rows = measure_contrasts(study)
+    return {
+        "contrasts": {split: _contrasts(rows[rows["split"] == split]) for split in SPLITS},
+        "scores": {split: _means(study, split) for split in SPLITS},
+        "runs": _runs(study),
+        "curve": _curve(study),
+        "finished": count_runs(study),
+        "hours": study.runs["seconds"].sum() / 3600,
+    }
 
 
 def _contrasts(rows: pd.DataFrame) -> str:

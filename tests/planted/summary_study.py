@@ -54,6 +54,7 @@ def plant_roles(
     filler: float = 0.8,
     variants: Sequence[str] = (),
     n: int = 40,
+    steps: Sequence[int] = STEPS,
 ) -> Roles:
     """F1 of every TPR, and of every filler; roles .5 and peaks that grow with the steps."""
     rng = np.random.default_rng(0)
@@ -79,8 +80,8 @@ def plant_roles(
             for edit, name in product(LEVELS, ("rougeL", "exact_match")):
                 level = LEVELS[edit]
                 columns[f"{variant}-{seed}:{edit}.{name}"] = rng.normal(level, 0.02, n).tolist()
-        for step in STEPS if variant.startswith("tpt-d") else ():
-            columns[f"{variant}-{seed}:above_98.{step}"] = cells(step / 5000, 400)
+        for step in steps if variant.startswith("tpt-d") else ():
+            columns[f"{variant}-{seed}:above_98.{step}"] = cells(min(step / 5000, 0.95), 400)
             row = {
                 "run": f"{variant}-{seed}",
                 "step": step,
