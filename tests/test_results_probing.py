@@ -11,10 +11,10 @@ from planted.summary_study import plant_roles
 from studies.pages import contrasts
 from studies.pages import probing_page as probing
 from studies.pages.contrasts import Place, compare
+from studies.pages.deciding import decide
 from studies.pages.probing_runs import DISCRETE, MODELS, Probed
 from studies.pages.seed_roles import mean_measure, seed_evidence
 from studies.pages.seed_tables import tell_leads, tell_peaks, tell_seeds
-from studies.pages.summary_contrasts import find_deciding
 from studies.pages.verdicts import claims_of, read_page
 from tprprobe.analyses.dictionary.role_names import name_dictionary, read_fields, tell_labels
 from tprprobe.analyses.probing.scores import Score, describe
@@ -175,15 +175,16 @@ def test_three_seeds_of_the_longer_training_decide():
     study, four = plant_roles([0, 1, 2], tpr=0.6), ("t5", "t5-torch", "tpt-c", "tpt-d")
     for seeds, level, step in (([0, 1], 0.6, 3750), ([0, 1, 2], 0.9, 9000)):
         longer = plant_roles(seeds, tpr=0.9, variants=four, steps=(9000,))
-        decides = find_deciding(study, {"longer": longer})
-        evidence = seed_evidence(study) | seed_evidence(decides)
-        found = judge(load_claims()["jiang-nel-better"], evidence["jiang-nel-better"])
-        assert found.outcome == ("holds" if level > 0.8 else "fails")
-        assert "both torch" in found.reason if step == 9000 else "started alike" in found.reason
-        assert evidence["jiang-more-discrete"].units == 3
-        assert tell_seeds(decides)[0].startswith(f"After {step:,} steps, ")
-        told = " ".join(tell_peaks(study, {"longer": longer}))
-        assert ("After 3,750 steps, 0.7" in told) == (step == 9000)
+        beside = {"longer": longer}
+        claims = [load_claims()[f"jiang-{name}"] for name in ("nel-better", "more-discrete")]
+        better, more = decide(claims, probing.gather_seeds(study, beside), {})
+        assert better.outcome == ("holds" if level > 0.8 else "fails")
+        assert better.reason.endswith(f"; after {step:,} steps")
+        assert ("both torch" if step == 9000 else "started alike") in better.reason
+        assert (more.outcome, more.reason[-17:]) == ("holds", "after 3,750 steps")
+        assert tell_seeds(study, beside)[0].startswith(f"After {step:,} steps, ")
+        told = " ".join(tell_peaks(study, beside))
+        assert ("After 3,750 of 3,750 steps, 0.7" in told) == (step == 9000)
         assert ("With three times the steps and reports, " in told) == (step == 3750)
 
 
@@ -204,7 +205,7 @@ def test_f1_of_several_models_is_that_of_sums_over_reports():
 def test_the_answer_and_tables_of_seeds_are_told(page):
     assert lines_of(
         page,
-        "**After 3,750 steps, started alike (mean of both starts, 1 model seed), F1 of TPT-d's last TPR minus",
+        "**After 3,750 steps, started alike (mean of both starts, 1 seed), F1 of TPT-d's last TPR minus",
     )
     assert lines_of(page, "| TPT-d |") == []
     assert (

@@ -1,13 +1,15 @@
 """The page on summaries: models of a study over seeds and reports; what speaks against a claim first."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from planted.summary_study import plant_roles, plant_study
 
-from studies.pages import summaries_page
-from studies.pages.summaries_page import gather_evidence, judge_external, write_page
-from studies.pages.summary_contrasts import measure_contrasts, tell_answer
+from studies.pages.companions import take_runs
+from studies.pages.deciding import decide, find_alike
+from studies.pages.summaries_page import gather_evidence, judge_external, order, write_page
+from studies.pages.summary_contrasts import measure_contrasts, tell_again, tell_answer
 from studies.pages.verdicts import claims_of, read_page
 from studies.summary_roles.records import STUDY
 from tprprobe.claims import judge
@@ -81,26 +83,28 @@ def test_the_page_opens_with_the_answer_and_shows_every_claim():
     page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]), beside)
     assert "## Six decoder layers" in page
     lower, higher = r"-0\.(09|1)\d+", r"\+0\.(18|19|2)\d+"
-    alone = rf"TPT-d − T5, as published {lower} \(without it {higher}\)\."
+    alone = rf"TPT-d − T5, as published {lower} \(the same runs otherwise {higher}\)\."
     assert re.search(rf"decoder layers, narrower \(1 seed\), ROUGE-L: {alone}", page)
     assert re.search(r"three times .* ROUGE-L: TPT-d − T5, as published -0\.(39|4)", page)
-    assert re.search(r"change ROUGE-L by -0\.(09|10)\d .* their mean instead: -0\.(19|20)\d", page)
+    assert re.search(
+        r"After 3,750 steps, one-hot .* change ROUGE-L by -0\.(09|10)\d .* their mean instead: -0\.(19|20)\d",
+        page,
+    )
     assert re.search(r"\| TPT-d − T5, both torch \| \+0\.(08|09|1)\d+ \| -0\.(38|39|4)\d+ \|", page)
     assert "TPT-c − T5, both T5's start | +0.1" not in page  # it was not trained longer
     assert re.search(r"\| tpt-d \| 1 \| 0\.[23]\d\d \| 0", page)
     assert page.splitlines()[2].startswith(
-        "**After 3,750 steps, over both starts, a dictionary of roles (TPT-d) summarizes better than"
+        "**After 3,750 steps (3 seeds), over both starts, a dictionary of roles (TPT-d) summarizes better than"
     )
     rows = list(read_page("summaries", page))
     assert sorted(row[0] for row in rows) == sorted(claim.id for claim in claims_of("summaries"))
     assert re.search(r"\| tpt-d \| 3 \| one-hot \| 0\.(79|80)\d \[.*\| -0\.(09|10)\d \[", page)
-    known = {claim.id: claim for claim in claims_of("summaries")}
-    evidence = gather_evidence(
-        plant_study(BETTER | {"tpt-d": 0.5, "tpt-d-t5": 0.5}, [0, 1, 2]), LEAD
-    )
-    places = {name: summaries_page.order(known[name], each) for name, each in evidence.items()}
+    worse = plant_study(BETTER | {"tpt-d": 0.5, "tpt-d-t5": 0.5}, [0, 1, 2])
+    evidence = gather_evidence(worse, LEAD)
+    judged = [judge(each, evidence.get(each.id)) for each in claims_of("summaries")]
+    places = {each.claim.id: order(each) for each in judged}
     assert places["jiang-table2-better"] == 0  # speaks against the claim
-    assert summaries_page.order(known["jiang-external-facts"], None) == 2
+    assert max(places, key=lambda name: places[name]) not in evidence
 
 
 def test_three_seeds_of_the_longer_training_decide():
@@ -112,15 +116,51 @@ def test_three_seeds_of_the_longer_training_decide():
     for seeds in ([0, 1], [0, 1, 2]):
         longer = plant_study(later, seeds, steps=9000)
         page = write_page(study, plan, plant_roles([0]), {"longer": longer})
-        outcomes[len(seeds)] = {row[0]: row[3] for row in read_page("summaries", page)}
-        assert f"after {[3750, 9000][len(seeds) > 2]:,} steps" in page
+        rows = list(read_page("summaries", page))
+        outcomes[len(seeds)] = {row[0]: row[3] for row in rows}
+        steps = {row[0]: row[4].rpartition("; ")[2] for row in rows}
+        assert steps["jiang-factual"] == f"after {[3750, 9000][len(seeds) > 2]:,} steps"
+        assert steps["jiang-tptc-worst"] == "after 3,750 steps"  # no TPT-c was trained longer
     for name in ("table2-better", "grammatical", "factual"):
         assert outcomes[2][f"jiang-{name}"] == "fails", name
         assert outcomes[3][f"jiang-{name}"] == "holds", name
     first = page.splitlines()[2]
-    assert first.startswith("**After 9,000 steps, both from torch's default, a dictionary of roles")
+    assert first.startswith(
+        "**After 9,000 steps (3 seeds), both from torch's default, a dictionary"
+    )
     assert "summarizes better than" in first
     assert re.search(r"Before, after 3,750 steps \(3 seeds\), .* started alike -0\.3", page)
+
+
+def test_companions_are_paired_run_by_run():
+    """Of a variant that lacks a seed, no other seed is taken for it."""
+    study = plant_study(BETTER, [0, 1, 2])
+    some = study.runs[study.runs["run"].isin(["t5-0", "t5-1", "tpt-d-0", "t5-torch-1"])]
+    own = take_runs(study, replace(study, runs=some))
+    assert sorted(own.runs["run"]) == sorted(some["run"])
+    rows = measure_contrasts(own).set_index("contrast")["seeds"]
+    assert rows["TPT-d − T5, as published"].iloc[0] == 1
+    assert "TPT-d − T5, both torch" not in rows
+    assert tell_again("Changed", measure_contrasts(own)[:0], measure_contrasts(own)) == ""
+
+
+def test_a_training_without_continuous_roles_is_told():
+    level = {name: BETTER[name] for name in BETTER if name != "tpt-c"}
+    told = tell_answer(measure_contrasts(plant_study(level, [0, 1, 2])), 3750)
+    assert len(told) == 2
+    assert "over both starts" in told[0]
+
+
+def test_one_seed_of_another_start_takes_no_verdict_back():
+    """Three seeds of torch's default decide, also when one of T5's start has joined them."""
+    study = plant_study(BETTER, [0, 1, 2])
+    others = study.runs[(study.runs["variant"] != "tpt-d-t5") | (study.runs["seed"] == 0)]
+    longer = replace(study, runs=others)
+    assert find_alike(longer) == "both torch"
+    assert find_alike(study) == "started alike"
+    [claim] = [each for each in claims_of("summaries") if each.id == "jiang-factual"]
+    [verdict] = decide([claim], {9000: gather_evidence(longer, LEAD)}, {})
+    assert (verdict.outcome, verdict.reason[-17:]) == ("holds", "after 9,000 steps")
 
 
 def test_facts_that_no_reference_lacks_are_not_decidable():

@@ -3,6 +3,7 @@
 import fcntl
 import re
 import shutil
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 from studies.pages.binding_contrasts import ALIKE, BINDING, FULL, ROLES, START, measure_contrasts
+from studies.pages.earlier_seeds import compare_seeds, tell_seeds
 from studies.pages.heads_section import attention_evidence
 from studies.pages.study_page import COMPARED, write_page
 from tprprobe.claims import judge, load_claims
@@ -209,7 +211,7 @@ def test_a_study_goes_on_from_its_tables(finished, plan_file, tmp_path, monkeypa
     assert trained == {"transformer-2", "outer-2", "ones-0", "ones-1", "ones-2"}
     study, before = load_study(copy), load_study(finished)
     assert study.variants == ["transformer", "outer", "ones"]
-    assert study.seeds("outer", "ones").tolist() == [0, 1, 2]
+    assert study.seeds("outer", "ones") == [0, 1, 2]
     pd.testing.assert_frame_equal(study.examples[list(before.examples)], before.examples)
     rows = (copy / FILES[0]).read_text().splitlines()
     assert set((finished / FILES[0]).read_text().splitlines()) < set(rows)
@@ -345,13 +347,13 @@ def test_the_shipped_plan_matches_sizes():
     assert len({recipe.stages[0].model_dump_json() for recipe in runs.values()}) == 1
 
 
-def _planted(rights, rng):
+def _planted(rights, rng, seeds=range(4)):
     """A study of two variants whose runs are right with these shares."""
     n = 400
     questions = pd.DataFrame(
-        {"module": ["a", "b"] * (n // 2), "question": map(str, range(n)), "answer": "1"}
+        {"module": ["a", "b"] * (n // 2), "source": map(str, range(n)), "target": "1"}
     ).assign(longer=0, discordant=0)
-    rows = [(v, s) for v in rights for s in range(4)]
+    rows = [(v, s) for v in rights for s in seeds]
     for variant, seed in rows:
         questions[f"{variant}-{seed}"] = (rng.random(n) < rights[variant]).astype(int)
     runs = pd.DataFrame(rows, columns=["variant", "seed"])
@@ -408,6 +410,17 @@ def test_intervals_of_contrasts_cover_the_truth(settings):
     assert 0.91 <= covered <= 0.99  # 95 % ± three standard errors
 
 
+def test_intervals_of_means_cover_the_truth_where_seeds_share_their_luck():
+    """The runs of a seed are no further evidence of how seeds differ."""
+    rng = np.random.default_rng(7)
+    found = [_simulated(rng, alike=0.1).mean("a") for _ in range(200)]
+    covered = np.mean([each.low <= 0.5 <= each.high for each in found])
+    assert 0.9 <= covered <= 0.99
+    assert np.median([each.df for each in found]) < 3.5  # three seeds
+    apart = [_simulated(rng, between=0.1).mean("a").df for _ in range(20)]
+    assert np.mean(apart) > 6  # four variants whose runs share nothing
+
+
 def test_the_interval_says_its_degrees_of_freedom():
     rng = np.random.default_rng(0)
     few = _simulated(rng, seeds=3, between=0.5, variants="ab").difference("a", "b")
@@ -431,6 +444,29 @@ def test_contrasts_find_the_planted_effects():
         assert abs(found.loc[contrast, "value"] - effect) < 0.03, contrast
         assert found.loc[contrast, "low"] < effect < found.loc[contrast, "high"], contrast
     assert not any("both Xavier" in name for name in found.index)  # it has no such variant
+
+
+def test_earlier_seeds_join_on_the_questions_that_both_answered():
+    rng = np.random.default_rng(0)
+    rights = {"tp-transformer": 0.5, "outer": 0.8, "no-embedding-binding": 0.6, "ones": 0.5}
+    rights |= {"transformer": 0.5}
+    study = _planted(rights, rng)
+    earlier = _planted(rights | {"outer": 0.5}, rng, seeds=(4, 5))
+    fewer = replace(earlier, examples=earlier.examples[::-2])  # in another order, too
+    found = compare_seeds(study, fewer).query("set == 'all'").set_index(["contrast", "of"])
+    assert set(found["n"]) == {200}
+    assert found.loc[FULL, "seeds"].to_dict() == {"earlier": 2, "later": 4, "both": 6}
+    for of, effect in (("earlier", 0.0), ("later", 0.3), ("both", 0.2)):
+        assert found.loc[(FULL, of), "value"] == pytest.approx(effect, abs=0.05)
+    every = study.examples.set_index("source")
+    asked = every.loc[fewer.examples["source"]]
+    gain = asked[[f"outer-{s}" for s in range(4)]].to_numpy().mean()
+    gain -= asked[[f"tp-transformer-{s}" for s in range(4)]].to_numpy().mean()
+    assert found.loc[(FULL, "later"), "value"] == pytest.approx(gain)
+    told = tell_seeds(compare_seeds(study, fewer))
+    assert "(2 seeds), and with the later ones, +0." in told
+    page = write_page(study, read_plan(STARTS), (fewer, read_plan(SHIPPED)))
+    assert "| full product − its diagonal | both | 6 | +0." in page
 
 
 def test_curves_are_told_as_differences_of_runs_of_one_seed():

@@ -5,15 +5,24 @@ roles of one without the embedding binding are the Transformer. An effect is hal
 differences that have it.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from studies.pages.differences import around_zero, count_seeds, signed, tell_outcome
+from studies.pages.differences import (
+    OTHERWISE,
+    Weights,
+    around_zero,
+    contrast_rows,
+    count_seeds,
+    signed,
+    tell_outcome,
+)
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
-from tprprobe.statistics import Interval
+from tprprobe.statistics import Interval, read_interval
 from tprprobe.training.study.comparisons import Answers, subsets
 from tprprobe.training.study.records import Study
 
@@ -56,20 +65,22 @@ SETS = ("all", "discordant", "longer")
 LABEL = "points of exact match"
 
 
-def measure_contrasts(study: Study, sets: tuple[str, ...] = SETS) -> pd.DataFrame:
+def measure_contrasts(
+    study: Study, sets: tuple[str, ...] = SETS, contrasts: Mapping[str, Weights] = CONTRASTS
+) -> pd.DataFrame:
     """One row per contrast whose variants have a common seed, and set: contrast, set, n, seeds, value,
     low, high, in shares of questions.
     """
-    rows, chosen = [], subsets(study)
-    answers = {name: Answers(study, chosen[name]) for name in sets if name in chosen}
-    for contrast, weights in CONTRASTS.items():
-        seeds = study.seeds(*weights) if weights.keys() <= set(study.variants) else []
-        for name, found in answers.items() if len(seeds) else ():
-            value = found.contrast(weights)
-            told = {"contrast": contrast, "set": name, "n": found.n, "seeds": len(seeds)}
-            rows.append(told | {"value": value.value, "low": value.low, "high": value.high})
+    chosen = subsets(study)
+    rows = [
+        row
+        for name in sets
+        if name in chosen
+        for row in contrast_rows(Answers(study, chosen[name]), contrasts, set=name)
+    ]
+    order = {name: place for place, name in enumerate(contrasts)}
     columns = ["contrast", "set", "n", "seeds", "value", "low", "high"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(sorted(rows, key=lambda row: order[row["contrast"]]), columns=columns)
 
 
 def tell_answer(study: Study) -> list[str]:
@@ -77,7 +88,7 @@ def tell_answer(study: Study) -> list[str]:
     rows: Any = measure_contrasts(study).set_index(["contrast", "set"])
 
     def found(contrast: str, name: str) -> Interval:
-        return Interval(*rows.loc[(contrast, name), ["value", "low", "high"]])
+        return read_interval(rows.loc[(contrast, name)])
 
     needed = [(each, name) for each in (ALIKE, START, PUBLISHED) for name in ("all", "discordant")]
     if not set(needed) <= set(rows.index):
@@ -94,8 +105,9 @@ def tell_answer(study: Study) -> list[str]:
         if (XAVIER, "all") in rows.index
         else ""
     )
+    steps = int(study.runs["steps"].max())
     told = [
-        f"Both started from torch's default, the TP-Transformer {outcome} the Transformer: "
+        f"After {steps:,} steps, both from torch's default, the TP-Transformer {outcome} the Transformer: "
         f"{signed(alike)} of all questions, {signed(found(ALIKE, 'discordant'))} of discordant ones{xavier}.",
         f"The start alone, torch's default instead of Xavier's, changes the Transformer by "
         f"{signed(found(START, 'all'))}; the difference as published, which mixes both, is "
@@ -107,16 +119,27 @@ def tell_answer(study: Study) -> list[str]:
         (FULL, "The full product (against its diagonal)"),
     ):
         if (contrast, "discordant") in rows.index:
-            level = (
-                f"; against the Transformer that starts alike, {signed(found(LEVEL, 'all'))} of all"
-                if contrast == FULL and (LEVEL, "all") in rows.index
-                else ""
-            )
-            told.append(
-                f"{words}: {signed(found(contrast, 'all'))} of all questions, "
-                f"{signed(found(contrast, 'discordant'))} of discordant ones{level}."
-            )
+            both = _both(rows, contrast)
+            level = _level(study, rows) if contrast == FULL and LEVEL in rows.index else ""
+            told.append(f"{words}: {both}{level}.")
     return told
+
+
+def _both(rows: Any, contrast: str) -> str:
+    every, discordant = (
+        signed(read_interval(rows.loc[(contrast, name)])) for name in ("all", "discordant")
+    )
+    return f"{every} of all questions, {discordant} of discordant ones"
+
+
+def _level(study: Study, rows: Any) -> str:
+    """The full product against the Transformer that starts alike, and what it costs."""
+    cost = study.runs.groupby("variant")[["parameters", "gigaflops"]].mean()
+    weights, arithmetic = cost.loc["outer"] / cost.loc["transformer-torch"]
+    return (
+        f"; against the Transformer that starts alike, {_both(rows, LEVEL)}, with {weights:.1f} times "
+        f"its weights and {arithmetic:.1f} times its arithmetic a step"
+    )
 
 
 def tell_again(changed: str, study: Study, before: Study) -> str:
@@ -127,10 +150,10 @@ def tell_again(changed: str, study: Study, before: Study) -> str:
     if ALIKE not in found:
         return ""
     right = [Answers(study, subsets(study)["all"]).mean(name).value for name in study.variants]
-    seeds = count_seeds(len(set(study.runs["seed"])))
+    seeds = count_seeds(len(study.seeds(*CONTRASTS[ALIKE])))
     told = f"{seeds}; {min(right):.3f} to {max(right):.3f} answered right"
     differences = [
-        f"{words} {found[name]}" + (f" (without it {without[name]})" if name in without else "")
+        f"{words} {found[name]}" + (f" ({OTHERWISE} {without[name]})" if name in without else "")
         for name, words in ((ALIKE, "both from torch's default"), (START, "the start alone"))
         if name in found
     ]
@@ -140,7 +163,7 @@ def tell_again(changed: str, study: Study, before: Study) -> str:
 def _differences(study: Study) -> dict[str, str]:
     rows: Any = measure_contrasts(study).set_index(["contrast", "set"])
     return {
-        name: signed(Interval(*rows.loc[(name, "all"), ["value", "low", "high"]]))
+        name: signed(read_interval(rows.loc[(name, "all")]))
         for name in (ALIKE, START)
         if (name, "all") in rows.index
     }

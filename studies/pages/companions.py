@@ -20,9 +20,9 @@ def load_with_companions(study: str, names: Iterable[str]) -> tuple[Study, dict[
     return load_study(folder), beside
 
 
-def take_seeds(study: Study, companion: Study) -> Study:
-    """The study with no other seeds than its companion's."""
-    return replace(study, runs=study.runs[study.runs["seed"].isin(companion.runs["seed"])])
+def take_runs(study: Study, companion: Study) -> Study:
+    """The study with no other runs, of variants and seeds, than its companion's."""
+    return replace(study, runs=study.runs[study.runs["run"].isin(companion.runs["run"])])
 
 
 def count_runs(study: Study) -> str:

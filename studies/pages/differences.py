@@ -1,9 +1,30 @@
-"""Differences between variants of a study, as both pages of studies tell and draw them."""
+"""Differences between variants of a study, as both pages of studies measure, tell and draw them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from tprprobe.figures.style import INK, Drawing
 from tprprobe.statistics import Interval, interval_text
+from tprprobe.training.study.comparisons import Answers
+
+Weights = Mapping[str, float]
+OTHERWISE = "the same runs otherwise"  # of a study beside its companion
+
+
+def contrast_rows(
+    answers: Answers, contrasts: Mapping[str, Weights], **told: Any
+) -> Iterator[dict[str, Any]]:
+    """One row per contrast whose variants have a common seed: contrast, what is ``told``, n (examples), seeds,
+    value, low, high.
+    """
+    for contrast, weights in contrasts.items():
+        if seeds := answers.study.seeds(*weights):
+            found = answers.contrast(weights)
+            counts = {"n": answers.n, "seeds": len(seeds)}
+            bounds = {"value": found.value, "low": found.low, "high": found.high}
+            yield {"contrast": contrast} | told | counts | bounds
 
 
 def signed(value: Interval) -> str:

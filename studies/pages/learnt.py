@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from studies.pages import study_page, summaries_page
-from studies.pages.companions import load_with_companions
+from studies.pages.deciding import find_longest
 from studies.pages.own_decompositions import answer_model
 from studies.pages.seed_tables import tell_one_hot, tell_peaks
 from studies.pages.state_tables import KEPT
@@ -65,22 +65,21 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
             )
     papers = verdicts[verdicts["claim"].str.split("-").str[0].isin(PAPERS)]
     counts = papers.drop_duplicates(["claim", "verdict"])["verdict"].value_counts()
-    binding, summaries = (
-        page.tell_study(*load_with_companions(page.STUDY, page.COMPANIONS))
-        for page in (study_page, summaries_page)
-    )
+    roles, beside = load_roles(), load_companions()
+    summaries = summaries_page.tell_shipped()
     return fill(
         Path(__file__).parent,
         "learnt.md.j2",
         claims=papers["claim"].nunique(),
         counts=counts.to_dict(),
-        study=binding,
+        study=study_page.tell_shipped(),
+        published=study_page.tell_published(),
         amended=sum(
             bool(claim.amended) for name, claim in load_claims().items() if name.startswith(PAPERS)
         ),
         differing=find_differing(papers),
-        peaks=" ".join(tell_peaks(load_roles(), load_companions())),
-        one_hot=tell_one_hot(load_roles()),
+        peaks=" ".join(tell_peaks(roles, beside)),
+        one_hot=tell_one_hot(find_longest(roles, beside)),
         own=answer_model("tpt-c-arithmetic", KEPT),
         summaries=[summaries[0], *summaries[2:]],
         syntax=verdicts.loc[verdicts["claim"] == "jiang-syntax-in-roles", "verdict"].iloc[0],

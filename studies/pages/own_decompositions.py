@@ -11,7 +11,6 @@ import pandas as pd
 from studies.pages.state_tables import (
     agreement_texts,
     measure_once,
-    r2_text,
     replaced_rows,
     score_rows,
 )
@@ -89,21 +88,30 @@ def answer_own(runs: Path) -> dict[str, Any]:
 
 
 def answer_model(name: str, runs: Path) -> dict[str, str]:
-    """What the first site and scheme of an arithmetic model say of it: R², the shares of answers kept with
-    all states replaced (and with their mean), and of exchanged questions answered (and at random).
+    """What the first site and scheme of an arithmetic model say of it, beside controls: R² (and without
+    binding, of a bag of fillers, of the untrained twin), the shares of answers kept with all states
+    replaced, and of exchanged questions answered, by what changed places.
     """
     own = next(each for each in OWN if each.model == name)
     found = _measure(own, runs)
-    scores, replaced = found["scores"], found["replaced"]
-    kept, mean, *_ = agreement_texts(replaced[replaced["site"] == own.sites[0]])
-    exchanged = _answered(found["surgery"]).query("layer == 0").groupby("at")["counterfactual"]
+    scores, replaced = found["scores"].assign(model=name), found["replaced"]
+    kept, mean, random, _ = agreement_texts(replaced[replaced["site"] == own.sites[0]])
+    (row,) = score_rows(
+        scores[(scores["site"] == own.sites[0]) & (scores["roles"] == own.roles[0])]
+    )
+    exchanged = _answered(found["surgery"]).query("layer == 0")
     return {
-        "r2": r2_text(scores[scores["site"] == own.sites[0]].iloc[0]),
+        "r2": row["R²"],
+        **{each: row[each] for each in ("additive", "bag", "untrained")},
         "kept": kept,
         "mean": mean,
+        "random": random,
         **{
-            key: "{:.2f} to {:.2f}".format(*exchanged.agg(["min", "max"]).loc[at])
-            for key, at in (("exchanged", SURGERY), ("turned", DIRECTION))
+            key: ", ".join(
+                f"{interval_text(read_interval(each, 'counterfactual'))} ({each['kind']}, n {each['n']})"
+                for each in exchanged[exchanged["at"] == at].to_dict("records")
+            )
+            for key, at in (("exchanged", SURGERY), ("turned", DIRECTION), ("displaced", ROLE))
         },
     }
 

@@ -10,6 +10,8 @@ import pandas as pd
 
 from studies.pages import contrasts, probing_runs
 from studies.pages.contrasts import Place, compare, count_documents
+from studies.pages.deciding import DISCRETE as SEEDED
+from studies.pages.deciding import SEEDS, decide
 from studies.pages.dictionary_section import tell_dictionary
 from studies.pages.markdown import verdict_table
 from studies.pages.probing_runs import CONTINUOUS, DISCRETE, MODELS, TRANSFORMER, Probed
@@ -18,18 +20,22 @@ from studies.pages.seed_tables import (
     draw_discreteness,
     tell_discreteness,
     tell_leads,
-    tell_peaks,
     tell_seeds,
     tell_table4,
 )
-from studies.pages.summary_contrasts import DISCRETE as SEEDED
-from studies.pages.summary_contrasts import SEEDS, find_deciding
 from studies.pages.treebank import tell_treebank
 from studies.pages.verdicts import claims_of
-from studies.summary_roles.records import COMPANIONS, STUDY, Roles, load_companions, load_roles
+from studies.summary_roles.records import (
+    COMPANIONS,
+    LONGER,
+    STUDY,
+    Roles,
+    load_companions,
+    load_roles,
+)
 from studies.templates import fill, table
 from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles, share_of_peaks
-from tprprobe.claims import Evidence, judge
+from tprprobe.claims import Evidence
 from tprprobe.console import stderr
 from tprprobe.figures.probes import table4
 from tprprobe.figures.style import Drawing
@@ -70,10 +76,10 @@ def write_page(
 ) -> str:
     """The page of these probes of what ships, of the study's roles and of its companions', and of real text."""
     beside = companions or {}
-    decides = find_deciding(roles, beside)
-    told = tell_seeds(decides)
-    evidence = gather_evidence(found, folder) | seed_evidence(roles) | seed_evidence(decides)
-    verdicts = [judge(claim, evidence.get(claim.id)) for claim in claims_of("probing")]
+    told = tell_seeds(roles, beside)
+    verdicts = decide(
+        claims_of("probing"), gather_seeds(roles, beside), gather_evidence(found, folder)
+    )
     store, written = (open_store(folder / f"{DISCRETE}.{of}.store") for of in ("read", "written"))
     return fill(
         Path(__file__).parent,
@@ -82,14 +88,14 @@ def write_page(
         continuous=CONTINUOUS,
         discrete=DISCRETE,
         runs=probing_runs,
-        documents=max(each.units for each in evidence.values()),
+        documents=probing_runs.WRITTEN,
         study=STUDY,
         figure=FIGURE,
-        answer=[*told[:2], *tell_peaks(roles, beside), *told[2:]],
-        seeds=len(decides.seeds(SEEDED)),
+        answer=told,
+        seeds=len(roles.seeds(SEEDED)),
         least=SEEDS,
-        deciding=find_steps(decides),
-        along_steps=find_steps(roles),
+        longer=LONGER in beside,
+        steps=find_steps(roles),
         measured=len(roles.reports),
         by_variant=tell_table4(roles),
         leads=tell_leads(roles),
@@ -119,6 +125,12 @@ def write_page(
 # ---- claims -----------------------------------------------------------------------------------------
 
 
+def gather_seeds(roles: Roles, companions: Mapping[str, Roles]) -> dict[int, dict[str, Evidence]]:
+    """The evidence of the study's models and of the longer training's, by their steps."""
+    trained = [roles, *([companions[LONGER]] if LONGER in companions else [])]
+    return {find_steps(each)[-1]: seed_evidence(each) for each in trained if find_steps(each)}
+
+
 def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
     """The evidence for the claims about probing, by their ids."""
     written = found["written"]
@@ -139,10 +151,9 @@ def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
         }
 
     pos = at("pos", last, "role")
-    beside = own
     rivals = [
-        Place(beside, "pos", "", "majority"),
-        at("pos", last, "role", beside, "untrained"),
+        Place(own, "pos", "", "majority"),
+        at("pos", last, "role", own, "untrained"),
     ]
     by_document: dict[str, dict[str, Interval]] = {
         "jiang-pos-rises": {
@@ -179,7 +190,7 @@ def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
         "jiang-syntax-in-roles": {
             "": compare(
                 contrasts.minus,
-                [at("pos", last, "role", beside, control) for control in ("indices", "quantised")],
+                [at("pos", last, "role", own, control) for control in ("indices", "quantised")],
             )
         },
     }

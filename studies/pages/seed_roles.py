@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from studies.pages.summary_contrasts import (
+from studies.pages.deciding import (
     COMPARED,
     CONTINUOUS,
     DISCRETE,

@@ -3,6 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from studies.pages.deciding import (
+    ALIKE,
+    COMPARED,
+    DISCRETE,
+    DISCRETE_T5,
+    find_compared,
+    find_longest,
+)
 from studies.pages.differences import count_seeds
 from studies.pages.seed_roles import (
     KINDS,
@@ -15,14 +23,6 @@ from studies.pages.seed_roles import (
     mean_measure,
 )
 from studies.pages.snapping_section import MEAN, ONE_HOT, PLAIN, SCORES
-from studies.pages.summary_contrasts import (
-    ALIKE,
-    COMPARED,
-    DISCRETE,
-    DISCRETE_T5,
-    find_compared,
-    find_deciding,
-)
 from studies.summary_roles.measures import PEAK
 from studies.summary_roles.records import COMPANIONS, Roles
 from studies.templates import table
@@ -32,53 +32,56 @@ from tprprobe.statistics import interval_text, share_text
 SNAPPED = "rougeL"
 
 
-def tell_seeds(roles: Roles) -> list[str]:
-    """The answer in sentences; empty before two models that are compared have a common seed."""
-    if not (compared := find_compared(roles)):
+def tell_seeds(roles: Roles, companions: Mapping[str, Roles] | None = None) -> list[str]:
+    """The answer in sentences, of the longest training; empty before two models that are compared have a
+    common seed.
+    """
+    beside = companions or {}
+    longest = find_longest(roles, beside)
+    if not (compared := find_compared(longest)):
         return []
-    start, last = compared[-1], find_layers(roles)[-1]
+    start, last, steps = compared[-1], find_layers(longest)[-1], find_steps(longest)[-1]
     leads = {
-        task: interval_text(final_f1(roles, task, last).contrast(COMPARED[start]), "+z.1f", 100)
+        task: interval_text(final_f1(longest, task, last).contrast(COMPARED[start]), "+z.1f", 100)
         for task in TASKS
     }
-    seeds = len(roles.seeds(*COMPARED[start]))
-    steps = find_steps(roles)
-    told = [
-        f"After {steps[-1]:,} steps, {start} ({'mean of both starts, ' if start == ALIKE else ''}{seeds} model seed{'s' if seeds > 1 else ''}), F1 of TPT-d's last TPR minus "
-        "that of the Transformer's representation is "
-        + ", ".join(f"{each} points ({task.upper()})" for task, each in leads.items())
-        + "."
-    ]
-    share = share_text(mean_measure(roles, {f"{PEAK}.{steps[-1]}": 1.0}))
-    told.append(f"Of its role distributions {share} are nearly one-hot (a maximum above .98).")
+    mean = "mean of both starts, " if start == ALIKE else ""
+    seeds = count_seeds(len(longest.seeds(*COMPARED[start])))
     parts = [
-        f"{kind} {share_text(mean_measure(roles, {f'pos.{last}.{kind}': 1.0}), '.1f', 100)}"
+        f"{kind} {share_text(mean_measure(longest, {f'pos.{last}.{kind}': 1.0}), '.1f', 100)}"
         for kind in KINDS
     ]
-    told.append(
-        f"What its last vectors know of the next word's part of speech, F1: {', '.join(parts)}."
-    )
-    return told
+    return [
+        f"After {steps:,} steps, {start} ({mean}{seeds}), F1 of TPT-d's last TPR minus "
+        "that of the Transformer's representation is "
+        + ", ".join(f"{each} points ({task.upper()})" for task, each in leads.items())
+        + ".",
+        f"Of its role distributions {_peaked(longest, steps)} are nearly one-hot (a maximum above .98).",
+        *tell_peaks(roles, beside),
+        f"What its last vectors know of the next word's part of speech, F1: {', '.join(parts)}.",
+    ]
 
 
 def tell_peaks(roles: Roles, companions: Mapping[str, Roles]) -> list[str]:
-    """Sentences on how many role distributions are nearly one-hot where no claim is decided by it, after one
-    that says how many are where it is: along the study's training, and in its companions.
+    """Sentences on how many role distributions are nearly one-hot, after one that says it of the longest
+    training: in the middle of the study's (and at its end, if another is longer), and in its companions.
     """
-    decides = find_deciding(roles, companions)
-    steps = find_steps(roles)
-    ends = [half_of(steps), *([] if decides is roles else [steps[-1]])] if steps else []
-    found = [(f"After {step:,} steps", roles, step) for step in ends]
+    longest, steps = find_longest(roles, companions), find_steps(roles)
+    told = [half_of(steps), *([] if longest is roles else [steps[-1]])] if steps else []
+    found = [(f"After {step:,} of {steps[-1]:,} steps", roles, step) for step in told]
     found += [
         (COMPANIONS[name], each, find_steps(each)[-1])
         for name, each in companions.items()
-        if each is not decides and find_steps(each)
+        if each is not longest and find_steps(each)
     ]
     return [
-        f"{when}, {share_text(mean_measure(each, {f'{PEAK}.{step}': 1.0}))} of them are "
-        f"({count_seeds(len(each.seeds(DISCRETE)))})."
+        f"{when}, {_peaked(each, step)} of them are ({count_seeds(len(each.seeds(DISCRETE)))})."
         for when, each, step in found
     ]
+
+
+def _peaked(roles: Roles, step: int) -> str:
+    return share_text(mean_measure(roles, {f"{PEAK}.{step}": 1.0}))
 
 
 def tell_table4(roles: Roles) -> str:
@@ -193,8 +196,10 @@ def tell_one_hot(roles: Roles) -> str:
         for variant in _variants(roles)
         if ONE_HOT in _edits(roles, variant)
     ]
-    told = f"One-hot weights over the dictionary change ROUGE-L by {' and '.join(changes)}."
-    return told if changes else ""
+    if not changes:
+        return ""
+    steps = find_steps(roles)[-1]
+    return f"After {steps:,} steps, one-hot weights over the dictionary change ROUGE-L by {' and '.join(changes)}."
 
 
 def _edits(roles: Roles, variant: str) -> list[str]:

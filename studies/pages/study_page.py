@@ -16,7 +16,9 @@ from studies.pages.binding_contrasts import (
     tell_again,
     tell_answer,
 )
-from studies.pages.companions import count_runs, load_with_companions, take_seeds
+from studies.pages.companions import count_runs, load_with_companions, take_runs
+from studies.pages.differences import signed
+from studies.pages.earlier_seeds import compare_seeds, tell_seeds, tell_table
 from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
 from studies.pages.markdown import verdict_table
 from studies.templates import fill, table
@@ -72,13 +74,30 @@ def make_page(runs: Path) -> str:
     )
 
 
-def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
-    """The answer of the study in sentences, and those of its companions."""
+def tell_shipped() -> list[str]:
+    """The answer of what ships, in sentences."""
+    study, found = load_with_companions(STUDY, COMPANIONS)
+    return tell_study(study, found, load_study(assets.find("studies", EARLIER)))
+
+
+def tell_published() -> str:
+    """The difference between the two models as published, of all questions."""
+    study = load_study(assets.find("studies", STUDY))
+    return signed(Answers(study, subsets(study)["all"]).difference(MODEL, BASELINE))
+
+
+def tell_study(
+    study: Study, companions: Mapping[str, Study], earlier: Study | None = None
+) -> list[str]:
+    """The answer of the study in sentences, of an earlier one's seeds, and of its companions."""
+    answer = tell_answer(study)
+    if answer and earlier:
+        answer.append(tell_seeds(compare_seeds(study, earlier)))
     beside = (
-        tell_again(COMPANIONS[name], each, take_seeds(study, each))
+        tell_again(COMPANIONS[name], each, take_runs(study, each))
         for name, each in companions.items()
     )
-    return [*tell_answer(study), *filter(None, beside)]
+    return [*answer, *filter(None, beside)]
 
 
 def draw_figures() -> dict[str, Drawing]:
@@ -120,7 +139,11 @@ def write_page(
         Path(__file__).parent,
         "study.md.j2",
         **_describe(study, plan),
-        answer=tell_study(study, {name: each for name, (each, _) in beside.items()}),
+        answer=tell_study(
+            study,
+            {name: each for name, (each, _) in beside.items()},
+            earlier[0] if earlier else None,
+        ),
         companions={name: _companion(*each) for name, each in beside.items()},
         heads=tell_heads(heads),
         verdicts=verdict_table(verdicts),
@@ -130,7 +153,7 @@ def write_page(
         costs=_costs(study),
         runs=_seeds(study, sets["all"]),
         discordant_runs=_seeds(study, sets["discordant"]) if "discordant" in sets else "",
-        earlier=_earlier(*earlier) if earlier else {},
+        earlier=_earlier(study, *earlier) if earlier else {},
     )
 
 
@@ -142,14 +165,19 @@ def _companion(study: Study, plan: Plan) -> dict[str, Any]:
         "finished": count_runs(study),
         "hours": study.runs["seconds"].sum() / 3600,
         "contrasts": _contrasts(study),
-        "scores": _scores(compare_variants(study, STARTED), find_starts(plan)),
+        "scores": _scores(compare_variants(study, STARTED), find_starts(plan))
+        if STARTED in study.variants
+        else "",
     }
 
 
-def _earlier(study: Study, plan: Plan) -> dict[str, str]:
-    """An earlier study's name and its scores."""
-    scores = compare_variants(study, BASELINE)
-    return {"name": study.name, "scores": _scores(scores, find_starts(plan))}
+def _earlier(study: Study, earlier: Study, plan: Plan) -> dict[str, str]:
+    """An earlier study's name, its contrasts beside the study's, and its scores."""
+    return {
+        "name": earlier.name,
+        "beside": tell_table(compare_seeds(study, earlier)),
+        "scores": _scores(compare_variants(earlier, BASELINE), find_starts(plan)),
+    }
 
 
 def find_starts(plan: Plan) -> dict[str, str]:

@@ -8,28 +8,31 @@ from typing import Any
 import pandas as pd
 
 from studies.pages.arithmetic_estimates import minus
-from studies.pages.companions import count_runs, load_with_companions, take_seeds
+from studies.pages.companions import count_runs, load_with_companions, take_runs
+from studies.pages.deciding import (
+    COMPARED,
+    CONTINUOUS,
+    DISCRETE,
+    DISCRETE_T5,
+    PUBLISHED,
+    T5,
+    decide,
+    find_alike,
+    find_compared,
+    find_longest,
+)
 from studies.pages.markdown import verdict_table
 from studies.pages.seed_tables import tell_one_hot, tell_snapped
 from studies.pages.summary_contrasts import (
-    COMPARED,
-    CONTINUOUS,
     CONTRASTS,
-    DISCRETE,
-    DISCRETE_T5,
     DRAWN,
     METRICS,
-    PUBLISHED,
-    SEEDS,
     SHOWN,
     SPLITS,
-    T5,
     TEST,
     draw_contrasts,
-    find_alike,
-    find_compared,
-    find_deciding,
     measure_contrasts,
+    steps_of,
     tell_again,
     tell_answer,
     tell_before,
@@ -37,7 +40,7 @@ from studies.pages.summary_contrasts import (
 from studies.pages.verdicts import claims_of
 from studies.summary_roles.records import COMPANIONS, LONGER, SIX, STUDY, Roles, load_roles
 from studies.templates import fill, table
-from tprprobe.claims import Claim, Evidence, Verdict, judge
+from tprprobe.claims import Evidence, Verdict
 from tprprobe.figures.style import Drawing
 from tprprobe.files import assets
 from tprprobe.scoring.baselines import BASELINES, baseline_rows
@@ -52,9 +55,10 @@ TITLES = Path(__file__).parents[1] / "titles"  # models that do not ship, and wh
 TITLED = ("tpt-c", "t5", "tpt-d")
 SENTENCES = ("first sentence", "random sentence")
 EXTERNAL = "jiang-external-facts"
-WORST = {  # the third starts as T5 does
-    PUBLISHED: (T5, DISCRETE, CONTINUOUS),
-    "all T5's start": (T5, DISCRETE_T5, CONTINUOUS),
+OTHERS = {  # than TPT-c, which starts as T5 does
+    T5: "T5",
+    DISCRETE: "TPT-d as published",
+    DISCRETE_T5: "TPT-d of T5's start",
 }
 FIGURE = "images/summaries-contrasts.svg"
 
@@ -70,23 +74,28 @@ def make_page(runs: Path) -> str:
 
 def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
     """The answer of the study that decides in sentences, and those of the others."""
-    decides = find_deciding(study, companions)
-    answer = tell_answer(measure_contrasts(decides), _steps(decides))
-    if decides is not study:
-        answer.append(tell_before(measure_contrasts(study), _steps(study)))
+    longest = find_longest(study, companions)
+    answer = tell_answer(measure_contrasts(longest), steps_of(longest))
+    if longest is not study:
+        answer.append(tell_before(measure_contrasts(study), steps_of(study)))
     beside = (
-        tell_again(COMPANIONS[name], *map(measure_contrasts, (each, take_seeds(study, each))))
+        tell_again(COMPANIONS[name], *map(measure_contrasts, (each, take_runs(study, each))))
         for name, each in companions.items()
-        if each is not decides
+        if each is not longest
     )
-    return [*answer, *beside]
+    return [*answer, *filter(None, beside)]
+
+
+def tell_shipped() -> list[str]:
+    """The answer of what ships, in sentences."""
+    return tell_study(*load_with_companions(STUDY, COMPANIONS))
 
 
 def draw_figures() -> dict[str, Drawing]:
     """The figure of the page by the path under which it shows it."""
     study, found = load_with_companions(STUDY, COMPANIONS)
-    decides = find_deciding(study, found)
-    return {FIGURE: draw_contrasts(*dict.fromkeys([decides, study]))}
+    longest = find_longest(study, found)
+    return {FIGURE: draw_contrasts(*dict.fromkeys([longest, study]))}
 
 
 def write_page(
@@ -100,15 +109,11 @@ def write_page(
     inside = study.examples["module"] == TEST
     references = study.examples.loc[inside, ["source", "target"]]
     lead = score_lead(references)
-    decides = find_deciding(study, beside)
-    evidence = gather_evidence(study, lead)
-    decided = gather_evidence(longer, lead) if longer else {}
-    evidence |= {name: each for name, each in decided.items() if each.units >= SEEDS}
-    claims = sorted(claims_of("summaries"), key=lambda each: order(each, evidence.get(each.id)))
-    judged = [judge(each, evidence.get(each.id)) for each in claims]
-    judged = [judge_external(each, references) for each in judged]
+    trained = {steps_of(each): each for each in ([longer, study] if longer else [study])}
+    evidence = {steps: gather_evidence(each, lead) for steps, each in trained.items()}
+    judged = decide(claims_of("summaries"), evidence, {})
+    judged = sorted((judge_external(each, references) for each in judged), key=order)
     recipe = next(iter(plan.runs().values()))
-    trained = {_steps(each): each for each in ([longer, study] if longer else [study])}
     return fill(
         Path(__file__).parent,
         "summaries.md.j2",
@@ -121,9 +126,7 @@ def write_page(
         planned=len(plan.seeds),
         reports={split: int(flags.sum()) for split, flags in subsets(study).items()},
         verdicts=verdict_table(judged),
-        deciding=_steps(decides),
-        continuous_again=decides is study or len(decides.seeds(CONTINUOUS)) >= SEEDS,
-        alike=find_alike(decides),
+        longer=bool(longer),
         trained={steps: _tables(each) for steps, each in trained.items()},
         six={split: _means(six, split) for split in SPLITS} if six else {},
         lengths=_lengths(study, longer) if longer else "",
@@ -152,8 +155,8 @@ def score_lead(references: pd.DataFrame) -> dict[str, Interval]:
 def gather_evidence(study: Study, lead: Mapping[str, Interval]) -> dict[str, Evidence]:
     """The evidence for the claims that scores speak about; no case of variants without a common seed.
 
-    A claim on every metric has to hold as published and started alike; one on a single number is decided
-    by models that start alike.
+    A claim on every metric has to hold as published and started alike, the one on TPT-c among models of
+    both starts; one on a single number is decided by models that start alike.
     """
     sets = subsets(study)
 
@@ -162,24 +165,23 @@ def gather_evidence(study: Study, lead: Mapping[str, Interval]) -> dict[str, Evi
 
     better, worst = {}, {}
     compared, alike = find_compared(study), COMPARED[find_alike(study)]
-    beside = {start: each for start, each in WORST.items() if _have_seed(study, *each)}
     for split in SPLITS:
         for name, title in METRICS.items():
             found = answers(name, split)
             for start in compared:
                 better[f"{title}, {split}, {start}"] = found.contrast(COMPARED[start])
-            for start, others in beside.items():
-                lower = min(others[:2], key=lambda each: found.mean(each).value)
-                worst[f"{title}, {split}, {start}"] = found.difference(lower, CONTINUOUS)
+            for other, words in OTHERS.items():
+                if study.seeds(other, CONTINUOUS):
+                    worst[f"{title}, {split}, {words}"] = found.difference(other, CONTINUOUS)
     number = {
-        name: {"": answers(name).contrast(alike)} if _have_seed(study, *alike) else {}
+        name: {"": answers(name).contrast(alike)} if study.seeds(*alike) else {}
         for name in ("grammatical", "faithful")
     }
     published = [COMPARED[PUBLISHED], alike]
     cases = {
         "jiang-table2-better": (better, published),
         "jiang-table2-cnndm": (better, published),
-        "jiang-tptc-worst": (worst, [*beside.values(), alike]),
+        "jiang-tptc-worst": (worst, [(each, CONTINUOUS) for each in OTHERS]),
         "jiang-grammatical": (number["grammatical"], [alike]),
         "jiang-factual": (number["faithful"], [alike]),
     }
@@ -194,10 +196,6 @@ def gather_evidence(study: Study, lead: Mapping[str, Interval]) -> dict[str, Evi
     }
 
 
-def _have_seed(study: Study, *variants: str) -> bool:
-    return len(study.seeds(*variants)) > 0
-
-
 def judge_external(verdict: Verdict, references: pd.DataFrame) -> Verdict:
     """The verdict; of the claim on facts that references have and documents lack, why there are none to match."""
     if verdict.claim.id != EXTERNAL:
@@ -208,11 +206,10 @@ def judge_external(verdict: Verdict, references: pd.DataFrame) -> Verdict:
     return verdict if having else Verdict(verdict.claim, "not decidable here", told)
 
 
-def order(claim: Claim, evidence: Evidence | None) -> int:
-    """0 for a claim that some measured case speaks against, 1 where all speak for it, 2 unmeasured."""
-    if evidence is None or not evidence.conditions.issuperset(claim.conditions):
-        return 2
-    return int(all(each.value > claim.threshold for each in evidence.cases.values()))
+def order(verdict: Verdict) -> int:
+    """What speaks against a claim first, then what is undecided, what holds, and what was not measured."""
+    outcomes = ("fails", "undecided", "holds", "not comparable", "not decidable here")
+    return outcomes.index(verdict.outcome)
 
 
 # ---- tables -----------------------------------------------------------------------------------------
@@ -279,10 +276,10 @@ def _curve(study: Study) -> str:
 def _lengths(study: Study, longer: Study) -> str:
     """The contrasts of the longer training's seeds after either number of steps, on reports of ``test``."""
     found = {}
-    for each in (take_seeds(study, longer), longer):
+    for each in (take_runs(study, longer), longer):
         rows = measure_contrasts(each)
         told = rows[rows["split"] == TEST].set_index(["contrast", "measure"])["value"]
-        found[_steps(each)] = told
+        found[steps_of(each)] = told
     return table(
         [
             {"difference": name}
@@ -295,10 +292,6 @@ def _lengths(study: Study, longer: Study) -> str:
             if all(name in told for told in found.values())
         ]
     )
-
-
-def _steps(study: Study) -> int:
-    return int(study.runs["steps"].max())
 
 
 def _titles(found: Mapping[str, Any]) -> str:

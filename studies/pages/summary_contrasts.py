@@ -1,35 +1,39 @@
-"""What roles buy summaries, as contrasts of variants over model seeds and reports: measured, told, drawn.
+"""What roles buy summaries, as contrasts of variants over model seeds and reports: measured, told, drawn."""
 
-A dictionary of roles or none, crossed with the two starts, is a 2 × 2; *started alike* is the effect of
-the dictionary in it, half the sum of the differences under each start. Where TPT-d was trained from one
-start alone, models that start alike are those of torch's default.
-"""
-
-from collections.abc import Mapping, Sized
-from typing import Any, Protocol, TypeVar
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
 
 import pandas as pd
 
-from studies.pages.differences import around_zero, count_seeds, signed, tell_outcome
-from studies.summary_roles.records import LONGER
+from studies.pages.deciding import (
+    ALIKE,
+    COMPARED,
+    CONTINUOUS,
+    DISCRETE,
+    DISCRETE_T5,
+    PUBLISHED,
+    T5,
+    T5_TORCH,
+    TORCH,
+)
+from studies.pages.differences import (
+    OTHERWISE,
+    around_zero,
+    contrast_rows,
+    count_seeds,
+    signed,
+    tell_outcome,
+)
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import Drawing
-from tprprobe.statistics import Interval
+from tprprobe.statistics import Interval, read_interval
 from tprprobe.training.study.comparisons import Answers, subsets
 from tprprobe.training.study.records import EXACT, Study
 
-T5, T5_TORCH, CONTINUOUS = "t5", "t5-torch", "tpt-c"
-DISCRETE, DISCRETE_T5 = "tpt-d", "tpt-d-t5"
-SEEDS = 3  # of every variant that a claim is about, before a training decides it
-PUBLISHED, ALIKE, TORCH = "as published", "started alike", "both torch"
-COMPARED = {  # TPT-d minus the Transformer
-    PUBLISHED: {DISCRETE: 1.0, T5: -1.0},
-    ALIKE: {DISCRETE: 0.5, DISCRETE_T5: 0.5, T5: -0.5, T5_TORCH: -0.5},
-    TORCH: {DISCRETE: 1.0, T5_TORCH: -1.0},
-}
 START_T5, START_DISCRETE = "T5: torch − T5's start", "TPT-d: torch − T5's start"
 BOTH_TORCH, BOTH_T5 = f"TPT-d − T5, {TORCH}", "TPT-d − T5, both T5's start"
-INSIDE, KINDS = "TPT-c − T5, both T5's start", "TPT-c − TPT-d, both T5's start"
+CONTINUOUS_T5, CONTINUOUS_DISCRETE = "TPT-c − T5, both T5's start", "TPT-c − TPT-d, both T5's start"
 CONTRASTS = {
     f"TPT-d − T5, {ALIKE}": COMPARED[ALIKE],
     f"TPT-d − T5, {PUBLISHED}": COMPARED[PUBLISHED],
@@ -41,12 +45,12 @@ CONTRASTS = {
         DISCRETE_T5: -1.0,
         T5: 1.0,
     },
-    INSIDE: {CONTINUOUS: 1.0, T5: -1.0},
-    KINDS: {CONTINUOUS: 1.0, DISCRETE_T5: -1.0},
+    CONTINUOUS_T5: {CONTINUOUS: 1.0, T5: -1.0},
+    CONTINUOUS_DISCRETE: {CONTINUOUS: 1.0, DISCRETE_T5: -1.0},
     START_T5: {T5_TORCH: 1.0, T5: -1.0},
     START_DISCRETE: {DISCRETE: 1.0, DISCRETE_T5: -1.0},
 }
-SHORTLY = (f"TPT-d − T5, {PUBLISHED}", BOTH_TORCH, INSIDE)
+TOLD_AGAIN = (f"TPT-d − T5, {PUBLISHED}", BOTH_TORCH, CONTINUOUS_T5)
 METRICS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "meteor": "METEOR"}
 SHOWN = METRICS | {
     EXACT: "exact match",
@@ -57,118 +61,101 @@ DRAWN = ("rougeL", EXACT, "grammatical", "faithful")
 TEST, COMPOSITIONAL = SPLITS = ("test", "compositional")
 
 
-class Seeded(Protocol):
-    """What has models of several variants and seeds: a study, its roles."""
-
-    def seeds(self, *variants: str) -> Sized:
-        """The seeds that all of these variants have."""
-        ...
-
-
-Models = TypeVar("Models", bound=Seeded)
-
-
-def find_deciding(models: Models, companions: Mapping[str, Models]) -> Models:
-    """What decides between T5 and TPT-d: the longer training where SEEDS seeds of them have finished."""
-    longer = companions.get(LONGER, models)
-    return longer if len(longer.seeds(T5, T5_TORCH, DISCRETE)) >= SEEDS else models
-
-
-def find_alike(models: Seeded) -> str:
-    """The comparison of TPT-d and T5 that start alike: over both starts if both were trained."""
-    one, both = (len(models.seeds(*COMPARED[each])) for each in (TORCH, ALIKE))
-    return TORCH if one and not both else ALIKE
-
-
-def find_compared(models: Seeded) -> list[str]:
-    """The comparisons of TPT-d and T5 that decide, as far as their variants have a common seed."""
-    return [each for each in (PUBLISHED, find_alike(models)) if len(models.seeds(*COMPARED[each]))]
+def steps_of(study: Study) -> int:
+    """The steps for which its runs were trained."""
+    return int(study.runs["steps"].max())
 
 
 def measure_contrasts(study: Study) -> pd.DataFrame:
     """One row per contrast whose variants have a common seed, split and score: contrast, split, measure,
     n (reports), seeds, value, low, high.
     """
-    sets, rows = subsets(study), []
-    for split in SPLITS:
-        for measure in SHOWN:
-            found = Answers(study, sets[split], measure)
-            for contrast, weights in CONTRASTS.items():
-                seeds = study.seeds(*weights)
-                if len(seeds):
-                    value = found.contrast(weights)
-                    told = {"contrast": contrast, "split": split, "measure": measure}
-                    told |= {"n": found.n, "seeds": len(seeds)}
-                    rows.append(told | {"value": value.value, "low": value.low, "high": value.high})
+    sets = subsets(study)
+    rows = [
+        row
+        for split, measure in product(SPLITS, SHOWN)
+        for row in contrast_rows(
+            Answers(study, sets[split], measure), CONTRASTS, split=split, measure=measure
+        )
+    ]
     columns = ["contrast", "split", "measure", "n", "seeds", "value", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def tell_answer(rows: pd.DataFrame, steps: int) -> list[str]:
-    """The answer in up to three sentences, of the contrasts that were measured after so many steps; empty
-    before the variants that give it have a common seed.
+    """The answer in up to three sentences, of the contrasts that were measured after so many steps: TPT-d
+    against T5 of the same start, what the starts do, TPT-c. Empty before the variants that give it have a
+    common seed.
     """
     seeds: Any = rows.groupby("contrast")["seeds"].max()
-    alike = _named(ALIKE if _named(ALIKE) in seeds else TORCH)
+    alike = max((_named(ALIKE), BOTH_TORCH), key=lambda each: seeds.get(each, 0))
     if not {alike, _named(PUBLISHED), START_T5} <= set(seeds.index):
         return []
 
-    def found(contrast: str, measure: str = DRAWN[0]) -> Interval:
-        return _on_test(rows, measure)[contrast]
+    def rouge(contrast: str, words: str = "") -> str:
+        return f"{words}{signed(_on_test(rows)[contrast])}" if contrast in seeds else ""
 
-    def scores(contrast: str, beside: str = "") -> str:
-        told = [f"ROUGE-L {signed(found(contrast))}{beside}"]
-        told.append(f"exact match {signed(found(contrast, EXACT))}")
-        told.append(f"summaries true of their report {signed(found(contrast, 'faithful'))}")
-        return ", ".join(told)
+    def scores(contrast: str, apart: str = "") -> str:
+        match, true = (signed(_on_test(rows, each)[contrast]) for each in (EXACT, "faithful"))
+        return (
+            f"ROUGE-L {rouge(contrast)}{apart}, exact match {match}, "
+            f"summaries true of their report {true}"
+        )
 
     outcome = tell_outcome(
-        found(alike),
+        _on_test(rows)[alike],
         "summarizes better than",
         "summarizes worse than",
         "could not be told from",
     )
-    starts, apart, discrete, kinds = "both from torch's default", "", "", ""
-    if alike == _named(ALIKE):
-        torch, t5 = (signed(found(each)) for each in (BOTH_TORCH, BOTH_T5))
-        starts, apart = "over both starts", f" ({starts} {torch}, both from T5's start {t5})"
-        discrete = f" and TPT-d by {signed(found(START_DISCRETE))}"
-        kinds = f"; against TPT-d of that start, ROUGE-L {signed(found(KINDS))}"
+    starts, apart = "both from torch's default", ""
+    if alike != BOTH_TORCH:
+        starts = "over both starts"
+        torch, t5 = rouge(BOTH_TORCH), rouge(BOTH_T5)
+        apart = f" (both from torch's default {torch}, both from T5's start {t5})"
     told = [
-        f"After {steps:,} steps, {starts}, a dictionary of roles (TPT-d) {outcome} the Transformer (T5): "
-        f"{scores(alike, apart)}.",
+        f"After {steps:,} steps ({count_seeds(seeds[alike])}), {starts}, a dictionary of roles (TPT-d) {outcome} the Transformer "
+        f"(T5): {scores(alike, apart)}.",
         f"As published, where the two start from different weights, ROUGE-L differs by "
-        f"{signed(found(_named(PUBLISHED)))}; the start alone (torch's default against T5's) changes T5 by "
-        f"{signed(found(START_T5))}{discrete}.",
+        f"{rouge(_named(PUBLISHED))}; the start alone (torch's default against T5's) changes T5 by "
+        f"{rouge(START_T5)}{rouge(START_DISCRETE, ' and TPT-d by ')}.",
     ]
-    if INSIDE in seeds:
-        fewer = f" ({count_seeds(seeds[INSIDE])})" if seeds[INSIDE] < seeds[alike] else ""
+    if CONTINUOUS_T5 in seeds:
+        kinds = rouge(CONTINUOUS_DISCRETE, "; against TPT-d of that start, ROUGE-L ")
         told.append(
-            "Continuous roles (TPT-c), which the paper finds worst, against T5 of the same start"
-            f"{fewer}: {scores(INSIDE)}{kinds}."
+            "Continuous roles (TPT-c), which the paper finds worst, against T5 of the same start "
+            f"({count_seeds(seeds[CONTINUOUS_T5])}): {scores(CONTINUOUS_T5)}{kinds}."
         )
     return told
 
 
 def tell_again(changed: str, rows: pd.DataFrame, before: pd.DataFrame) -> str:
-    """A sentence on the differences of a companion, after what is changed in it, beside those
-    without it of the same seeds; as far as they were measured.
+    """A sentence on the differences of a companion, after what is changed in it, beside those of the same
+    runs without it; as far as they were measured.
     """
-    own, without = _on_test(rows), _on_test(before)
-    told = [
-        f"{name} {signed(own[name])} (without it {signed(without[name])})"
-        for name in SHORTLY
-        if name in own and name in without
-    ]
-    return f"{changed} ({count_seeds(int(rows['seeds'].max()))}), ROUGE-L: {'; '.join(told)}."
+    without = _on_test(before)
+    return _tell(
+        changed,
+        rows,
+        {name: f" ({OTHERWISE} {signed(without[name])})" for name in TOLD_AGAIN if name in without},
+    )
 
 
 def tell_before(rows: pd.DataFrame, steps: int) -> str:
     """A sentence on the differences after fewer steps than decide."""
+    names = (_named(ALIKE), *TOLD_AGAIN)
+    return _tell(f"Before, after {steps:,} steps", rows, dict.fromkeys(names, ""))
+
+
+def _tell(when: str, rows: pd.DataFrame, beside: Mapping[str, str]) -> str:
+    """The differences in ROUGE-L that were measured, each with what stands beside it."""
     own = _on_test(rows)
-    told = [f"{name} {signed(own[name])}" for name in (_named(ALIKE), *SHORTLY) if name in own]
-    seeds = count_seeds(int(rows["seeds"].max()))
-    return f"Before, after {steps:,} steps ({seeds}), ROUGE-L: {'; '.join(told)}."
+    told = [f"{name} {signed(own[name])}{also}" for name, also in beside.items() if name in own]
+    if not told:
+        return ""
+    counts = sorted(set(rows.loc[rows["contrast"].isin(list(beside)), "seeds"]))
+    seeds = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else count_seeds(*counts)
+    return f"{when} ({seeds}), ROUGE-L: {'; '.join(told)}."
 
 
 def _named(start: str) -> str:
@@ -177,20 +164,15 @@ def _named(start: str) -> str:
 
 def _on_test(rows: pd.DataFrame, measure: str = DRAWN[0]) -> dict[str, Interval]:
     """One score of every contrast, on reports of ``test``."""
-    own: Any = rows[(rows["split"] == TEST) & (rows["measure"] == measure)].set_index("contrast")
-    return {
-        str(name): Interval(row["value"], row["low"], row["high"]) for name, row in own.iterrows()
-    }
+    own = rows[(rows["split"] == TEST) & (rows["measure"] == measure)].set_index("contrast")
+    return {str(name): read_interval(row) for name, row in own.iterrows()}
 
 
 def draw_contrasts(*studies: Study) -> Drawing:
     """Every contrast of studies that differ in their steps, on reports of ``test`` with its interval, a dot
     per score.
     """
-    parts = [
-        measure_contrasts(study).assign(steps=int(study.runs["steps"].max())) for study in studies
-    ]
-    rows = pd.concat(parts)
+    rows = pd.concat([measure_contrasts(study).assign(steps=steps_of(study)) for study in studies])
     rows = rows[(rows["split"] == TEST) & rows["measure"].isin(DRAWN)]
     after = rows["steps"].map("{:,} steps: ".format) if len(studies) > 1 else ""
     rows = rows.assign(name=after + rows["contrast"], group=rows["measure"].map(SHOWN))

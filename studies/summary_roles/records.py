@@ -17,7 +17,7 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file, write_folder
 from tprprobe.training.loop import MODEL, STEPS
 from tprprobe.training.study.comparisons import Answers
-from tprprobe.training.study.records import ANSWERS, EXACT, Study, column
+from tprprobe.training.study.records import ANSWERS, EXACT, Study, column, common_seeds
 
 STUDY, SIX, LONGER = "matched-summaries", "six-layers", "longer"
 COMPANIONS = {  # what is other in them
@@ -94,9 +94,7 @@ class Roles:
 
     def seeds(self, *variants: str) -> list[int]:
         """The seeds that all of these variants have."""
-        runs = self.runs
-        found = [set(runs.loc[runs["variant"] == each, "seed"]) for each in variants]
-        return sorted(set.intersection(*found))
+        return common_seeds(self.runs, *variants)
 
     def answers(self, weights: Mapping[str, Mapping[str, float]]) -> Answers:
         """Σ weight × measure of every run of these variants that has them, by report, for means and

@@ -49,7 +49,7 @@ class Answers:
         Satterthwaite's degrees of freedom, NaN where no variance between seeds can be estimated.
         """
         seeds = self.study.seeds(*weights)
-        if not len(seeds) or not self.n:
+        if not seeds or not self.n:
             return Interval(np.nan, np.nan, np.nan)
         parts = [weight * self._right(variant, seeds) for variant, weight in weights.items()]
         d = np.sum(parts, axis=0)
@@ -65,26 +65,35 @@ class Answers:
         half = float(stats.t.ppf(0.975, df) * np.sqrt(variance))
         return Interval(value, value - half, value + half, float(df))
 
-    def between_seeds(self, balanced: bool) -> tuple[float, int]:
+    def between_seeds(self, balanced: bool) -> tuple[float, float]:
         """The variance of a run's mean between seeds, pooled over variants, and its degrees of freedom.
 
         ``balanced``: of contrasts whose weights add up to zero. What the seed does to all variants
-        alike cancels there, so it is taken out (an additive model of variant and seed).
+        alike cancels there, so it is taken out (an additive model of variant and seed). Else it is in
+        the variance, and counts no more often than there are seeds (Satterthwaite).
         """
+        rest, free = self._residual("variant", "seed")
+        if balanced:
+            return rest / max(free, 1), free
+        both, all_free = self._residual("variant")
+        parts = ((both - rest, all_free - free), (rest, free))
+        spread = sum(part**2 / each for part, each in parts if each)
+        return both / max(all_free, 1), both**2 / spread if spread else all_free
+
+    def _residual(self, *effects: str) -> tuple[float, int]:
+        """The sum of squares of run means beside these effects, and its degrees of freedom."""
         means = self.study.runs.assign(share=self.right.mean().to_numpy())
-        effects = ["variant", "seed"] if balanced else ["variant"]
-        design = pd.get_dummies(means[effects].astype(str), dtype=float).to_numpy()
-        freedom = len(design) - int(np.linalg.matrix_rank(design))
+        design = pd.get_dummies(means[list(effects)].astype(str), dtype=float).to_numpy()
         share = means["share"].to_numpy()
         residual = share - design @ np.linalg.lstsq(design, share, rcond=None)[0]
-        return float(residual @ residual) / max(freedom, 1), freedom
+        return float(residual @ residual), len(design) - int(np.linalg.matrix_rank(design))
 
     def _right(self, variant: str, seeds: Any) -> Float[np.ndarray, "seed example"]:
         return self.right[[f"{variant}-{seed}" for seed in seeds]].to_numpy(float).T
 
 
 def _parts(
-    d: Float[np.ndarray, "seed example"], between: float, freedom: int
+    d: Float[np.ndarray, "seed example"], between: float, freedom: float
 ) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
     """The variances of the mean of D (over seeds, over examples, counted in both), with degrees of
     freedom.

@@ -8,9 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
@@ -37,7 +35,8 @@ WATCHED = ("loss", "exact_match", "held_out_loss")
 class Study:
     """The results of a study's finished runs.
 
-    ``runs`` (a row per run): run, variant, seed, parameters, gigaflops a step, steps, seconds.
+    ``runs`` (a row per run): run, variant, seed, parameters, gigaflops (forward and backward pass on 64
+    examples), steps, seconds.
     ``curves``: run, variant, seed, step, seconds, metric, value.
     ``examples`` (a row per tested example): module (of documents: split), source, target; of
     questions also longer and discordant; a column per run, 0 or 1 for exact match, and of documents
@@ -54,10 +53,9 @@ class Study:
         """The variants, in the order of the plan."""
         return list(dict.fromkeys(self.runs["variant"]))
 
-    def seeds(self, *variants: str) -> Int[np.ndarray, " seed"]:
+    def seeds(self, *variants: str) -> list[int]:
         """The seeds with which all of these variants have finished."""
-        have = [set(self.runs.loc[self.runs["variant"] == each, "seed"]) for each in variants]
-        return np.array(sorted(set.intersection(*have)), int)
+        return common_seeds(self.runs, *variants)
 
     @cached_property
     def measures(self) -> list[str]:
@@ -71,6 +69,12 @@ class Study:
         return self.examples[[column(run, measure) for run in self.runs["run"]]].set_axis(
             list(self.runs["run"]), axis=1
         )
+
+
+def common_seeds(runs: pd.DataFrame, *variants: str) -> list[int]:
+    """The seeds that all of these variants have among ``runs``."""
+    have = [set(runs.loc[runs["variant"] == each, "seed"]) for each in variants]
+    return sorted(set.intersection(*have))
 
 
 def column(run: str, measure: str) -> str:

@@ -1,0 +1,80 @@
+"""The variants of the study of summaries, what is compared of them, and which training decides a claim.
+
+A dictionary of roles or none, crossed with the two starts, is a 2 × 2; *started alike* is the effect of
+the dictionary in it, half the sum of the differences under each start. Where TPT-d was trained from one
+start alone, models that start alike are those of torch's default.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from studies.summary_roles.records import LONGER
+from tprprobe.claims import Claim, Evidence, Verdict, judge
+
+T5, T5_TORCH, CONTINUOUS = "t5", "t5-torch", "tpt-c"
+DISCRETE, DISCRETE_T5 = "tpt-d", "tpt-d-t5"
+SEEDS = 3  # of every variant that a claim is about, before a training decides it
+PUBLISHED, ALIKE, TORCH = "as published", "started alike", "both torch"
+COMPARED = {  # TPT-d minus the Transformer
+    PUBLISHED: {DISCRETE: 1.0, T5: -1.0},
+    ALIKE: {DISCRETE: 0.5, DISCRETE_T5: 0.5, T5: -0.5, T5_TORCH: -0.5},
+    TORCH: {DISCRETE: 1.0, T5_TORCH: -1.0},
+}
+
+
+class Seeded(Protocol):
+    """What has models of several variants and seeds: a study, its roles."""
+
+    def seeds(self, *variants: str) -> list[int]:
+        """The seeds that all of these variants have."""
+        ...
+
+
+Models = TypeVar("Models", bound=Seeded)
+
+
+def find_longest(models: Models, companions: Mapping[str, Models]) -> Models:
+    """The longest training in which SEEDS seeds of T5, under both starts, and of TPT-d have finished."""
+    longer = companions.get(LONGER, models)
+    return longer if len(longer.seeds(T5, T5_TORCH, DISCRETE)) >= SEEDS else models
+
+
+def find_alike(models: Seeded) -> str:
+    """The comparison of TPT-d and T5 that start alike: over both starts, unless more seeds of torch's
+    default have finished.
+    """
+    return max((ALIKE, TORCH), key=lambda each: len(models.seeds(*COMPARED[each])))
+
+
+def find_compared(models: Seeded) -> list[str]:
+    """The comparisons of TPT-d and T5 that decide, as far as their variants have a common seed."""
+    return [each for each in (PUBLISHED, find_alike(models)) if models.seeds(*COMPARED[each])]
+
+
+def decide(
+    claims: Sequence[Claim],
+    trained: Mapping[int, Mapping[str, Evidence]],
+    other: Mapping[str, Evidence],
+) -> list[Verdict]:
+    """The verdicts by what was ``trained``, steps → evidence, else by what ``other`` models say.
+
+    Of several trainings the longest decides that has the units which the claim asks for, else the one
+    that has most; the verdict says after how many steps.
+    """
+    return [_decide(claim, trained, other.get(claim.id)) for claim in claims]
+
+
+def _decide(
+    claim: Claim, trained: Mapping[int, Mapping[str, Evidence]], other: Evidence | None
+) -> Verdict:
+    units = {
+        steps: min(found[claim.id].units, claim.units)
+        for steps, found in sorted(trained.items(), reverse=True)
+        if claim.id in found
+    }
+    if not units:
+        return judge(claim, other)
+    steps = max(units, key=lambda each: units[each])
+    verdict = judge(claim, trained[steps][claim.id])
+    return replace(verdict, reason=f"{verdict.reason}; after {steps:,} steps")

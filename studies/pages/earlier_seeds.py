@@ -1,0 +1,75 @@
+"""An earlier study's seeds beside the study's, on the questions that both answered.
+
+Only variants that start alike are compared: both studies train them by the same recipe, the same data
+and other seeds, so that the seeds of both can be taken together.
+"""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from studies.pages.binding_contrasts import FULL, measure_contrasts
+from studies.pages.differences import count_seeds, signed
+from studies.templates import table
+from tprprobe.statistics import read_interval
+from tprprobe.training.study.records import Study
+
+BOUND = "embedding binding − none, roles learnt"
+CONTRASTS = {
+    FULL: {"outer": 1.0, "tp-transformer": -1.0},
+    BOUND: {"tp-transformer": 1.0, "no-embedding-binding": -1.0},
+    "roles learnt − roles one, embedding bound": {"tp-transformer": 1.0, "ones": -1.0},
+}
+
+
+def compare_seeds(study: Study, earlier: Study) -> pd.DataFrame:
+    """The contrasts by the earlier study's seeds, by the study's, and by those of both.
+
+    Columns: seeds of, contrast, set, n, seeds, value, low, high; of questions that both answered.
+    """
+    both = join_studies(study, earlier)
+    parts = {"earlier": earlier.runs, "later": study.runs, "both": both.runs}
+    found = [
+        measure_contrasts(replace(both, runs=runs), contrasts=CONTRASTS).assign(of=name)
+        for name, runs in parts.items()
+    ]
+    return pd.concat(found, ignore_index=True)
+
+
+def join_studies(study: Study, earlier: Study) -> Study:
+    """The runs of two studies on the questions that both answered."""
+    runs = pd.concat([earlier.runs, study.runs], ignore_index=True)
+    answers = study.examples.set_index("source")[list(study.runs["run"])]
+    examples = earlier.examples.join(answers, on="source", how="inner")
+    return Study("both", runs, pd.DataFrame(), examples.reset_index(drop=True))
+
+
+def tell_seeds(found: pd.DataFrame) -> str:
+    """A sentence on what the seeds of each study and of both say of all questions."""
+    every = found[found["set"] == "all"].set_index(["contrast", "of"])
+
+    def told(contrast: str, of: str) -> str:
+        row = every.loc[(contrast, of)]
+        return f"{signed(read_interval(row))} ({count_seeds(row['seeds'])})"
+
+    full, bound = (
+        f"{told(each, 'earlier')}, and with the later ones, {told(each, 'both')}"
+        for each in (FULL, BOUND)
+    )
+    return (
+        f"Seeds of an earlier study say less of both, on the {every['n'].iloc[0]:,} questions that all answered: "
+        f"the full product {full}; the embedding binding (roles learnt) {bound}."
+    )
+
+
+def tell_table(found: pd.DataFrame) -> str:
+    """Every contrast, a row for whose seeds tell it, a column a set of questions."""
+    counts = found.groupby("set", sort=False)["n"].first()
+    rows = []
+    for (contrast, of), part in found.groupby(["contrast", "of"], sort=False):
+        values = part.set_index("set")
+        cells = {"contrast": str(contrast), "studies": str(of), "seeds": str(part["seeds"].iloc[0])}
+        for name, n in counts.items():
+            cells[f"{name} (n {n:,})"] = signed(read_interval(values.loc[name]))
+        rows.append(cells)
+    return table(rows)
