@@ -72,15 +72,15 @@ def measure_contrasts(
     low, high, in shares of questions.
     """
     chosen = subsets(study)
+    answers = {name: Answers(study, chosen[name]) for name in sets if name in chosen}
     rows = [
         row
-        for name in sets
-        if name in chosen
-        for row in contrast_rows(Answers(study, chosen[name]), contrasts, set=name)
+        for contrast, weights in contrasts.items()
+        for name, found in answers.items()
+        for row in contrast_rows(found, {contrast: weights}, set=name)
     ]
-    order = {name: place for place, name in enumerate(contrasts)}
     columns = ["contrast", "set", "n", "seeds", "value", "low", "high"]
-    return pd.DataFrame(sorted(rows, key=lambda row: order[row["contrast"]]), columns=columns)
+    return pd.DataFrame(rows, columns=columns)
 
 
 def tell_answer(study: Study) -> list[str]:
@@ -134,7 +134,7 @@ def _both(rows: Any, contrast: str) -> str:
 
 def _level(study: Study, rows: Any) -> str:
     """The full product against the Transformer that starts alike, and what it costs."""
-    cost = study.runs.groupby("variant")[["parameters", "gigaflops"]].mean()
+    cost: Any = study.runs.groupby("variant")[["parameters", "gigaflops"]].mean()
     weights, arithmetic = cost.loc["outer"] / cost.loc["transformer-torch"]
     return (
         f"; against the Transformer that starts alike, {_both(rows, LEVEL)}, with {weights:.1f} times "

@@ -5,6 +5,7 @@ and other seeds, so that the seeds of both can be taken together.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -46,7 +47,7 @@ def join_studies(study: Study, earlier: Study) -> Study:
 
 def tell_seeds(found: pd.DataFrame) -> str:
     """A sentence on what the seeds of each study and of both say of all questions."""
-    every = found[found["set"] == "all"].set_index(["contrast", "of"])
+    every: Any = found[found["set"] == "all"].set_index(["contrast", "of"])
 
     def told(contrast: str, of: str) -> str:
         row = every.loc[(contrast, of)]
@@ -66,7 +67,8 @@ def tell_table(found: pd.DataFrame) -> str:
     """Every contrast, a row for whose seeds tell it, a column a set of questions."""
     counts = found.groupby("set", sort=False)["n"].first()
     rows = []
-    for (contrast, of), part in found.groupby(["contrast", "of"], sort=False):
+    groups: Any = found.groupby(["contrast", "of"], sort=False)
+    for (contrast, of), part in groups:
         values = part.set_index("set")
         cells = {"contrast": str(contrast), "studies": str(of), "seeds": str(part["seeds"].iloc[0])}
         for name, n in counts.items():

@@ -164,7 +164,7 @@ def _named(start: str) -> str:
 
 def _on_test(rows: pd.DataFrame, measure: str = DRAWN[0]) -> dict[str, Interval]:
     """One score of every contrast, on reports of ``test``."""
-    own = rows[(rows["split"] == TEST) & (rows["measure"] == measure)].set_index("contrast")
+    own: Any = rows[(rows["split"] == TEST) & (rows["measure"] == measure)].set_index("contrast")
     return {str(name): read_interval(row) for name, row in own.iterrows()}
 
 
