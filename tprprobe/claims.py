@@ -111,9 +111,7 @@ class _File(Settings):
 
 @dataclass(frozen=True)
 class Evidence:
-    """The measurement behind a verdict: one estimate per case, the unit of its intervals, and the
-    model.
-    """
+    """The measurement behind a verdict: one estimate per case, and the unit of its intervals."""
 
     cases: Mapping[str, Interval]
     unit: str

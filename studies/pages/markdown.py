@@ -1,4 +1,4 @@
-"""Parts that pages of results share: tables of verdicts, and numbers with intervals."""
+"""The table of verdicts, which pages of results share."""
 
 from studies.templates import table
 from tprprobe.claims import Claim, Verdict
