@@ -35,7 +35,7 @@ ASSUMED = {
     "jiang-pos-role": "holds",
     "jiang-filler-semantic": "holds",
     "jiang-discrete": "fails",
-    "jiang-table2-better": "fails",
+    "jiang-table2-better": "undecided",
     "huang-hybrid-roles": "holds",
     "huang-nominal-verbal": "fails",
     "huang-plan": "fails",
