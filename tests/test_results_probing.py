@@ -184,7 +184,7 @@ def test_three_seeds_of_the_longer_training_decide():
         assert (more.outcome, more.reason[-17:]) == ("holds", "after 3,750 steps")
         assert tell_seeds(study, beside)[0].startswith(f"After {step:,} steps, ")
         told = " ".join(tell_peaks(study, beside))
-        assert ("After 3,750 of 3,750 steps, 0.7" in told) == (step == 9000)
+        assert ("At their end, after 3,750 steps, 0.7" in told) == (step == 9000)
         assert ("With three times the steps and reports, " in told) == (step == 3750)
 
 

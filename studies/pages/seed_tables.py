@@ -67,8 +67,11 @@ def tell_peaks(roles: Roles, companions: Mapping[str, Roles]) -> list[str]:
     training: in the middle of the study's (and at its end, if another is longer), and in its companions.
     """
     longest, steps = find_longest(roles, companions), find_steps(roles)
-    told = [half_of(steps), *([] if longest is roles else [steps[-1]])] if steps else []
-    found = [(f"After {step:,} of {steps[-1]:,} steps", roles, step) for step in told]
+    found = []
+    if steps:
+        found.append((f"After {half_of(steps):,} of {steps[-1]:,} steps", roles, half_of(steps)))
+    if steps and longest is not roles:
+        found.append((f"At their end, after {steps[-1]:,} steps", roles, steps[-1]))
     found += [
         (COMPANIONS[name], each, find_steps(each)[-1])
         for name, each in companions.items()
