@@ -13,7 +13,7 @@ from studies.pages import probing_page as probing
 from studies.pages.contrasts import Place, compare
 from studies.pages.deciding import decide
 from studies.pages.probing_runs import DISCRETE, MODELS, Probed
-from studies.pages.seed_roles import mean_measure, seed_evidence
+from studies.pages.seed_roles import gather_seeds, mean_measure, seed_evidence
 from studies.pages.seed_tables import tell_leads, tell_peaks, tell_seeds
 from studies.pages.verdicts import claims_of, read_page
 from tprprobe.analyses.dictionary.role_names import name_dictionary, read_fields, tell_labels
@@ -177,7 +177,7 @@ def test_three_seeds_of_the_longer_training_decide():
         longer = plant_roles(seeds, tpr=0.9, variants=four, steps=(9000,))
         beside = {"longer": longer}
         claims = [load_claims()[f"jiang-{name}"] for name in ("nel-better", "more-discrete")]
-        better, more = decide(claims, probing.gather_seeds(study, beside), {})
+        better, more = decide(claims, gather_seeds(study, beside), {})
         assert better.outcome == ("holds" if level > 0.8 else "fails")
         assert better.reason.endswith(f"; after {step:,} steps")
         assert ("both torch" if step == 9000 else "started alike") in better.reason

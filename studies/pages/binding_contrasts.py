@@ -18,6 +18,7 @@ from studies.pages.differences import (
     contrast_rows,
     count_seeds,
     signed,
+    steps_of,
     tell_outcome,
 )
 from tprprobe.figures.dots import interval_dots
@@ -105,9 +106,8 @@ def tell_answer(study: Study) -> list[str]:
         if (XAVIER, "all") in rows.index
         else ""
     )
-    steps = int(study.runs["steps"].max())
     told = [
-        f"After {steps:,} steps, both from torch's default, the TP-Transformer {outcome} the Transformer: "
+        f"After {steps_of(study):,} steps, both from torch's default, the TP-Transformer {outcome} the Transformer: "
         f"{signed(alike)} of all questions, {signed(found(ALIKE, 'discordant'))} of discordant ones{xavier}.",
         f"The start alone, torch's default instead of Xavier's, changes the Transformer by "
         f"{signed(found(START, 'all'))}; the difference as published, which mixes both, is "
@@ -143,8 +143,8 @@ def _level(study: Study, rows: Any) -> str:
 
 
 def tell_again(changed: str, study: Study, before: Study) -> str:
-    """A sentence on the same comparison in a companion, after what is changed in it, beside that without it
-    of the same seeds; empty without the two variants.
+    """A sentence on the same comparison in a companion, after what is changed in it, beside that of the same
+    runs without it; empty without the two variants.
     """
     found, without = _differences(study), _differences(before)
     if ALIKE not in found:

@@ -8,6 +8,7 @@ import numpy as np
 from tprprobe.figures.style import INK, Drawing
 from tprprobe.statistics import Interval, interval_text
 from tprprobe.training.study.comparisons import Answers
+from tprprobe.training.study.records import Study
 
 Weights = Mapping[str, float]
 OTHERWISE = "the same runs otherwise"  # of a study beside its companion
@@ -25,6 +26,11 @@ def contrast_rows(
             counts = {"n": answers.n, "seeds": len(seeds)}
             bounds = {"value": found.value, "low": found.low, "high": found.high}
             yield {"contrast": contrast} | told | counts | bounds
+
+
+def steps_of(study: Study) -> int:
+    """The steps for which its runs were trained."""
+    return int(study.runs["steps"].max())
 
 
 def signed(value: Interval) -> str:

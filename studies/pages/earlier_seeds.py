@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from studies.pages import binding_contrasts
 from studies.pages.binding_contrasts import FULL, measure_contrasts
 from studies.pages.differences import count_seeds, signed
 from studies.templates import table
@@ -17,7 +18,7 @@ from tprprobe.training.study.records import Study
 
 BOUND = "embedding binding − none, roles learnt"
 CONTRASTS = {
-    FULL: {"outer": 1.0, "tp-transformer": -1.0},
+    FULL: binding_contrasts.CONTRASTS[FULL],
     BOUND: {"tp-transformer": 1.0, "no-embedding-binding": -1.0},
     "roles learnt − roles one, embedding bound": {"tp-transformer": 1.0, "ones": -1.0},
 }
@@ -26,7 +27,7 @@ CONTRASTS = {
 def compare_seeds(study: Study, earlier: Study) -> pd.DataFrame:
     """The contrasts by the earlier study's seeds, by the study's, and by those of both.
 
-    Columns: seeds of, contrast, set, n, seeds, value, low, high; of questions that both answered.
+    Columns: contrast, set, n, seeds, value, low, high, of (whose seeds); of questions that both answered.
     """
     both = join_studies(study, earlier)
     parts = {"earlier": earlier.runs, "later": study.runs, "both": both.runs}

@@ -66,7 +66,6 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
     papers = verdicts[verdicts["claim"].str.split("-").str[0].isin(PAPERS)]
     counts = papers.drop_duplicates(["claim", "verdict"])["verdict"].value_counts()
     roles, beside = load_roles(), load_companions()
-    summaries = summaries_page.tell_shipped()
     return fill(
         Path(__file__).parent,
         "learnt.md.j2",
@@ -81,7 +80,7 @@ def tell_learnt(verdicts: pd.DataFrame) -> str:
         peaks=" ".join(tell_peaks(roles, beside)),
         one_hot=tell_one_hot(find_longest(roles, beside)),
         own=answer_model("tpt-c-arithmetic", KEPT),
-        summaries=[summaries[0], *summaries[2:]],
+        summaries=summaries_page.tell_shipped(),
         syntax=verdicts.loc[verdicts["claim"] == "jiang-syntax-in-roles", "verdict"].iloc[0],
         number=lambda claim, case="", model="": find_number(verdicts, claim, case, model),
     )

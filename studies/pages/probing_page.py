@@ -10,29 +10,15 @@ import pandas as pd
 
 from studies.pages import contrasts, probing_runs
 from studies.pages.contrasts import Place, compare, count_documents
-from studies.pages.deciding import DISCRETE as SEEDED
-from studies.pages.deciding import SEEDS, decide
+from studies.pages.deciding import decide
 from studies.pages.dictionary_section import tell_dictionary
 from studies.pages.markdown import verdict_table
 from studies.pages.probing_runs import CONTINUOUS, DISCRETE, MODELS, TRANSFORMER, Probed
-from studies.pages.seed_roles import find_steps, seed_evidence
-from studies.pages.seed_tables import (
-    draw_discreteness,
-    tell_discreteness,
-    tell_leads,
-    tell_seeds,
-    tell_table4,
-)
+from studies.pages.seed_roles import gather_seeds
+from studies.pages.seed_tables import describe_seeds, draw_discreteness
 from studies.pages.treebank import tell_treebank
 from studies.pages.verdicts import claims_of
-from studies.summary_roles.records import (
-    COMPANIONS,
-    LONGER,
-    STUDY,
-    Roles,
-    load_companions,
-    load_roles,
-)
+from studies.summary_roles.records import STUDY, Roles, load_companions, load_roles
 from studies.templates import fill, table
 from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles, share_of_peaks
 from tprprobe.claims import Evidence
@@ -76,7 +62,6 @@ def write_page(
 ) -> str:
     """The page of these probes of what ships, of the study's roles and of its companions', and of real text."""
     beside = companions or {}
-    told = tell_seeds(roles, beside)
     verdicts = decide(
         claims_of("probing"), gather_seeds(roles, beside), gather_evidence(found, folder)
     )
@@ -91,19 +76,7 @@ def write_page(
         documents=probing_runs.WRITTEN,
         study=STUDY,
         figure=FIGURE,
-        answer=told,
-        seeds=len(roles.seeds(SEEDED)),
-        least=SEEDS,
-        longer=LONGER in beside,
-        steps=find_steps(roles),
-        measured=len(roles.reports),
-        by_variant=tell_table4(roles),
-        leads=tell_leads(roles),
-        along=tell_discreteness(roles),
-        companions={
-            name: [COMPANIONS[name], tell_leads(each), tell_table4(each), tell_discreteness(each)]
-            for name, each in beside.items()
-        },
+        **describe_seeds(roles, beside),
         verdicts=verdict_table(verdicts),
         table4=_layerwise(found),
         advantages=_advantages(found),
@@ -123,12 +96,6 @@ def write_page(
 
 
 # ---- claims -----------------------------------------------------------------------------------------
-
-
-def gather_seeds(roles: Roles, companions: Mapping[str, Roles]) -> dict[int, dict[str, Evidence]]:
-    """The evidence of the study's models and of the longer training's, by their steps."""
-    trained = [roles, *([companions[LONGER]] if LONGER in companions else [])]
-    return {find_steps(each)[-1]: seed_evidence(each) for each in trained if find_steps(each)}
 
 
 def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:

@@ -18,8 +18,9 @@ from studies.pages.deciding import (
     find_alike,
     find_compared,
 )
+from studies.pages.differences import Weights
 from studies.summary_roles.measures import PEAK, VECTORS
-from studies.summary_roles.records import Roles
+from studies.summary_roles.records import LONGER, Roles
 from tprprobe.claims import Evidence
 from tprprobe.statistics import Interval
 from tprprobe.training.study.comparisons import Answers
@@ -28,7 +29,6 @@ TASKS = ("pos", "dep", "srl", "nel")
 KINDS = tuple(each.rpartition(".")[2] for each in VECTORS)
 TRANSFORMERS, WITH_ROLES = (T5, T5_TORCH), (DISCRETE, DISCRETE_T5, CONTINUOUS)
 VARIANTS = (*TRANSFORMERS, *WITH_ROLES)
-Weights = Mapping[str, float]
 
 
 def seed_evidence(roles: Roles) -> dict[str, Evidence]:
@@ -48,6 +48,12 @@ def seed_evidence(roles: Roles) -> dict[str, Evidence]:
         case = {"": mean_measure(roles, rise)}
         found["jiang-more-discrete"] = Evidence(case, "model seed", len(seeds))
     return found
+
+
+def gather_seeds(roles: Roles, companions: Mapping[str, Roles]) -> dict[int, dict[str, Evidence]]:
+    """The evidence of the study's models and of the longer training's, by their steps."""
+    trained = [roles, *([companions[LONGER]] if LONGER in companions else [])]
+    return {find_steps(each)[-1]: seed_evidence(each) for each in trained if find_steps(each)}
 
 
 def _between(roles: Roles) -> Iterator[tuple[str, Evidence]]:

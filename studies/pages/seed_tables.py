@@ -8,6 +8,7 @@ from studies.pages.deciding import (
     COMPARED,
     DISCRETE,
     DISCRETE_T5,
+    SEEDS,
     find_compared,
     find_longest,
 )
@@ -24,12 +25,31 @@ from studies.pages.seed_roles import (
 )
 from studies.pages.snapping_section import MEAN, ONE_HOT, PLAIN, SCORES
 from studies.summary_roles.measures import PEAK
-from studies.summary_roles.records import COMPANIONS, Roles
+from studies.summary_roles.records import COMPANIONS, LONGER, Roles
 from studies.templates import table
 from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
 from tprprobe.statistics import interval_text, share_text
 
 SNAPPED = "rougeL"
+
+
+def describe_seeds(roles: Roles, companions: Mapping[str, Roles]) -> dict[str, Any]:
+    """What the page says of model seeds: the answer, tables, and those of companions by their names."""
+    return {
+        "answer": tell_seeds(roles, companions),
+        "seeds": len(roles.seeds(DISCRETE)),
+        "least": SEEDS,
+        "longer": LONGER in companions,
+        "steps": find_steps(roles),
+        "measured": len(roles.reports),
+        "by_variant": tell_table4(roles),
+        "leads": tell_leads(roles),
+        "along": tell_discreteness(roles),
+        "companions": {
+            name: [COMPANIONS[name], tell_leads(each), tell_table4(each), tell_discreteness(each)]
+            for name, each in companions.items()
+        },
+    }
 
 
 def tell_seeds(roles: Roles, companions: Mapping[str, Roles] | None = None) -> list[str]:

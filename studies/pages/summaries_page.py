@@ -21,6 +21,7 @@ from studies.pages.deciding import (
     find_compared,
     find_longest,
 )
+from studies.pages.differences import steps_of
 from studies.pages.markdown import verdict_table
 from studies.pages.seed_tables import tell_one_hot, tell_snapped
 from studies.pages.summary_contrasts import (
@@ -32,7 +33,6 @@ from studies.pages.summary_contrasts import (
     TEST,
     draw_contrasts,
     measure_contrasts,
-    steps_of,
     tell_again,
     tell_answer,
     tell_before,

@@ -23,6 +23,7 @@ from studies.pages.differences import (
     contrast_rows,
     count_seeds,
     signed,
+    steps_of,
     tell_outcome,
 )
 from tprprobe.figures.dots import interval_dots
@@ -59,11 +60,6 @@ SHOWN = METRICS | {
 }
 DRAWN = ("rougeL", EXACT, "grammatical", "faithful")
 TEST, COMPOSITIONAL = SPLITS = ("test", "compositional")
-
-
-def steps_of(study: Study) -> int:
-    """The steps for which its runs were trained."""
-    return int(study.runs["steps"].max())
 
 
 def measure_contrasts(study: Study) -> pd.DataFrame:
