@@ -2,6 +2,7 @@
 
 import os
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,14 @@ jaxtyping.jaxtyped = check  # which its import hook puts around every function
 ROOT = Path(__file__).parent.parent
 settings.register_profile("tprprobe", deadline=None)  # a shared core may be slow, not wrong
 settings.load_profile("tprprobe")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What a test draws, and the fixtures made for it, does not hang on the tests before it."""
+    import torch  # which reads the variables set above
+
+    torch.manual_seed(zlib.crc32(item.nodeid.encode()))
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,13 @@
 """What extraction writes beside vectors: words of sub-words, labels, what the encoder is given."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
 
 import tprprobe as tp
 from tprprobe.data.annotated.sentencesets import join_labels, set_source
@@ -12,11 +15,13 @@ from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.data.worlds.english.reportsets import DrawnReports
 from tprprobe.errors import InputError
 from tprprobe.extraction import blocks
+from tprprobe.extraction.alignment import PLAIN, place_written
 from tprprobe.files.locks import alone
-from tprprobe.gold.labels import decode_cell
+from tprprobe.gold.labels import Labelled, decode_cell, words_of_tokens
 from tprprobe.models import build
 
 SITES = ["encoder.0.hidden", "decoder.0.hidden"]
+CUT = "\N{REPLACEMENT CHARACTER}"  # bytes that are no character
 CONLLU = """# newdoc id = a
 # sent_id = 1
 # text = It's rain-ing.
@@ -41,7 +46,7 @@ def reports() -> Any:
 def model(reports) -> Any:
     vocabulary = train_subwords((r.source for r in reports), 400, max_source=60, max_target=30)
     sizes = {"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 16, "n_layers": 1, "n_roles": 3}
-    built: Any = build({"architecture": "tpt", "vocab_size": len(vocabulary), **sizes})
+    built: Any = build({"architecture": "tpt", "vocab_size": len(vocabulary), **sizes}, seed=0)
     built.vocabulary, built.name = vocabulary, "tiny"
     return built
 
@@ -123,9 +128,48 @@ def test_what_a_model_writes_is_aligned_as_it_was_written(model, reports, tmp_pa
     store = tp.extract(model, reports, SITES, tmp_path / "store", target="generated", control=False)
     for i in range(len(reports)):
         tokens = side(store, "target", i)
-        spelt = "".join(words(model, tokens))
-        prediction = "".join(str(tokens["prediction"].iloc[0]).split())
-        assert prediction.startswith(spelt)
+        read = model.vocabulary.decode(list(tokens["id"]))
+        assert CUT not in read
+        assert "".join(words(model, tokens)) == "".join(read.split())
+        assert tokens["prediction"].iloc[0].startswith(read)
+
+
+def written_words(vocabulary: Any, ids: list[int]) -> tuple[str, list[tuple[int, int]], list[int]]:
+    """A written text, and the place and the word of each of its tokens."""
+    text = vocabulary.decode(ids)
+    places = place_written(vocabulary, ids, len(ids))
+    marked = Labelled("", "", tuple(PLAIN.findall(text)), text)
+    return text, places, list(words_of_tokens(marked.offsets, places))
+
+
+@given(ids=st.lists(st.integers(3, 399), max_size=12))
+@example(ids=[105, 205, 184, 105])  # the two bytes of a letter, between two letters
+@example(ids=[81, 233, 174, 174])
+@example(ids=[85, 211, 148])
+@example(ids=[131, 3])
+def test_every_token_that_is_written_has_its_place_and_its_word(model, ids):
+    text, places, numbers = written_words(model.vocabulary, ids)
+    assert len(places) == len(ids)
+    assert places == sorted(places)
+    for (start, end), word in zip(places, numbers, strict=True):
+        assert (word >= 0) == bool(text[start:end].strip())
+    held = {at for start, end in places for at in range(start, end)}
+    assert held >= {at for at, character in enumerate(text) if not character.isspace()}
+
+
+BYTES_OF_A_CHARACTER = st.characters(codec="utf-8").map(lambda c: [3 + byte for byte in c.encode()])
+
+
+@given(parts=st.lists(st.integers(259, 399).map(lambda i: [i]) | BYTES_OF_A_CHARACTER, max_size=12))
+def test_words_that_are_written_in_bytes_are_spelt_by_them(model, parts):
+    ids = list(chain.from_iterable(parts))
+    text, _, numbers = written_words(model.vocabulary, ids)
+    assume(CUT not in text)
+    spelt = [
+        model.vocabulary.decode([i for i, word in zip(ids, numbers, strict=True) if word == number])
+        for number in sorted({*numbers} - {-1})
+    ]
+    assert "".join("".join(spelt).split()) == "".join(text.split())
 
 
 def test_sentences_of_a_file_are_read_with_their_labels(model, file, tmp_path):

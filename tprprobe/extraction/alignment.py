@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,16 +55,21 @@ def place_target(offsets: Sequence[Span], n: int) -> list[Span]:
 
 
 def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
-    """The places in a decoder's own text of the n tokens that it reads of it.
+    """The places in a decoder's own text of the n tokens that it reads of it, the start symbol first.
 
-    A model may write a text in other sub-words than the text is encoded in.
+    A model may write a text in other sub-words than the text is encoded in. A character that takes
+    several sub-words (bytes) is where each of them stands.
     """
-    ends = [len(vocabulary.decode(ids[:i])) for i in range(1, n + 1)]
-    text = vocabulary.decode(ids)
-    spans: list[Span] = [NOWHERE]
-    for start, end in pairwise(ends):
-        spans.append((start + len(text[start:end]) - len(text[start:end].lstrip()), end))
-    return spans
+    text, start = vocabulary.decode(ids), 0
+    places: list[Span] = []
+    for read in range(1, len(ids) + 1):
+        begun = vocabulary.decode(ids[:read])
+        if text.startswith(begun):  # otherwise its last character is not complete
+            own = text[start : len(begun)]
+            place = (start + len(own) - len(own.lstrip()), len(begun))
+            places += [place] * (read - len(places))
+            start = len(begun)
+    return places[:n]
 
 
 def align_words(
