@@ -1,11 +1,12 @@
-# Each target sets up what it needs: a fresh clone and Python 3.11 or newer are enough.
+# Each target sets up what it needs: a fresh clone and Python 3.11 or newer are enough. Packages are compiled when they are
+# first imported, which most of them never are.
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 export OMP_WAIT_POLICY = PASSIVE
 export PYTHONHASHSEED = 0
 
-.PHONY: demo test soak bench check docs app paper audit sbom clean
+.PHONY: demo test soak bench check types style docs app paper audit sbom clean
 
 demo: .venv/.demo
 	$(BIN)/tprprobe demo
@@ -17,9 +18,14 @@ test: check
 	$(BIN)/pytest -n 2 --dist loadfile
 
 check: .venv/.dev
+	$(MAKE) --jobs 2 types style
+
+types: .venv/.dev  # two minutes of one core, the rest takes another
+	$(BIN)/pyright
+
+style: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(MAKE) docs
 
@@ -39,11 +45,11 @@ bench: .venv/.dev
 	$(PYTHON) -m venv .venv
 
 .venv/.demo: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch -e '.[app,mathematics,summarization,train]'
+	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt torch -e '.[app,mathematics,summarization,train]'
 	touch $@
 
 .venv/.dev: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch -e '.[dev]'
+	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt torch -e '.[dev]'
 	touch $@ .venv/.demo
 
 # Every table and figure of the three papers from the checkpoints that ship, into docs/results: under 10 minutes
@@ -60,7 +66,7 @@ sbom: .venv/.audit
 
 .venv/.audit: .venv/.dev
 	$(PYTHON) -m venv .venv/audit
-	.venv/audit/bin/pip install --quiet --disable-pip-version-check pip-audit cyclonedx-bom
+	.venv/audit/bin/pip install --no-compile --quiet --disable-pip-version-check pip-audit cyclonedx-bom
 	touch $@
 
 # Known holes in what is installed (asks PyPI).

@@ -8,6 +8,7 @@ little of it), and one between examples, and is a t interval at the degrees of f
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -72,21 +73,25 @@ class Answers:
         alike cancels there, so it is taken out (an additive model of variant and seed). Else it is in
         the variance, and counts no more often than there are seeds (Satterthwaite).
         """
-        rest, free = self._residual("variant", "seed")
+        (both, all_free), (rest, free) = self._residuals
         if balanced:
             return rest / max(free, 1), free
-        both, all_free = self._residual("variant")
         parts = ((both - rest, all_free - free), (rest, free))
         spread = sum(part**2 / each for part, each in parts if each)
         return both / max(all_free, 1), both**2 / spread if spread else all_free
 
-    def _residual(self, *effects: str) -> tuple[float, int]:
-        """The sum of squares of run means beside these effects, and its degrees of freedom."""
-        means = self.study.runs.assign(share=self.right.mean().to_numpy())
-        design = pd.get_dummies(means[list(effects)].astype(str), dtype=float).to_numpy()
-        share = means["share"].to_numpy()
-        residual = share - design @ np.linalg.lstsq(design, share, rcond=None)[0]
-        return float(residual @ residual), len(design) - int(np.linalg.matrix_rank(design))
+    @cached_property
+    def _residuals(self) -> list[tuple[float, int]]:
+        """The sum of squares of run means beside variants, and beside variants and seeds, each with its
+        degrees of freedom.
+        """
+        share, found = self.right.mean().to_numpy(), []
+        for effects in (["variant"], ["variant", "seed"]):
+            design = pd.get_dummies(self.study.runs[effects].astype(str), dtype=float).to_numpy()
+            residual = share - design @ np.linalg.lstsq(design, share, rcond=None)[0]
+            freedom = len(design) - int(np.linalg.matrix_rank(design))
+            found.append((float(residual @ residual), freedom))
+        return found
 
     def _right(self, variant: str, seeds: Any) -> Float[np.ndarray, "seed example"]:
         return self.right[[f"{variant}-{seed}" for seed in seeds]].to_numpy(float).T

@@ -73,7 +73,8 @@ class Study:
 
 def common_seeds(runs: pd.DataFrame, *variants: str) -> list[int]:
     """The seeds that all of these variants have among ``runs``."""
-    have = [set(runs.loc[runs["variant"] == each, "seed"]) for each in variants]
+    finished = list(zip(runs["variant"], runs["seed"], strict=True))
+    have = [{seed for variant, seed in finished if variant == each} for each in variants]
     return sorted(set.intersection(*have))
 
 
