@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tprprobe
-from tprprobe.analyses.probing.tasks import Task
+from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
 from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.interventions.sweep_recipes import OF_EDITS

@@ -21,7 +21,7 @@ from parity import publishedfiles
 from planted.damage import damage_each, damage_on
 
 import tprprobe as tp
-from tprprobe.analyses.probing.tasks import read_task
+from tprprobe.analyses.probing.task import read_task
 from tprprobe.data.captions.captionfiles import read_annotations
 from tprprobe.data.captions.features import open_features
 from tprprobe.data.captions.glove import read_glove

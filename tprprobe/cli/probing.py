@@ -118,9 +118,9 @@ def probe(
     import pandas as pd
 
     from tprprobe.analyses.probing import probe as run
-    from tprprobe.analyses.probing.probed_sites import needed_sites
-    from tprprobe.analyses.probing.screens import NOTE, screen, worth_refining
-    from tprprobe.analyses.probing.settings import SITES
+    from tprprobe.analyses.probing.inputs import needed_sites
+    from tprprobe.analyses.probing.scores import NOTE, screen, worth_refining
+    from tprprobe.analyses.probing.task import SITES
     from tprprobe.store import open_store
 
     asked = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n}
