@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from tprprobe.analyses.probing import inputs, load_probe, probe, read_task, run
 from tprprobe.analyses.probing.inputs import Vector
-from tprprobe.analyses.probing.task import Schedule
+from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.store import open_store

@@ -26,8 +26,8 @@ from tprprobe.analyses.probing.scores import (
     differences,
     losses,
 )
+from tprprobe.analyses.probing.settings import SITES
 from tprprobe.analyses.probing.span_conv import draw_dropout, edge_logits, step_amsgrad
-from tprprobe.analyses.probing.task import SITES
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import make
 from tprprobe.figures.catalogue.loaders import load_probes

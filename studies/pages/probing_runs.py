@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.probing import probe
-from tprprobe.analyses.probing.task import Schedule
+from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError

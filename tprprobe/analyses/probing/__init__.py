@@ -2,7 +2,7 @@
 
 The modules in the order in which data goes through them:
 
-    task          what is probed for, and the choices of a run
+    settings task what is chosen for a run, and what is probed for
     labels        a store's words, their labels, those of controls, and which examples train or are tested
     inputs        the vectors that probes read, and how they stream from the store
     scores        counts by document become rows with intervals and paired tests

@@ -17,7 +17,7 @@ from sklearn.cluster import MiniBatchKMeans
 from torch import Tensor
 
 from tprprobe.analyses.probing.labels import Corpus, Examples, Order, Places
-from tprprobe.analyses.probing.task import HIDDEN, SITES, ProbeSettings
+from tprprobe.analyses.probing.settings import HIDDEN, SITES, ProbeSettings
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of, select
 from tprprobe.store import Store

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float64, Int
 
-from tprprobe.analyses.probing.task import ProbeSettings, SpanMode, Task
+from tprprobe.analyses.probing.settings import ProbeSettings, SpanMode
+from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import WORD, Target, decode_cell
 from tprprobe.store import Store

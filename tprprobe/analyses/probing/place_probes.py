@@ -20,7 +20,7 @@ from tprprobe.analyses.probing.bilinear import (
 )
 from tprprobe.analyses.probing.inputs import find_sites
 from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
-from tprprobe.analyses.probing.task import SITES
+from tprprobe.analyses.probing.settings import SITES
 from tprprobe.errors import unknown
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept

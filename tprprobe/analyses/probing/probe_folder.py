@@ -18,8 +18,9 @@ from torch import Tensor
 from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Vector, chunks, site_vectors
 from tprprobe.analyses.probing.labels import Examples, Splits, read_corpus, read_examples
 from tprprobe.analyses.probing.scores import Fitted, Score, describe
+from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.analyses.probing.span_conv import edge_logits
-from tprprobe.analyses.probing.task import SpanMode, Task
+from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json

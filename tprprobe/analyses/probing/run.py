@@ -36,8 +36,9 @@ from tprprobe.analyses.probing.labels import Corpus, Splits, read_corpus, split_
 from tprprobe.analyses.probing.linear import fit_linear
 from tprprobe.analyses.probing.probe_folder import save_probe
 from tprprobe.analyses.probing.scores import REAL, Fitted, Probe, Results, Tested, gather
+from tprprobe.analyses.probing.settings import HIDDEN, ProbeSettings
 from tprprobe.analyses.probing.span_conv import fit_span_conv
-from tprprobe.analyses.probing.task import HIDDEN, ProbeSettings, Task, find_tasks
+from tprprobe.analyses.probing.task import Task, find_tasks
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
 from tprprobe.files.damage import damage_told
@@ -74,7 +75,7 @@ def probe(
     control with the highest f1, and whether f1 is above it by a paired, corrected test), codelength
     (bits), compression, information (bits a target) and ``added`` (information beyond the other of
     role and filler).
-    Source: Tenney et al. 2019; jiant §4 for decoders.
+    Source: Tenney et al. 2019; jiang §4 for decoders.
 
     Args:
         store: The store whose vectors are probed.

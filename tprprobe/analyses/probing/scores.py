@@ -13,7 +13,8 @@ from torch import Tensor
 
 from tprprobe.analyses.probing.inputs import Reader, Shape, Vector
 from tprprobe.analyses.probing.labels import LABELS, Examples, Marks, Places, Splits
-from tprprobe.analyses.probing.task import BASELINES, Kind, Loss, Task
+from tprprobe.analyses.probing.settings import BASELINES, Kind, Loss
+from tprprobe.analyses.probing.task import Task
 from tprprobe.statistics import (
     adjust,
     bootstrap_difference,

@@ -24,7 +24,7 @@ from tprprobe.analyses.probing.scores import (
     losses,
     sum_documents,
 )
-from tprprobe.analyses.probing.task import Schedule
+from tprprobe.analyses.probing.settings import Schedule
 
 DROPOUT, EPS = 0.3, 1e-5
 BETAS, TINY = (0.9, 0.999), 1e-8  # of Adam
