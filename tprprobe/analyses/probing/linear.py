@@ -20,6 +20,7 @@ from tprprobe.analyses.probing.labels import Places, Splits, Turn
 from tprprobe.analyses.probing.scores import (
     Fitted,
     Probe,
+    Tested,
     count_probes,
     labels_of,
     losses,
@@ -62,13 +63,16 @@ def fit_linear(
     total = np.sum(sums, axis=0)
     return [
         Fitted(
-            probe,
-            len(splits.turns[0].train),
-            total[at],
-            np.array(curves[at], float).reshape(-1, 3),
+            Tested(
+                probe,
+                len(splits.turns[0].train),
+                total[at],
+                np.array(curves[at], float).reshape(-1, 3),
+            ),
             {"output_weight": first[at : at + 1, :-1], "output_bias": first[at : at + 1, -1]},
             shape,
-            reader,
+            reader.mean,
+            reader.scale,
         )
         for at, probe in enumerate(probes)
     ]

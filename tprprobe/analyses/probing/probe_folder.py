@@ -136,9 +136,9 @@ class SavedProbe:
 
 def save_probe(folder: Path, fitted: Fitted, splits: Splits) -> None:
     """Writes a trained probe to a folder of its name, in place of what is there."""
-    probe, examples = fitted.probe, splits.examples
-    vector, corpus, reader = probe.vector, examples.corpus, fitted.reader
-    row = describe(Score({}, fitted.sums[:1]))
+    probe, examples = fitted.tested.probe, splits.examples
+    vector, corpus = probe.vector, examples.corpus
+    row = describe(Score({}, fitted.tested.sums[:1]))
     config = {
         "format": FORMAT,
         "version": VERSION,
@@ -155,7 +155,7 @@ def save_probe(folder: Path, fitted: Fitted, splits: Splits) -> None:
         "model": corpus.store.manifest.get("model"),
         "metrics": {name: float(row[name]) for name in MEASURES},
     }
-    mean, scale = (torch.as_tensor(x).expand(vector.width) for x in (reader.mean, reader.scale))
+    mean, scale = (torch.as_tensor(x).expand(vector.width) for x in (fitted.mean, fitted.scale))
     weights = {**fitted.weights, "mean": mean, "scale": scale}
     files = {
         CONFIG: json.dumps(config, indent=1, ensure_ascii=False) + "\n",

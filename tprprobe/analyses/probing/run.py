@@ -194,8 +194,8 @@ class ProbingRun:
                     fitted = train_round(stacks, self.settings, device)
                     if folder is not None and file is not None:
                         self._save_probes(folder / PROBES, fitted)
-                        _write_round(file, fitted)
-                    tested += fitted
+                        _write_round(file, [one.tested for one in fitted])
+                    tested += [one.tested for one in fitted]
                 note = f"vector {number + 1} of {len(self.rounds)}"
                 bars.update(bar, completed=len(tested), note=note)
         limit = self.settings.training.limit
@@ -211,8 +211,9 @@ class ProbingRun:
     def _save_probes(self, folder: Path, fitted: Sequence[Fitted]) -> None:
         """Writes the folders of the probes of real labels."""
         for one in fitted:
-            if one.probe.control == REAL and one.probe.portion is None:
-                save_probe(folder, one, self.splits[one.probe.task, one.probe.side])
+            probe = one.tested.probe
+            if probe.control == REAL and probe.portion is None:
+                save_probe(folder, one, self.splits[probe.task, probe.side])
 
 
 def lay_out(

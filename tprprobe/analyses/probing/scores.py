@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import stats
 from torch import Tensor
 
-from tprprobe.analyses.probing.inputs import Reader, Shape, Vector
+from tprprobe.analyses.probing.inputs import Shape, Vector
 from tprprobe.analyses.probing.labels import LABELS, Examples, Marks, Places, Splits
 from tprprobe.analyses.probing.settings import BASELINES, Kind, Loss
 from tprprobe.analyses.probing.task import Task
@@ -93,12 +93,14 @@ class Tested:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(Tested):
-    """A tested probe with its weights by name (their first axis is of one probe), and what it reads."""
+class Fitted:
+    """A probe with its weights by name (their first axis is of one probe) for (vector − mean) / scale."""
 
+    tested: Tested
     weights: Mapping[str, Tensor]
     shape: Shape
-    reader: Reader
+    mean: Tensor | float
+    scale: Tensor | float
 
 
 def losses(

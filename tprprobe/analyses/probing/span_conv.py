@@ -19,6 +19,7 @@ from tprprobe.analyses.probing.scores import (
     NATS,
     Fitted,
     Probe,
+    Tested,
     count_probes,
     labels_of,
     losses,
@@ -141,13 +142,16 @@ def fit_span_conv(
     terms = descent.count(descent.best, np.arange(len(probes)), test)
     return [
         Fitted(
-            probe,
-            len(train),
-            sum_documents(terms[at], test),
-            np.array(descent.curves[at], float).reshape(-1, 3),
+            Tested(
+                probe,
+                len(train),
+                sum_documents(terms[at], test),
+                np.array(descent.curves[at], float).reshape(-1, 3),
+            ),
             shape.split(descent.best[at : at + 1]),
             shape,
-            reader,
+            reader.mean,
+            reader.scale,
         )
         for at, probe in enumerate(probes)
     ]
