@@ -25,14 +25,13 @@ from planted.states import plant_states
 from planted.values import plant_values
 from typer.testing import CliRunner
 
+from tprprobe.claims import load_claims
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.figures import catalogue
+from tprprobe.figures import catalogue, style
 from tprprobe.figures.catalogue import loaders, registry
-from tprprobe.figures.catalogue.entries import find_figure
-from tprprobe.figures.catalogue.verdicts import CLAIMS, HEAD, HERE, tell_verdicts
+from tprprobe.figures.catalogue.verdicts import CLAIMS, HEAD, HERE, add_verdicts, tell_verdicts
 from tprprobe.figures.tables import Table
-from tprprobe.store import open_store
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -134,7 +133,7 @@ DECIDED = {  # figures whose own numbers decide claims
 
 @pytest.mark.parametrize("name", DECIDED)
 def test_claims_are_judged_on_what_is_shown(run, name):
-    made = catalogue.make(name, **given(run, name))
+    made = add_verdicts(catalogue.make(name, **given(run, name)), CLAIMS.get(name, ()))
     assert {each.claim.id for each in made.verdicts} == DECIDED[name]
     below = made.caption if isinstance(made, Table) else made.texts[-1].get_text()
     told = below.partition(HERE)[2].partition(HEAD)[0]  # not what the results pages say of others
@@ -143,8 +142,21 @@ def test_claims_are_judged_on_what_is_shown(run, name):
         assert below.count(f"{verdict.claim.id}:") == 1
 
 
+CLAIMED = re.compile("|".join([*load_claims(), "verdicts?", "papers? claims"]))
+
+
+@pytest.mark.parametrize("name", ["schlag-fig2", "schlag-sec7-table", "schlag-sec6.1"])
+def test_a_figure_of_a_run_says_nothing_of_claims(run, tmp_path, monkeypatch, name):
+    monkeypatch.setitem(style.FILES, "svg.fonttype", "none")  # words stay words
+    options = {"k": 3} if name == "schlag-fig2" else {}
+    for kind in ("svg", "md", "tex", "csv") if name.endswith("-table") else ("svg",):
+        store = given(run, name)["store"]
+        path = catalogue.write_figure(name, store, (), options, tmp_path / f"figure.{kind}")
+        assert not CLAIMED.search(path.read_text("utf-8")), kind
+
+
 def _told(name, store):
-    made = catalogue.make(name, store=store)
+    made = add_verdicts(catalogue.make(name, store=store), ())
     assert isinstance(made, Table)
     return made.caption
 
@@ -161,8 +173,8 @@ def test_lines_of_verdicts_are_those_of_the_table(name):
 
 
 def test_verdicts_lengthen_a_figure_below_and_change_nothing_above(run):
-    plain = find_figure("schlag-fig2").make(store=open_store(run / "store"), k=3)
-    judged = catalogue.make("schlag-fig2", store=run / "store", k=3)
+    plain, other = (catalogue.make("schlag-fig2", store=run / "store", k=3) for _ in range(2))
+    judged = add_verdicts(other, CLAIMS["schlag-fig2"])
     shapes = []
     for figure in (plain, judged):
         with io.BytesIO() as stream:
@@ -187,8 +199,7 @@ def test_a_claim_that_is_not_there_is_refused():
 
 def test_options_reach_the_figure(run):
     figure = catalogue.draw("schlag-fig2", store=run / "store", layer=0, head=1, k=3, raw=False)
-    title, caption, below = (text.get_text() for text in figure.texts)
-    assert "schlag-polarity-clusters: " in below
+    title, caption = (text.get_text() for text in figure.texts)
     assert title.endswith("encoder.0.self.role, head 1")
     assert "k = 3, standardised" in caption
     raw = catalogue.draw("schlag-fig2", store=run / "store", k=3)  # as in the paper
@@ -322,8 +333,9 @@ def test_a_tpgn_and_a_cnn_lstm_on_the_same_images_are_compared(tmp_path):
     assert difference["model"] == "TPGN − CNN-LSTM"
     values = [float(row["BLEU-1"].split()[0]) for row in (own, other, difference)]
     assert values[1] - values[0] == pytest.approx(values[2], abs=2e-3)  # by file name
-    assert "huang-table1: undecided. " in table.caption
-    assert "1 model seed(s), must be at least 3" in table.caption
+    judged = add_verdicts(table, ()).caption
+    assert "huang-table1: undecided. " in judged
+    assert "1 model seed(s), must be at least 3" in judged
 
 
 def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
@@ -331,13 +343,13 @@ def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
     table = catalogue.make("huang-table2", store=store)
     assert cells(table, "category", "noun")["share (recomputed)"] == "0.9660"  # printed: 0.969
     assert cells(table, "category", "all")["share (recomputed)"] == "0.9608"
-    assert "huang-nominal-verbal: " in table.caption
+    assert "huang-nominal-verbal: " in add_verdicts(table, ()).caption
     told = catalogue.make("huang-table3", store=store)
     assert told.cells["interpretation (proportion)"].str.startswith("position 1").sum() >= 1
     assert (told.cells["from"] == "printed").sum() == 10
-    assert "huang-first-position: " in told.caption
+    assert "huang-first-position: " in add_verdicts(told, ()).caption
     few = catalogue.make("huang-table3", store=store, k=4)
-    assert "huang-" not in few.caption  # the claims are about ten clusters
+    assert "huang-" not in add_verdicts(few, ()).caption  # the claims are about ten clusters
 
 
 def test_scatters_are_of_words_that_the_axes_were_not_found_on(run):

@@ -1,4 +1,4 @@
-"""Overview: what was read and answered, the strongest roles, their controls, claims; all stores."""
+"""Overview: what was read and answered, the strongest roles, their controls; all stores."""
 
 import cards
 import parts
@@ -55,12 +55,6 @@ def overview() -> None:
     if view := tp.views.run_summary.show_controls(runs, store, state.is_dark()):
         state.show(view, "controls-chart")
     _named(runs, store)
-    if len(told.claims):
-        st.subheader("What the papers claim of this")
-        st.caption(
-            "Verdicts of the results pages, on their own models and data (docs/verdicts.csv)."
-        )
-        parts.claims(told.claims)
     with st.expander("Sizes and types", expanded=False):
         cards.show_sizes(store)
     names = runs.names("store")

@@ -1,4 +1,4 @@
-"""What is known of a store, in sentences: what was read, its strongest roles, controls, claims."""
+"""What is known of a store, in sentences: what was read, its strongest roles, their controls."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,6 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import LABELS, Naming
 from tprprobe.analyses.naming.sources import TRAINED
 from tprprobe.figures.catalogue.loaders import load_probes
-from tprprobe.figures.catalogue.verdicts import CLAIMS, read_verdicts
 from tprprobe.files.tables import read_table
 from tprprobe.store import Store
 from tprprobe.views.accuracy import tell_score
@@ -31,31 +30,21 @@ NAMED = ["name", "site", "head", "cluster", "k", "precision", "precision_low", "
 NAMED += ["recall", "recall_low", "recall_high", "coverage", "f05"]
 ROLES, EXAMPLES, AROUND = 3, 3, 7  # roles, examples of each, characters beside an example's token
 LINKED = 12  # heads of an atom that are linked
-SHOWN = {  # the page that shows what a claim's figure draws
-    "schlag-fig2": "roles",
-    "schlag-fig3": "attention",
-    "schlag-sec6.1": "reconstruction",
-    "swap": "interventions",
-    "jiang-table4": "probes",
-}
-OF = {"schlag-fig2": "questions", "schlag-fig3": "questions", "swap": "questions"}
-OF |= {"schlag-sec6.1": "questions", "jiang-table4": "words"}
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The first line of a store, its strongest roles, their controls, and the claims that concern it."""
+    """The first line of a store, its strongest roles, and their controls."""
 
     lead: str
     roles: tuple[Statement, ...]
     controls: tuple[Statement, ...]
-    claims: pd.DataFrame
 
 
 def summarize(runs: Runs, store: Store) -> Summary:
     """Everything that is known of a store."""
     roles, controls = (tuple(find(runs, store)) for find in (find_roles, compare_controls))
-    return Summary(tell_run(store), roles, controls, list_claims(store))
+    return Summary(tell_run(store), roles, controls)
 
 
 def tell_run(store: Store) -> str:
@@ -276,25 +265,3 @@ def _tell_probed(rows: pd.DataFrame, task: str) -> Statement:
         f"{percent(best, 'f1')}, its best control ({best['best_control']}) {share(best['best_control_f1'])}"
     )
     return Statement(text, (Link("Show on Probes", "probes", {"task": task}),))
-
-
-def list_claims(store: Store) -> pd.DataFrame:
-    """The verdicts on claims whose figures can be drawn of this store: claim, verdict, numbers, and the page that
-    shows it.
-    """
-    has_roles = any(site.endswith(".role") for site in store.sites)
-    labelled = "words" if has_roles and "pos" in store.tokens else ""
-    kind = "questions" if store.has_questions else labelled
-    rows = [
-        {
-            "claim": row["claim"],
-            "verdict": row["verdict"],
-            "numbers": row["reason"].replace("\\|", "|"),
-        }
-        | {"page": SHOWN[figure]}
-        for figure, claims in CLAIMS.items()
-        if figure in SHOWN and OF[figure] == kind
-        for row in read_verdicts()
-        if row["claim"] in claims
-    ]
-    return pd.DataFrame(rows, columns=["claim", "verdict", "numbers", "page"])

@@ -8,13 +8,12 @@ from typing import Any
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.entries import find_figure
 from tprprobe.figures.catalogue.loaders import DEFAULTS, INPUTS, Source
-from tprprobe.figures.catalogue.verdicts import CLAIMS, add_verdicts
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
 
 
 def make(name: str, **given: Any) -> Drawing | Table:
-    """The figure or table of that name, with the verdicts on the paper's claims about it.
+    """The figure or table of that name.
 
     ``given`` is what it is made of, by name: ``store`` (a Store or its path), ``evaluations`` or
     ``runs`` (paths or names of checkpoints), and options of that figure.
@@ -31,7 +30,7 @@ def make(name: str, **given: Any) -> Drawing | Table:
         if key not in given:
             raise InputError(f"{name} is made of {INPUTS[key][0]}")
     loaded = {key: INPUTS[key][1](given[key]) for key in entry.inputs}
-    return add_verdicts(entry.make(**(given | loaded)), CLAIMS.get(name, ()))
+    return entry.make(**(given | loaded))
 
 
 def draw(name: str, **given: Any) -> Drawing:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.figures.catalogue.verdicts import CLAIMS, OWN
+from tprprobe.figures.catalogue.verdicts import CLAIMS, OWN, add_verdicts
 from tprprobe.figures.drawn_numbers import tabulate_drawn
 from tprprobe.figures.paper.commands import Done, run_command
 from tprprobe.figures.paper.contents import (
@@ -137,7 +137,7 @@ def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Drawing, Table
     for key in entry.inputs:
         if sources:
             given[key] = sources[0] if key == "store" else sources
-    made = catalogue.make(name, **given)
+    made = add_verdicts(catalogue.make(name, **given), CLAIMS.get(name, ()))
     figure, table = (made.draw(), made) if isinstance(made, Table) else (made, None)
     for kind in ("pdf", "svg"):
         save(figure, out / f"{name}.{kind}")
