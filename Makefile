@@ -6,7 +6,7 @@ BIN := .venv/bin
 export OMP_WAIT_POLICY = PASSIVE
 export PYTHONHASHSEED = 0
 
-.PHONY: demo test soak bench check types style docs app paper audit sbom clean
+.PHONY: demo test test-instrument soak bench check types style docs app paper audit sbom clean
 
 demo: .venv/.demo
 	$(BIN)/tprprobe demo
@@ -16,6 +16,9 @@ app: .venv/.demo
 
 test: check
 	$(BIN)/pytest -n 2 --dist loadfile
+
+test-instrument: .venv/.dev  # what knows no paper and no study
+	$(BIN)/pytest -n 2 --dist loadfile tests/instrument tests/app
 
 check: .venv/.dev
 	$(MAKE) --jobs 2 types style

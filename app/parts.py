@@ -69,7 +69,7 @@ def offer_runs(*kinds: str) -> None:
 
 
 def _offer_run(kind: str) -> None:
-    at, launches = (state.root(), state.store_name(), kind), tp.views.launches
+    at, launches = (state.root(), state.store_name(), kind), tp.dashboard.launches
     job = jobs().get(at)
     try:
         launch = job.launch if job else launches.plan(state.runs(), state.store_name(), kind)

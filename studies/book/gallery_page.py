@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from tprprobe.figures.catalogue.entries import FIGURES, Entry
-from tprprobe.figures.catalogue.loaders import INPUTS
+from tprprobe.figures.catalogue.entries import Entry, list_figures
 
 DOCS = Path(__file__).parents[2] / "docs"
 DRAWN = ("results/{}.svg", "images/gallery/{}.webp")  # of the papers' report, and by studies.book
@@ -28,7 +27,7 @@ def write_gallery() -> str:
         "": "## Beyond the papers"
     }
     told: dict[str, list[str]] = {name: [] for name in sections}
-    for entry in FIGURES.values():
+    for entry in list_figures():
         told[next((name for name in PAPERS if entry.name.startswith(f"{name}-")), "")].append(
             _show(entry)
         )
@@ -48,7 +47,7 @@ def figure_command(entry: Entry) -> str:
 
 
 def _show(entry: Entry) -> str:
-    made = "; ".join(INPUTS[name][0].replace("give ", "") for name in entry.inputs)
+    made = "; ".join(each.text.replace("give ", "") for each in entry.inputs.values())
     drawn = [name for each in DRAWN if (DOCS / (name := each.format(entry.name))).is_file()]
     image = f"![{entry.title}]({drawn[0]}){{ loading=lazy }}\n\n" if drawn else PEOPLE
     needs = f"Made of {made}.\n\n" if made else ""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from studies.pages.verdicts import claims_of, read_page
-from tprprobe.claims import SCOPES
+from tprpapers.claims import SCOPES
 
 BEGIN, END = "<!-- headline -->", "<!-- end of headline -->"
 LONG = 12  # rows of a table that a reader need not see first

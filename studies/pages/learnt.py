@@ -16,7 +16,7 @@ from studies.pages.seed_tables import tell_one_hot, tell_peaks
 from studies.pages.state_tables import KEPT
 from studies.summary_roles.records import load_companions, load_roles
 from studies.templates import fill
-from tprprobe.claims import load_claims
+from tprpapers.claims import load_claims
 from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
 

@@ -15,6 +15,7 @@ from studies.pages.state_tables import (
     score_rows,
 )
 from studies.templates import fill, table
+from tprpapers.swaps.effect_intervals import summarise_swaps
 from tprprobe.analyses.decomposition import Decomposition, decompose
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
@@ -30,7 +31,6 @@ from tprprobe.interventions.decomposed_states import (
 )
 from tprprobe.interventions.exchanges import measure_swaps
 from tprprobe.interventions.number_pairs import find_swaps
-from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Model

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tprprobe.claims import Claim, judge, load_claims
+from tprpapers.claims import Claim, judge, load_claims
 
 FILE = "verdicts.csv"
 COLUMNS = ["claim", "page", "model", "verdict", "reason"]
