@@ -34,7 +34,7 @@ from tprprobe.figures.catalogue.verdicts import CLAIMS, HEAD, HERE, tell_verdict
 from tprprobe.figures.tables import Table
 from tprprobe.store import open_store
 
-DOCS = Path(__file__).parents[1] / "docs"
+RESULTS = Path(__file__).parents[1] / "studies/results"
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def _told(name, store):
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_lines_of_verdicts_are_those_of_the_table(name):
-    table = pd.read_csv(DOCS / "verdicts.csv", keep_default_na=False).set_index("claim")
+    table = pd.read_csv(RESULTS / "verdicts.csv", keep_default_na=False).set_index("claim")
     head, *lines = tell_verdicts(CLAIMS[name])
     assert "models of the results pages" in head
     for claim in CLAIMS[name]:

@@ -58,7 +58,7 @@ def overview() -> None:
     if len(told.claims):
         st.subheader("What the papers claim of this")
         st.caption(
-            "Verdicts of the results pages, on their own models and data (docs/verdicts.csv)."
+            "Verdicts of the results pages, on their own models and data (studies/results/verdicts.csv)."
         )
         parts.claims(told.claims)
     with st.expander("Sizes and types", expanded=False):
