@@ -19,7 +19,9 @@ FILE = "verdicts.csv"
 FEW = 4  # claims are told with their numbers, more by outcome alone
 LINE = 150  # characters
 HERE = "The paper's claims, judged on what is shown here:"
-HEAD = "The paper's claims, judged on the models of the results pages (studies/results/verdicts.csv):"
+HEAD = (
+    "The paper's claims, judged on the models of the results pages (studies/results/verdicts.csv):"
+)
 
 _BAR = "\\|"  # as Markdown has it in a table
 
