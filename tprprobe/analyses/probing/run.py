@@ -41,7 +41,7 @@ from tprprobe.analyses.probing.span_conv import fit_span_conv
 from tprprobe.analyses.probing.task import Task, find_tasks
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
