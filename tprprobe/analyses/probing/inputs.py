@@ -5,7 +5,7 @@ A vector is a function of what a store holds in one row of some sites, so that a
 
 import fnmatch
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,11 +19,13 @@ from torch import Tensor
 from tprprobe.analyses.probing.labels import Corpus, Examples, Order, Places
 from tprprobe.analyses.probing.settings import HIDDEN, SITES, ProbeSettings
 from tprprobe.errors import InputError
-from tprprobe.site.patterns import layer_of, select
+from tprprobe.site.patterns import layer_of, select, side_of
 from tprprobe.store import Store
+from tprprobe.store.layout import SIDES
 
 Codes = Int[np.ndarray, " _row"]
 WEIGHTS = ".role_weights"
+EMBEDDING, FIRST_INPUT = "*.embedding", "*.0.self.input"
 FITTED_ROWS = 8192  # rows that a dictionary is fitted to
 DENSE = 0.25  # share of a stretch of rows above which the whole stretch is read
 CHUNK = 256  # samples that are read at once
@@ -47,7 +49,15 @@ def needed_sites(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
         InputError: a pattern, or all default ones, match nothing.
     """
     weights = fnmatch.filter(names, f"*{WEIGHTS}")
-    return select([*_present(patterns, names), *weights], names)
+    embedded = [site for side in SIDES if (site := _embedding(names, side))]
+    return select([*_present(patterns, names), *weights, *embedded], names)
+
+
+def _embedding(names: Iterable[str], side: str) -> str | None:
+    """The site of what the first layer on a side reads, the same for a symbol in all contexts."""
+    of_side = [name for name in names if side_of(name) == side]
+    found = [*fnmatch.filter(of_side, EMBEDDING), *fnmatch.filter(of_side, FIRST_INPUT)]
+    return next(iter(found), None)
 
 
 def _present(patterns: Sequence[str], names: Sequence[str]) -> Sequence[str]:
@@ -146,10 +156,10 @@ def joined_vectors(store: Store, sites: Sequence[str]) -> Iterator[Vector]:
 def control_vectors(
     store: Store, real: Sequence[Vector], test: Store | None, settings: ProbeSettings
 ) -> Iterator[Vector]:
-    """The vectors of controls: of the untrained twin, of the word before, of a dictionary.
+    """The vectors of controls: of the untrained twin, the embeddings, the word before, a dictionary.
 
     Raises:
-        InputError: the untrained twin is asked for, and the store has none.
+        InputError: the store lacks the untrained twin or the embeddings, and they are asked for.
     """
     twin = store.control
     if settings.has("untrained") and twin is not None:
@@ -157,6 +167,15 @@ def control_vectors(
             yield from (replace(v, control="untrained") for v in real if v.site in twin.sites)
     elif settings.controls is not None and "untrained" in settings.controls:
         raise InputError(f"{store.path} has no untrained twin: leave out that control")
+    side = store.side(real[0].site)
+    if settings.has("static") and (site := _embedding(store.sites, side)):
+        (vector,) = site_vectors(store, [site], heads=False)
+        yield replace(vector, control="static")
+    elif settings.controls is not None and "static" in settings.controls:
+        raise InputError(
+            f"{store.path} has no input embeddings ({EMBEDDING} or {FIRST_INPUT}): extract them too, or "
+            "leave out the control static"
+        )
     if settings.has("previous"):
         width = max(vector.width for vector in real)
         yield Vector("previous word", None, width, (), partial(_embedded, width=width), "previous")

@@ -439,6 +439,22 @@ class Splits:
         turns = (first, *(t for t in others if len(t.train) and len(t.test)))
         return Splits(examples, tested, turns, self.lost)
 
+    def learning_from(self, n: int | None, seed: int) -> "Splits":
+        """The same with as many training samples, drawn by chance, as have n targets; None: with all."""
+        if n is None:
+            return self
+        turns = [replace(turn, train=self._draw(turn.train, n, seed)) for turn in self.turns]
+        return replace(self, turns=tuple(turns))
+
+    def _draw(self, train: Places, n: int, seed: int) -> Places:
+        if len(train) <= n:
+            return train
+        sample = self.examples.sample[train]
+        samples, counts = np.unique(sample, return_counts=True)
+        order = np.random.default_rng([2, seed]).permutation(len(samples))
+        n_samples = max(1, int(np.searchsorted(np.cumsum(counts[order]), n, "right")))
+        return train[np.isin(sample, samples[order[:n_samples]])]
+
     def portions(self, seed: int) -> Iterator[tuple[float, "Splits"]]:
         """The training portions that double, each tested on what the next one adds.
 
@@ -496,7 +512,7 @@ def split_examples(
         train, dev, last = (np.flatnonzero(split == name) for name in (TRAIN, DEV, TEST))
         if other is not None:
             last = np.arange(len(other))
-        return Turn(_at_most(examples, train, settings), dev, last)
+        return Turn(train, dev, last)
 
     turns = [turn(split) for split in names]
     if other is not None or not settings.is_linear:
@@ -504,16 +520,6 @@ def split_examples(
     turns = [turns[0], *(t for t in turns[1:] if len(t.train) and len(t.test))]
     _check(examples, tested, turns[0], task, settings)
     return Splits(examples, tested, tuple(turns), lost)
-
-
-def _at_most(examples: Examples, train: Places, settings: ProbeSettings) -> Places:
-    """As many samples, drawn by chance, as have the targets that probes may learn from."""
-    if settings.targets is None or len(train) <= settings.targets:
-        return train
-    samples, counts = np.unique(examples.sample[train], return_counts=True)
-    order = np.random.default_rng([2, settings.seed]).permutation(len(samples))
-    n = max(1, int(np.searchsorted(np.cumsum(counts[order]), settings.targets, "right")))
-    return train[np.isin(examples.sample[train], samples[order[:n]])]
 
 
 def _split_names(split: np.ndarray, examples: Examples, test: Corpus | None) -> np.ndarray:

@@ -30,11 +30,12 @@ TERMS = ("hit", "false", "missed", "right", "n", "nats")
 RIGHT, N, NATS = (TERMS.index(name) for name in ("right", "n", "nats"))
 ALL, REAL = "all", "real"
 REPLICATES = 1000
+ALIKE = 0.02  # share of the targets by which two may differ in what they learned from
 LEVEL = 0.05  # of the corrected test by which a score is beyond a control
 PLACE = ("task", "side", "site", "layer", "head", "seed", "control")
 KEY = ("task", "side", "site", "head", "seed", "control")
 ADDED = ("task", "side", "site", "head", "control")  # over seeds
-OF_ALL = ("previous", *BASELINES)  # controls that every vector is compared with
+OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
 NUMBERS = dict.fromkeys(("layer", "head", "seed", "validations"), "Int64")
 CURVE = ("step", "train_loss", "held_out_loss")
 COMPARED = (
@@ -333,9 +334,15 @@ def _pairs(scores: Sequence[Score]) -> Iterator[tuple[Score, Score]]:
             same = _of(first, "task", "side") == _of(second, "task", "side")
             of_it = _of(first, "site", "head") == _of(second, "site", "head")
             if control == "untrained":
-                of_it &= first.place.get("n_train") == second.place.get("n_train")
+                of_it &= _learned_alike(first, second)
             if same and control != REAL and (of_it or control in OF_ALL):
                 yield first, second
+
+
+def _learned_alike(first: Score, second: Score) -> bool:
+    """True if two learned from as many targets, but for what whole samples make of a number."""
+    counts = [float(score.place.get("n_train", 0)) for score in (first, second)]
+    return abs(counts[0] - counts[1]) <= ALIKE * max(counts)
 
 
 def _of(score: Score, *names: str) -> tuple[Any, ...]:
@@ -520,7 +527,8 @@ def screen(rows: pd.DataFrame) -> pd.DataFrame:
     """A line per task, vector, head and layer of the real labels, from the rows of a run.
 
     Columns: task, vector, layer, head (where heads were probed), F1 with its interval, the mark, the
-    best control beside it, and where several kinds of probe stand in the rows, the kind.
+    best control beside it, the number of targets that the probe learnt from, and where several kinds of
+    probe stand in the rows, the kind.
     """
     lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
     for column in ("head", "probe"):
@@ -545,6 +553,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "F1": interval_text(read_interval(row, "f1"), ".1f", 100),
             "": BEYOND if row["beyond"] is True else "",
             "best control": beside,
+            "learnt from": f"{row['n_train']:,}",
         }
 
 
