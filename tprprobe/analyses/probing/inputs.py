@@ -21,7 +21,7 @@ from tprprobe.analyses.probing.settings import HIDDEN, SITES, ProbeSettings
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of, select, side_of
 from tprprobe.store import Store
-from tprprobe.store.layout import SIDES
+from tprprobe.store.layout import SIDES, TWINS
 
 Codes = Int[np.ndarray, " _row"]
 WEIGHTS = ".role_weights"
@@ -71,7 +71,7 @@ def check_test(store: Store, test: Store, sites: Sequence[str], settings: ProbeS
     """Refuses a test store on which probes of these sites of ``store`` cannot be tested.
 
     Raises:
-        InputError: a site that it lacks or that has another shape, or no untrained twin to test.
+        InputError: a site that it lacks or that has another shape, or no twin to test.
     """
     for site in sites:
         if site not in test.sites or test.specs[site].shape != store.specs[site].shape:
@@ -79,8 +79,13 @@ def check_test(store: Store, test: Store, sites: Sequence[str], settings: ProbeS
                 f"{test.path} has no {site} of the shape {store.specs[site].shape} to test on: extract both "
                 "from models of one size"
             )
-    if "untrained" in (settings.controls or ()) and test.control is None:
-        raise InputError(f"{test.path} has no untrained twin: leave out that control")
+    _check_twins(test, settings)
+
+
+def _check_twins(store: Store, settings: ProbeSettings) -> None:
+    for kind in TWINS:
+        if kind in (settings.controls or ()) and kind not in store.twins:
+            raise InputError(f"{store.path} has no {kind} twin: leave out that control")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +103,15 @@ class Vector:
     def layer(self) -> int | None:
         return layer_of(self.site)
 
+    def store(self, store: Store) -> Store:
+        """Where the vectors lie: in a store, or in that of a twin."""
+        return store.twins.get(self.control, store)
+
     def read(self, corpus: Corpus, rows: np.ndarray) -> Float32[np.ndarray, "row width"]:
-        """The vectors of some rows (rising) of a side of a store, or of its untrained twin."""
+        """The vectors of some rows (rising) of a side of a store, or of its twin."""
         if not self.sites:
             return self.make(corpus.previous[rows]).astype(np.float32)
-        store = corpus.store
-        if self.control == "untrained":
-            assert store.control is not None
-            store = store.control
+        store = self.store(corpus.store)
         arrays = [_read_rows(store, site, rows) for site in self.sites]
         return np.ascontiguousarray(self.make(*arrays), np.float32).reshape(len(rows), self.width)
 
@@ -156,17 +162,17 @@ def joined_vectors(store: Store, sites: Sequence[str]) -> Iterator[Vector]:
 def control_vectors(
     store: Store, real: Sequence[Vector], test: Store | None, settings: ProbeSettings
 ) -> Iterator[Vector]:
-    """The vectors of controls: of the untrained twin, the embeddings, the word before, a dictionary.
+    """The vectors of controls: of twins, the embeddings, the word before, a dictionary.
 
     Raises:
-        InputError: the store lacks the untrained twin or the embeddings, and they are asked for.
+        InputError: the store lacks a twin or the embeddings, and they are asked for.
     """
-    twin = store.control
-    if settings.has("untrained") and twin is not None:
-        if test is None or test.control is not None:
-            yield from (replace(v, control="untrained") for v in real if v.site in twin.sites)
-    elif settings.controls is not None and "untrained" in settings.controls:
-        raise InputError(f"{store.path} has no untrained twin: leave out that control")
+    _check_twins(store, settings)
+    for kind, twin in store.twins.items():
+        if settings.has(kind) and (test is None or kind in test.twins):
+            yield from (
+                replace(vector, control=kind) for vector in real if vector.site in twin.sites
+            )
     side = store.side(real[0].site)
     if settings.has("static") and (site := _embedding(store.sites, side)):
         (vector,) = site_vectors(store, [site], heads=False)
@@ -404,8 +410,7 @@ class Reader:
         return torch.cat([batch.means for part in parts for batch in self.batches(examples, part)])
 
     def _length(self, corpus: Corpus) -> int:
-        twin = corpus.store.control if self.vector.control == "untrained" else None
-        store = corpus.store if twin is None else twin
+        store = self.vector.store(corpus.store)
         return min(len(corpus.first), store.manifest["lengths"][corpus.side])
 
     def _fits(self, corpus: Corpus) -> bool:

@@ -15,11 +15,13 @@ from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import WORD, Target, decode_cell
 from tprprobe.store import Store
+from tprprobe.store.groups import group_tokens
 
 TRAIN, DEV, TEST = "train", "dev", "test"
 SHARES = {TEST: 0.2, DEV: 0.1}
 FEWEST = 10
 SAME = {"validation": DEV, "valid": DEV}
+JOINED = " + "  # between the names of documents that are one group
 MOST = 1024  # targets of a batch, or those of one sample that has more
 FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 LABELS = ("control", "prefix", "shuffled")  # the controls that are other labels
@@ -90,18 +92,20 @@ def read_corpus(
 ) -> Corpus:
     """One side of a store, divided by document: by the column ``split``, or by chance.
 
-    Documents are the column ``document``; without it, samples that ask the same. Without a seed all
-    of them are to be tested.
+    Documents are groups of samples (``group_tokens``); the name of a group has those of all its
+    documents. Without a seed all of them are to be tested.
     """
     table = tokens.loc[np.asarray(tokens["side"] == side)].reset_index(drop=True)
     words = read_words(table, tasks)
     sample = table["sample"].to_numpy()
     first = np.searchsorted(sample, sample, "left")
     last = np.searchsorted(sample, sample, "right") - 1
-    per_sample = tokens.drop_duplicates("sample").set_index("sample").reindex(range(store.samples))
+    grouped = tokens.assign(group=group_tokens(tokens)).drop_duplicates("sample")
+    per_sample = grouped.set_index("sample").reindex(range(store.samples))
     named = next((c for c in ("document", "question") if c in per_sample), None)
     titles = per_sample[named].astype(str) if named else per_sample.index.astype(str)
-    document, names = pd.factorize(pd.Series(titles).to_numpy(object))
+    document = pd.factorize(per_sample["group"], use_na_sentinel=False)[0]
+    names = pd.Series(titles).groupby(document).agg(lambda some: JOINED.join(dict.fromkeys(some)))
     if seed is None:
         splits = (np.full(len(document), TEST, object),)
     elif "split" in per_sample:
@@ -421,7 +425,7 @@ class Splits:
         return self.examples.corpus.side
 
     def of_first_samples(self, n: int) -> "Splits | None":
-        """The examples in the first samples only, all that an untrained twin's store has; None where
+        """The examples in the first samples only, all that a twin's store has; None where
         the first turn lacks a split there."""
         examples = self.examples.of_first_samples(n)
         tested = examples if self.tested is self.examples else self.tested.of_first_samples(n)
@@ -527,8 +531,9 @@ def _split_names(split: np.ndarray, examples: Examples, test: Corpus | None) -> 
     names = split[examples.sample]
     if test is None:
         return names
-    corpus = examples.corpus
-    known = np.isin(np.array(corpus.names, object), np.array(test.names, object))
+    tested = {name for group in test.names for name in group.split(JOINED)}
+    groups = examples.corpus.names
+    known = np.array([not tested.isdisjoint(group.split(JOINED)) for group in groups])
     return np.where(known[examples.document], TEST, names)
 
 

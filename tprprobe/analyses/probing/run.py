@@ -235,7 +235,7 @@ def lay_out(
 ) -> Iterator[list[Stack]]:
     """The probes on one side of a store, a round a vector.
 
-    Those of an untrained twin learn from as many targets, of the samples that it has read, and are left
+    Those of a twin learn from as many targets, of the samples that it has read, and are left
     out where these are not in all three splits, or where the store they are tested on has none.
     """
     store, n, seed = corpus.store, settings.targets, settings.seed
@@ -246,8 +246,8 @@ def lay_out(
         stacks: list[Stack] = []
         for task, whole in splits.items():
             part = parts[task]
-            if vector.control == "untrained":
-                part = _of_twin(store, task, whole, settings)
+            if vector.control in store.twins:
+                part = _of_twin(store, vector.control, task, whole, settings)
             new = partial(Probe, task, corpus.side, vector, kind=settings.kind)
             if part is not None and vector not in joined:
                 stacks.append(Stack(list(_probes(new, vector, settings)), part))
@@ -269,13 +269,14 @@ def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> 
     stderr.print(f"probing {', '.join(task.name for task in tasks)}{skipped}", soft_wrap=True)
 
 
-def _of_twin(store: Store, task: Task, whole: Splits, settings: ProbeSettings) -> Splits | None:
-    assert store.control is not None
-    n = store.control.samples
+def _of_twin(
+    store: Store, kind: str, task: Task, whole: Splits, settings: ProbeSettings
+) -> Splits | None:
+    n = store.twins[kind].samples
     part = whole.of_first_samples(n)
     if part is None and settings.controls is not None:
         raise InputError(
-            f"the untrained twin has read the first {n} samples, which lack a split "
+            f"the {kind} twin has read the first {n} samples, which lack a split "
             f"of {task.name}: leave out that control"
         )
     return None if part is None else part.learning_from(settings.targets, settings.seed)

@@ -25,6 +25,7 @@ from tprprobe.statistics import (
     read_interval,
     replicate_totals,
 )
+from tprprobe.store.layout import TWINS
 
 TERMS = ("hit", "false", "missed", "right", "n", "nats")
 RIGHT, N, NATS = (TERMS.index(name) for name in ("right", "n", "nats"))
@@ -269,7 +270,7 @@ def differences(scores: Sequence[Score]) -> pd.DataFrame:
     ``low`` to ``high`` is the 95 % bootstrap interval over documents; ``p`` is that of the t test of
     difference / standard error, which has the resolution that a correction needs. Seeds are added up.
     Pairs: the vectors of a sub-layer with each other, every vector with its controls and with the
-    baselines; with the untrained twin where both learned from as many targets.
+    baselines; with a twin where both learned from as many targets.
     """
     groups: dict[tuple[Any, ...], list[Score]] = {}
     for score in scores:
@@ -333,7 +334,7 @@ def _pairs(scores: Sequence[Score]) -> Iterator[tuple[Score, Score]]:
             control = second.place["control"]
             same = _of(first, "task", "side") == _of(second, "task", "side")
             of_it = _of(first, "site", "head") == _of(second, "site", "head")
-            if control == "untrained":
+            if control in TWINS:
                 of_it &= _learned_alike(first, second)
             if same and control != REAL and (of_it or control in OF_ALL):
                 yield first, second
