@@ -18,8 +18,8 @@ from tprprobe.analyses.probing.bilinear import (
     fit_bilinear,
     fit_linear,
 )
+from tprprobe.analyses.probing.inputs import find_sites
 from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
-from tprprobe.analyses.probing.probed_sites import find_sites
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.errors import unknown
 from tprprobe.files.kinds import KINDS
