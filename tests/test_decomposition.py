@@ -205,7 +205,7 @@ def test_ridge_is_the_textbook_s_whichever_way(way, problem, blocks, monkeypatch
 
 
 def test_fewer_columns_of_the_last_block_are_those_alone(problem, blocks):
-    pairs, counts, e = problem
+    _pairs, counts, e = problem
     main, dense = blocks[0][:2], blocks[0][2]
     kept = np.array([0, 3])
     cut = Block("binding", 0, dense.basis[:, kept])

@@ -130,9 +130,20 @@ class Chooser:
         return stage, ranks, free
 
     def _add(self, stage: Stage, block: Block) -> Stage:
-        """The stage with a block more, where that is better by more than a standard error over groups."""
+        """The stage with a block more, where that is better by more than a standard error over groups; if
+        no unit to judge by has any of its columns, nothing speaks against it.
+        """
+        if not self._is_judged(block):
+            blocks, penalties = (*stage.blocks, block), (*stage.penalties, PENALTIES[0])
+            return Stage(blocks, penalties, self._errors(blocks, penalties))
         found = self._best(stage, block)
         return found if _loses(stage.errors, found.errors) else stage
+
+    def _is_judged(self, block: Block) -> bool:
+        """True if units to judge by have columns of the block that fitted units have."""
+        seen = self.regression.mean_counts[block.part] @ abs(block.basis) > 0
+        judged = self.judges.counts[block.part].sum(0) @ abs(block.basis) > 0
+        return bool(np.any(seen & judged))
 
     def _best(self, stage: Stage, block: Block) -> Stage:
         """The stage with a block more, of the penalty that errs least."""
