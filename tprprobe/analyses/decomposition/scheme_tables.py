@@ -166,7 +166,7 @@ class _Rows:
         if over is None and fit.family in BELOW:
             columns.pop("over", None)
         columns |= {"family": fit.family, "control": control, f"rank{suffix}": fit.rank}
-        predict = _predictor(fit, of.counts)
+        predict = predictor(fit, of.counts)
         self.at[fit.family, control, suffix] = self.add(columns, predict, mean, units, over)
 
     def add_control(self, fits: SchemeFits, family: str, choose: Any) -> None:
@@ -188,7 +188,8 @@ class _Rows:
         self.add(columns, lambda _, v: mean + (v - mean) @ axes @ axes.T, mean, self.design.test)
 
 
-def _predictor(fit: RoleFit, counts: Sequence[csr_array]) -> Any:
+def predictor(fit: RoleFit, counts: Sequence[csr_array]) -> Any:
+    """What a fit gives to a range of the units that have these counts."""
     return lambda units, _: fit.predict([csr_array(each[units]) for each in counts])
 
 
