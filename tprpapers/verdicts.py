@@ -1,6 +1,6 @@
 """Verdicts under figures: what became of the paper's claims about a figure, in words.
 
-They are read from the one table of verdicts (``docs/verdicts.csv``), which is of the models of the
+They are read from the one table of verdicts (``studies/results/verdicts.csv``), which is of the models of the
 results pages: the line says so, as a figure may be drawn of others. Tables whose own analysis is the claim's judge
 what they show (`huang`).
 """
@@ -19,7 +19,9 @@ FILE = "verdicts.csv"
 FEW = 4  # claims are told with their numbers, more by outcome alone
 LINE = 150  # characters
 HERE = "The paper's claims, judged on what is shown here:"
-HEAD = "The paper's claims, judged on the models of the results pages (docs/verdicts.csv):"
+HEAD = (
+    "The paper's claims, judged on the models of the results pages (studies/results/verdicts.csv):"
+)
 
 _BAR = "\\|"  # as Markdown has it in a table
 
@@ -159,7 +161,7 @@ def _name(row: dict[str, str]) -> str:
 
 def read_verdicts() -> list[dict[str, str]]:
     """The rows of the table of verdicts: claim, page, model, verdict, reason; none without the table."""
-    files = [root / FILE for root in assets.roots("docs") if (root / FILE).is_file()]
+    files = [root / FILE for root in assets.roots("studies/results") if (root / FILE).is_file()]
     if not files:
         return []
     with files[0].open(encoding="utf-8", newline="") as file:

@@ -5,7 +5,10 @@ from pathlib import Path
 from tprprobe.figures.catalogue.entries import Entry, list_figures
 
 DOCS = Path(__file__).parents[2] / "docs"
-DRAWN = ("results/{}.svg", "images/gallery/{}.webp")  # of the papers' report, and by studies.book
+DRAWN = (  # of the papers' report, and by studies.book
+    "../studies/results/report/{}.svg",
+    "images/gallery/{}.webp",
+)
 PAPERS = {
     "schlag": "Schlag et al. 2019",
     "jiang": "Jiang et al. 2021",
@@ -14,7 +17,7 @@ PAPERS = {
 HEAD = """# Gallery
 
 Every figure and table that `tprprobe figure` draws, and the command. Pictures are those of the
-[papers' report](results/README.md), which `tprprobe paper all` makes of the shipped checkpoints; those beyond the papers are drawn by
+[papers' report](../studies/results/report/README.md), which `tprprobe paper all` makes of the shipped checkpoints; those beyond the papers are drawn by
 `python -m studies.book gallery`. `--out` takes `.pdf`, `.svg` and `.png`, for tables also `.md`, `.tex` and `.csv`. Options are on
 [Commands](commands.md#figure).
 """

@@ -32,7 +32,7 @@ MODEL, BASELINE = "tpt-c-arithmetic", "transformer-arithmetic"
 DATA, SPLIT, SEED = "mathematics:arithmetic__mixed", "small-test", 2
 N, MAPS, PAIRS, K = 2000, 300, 600, 20
 PROJECTIONS = 20  # random ones of LN(z), in every layer
-COMMITTED = Path(__file__).parents[2] / "benchmarks" / "binding" / "results" / "probe.csv"
+COMMITTED = Path(__file__).parents[2] / "studies" / "binding-problem" / "results" / "probe.csv"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Analyses:
     captured: pd.DataFrame
     pairs: (
         pd.DataFrame
-    )  # the binding probe: of the three of `benchmarks/binding` and of both models
+    )  # the binding probe: of the three of `studies/binding-problem` and of both models
     demonstration: pd.DataFrame
     degrees: pd.DataFrame
     swaps: pd.DataFrame  # of the two bindings of two fillers to two roles, the share that is equal

@@ -17,7 +17,6 @@ from studies.pages.binding_contrasts import (
     tell_answer,
 )
 from studies.pages.companions import count_runs, load_with_companions, take_runs
-from studies.pages.differences import signed
 from studies.pages.earlier_seeds import compare_seeds, tell_seeds, tell_table
 from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
 from studies.pages.markdown import verdict_table
@@ -72,18 +71,6 @@ def make_page(runs: Path) -> str:
         read_heads(),
         {name: (each, read_plan(folder / f"{name}.toml")) for name, each in found.items()},
     )
-
-
-def tell_shipped() -> list[str]:
-    """The answer of what ships, in sentences."""
-    study, found = load_with_companions(STUDY, COMPANIONS)
-    return tell_study(study, found, load_study(assets.find("studies", EARLIER)))
-
-
-def tell_published() -> str:
-    """The difference between the two models as published, of all questions."""
-    study = load_study(assets.find("studies", STUDY))
-    return signed(Answers(study, subsets(study)["all"]).difference(MODEL, BASELINE))
 
 
 def tell_study(

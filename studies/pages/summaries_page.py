@@ -86,11 +86,6 @@ def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
     return [*answer, *filter(None, beside)]
 
 
-def tell_shipped() -> list[str]:
-    """The answer of what ships, in sentences."""
-    return tell_study(*load_with_companions(STUDY, COMPANIONS))
-
-
 def draw_figures() -> dict[str, Drawing]:
     """The figure of the page by the path under which it shows it."""
     study, found = load_with_companions(STUDY, COMPANIONS)

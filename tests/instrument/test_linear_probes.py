@@ -187,7 +187,8 @@ def test_a_dimension_that_a_small_portion_hardly_varies_in_costs_no_bits(tmp_pat
     )
     tokens = pd.DataFrame({"sample": np.repeat(np.arange(DOCUMENTS), LENGTH), "side": "source"})
     tokens["position"] = tokens["word"] = np.tile(np.arange(LENGTH), DOCUMENTS)
-    tokens["token"], tokens["pos"] = "w", [f"T{t}" for t in rng.integers(3, size=n)]
+    tokens["token"] = [f"w{sample}" for sample in tokens["sample"]]
+    tokens["pos"] = [f"T{t}" for t in rng.integers(3, size=n)]
     writer.append({SITE: vectors.astype(np.float32)}, tokens)
     writer.finish()
     found = []

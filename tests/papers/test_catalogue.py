@@ -33,7 +33,7 @@ from tprprobe.figures import catalogue, style
 from tprprobe.figures.catalogue import loaders, registry
 from tprprobe.figures.tables import Table
 
-DOCS = Path(__file__).parents[2] / "docs"
+RESULTS = Path(__file__).parents[2] / "studies/results"
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,7 @@ def _told(name, store):
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_lines_of_verdicts_are_those_of_the_table(name):
-    table = pd.read_csv(DOCS / "verdicts.csv", keep_default_na=False).set_index("claim")
+    table = pd.read_csv(RESULTS / "verdicts.csv", keep_default_na=False).set_index("claim")
     head, *lines = tell_verdicts(CLAIMS[name])
     assert "models of the results pages" in head
     for claim in CLAIMS[name]:

@@ -8,7 +8,7 @@ import pytest
 from studies.book.commands_page import read_commands, write_commands
 from studies.book.executed_pages import DOCS, Block, command_lines, pictures, refresh, run_page
 from studies.book.gallery_page import write_gallery
-from studies.book.generated_pages import on_config, on_page_markdown
+from studies.book.generated_pages import RESULTS, on_page_markdown
 from studies.book.interface_page import write_interface
 from tprprobe.figures.catalogue.entries import FIGURES
 
@@ -97,13 +97,17 @@ def test_generated_pages_have_every_command_option_figure_and_public_name():
     assert "::: tprprobe.interventions.zero\n" in interface
 
 
-def test_pages_that_no_list_names_are_results():
-    config = on_config(
-        type("Config", (), {"nav": [{"A": ["index.md", {"B": "ideas.md"}]}, {"Results": []}]})
+def test_the_laboratorys_book_is_the_second_half_of_the_site():
+    listed = re.findall(r"laboratory/(\S+\.md)", (ROOT / "mkdocs.yml").read_text("utf-8"))
+    there = {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.md")}
+    assert {*listed} == there
+    assert listed[0] == "what-we-found.md"
+    told = "[a](study.md#x) [b](../../docs/probing.md) ![c](../../docs/images/ask.webp) [d](verdicts.csv)"
+    assert on_page_markdown(told, Page("laboratory/arithmetic.md")) == (
+        "[a](study.md#x) [b](../probing.md) ![c](../images/ask.webp) [d](verdicts.csv)"
     )
-    listed = config.nav[1]["Results"]
-    assert "results-arithmetic.md" in listed
-    assert not {"index.md", "ideas.md"} & set(listed)
+    told = "[a](../studies/results/study.md)"
+    assert on_page_markdown(told, Page("ideas.md")) == "[a](laboratory/study.md)"
 
 
 class Page:

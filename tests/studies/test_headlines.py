@@ -1,4 +1,4 @@
-"""Headlines of pages of results, and the page on what we learnt: read from verdicts; long tables are folded."""
+"""Headlines of pages of results are read from verdicts; long tables are folded."""
 
 from pathlib import Path
 
@@ -13,11 +13,9 @@ from studies.pages.headlines import (
     finish_page,
     fold_tables,
 )
-from studies.pages.learnt import FILE, tell_learnt
-from studies.pages.verdicts import page_of, read_pages
-from tprprobe.errors import InputError
+from studies.pages.verdicts import page_of
 
-DOCS = Path(__file__).parents[2] / "docs"
+RESULTS = Path(__file__).parents[2] / "studies/results"
 
 
 def test_every_question_is_of_a_claim_that_its_page_decides():
@@ -27,21 +25,13 @@ def test_every_question_is_of_a_claim_that_its_page_decides():
 
 @pytest.mark.parametrize("page", sorted(QUESTIONS))
 def test_a_page_that_ships_has_the_headline_of_its_verdicts(page):
-    text = (DOCS / f"results-{page}.md").read_text("utf-8")
+    text = (RESULTS / f"{page}.md").read_text("utf-8")
     assert finish_page(page, text) == text
     assert text.count(BEGIN) == 1
 
 
-def test_the_page_on_what_we_learnt_is_of_the_verdicts_that_ship():
-    verdicts = read_pages(DOCS)
-    assert tell_learnt(verdicts) == (DOCS / FILE).read_text("utf-8")
-    verdicts.loc[verdicts["claim"] == "schlag-used", "verdict"] = "fails"
-    with pytest.raises(InputError, match="that schlag-used holds, and it is fails"):
-        tell_learnt(verdicts)
-
-
 def test_a_headline_follows_its_verdict():
-    text = (DOCS / "results-interventions.md").read_text("utf-8")
+    text = (RESULTS / "interventions.md").read_text("utf-8")
     turned = text.replace("**Verdict: holds**", "**Verdict: fails**")
     assert turned != text
     assert "other polarity?** No, " in add_headline("interventions", turned)

@@ -8,7 +8,7 @@ from tprpapers.verdicts import read_verdicts
 
 MISSING, NOT_FOUND = "missing", "not found"
 WORST = ("fails", "undecided", "not decidable here", "not comparable", "holds")
-HERE, PAGES = "what is shown here", "the models of the results pages (docs/verdicts.csv)"
+HERE, PAGES = "what is shown here", "the models of the results pages (studies/results/verdicts.csv)"
 
 
 def list_judgements(

@@ -1,6 +1,6 @@
 """The questions of the short recipe: products and quotients of four digits, in published files.
 
-    python benchmarks/binding/questions.py runs/fractions
+    python studies/binding-problem/questions.py runs/fractions
 
 Every structure below with all digits from 1 to 9, in one of the dataset's five templates, except
 what `tprprobe binding` asks: (a/b)/(c/d) of four different digits is in no training question.
