@@ -25,10 +25,8 @@ from tprprobe.analyses.decomposition.scheme_tables import (
 from tprprobe.analyses.decomposition.sequence_units import members_of
 from tprprobe.errors import InputError, unknown
 from tprprobe.notebook import as_html
-from tprprobe.store import Store, open_store
-from tprprobe.store.layout import CONTROL, SAMPLE
-
-PERMUTED = "permuted"
+from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE
 
 Sequences = Sequence[Sequence[object]] | pd.DataFrame
 
@@ -207,7 +205,7 @@ def decompose(
     keywords = (fillers, unit, scope, family, rank, withheld, embedding, decoder, seed)
     plan = plan_decomposition(store, site, roles, *keywords)
     units, schemes = plan.read(store, site), plan.schemes
-    found = [decompose_scheme(units, twins_of(store), scheme, plan) for scheme in schemes]
+    found = [decompose_scheme(units, store.twins, scheme, plan) for scheme in schemes]
     table = pd.concat([table for _, table in found], ignore_index=True)
     scores = arrange(table, decoder is not None)
     fits = {scheme.name: fit for scheme, (fit, _) in zip(schemes, found, strict=True)}
@@ -229,9 +227,3 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     fits = SchemeFits(real, units.vectors, gather(units.vectors, [real])[0], plan.ranks, embedding)
     fit = fits.fit_all(plan.family)
     return Decomposition(units.site, plan, pd.DataFrame(), {scheme.name: fit})
-
-
-def twins_of(store: Store) -> dict[str, Store]:
-    """The twins that a store has beside it, the one that keeps its weights' scale first."""
-    folders = [(name, store.path / name) for name in (PERMUTED, CONTROL)]
-    return {name: open_store(path) for name, path in folders if path.is_dir()}
