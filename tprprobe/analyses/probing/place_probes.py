@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from jaxtyping import Float
 
-from tprprobe.analyses.decomposition.rank_choice import read_rank
+from tprprobe.analyses.decomposition.choices import read_rank
 from tprprobe.analyses.probing.bilinear import (
     PlaceProbe,
     Ranks,
