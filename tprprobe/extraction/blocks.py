@@ -86,6 +86,7 @@ def extract(
     if target == "generated":
         require_model(model, "which writes nothing that its decoder could read: target='reference'")
     vocabulary = vocabulary or require_vocabulary(model)
+    data = data.suited_to(vocabulary)
     names = select(sites or "*", list(find_sites(model)))
     run = Extraction(
         model.eval(),
