@@ -59,11 +59,12 @@ def inspect_data(spec: str) -> Overview:
 
     data = load_data(spec)
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
-    more, tables = data.describe(MEASURED)
+    more, lengths = data.describe(MEASURED)
+    tables: dict[str, Rows] = {**lengths}
     first = data[0]
     if not first.has_one_answer and first.source and first.target != first.source:
         tables["extractiveness"] = _rows(describe_corpus(data[:MEASURED]))
-    return Overview(facts | more, {**tables})
+    return Overview(facts | more, tables)
 
 
 def inspect_model(name: str) -> Overview:
