@@ -83,11 +83,10 @@ def extract(
         raise InputError(
             "control samples are 1 or more: without a twin, control=False (--no-control)"
         )
-    if target == "generated":
-        if not require_vocabulary(require_head(model, "target='generated'")).target_frame[1]:
-            raise InputError(
-                f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
-            )
+    if target == "generated" and not _writes_apart(model):
+        raise InputError(
+            f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
+        )
     vocabulary = vocabulary or require_vocabulary(model)
     names = select(sites or "*", list(find_sites(model)))
     run = Extraction(
@@ -116,6 +115,11 @@ def extract(
     if part != out:
         join_ranges(out, ranges, ranks)
     return open_store(out)
+
+
+def _writes_apart(model: Readable) -> bool:
+    """True for a model whose answers are no continuation of its text."""
+    return bool(require_vocabulary(require_head(model, "target='generated'")).target_frame[1])
 
 
 def _repair(run: "Extraction", twin: Readable | None, few: int, out: Path) -> Store:

@@ -203,9 +203,14 @@ def require_head(model: Readable, purpose: str) -> Language:
     """
     if isinstance(model, Language) and getattr(model, "head", "own"):
         return model
+    kind = (
+        "has no head that predicts symbols"
+        if isinstance(model, Language)
+        else "is an attached module"
+    )
     raise InputError(
-        f"{model.name} has no head that predicts symbols, which {purpose} needs: give a checkpoint that was "
-        "saved with one (hf: of a causal, masked or sequence-to-sequence model)"
+        f"{model.name} {kind}, and {purpose} needs a model that predicts symbols: give one of ours, or hf: of "
+        "a causal, masked or sequence-to-sequence model"
     )
 
 

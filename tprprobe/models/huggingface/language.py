@@ -4,8 +4,6 @@ it was saved with a head, asked for what it writes or expects next (:class:`tprp
 
 import copy
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 

@@ -98,7 +98,7 @@ def _heads() -> dict[str, Any]:
 
 def _classes(table: Any, config: Any) -> tuple[Any, ...]:
     """The classes that a table of transformers has for a configuration."""
-    found = table[type(config)] if type(config) in table else ()
+    found = table.get(type(config), ())
     return found if isinstance(found, tuple) else (found,)
 
 
@@ -115,7 +115,7 @@ def _model_class(path: str, config: Any) -> Any:
     heads = [kind for table in _heads().values() for kind in _classes(table, config)]
     chosen = [kind for kind in heads if kind.__name__ in saved]
     if not (chosen or saved) and config.is_encoder_decoder:
-        chosen = heads
+        chosen = _classes(_heads()[SEQ2SEQ], config)
     found = chosen or _classes(transformers.MODEL_MAPPING, config)
     if not found:
         raise InputError(
