@@ -90,7 +90,7 @@ def test_items_are_drawn_by_the_seed_and_a_shorter_set_is_the_beginning():
 
 def test_a_question_is_asked_only_on_demand():
     bare, asked = (load_data(f"pairs:active{option}", n=1)[0] for option in ("", ",asked"))
-    assert asked.source.startswith(f"{bare.source} Who was")
+    assert asked.source.startswith(f"{bare.source} The one who was")
     assert bare.sentence.targets == asked.sentence.targets
 
 

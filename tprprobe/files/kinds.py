@@ -100,6 +100,7 @@ KINDS = {
     ),
     "interventions": Kind(("interventions.json",), "intervene RECIPE --ckpt CKPT --out"),
     "sweeps": Kind(("sweep.csv",), "intervene RECIPE --ckpt CKPT --out"),
+    "behaviours": Kind(("behaviour.csv",), "intervene --data pairs:FRAME --ckpt CKPT --out"),
     "swaps": Kind(("swaps.csv",), "intervene RECIPE --ckpt CKPT --out"),
     "substitutions": Kind(("substitutions.csv",), "intervene RECIPE --ckpt CKPT --out"),
     "unbindings": Kind(("unbindings.csv",), "intervene RECIPE --ckpt CKPT --out"),

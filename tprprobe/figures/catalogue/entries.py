@@ -224,6 +224,11 @@ FIGURES = {
             "catalogue.schlag:draw_study",
         ),
         Entry(
+            "behaviour",
+            "What is expected next after two words' states change places, by layer",
+            "catalogue.interventions:draw_behaviour",
+        ),
+        Entry(
             "swap",
             "Answers after two numbers' vectors change places",
             "catalogue.interventions:draw_swap",

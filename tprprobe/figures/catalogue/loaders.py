@@ -13,6 +13,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.captions import load_captioned, read_scores
 from tprprobe.figures.catalogue.decomposition import load_decompositions, load_searches
 from tprprobe.figures.catalogue.interventions import (
+    load_behaviour,
     load_substitutions,
     load_swaps,
     load_sweeps,
@@ -203,6 +204,10 @@ INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "matches": ("summaries or sheets of facts: give --ckpt with these", load_matches),
     "bindings": ("binding probes: give --ckpt with folders of `binding --out`", load_bindings),
     "sweeps": ("sweeps: give --ckpt with folders of `intervene --out`", load_sweeps),
+    "behaviours": (
+        "edits of minimal pairs: give --ckpt with the folder of `intervene --data pairs:FRAME --out`",
+        load_behaviour,
+    ),
     "swaps": ("swaps: give --ckpt with folders of `intervene --out`", load_swaps),
     "substitutions": (
         "sweeps of captions: give --ckpt with folders of `intervene --out` of a captioning model",
