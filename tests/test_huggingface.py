@@ -396,7 +396,7 @@ def test_an_architecture_that_nobody_knows_is_read_by_its_structure(foreign):
 
 
 def test_what_cannot_be_read_is_one_line(tmp_path, foreign):
-    with pytest.raises(InputError, match=r"no transformers model .*nothing"):
+    with pytest.raises(InputError, match=r"no folder '.*nothing' here: give hf:FOLDER"):
         load_model(f"hf:{tmp_path / 'nothing'}", local_files_only=True)
     twin, again = (load_model(f"untrained:hf:{foreign('bert')}") for _ in range(2))
     ids = torch.tensor([[2, 4, 3]])

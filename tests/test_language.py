@@ -260,3 +260,54 @@ def test_a_module_that_is_passed_step_by_step_gives_all_steps(tmp_path):
     assert torch.equal(states[:, 0], acts["layers.0.hidden"][:, 0])
     assert not states[:, 1].any()
     assert states[:, 2].any()
+
+
+class Tagger(torch.nn.Module):
+    """A GRU over words, as a user may have it."""
+
+    def __init__(self, symbols):
+        super().__init__()
+        self.table, self.cells = (
+            torch.nn.Embedding(symbols, 6),
+            torch.nn.GRU(6, 6, batch_first=True),
+        )
+
+    def forward(self, ids):
+        return self.cells(self.table(ids))[0]
+
+
+def test_an_attached_module_takes_any_vocabulary(tmp_path, make_data, headed):
+    """A tokenizer of either library, a function, or the ids: the same vectors; words are known by places."""
+    tokenizer = headed("bert")[0].vocabulary.tokenizer
+    data = make_data([("the dog sees", ""), ("cats see the dog", "")])
+    model = tp.attach(Tagger(len(tokenizer)).eval(), {"layers.0.hidden": "cells"},
+                      forward=lambda module, batch: module(batch[0]))  # fmt: skip
+    ids = [tokenizer(example.source)["input_ids"] for example in data]
+    ways = {
+        "transformers": tokenizer,
+        "tokenizers": tokenizer.backend_tokenizer,
+        "function": lambda text: torch.tensor(tokenizer(text)["input_ids"]),
+        "ids": ids,
+    }
+    stores = {
+        name: tp.extract(model, data, None, tmp_path / name, control=False, vocabulary=way)
+        for name, way in ways.items()
+    }
+    site = "layers.0.hidden"
+    for name, store in stores.items():
+        assert (store.read(site) == stores["ids"].read(site)).all(), name
+        assert store.tokens_of(site)["id"].tolist() == [i for each in ids for i in each]
+    words = {"the": 1, "dog": 2, "sees": 3, "cats": 4, "see": 5}
+    by_word = tp.extract(
+        model, data, None, tmp_path / "words", control=False,
+        vocabulary=lambda text: [words[word] for word in text.split()],
+    )  # fmt: skip
+    assert by_word.tokens_of(site)["word"].tolist() == [0, 1, 2, 0, 1, 2, 3]
+    for wrong, said in (
+        (None, "has no vocabulary: give vocabulary=, a Codec, a tokenizer of transformers"),
+        (7, "vocabulary int: give a Codec, a tokenizer of transformers, a tokenizers.Tokenizer"),
+        (ids[:1], "ids of 1 examples for the 2 of listed"),
+        (lambda _: [10**6], "has the id 1000000, the module's embedding has"),
+    ):
+        with pytest.raises(InputError, match=said):
+            tp.extract(model, data, None, tmp_path / "wrong", control=False, vocabulary=wrong)

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+import torch
 
 from tprprobe.console import progress, stderr
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_examples
 from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import align_words
 from tprprobe.extraction.passes import Block, read_block, rows_of
@@ -27,7 +29,7 @@ from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.loading import find_twin
-from tprprobe.models.protocol import Readable, require_head, require_vocabulary
+from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary
 from tprprobe.scoring.answers import exact_matches, write_answers
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
@@ -41,6 +43,7 @@ BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are h
 LEAST = 512  # samples between places where every block ends
 ASKED = 64  # examples whose symbols are counted to know how many characters one has
 CONTROL_SAMPLES = 1000
+UNKNOWN = 0.1  # the share of unknown tokens above which it is said
 
 Target = Literal["reference", "generated"]
 
@@ -54,7 +57,7 @@ def extract(
     target: Target = "reference",
     control: bool = True,
     resume: bool = False,
-    vocabulary: Codec | None = None,
+    vocabulary: Any = None,
     labellers: Sequence[Labeller] = (),
     control_samples: int = CONTROL_SAMPLES,
     store_dtype: str = "float32",
@@ -68,8 +71,9 @@ def extract(
     first ``control_samples`` from the model's randomly initialized twin, as a control; it reads the
     same symbols and has the same token table. A killed run goes on with ``resume`` to a store identical
     to an uninterrupted one; ``repair`` makes the damaged files of a complete store again, the same to the
-    byte, from the samples that they need. ``vocabulary`` is needed for an attached module, which has none;
-    ``labellers`` label the words of sources and targets, generated ones too. The store keeps numbers
+    byte, from the samples that they need. ``vocabulary`` is needed for an attached module, which has none: a
+    tokenizer of transformers, a ``tokenizers.Tokenizer``, a function from a text to its ids, or the ids of all
+    examples; ``labellers`` label the words of sources and targets, generated ones too. The store keeps numbers
     as ``store_dtype`` (float32, float16, bfloat16), compressed by none, lz4 (bfloat16's default) or zstd.
 
     Raises:
@@ -87,7 +91,7 @@ def extract(
         raise InputError(
             f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
         )
-    vocabulary = vocabulary or require_vocabulary(model)
+    vocabulary = _vocabulary(model, vocabulary, data)
     data = data.suited_to(vocabulary)
     names = select(sites or "*", list(find_sites(model)))
     run = Extraction(
@@ -116,6 +120,16 @@ def extract(
     if part != out:
         join_ranges(out, ranges, ranks)
     return open_store(out)
+
+
+def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
+    """The vocabulary that was given, or else the model's."""
+    if vocabulary is None and (isinstance(model, Language) or model.vocabulary is not None):
+        return require_vocabulary(model)
+    if vocabulary is None:
+        raise InputError(f"{model.name} has no vocabulary: give vocabulary=, {ACCEPTED}")
+    tables = [len(each.weight) for each in model.modules() if isinstance(each, torch.nn.Embedding)]
+    return read_codec(vocabulary, data, max(tables, default=2**16))
 
 
 def _writes_apart(model: Readable) -> bool:
@@ -234,6 +248,7 @@ class Extraction:
             if each.done <= first < each.samples:
                 own = each.model is self.model
                 found = block if own else read_block(each.model, pairs, names, self.vocabulary.pad)
+                found.check(pairs, first)
                 each.writer.append(found.rows, table, found.maps)
 
     def _answers(self, pairs: Pairs, correct: Any) -> tuple[Any, list[list[int]]]:
@@ -357,6 +372,7 @@ class Extraction:
                 "name": model.name,
                 "architecture": model.architecture,
                 "sha256": fingerprint(model),
+                **getattr(model, "notes", {}),
             },
             "data": {
                 "name": self.data.name,
@@ -368,4 +384,27 @@ class Extraction:
             "labels": {k: v for each in self.labellers for k, v in each.describe().items()},
             "attention_samples": min(self.attention_samples, samples),
             "tprprobe": version("tprprobe"),
+            **self._unknown(model),
         }
+
+    def _unknown(self, model: Readable) -> dict[str, Any]:
+        """The share of unknown symbols in the first texts, where it is large; a line says so, too."""
+        if not self._unknown_share:
+            return {}
+        share, texts = self._unknown_share
+        if model is self.model:
+            stderr.print(
+                f"{share:.1%} of the tokens are unknown to {model.name} (first {texts} texts): is it a model "
+                "of this language?"
+            )
+        return {"unknown_tokens": {"share": share, "texts": texts}}
+
+    @cached_property
+    def _unknown_share(self) -> tuple[float, int] | None:
+        unknown = getattr(self.vocabulary, "unk", None)
+        if unknown is None or self.vocabulary.reads_images:
+            return None
+        some = list(self.data[:CONTROL_SAMPLES])
+        ids = encode_examples(some, self.vocabulary).source.ids
+        share = (ids == unknown).double().mean().item()
+        return (share, len(some)) if share > UNKNOWN else None

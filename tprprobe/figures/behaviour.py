@@ -59,11 +59,8 @@ def kind_of(site: str) -> str:
 def _draw_difference(axes: Axes, here: pd.DataFrame, behaviour: pd.DataFrame, edit: str) -> None:
     for name, said in LEVELS.items():
         value = behaviour.loc[behaviour["edit"].eq(name), "difference"].iloc[0]
-        axes.axhline(
-            value, color=MUTED, linewidth=0.8, linestyle="-" if name == "none" else (0, (1, 1))
-        )
-        axes.annotate(said, (0.99, value), xycoords=("axes fraction", "data"), fontsize=6, color=MUTED,
-                      ha="right", va="bottom")  # fmt: skip
+        dash = "-" if name == "none" else (0, (1, 1))
+        axes.axhline(value, color=MUTED, linewidth=0.8, linestyle=dash, label=said)
     for control, (color, dash) in CONTROLS.items():
         rows = here[here["control"].eq(control) & here["edit"].isin((edit, "any"))]
         if len(rows):
@@ -80,6 +77,8 @@ def _draw_difference(axes: Axes, here: pd.DataFrame, behaviour: pd.DataFrame, ed
 
 def _draw_answers(axes: Axes, rows: pd.DataFrame, behaviour: pd.DataFrame) -> None:
     for name, (color, said) in ANSWERS.items():
+        words = rows[name.replace("p_", "")].dropna().unique()
+        said = f"{said}: {words[0]}" if len(words) else said
         axes.plot(rows["layer"], rows[name], color=color, linewidth=1.6, label=said)
         axes.fill_between(rows["layer"], rows[f"{name}_low"], rows[f"{name}_high"], color=color, alpha=0.15,
                           linewidth=0)  # fmt: skip
@@ -92,16 +91,20 @@ def _draw_answers(axes: Axes, rows: pd.DataFrame, behaviour: pd.DataFrame) -> No
 def _ticks(here: pd.DataFrame) -> tuple[list[int], list[str]]:
     layers = sorted(here["layer"].unique().tolist())
     step = max(1, -(-len(layers) // 10))
-    some = [layer for layer in layers if layer < 0 or layer % step == 0]
+    some = [n for n in layers if n < 0 or (n % step == 0 and (n or step == 1 or layers[0] == 0))]
     return some, ["emb" if layer < 0 else str(layer) for layer in some]
 
 
 def _notes(behaviour: pd.DataFrame) -> list[str]:
     counts = behaviour["n"].to_numpy()
-    n = f"{counts.max()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
+    n = (
+        f"{counts.max()} {'item' if counts.max() == 1 else 'items'}"
+        if counts.min() == counts.max()
+        else f"{counts.min()} to {counts.max()} items"
+    )
     missing = int(np.nanmax(behaviour["missing"]))
     lines = [
-        f"n = {n} items; trials that cannot be made: at most {missing} at a point. Dotted: unedited."
+        f"n = {n}; trials that cannot be made: at most {missing} at a point. Dotted: unedited."
     ]
     if counts.max() > 1:
         lines += [

@@ -62,7 +62,7 @@ def measure_pairs(
 
     Returns:
         One row per site, edit and control (site and edit "none": nothing is edited; "other text": the ceiling):
-        n trials and ``missing`` (trials that cannot be made), agrees, difference, kl, p_answer and p_other with
+        n trials and ``missing`` (trials that cannot be made), answer and other (where all items have the same), agrees, difference, kl, p_answer and p_other with
         95 % intervals over items; change (of difference, from unedited). Of an edit itself also
         ``against`` (its control with the largest change), ``beyond`` (the change less that control's, paired) and
         p (sign test over items, Holm over the sites of the edit).
@@ -81,7 +81,8 @@ def measure_pairs(
         settings = about | {"tprprobe": version("tprprobe")}
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         measure = partial(_measure, model.eval(), data, names, edits, seed)
-        return keep_table(run, (TRIALS, TABLE), measure, partial(summarise_pairs, seed=seed))
+        table = keep_table(run, (TRIALS, TABLE), measure, partial(summarise_pairs, seed=seed))
+        return table.fillna({"control": REAL})  # which a CSV does not tell from nothing
 
 
 def _matching(pattern: str, names: Sequence[str]) -> list[str]:
@@ -160,19 +161,21 @@ class Asked:
             tuple((a.word, b.word) for a, b in (item.text.exchanged for item in self.trials.items)),
             self.trials.places, self.trials.aside, x, y, beside, other_beside, self.seed,
         )  # fmt: skip
+        ways = list(list_ways(words, edits))
         rows = [
-            self._rows(name, way.edit, way.control, self._edit(name, way), way)
-            for way in list_ways(words, edits)
+            self._rows(name, way.edit, way.control, logs, way)
+            for way, logs in zip(ways, self._edit(name, ways), strict=True)
         ]
         return {MEASURED: pd.concat(rows, ignore_index=True)}
 
-    def _edit(self, name: str, way: Way) -> Float[Tensor, "item vocab"]:
-        """The log-distributions after an edit; NaN where it cannot be made."""
-        rows = torch.nonzero(way.made)[:, 0]
-        out = torch.full((len(self.trials), self.said[0].shape[1]), torch.nan)
-        for some in rows.split(self._batch):
-            with intervene(self.model, {name: SetAt(way.at[some], way.to[some])}):
-                out[some] = self._logs(self.trials.source[some])
+    def _edit(self, name: str, ways: Sequence[Way]) -> Float[Tensor, "way item vocab"]:
+        """The log-distributions after every edit; NaN where it cannot be made."""
+        made, at, to = (torch.stack(part) for part in zip(*(way[2:] for way in ways), strict=True))
+        out = torch.full((*made.shape, self.said[0].shape[1]), torch.nan)
+        for some in torch.nonzero(made).split(self._batch):
+            way, item = some.unbind(1)
+            with intervene(self.model, {name: SetAt(at[way, item], to[way, item])}):
+                out[way, item] = self._logs(self.trials.source[item])
         return out
 
     @property
@@ -245,6 +248,8 @@ def summarise_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
             "n": len(made),
             "missing": missing,
         }
+        for name in ("answer", "other"):  # where all items have the same
+            row[name] = group[name].iloc[0] if group[name].nunique() == 1 else None
         for name in (*MEASURES, "change"):
             row |= _mean(made[name], seed).columns(name) if len(made) else {name: np.nan}
         rows.append(row)

@@ -37,9 +37,9 @@ class Way(NamedTuple):
 
     edit: str
     control: str
+    made: Bool[Tensor, " item"]
     at: Int[Tensor, "item word"]
     to: Float[Tensor, "item word *shape"]
-    made: Bool[Tensor, " item"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +75,15 @@ class Words:
 
 def list_ways(words: Words, edits: Sequence[str]) -> Iterator[Way]:
     """The edits of these names with their controls, and the controls of all."""
-    yield Way(ANY, IDENTITY, words.at, words.x, words.all)
+    yield Way(ANY, IDENTITY, words.all, words.at, words.x)
     mean = words.x.mean((0, 1)).expand_as(words.x)
-    yield Way(ANY, MEAN, words.at, mean, words.all)
+    yield Way(ANY, MEAN, words.all, words.at, mean)
     for name in edits:
         for way in EDITS[name](words):
             yield way
             if way.control == REAL:
                 to = words.x + words.turned(way.to - words.x)
-                yield Way(name, RANDOM, words.at, to, way.made)
+                yield Way(name, RANDOM, way.made, words.at, to)
 
 
 def check_edits(names: Sequence[str]) -> None:
@@ -97,24 +97,24 @@ def check_edits(names: Sequence[str]) -> None:
 
 
 def _exchange(words: Words) -> Iterator[Way]:
-    yield Way("exchange", REAL, words.at, words.x.flip(1), words.all)
-    yield Way("exchange", ROLE, words.at, words.y.flip(1), words.all)
-    yield Way("exchange", POSITION, words.aside, words.beside.flip(1), words.has_aside)
+    yield Way("exchange", REAL, words.all, words.at, words.x.flip(1))
+    yield Way("exchange", ROLE, words.all, words.at, words.y.flip(1))
+    yield Way("exchange", POSITION, words.has_aside, words.aside, words.beside.flip(1))
 
 
 def _substitute(words: Words) -> Iterator[Way]:
-    yield Way("substitute", REAL, words.at, words.y, words.all)
-    yield Way("substitute", ROLE, words.at, words.y.flip(1), words.all)
-    yield Way("substitute", POSITION, words.aside, words.other_beside, words.has_aside)
+    yield Way("substitute", REAL, words.all, words.at, words.y)
+    yield Way("substitute", ROLE, words.all, words.at, words.y.flip(1))
+    yield Way("substitute", POSITION, words.has_aside, words.aside, words.other_beside)
 
 
 def _surgery(words: Words) -> Iterator[Way]:
     """A trial needs either word at either place in further items."""
     change, known = _changes(words, wrong=False)
     elsewhere, also = _changes(words, wrong=True)
-    yield Way("surgery", REAL, words.at, words.x + change, known)
-    yield Way("surgery", ROLE, words.at, words.x + elsewhere, known & also)
-    yield Way("surgery", POSITION, words.aside, words.beside + change, known & words.has_aside)
+    yield Way("surgery", REAL, known, words.at, words.x + change)
+    yield Way("surgery", ROLE, known & also, words.at, words.x + elsewhere)
+    yield Way("surgery", POSITION, known & words.has_aside, words.aside, words.beside + change)
 
 
 def _changes(
@@ -147,8 +147,8 @@ def _changes(
 def _erase(words: Words) -> Iterator[Way]:
     """Fitted on one half of the items, made in the other; it needs four items."""
     enough = words.all & (len(words.x) >= 4)
-    yield Way("erase", REAL, words.at, _erased(words, words.x), enough)
-    yield Way("erase", ROLE, words.at, _erased(words, words.x, shuffled=True), enough)
+    yield Way("erase", REAL, enough, words.at, _erased(words, words.x))
+    yield Way("erase", ROLE, enough, words.at, _erased(words, words.x, shuffled=True))
     yield Way(
         "erase", POSITION, words.aside, _erased(words, words.beside), enough & words.has_aside
     )
