@@ -149,9 +149,8 @@ def _erase(words: Words) -> Iterator[Way]:
     enough = words.all & (len(words.x) >= 4)
     yield Way("erase", REAL, enough, words.at, _erased(words, words.x))
     yield Way("erase", ROLE, enough, words.at, _erased(words, words.x, shuffled=True))
-    yield Way(
-        "erase", POSITION, words.aside, _erased(words, words.beside), enough & words.has_aside
-    )
+    aside = enough & words.has_aside
+    yield Way("erase", POSITION, aside, words.aside, _erased(words, words.beside))
 
 
 def _erased(
