@@ -19,6 +19,7 @@ from tprprobe.interventions.behaviour import measure_pairs, summarise_pairs
 from tprprobe.interventions.pair_trials import make_trials
 from tprprobe.interventions.word_edits import EDITS, Words, list_ways
 from tprprobe.models import load_model
+from tprprobe.models.next_words import next_words
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -286,6 +287,30 @@ def test_one_command_for_a_typed_text(folder, tmp_path, monkeypatch, capsys):
     assert (tmp_path / "again.svg").read_bytes() == (
         tmp_path / "run" / "behaviour.svg"
     ).read_bytes()
+
+
+def test_next_words_of_a_typed_text(folder, model, monkeypatch, capsys):
+    text = "the dog sees the"
+    assert not run(monkeypatch, "predict", text, "--ckpt", f"hf:{folder}", "-k", "3", "--json")
+    rows = json.loads(capsys.readouterr().out)
+    p = model.predict(ids_of(model, text))[0]
+    best = p.topk(3)
+    assert [row["id"] for row in rows] == best.indices.tolist()
+    assert [row["p"] for row in rows] == pytest.approx(best.values.tolist(), abs=1e-6)
+    assert rows[0]["word"] == model.vocabulary.spell([rows[0]["id"]])
+    assert run(monkeypatch, "predict", text) == 2
+    assert "give a text with --ckpt MODEL" in capsys.readouterr().err
+    assert run(monkeypatch, "predict", text, "--ckpt", f"hf:{folder}", "-k", "0") == 2
+
+
+def test_next_symbols_of_our_own_models(make_model):
+    question = "Calculate 1/2."
+    ours = make_model()
+    rows = next_words(ours, question, 5)
+    source = torch.tensor([[ours.config.sos, *ours.vocabulary.encode(question), ours.config.eos]])
+    target = torch.tensor([[ours.config.sos]])
+    wanted = ours(source, target)[0, -1].softmax(-1).topk(5)
+    assert rows["id"].tolist() == wanted.indices.tolist()
 
 
 @pytest.mark.parametrize(

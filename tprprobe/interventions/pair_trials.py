@@ -27,8 +27,7 @@ SEVERAL, LENGTHS, ALIKE = (
 class Trials:
     """What a model is asked: n items of two texts each, padded.
 
-    ``places`` are the two words' positions, ``aside`` two other tokens as far from each other (NOWHERE: there
-    are none), ``answers`` the first token of the text's answer and of the other text's. ``left_out`` counts
+    ``places`` are the two words' positions, ``aside`` two other tokens near them (NOWHERE: there are none), ``answers`` the first token of the text's answer and of the other text's. ``left_out`` counts
     the items that cannot be asked, by reason.
     """
 
@@ -134,13 +133,15 @@ def _frame(model: Language) -> tuple[int, int]:
 
 
 def _aside(places: tuple[int, int], length: int, frame: tuple[int, int]) -> tuple[int, int]:
-    """Two tokens beside the words, neither the first symbols nor the last token, from which models predict."""
-    inside = range(frame[0], length - max(frame[1], 1))
-    for shift in SHIFTS:
-        one, two = (place + shift for place in places)
-        if one in inside and two in inside and not {one, two} & {*places}:
-            return one, two
-    return NOWHERE, NOWHERE
+    """The tokens nearest to the words, but not the first, which much attends to, nor the last, behind which
+    models predict.
+    """
+    inside = {*range(frame[0] + 1, length - max(frame[1], 1))} - {*places}
+    chosen: list[int] = []
+    for place in places:
+        near = (place + shift for shift in SHIFTS if place + shift in inside - {*chosen})
+        chosen.append(next(near, NOWHERE))
+    return (NOWHERE, NOWHERE) if NOWHERE in chosen else (chosen[0], chosen[1])
 
 
 def _padded(rows: Sequence[list[int]], pad: int) -> Int[Tensor, "item seq"]:
