@@ -8,8 +8,10 @@ from planted.foreign import KINDS, save_foreign
 
 import tprprobe as tp
 from tprprobe.errors import InputError
-from tprprobe.interventions import edits
+from tprprobe.interventions import Recipe, edits, surgery, sweep
+from tprprobe.interventions.decomposed_states import substitute
 from tprprobe.models import load_model
+from tprprobe.scoring.answers import evaluate
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -311,3 +313,42 @@ def test_an_attached_module_takes_any_vocabulary(tmp_path, make_data, headed):
     ):
         with pytest.raises(InputError, match=said):
             tp.extract(model, data, None, tmp_path / "wrong", control=False, vocabulary=wrong)
+
+
+QUESTIONS = [
+    ("the dog sees", " cats"),
+    ("a cat sees", " the"),
+    ("dogs see a", " cat"),
+    ("the cats", " see"),
+]
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "t5"])
+def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path, kind):
+    """eval, sweeps, substitutions and surgery of a model with a head are those of ours."""
+    model, _ = headed(kind)
+    stack, data = KINDS[kind].stacks[0], make_data(QUESTIONS * 8)
+    rows = evaluate(model, data)
+    vocabulary = model.vocabulary
+    for row in rows.to_dict("records")[:4]:
+        ids = vocabulary.encode(row["question"]) + list(vocabulary.source_frame[1])
+        source = torch.tensor([[*vocabulary.source_frame[0], *ids]])
+        answer = vocabulary.encode(row["answer"]) + [vocabulary.eos] * (kind == "t5")
+        written = model.generate(source, len(answer))[0].tolist()
+        assert row["correct"] == (written == answer)
+    recipe = Recipe(n=16, reference=16, sites=[f"{stack}.*.hidden"], edits=["zero", "mean"])
+    table = sweep(model, data, recipe, tmp_path / "sweep").set_index(["site", "edit"])
+    assert len(table) == 1 + 2 * 2
+    assert (table.drop(index="none", level="edit")["nats"].abs() > 1e-6).any()
+    site = f"{stack}.0.hidden"
+    store = tp.extract(model, data, [site], tmp_path / "store", control=False)
+    fit = tp.decompose(store, site, "left", family="additive")
+    found = substitute(model, data, fit).set_index("edit")
+    assert found.loc["unedited", "agreement"] == 1
+    assert found.loc["mean", "probability"] != found.loc["unedited", "probability"]
+    filler, other = (str(each) for each in fit.fit.pairs.fillers[:2])
+    edit = surgery(fit, replace=(str(fit.fit.pairs.roles[0]), filler, other))
+    source = torch.tensor([vocabulary.encode("the dog sees")])
+    with tp.intervene(model, {site: edit}):
+        edited = model.predict(source)
+    assert not torch.allclose(edited, model.predict(source))

@@ -2,11 +2,12 @@
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads starve others
 
 import typer
+import typer.core
 
 from tprprobe.cli import (
     analyses,
@@ -24,7 +25,21 @@ from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
 from tprprobe.files.damage import reason
 
+EVERYWHERE = ("--offline", "--verbose")
+
+
+class Everywhere(typer.core.TyperGroup):
+    """Commands whose common flags may stand anywhere in a line."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        front = [each for each in args[:end] if each in EVERYWHERE]
+        rest = [each for each in args[:end] if each not in EVERYWHERE]
+        return super().parse_args(ctx, [*front, *rest, *args[end:]])
+
+
 app = typer.Typer(
+    cls=Everywhere,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -79,8 +94,18 @@ def _common(
             help="Show the versions of tprprobe, Python and torch, and the devices, and exit.",
         ),
     ] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask no hub: models and data are those here.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show what libraries write while a model is read.")
+    ] = False,
 ) -> None:
     """See and test the roles and fillers inside Tensor-Product-Representation networks."""
+    if offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"
+    if verbose:
+        os.environ["TPRPROBE_VERBOSE"] = "1"
 
 
 for name, command in COMMANDS.items():

@@ -47,6 +47,10 @@ class Attached(nn.Module):
         with _padded(module) if read else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
 
+    def describe(self) -> dict[str, Any]:
+        """Facts of the module by name, in JSON types."""
+        return dict(self.notes)
+
     def run(self, source: Any, target: Any) -> Any:
         """A pass for the sites' sake, which an extraction makes: a call with source and target."""
         return self(source, target)

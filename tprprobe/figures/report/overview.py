@@ -5,6 +5,7 @@ What reads models and corpora is imported where it is needed: a store is told of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.files.hub import HUB
@@ -44,7 +45,10 @@ def inspect(what: str) -> Overview:
     if what.startswith(HUB) or KINDS["store"].is_in(what):
         return inspect_store(what)
     from tprprobe.data import SOURCES
+    from tprprobe.files.hub import is_foreign
 
+    if is_foreign(Path(what)) or Path(what).suffix == ".gguf":
+        return inspect_model(f"hf:{what}")
     if not KINDS["checkpoint"].is_in(what) and any(
         matches(what) for matches, _ in SOURCES.values()
     ):
