@@ -2,6 +2,10 @@
 expect next, while sites are read and edited.
 """
 
+import itertools
+import os
+from pathlib import Path
+
 import pytest
 import torch
 from planted.foreign import KINDS, save_foreign
@@ -315,19 +319,15 @@ def test_an_attached_module_takes_any_vocabulary(tmp_path, make_data, headed):
             tp.extract(model, data, None, tmp_path / "wrong", control=False, vocabulary=wrong)
 
 
-QUESTIONS = [
-    ("the dog sees", " cats"),
-    ("a cat sees", " the"),
-    ("dogs see a", " cat"),
-    ("the cats", " see"),
-]
+WORDS = ("the", "dog", "sees", "cats", "a")
+QUESTIONS = [(" ".join(words), " cat") for words in itertools.permutations(WORDS, 3)][:48]
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "t5"])
 def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path, kind):
     """eval, sweeps, substitutions and surgery of a model with a head are those of ours."""
     model, _ = headed(kind)
-    stack, data = KINDS[kind].stacks[0], make_data(QUESTIONS * 8)
+    stack, data = KINDS[kind].stacks[0], make_data(QUESTIONS)
     rows = evaluate(model, data)
     vocabulary = model.vocabulary
     for row in rows.to_dict("records")[:4]:
@@ -336,7 +336,7 @@ def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path
         answer = vocabulary.encode(row["answer"]) + [vocabulary.eos] * (kind == "t5")
         written = model.generate(source, len(answer))[0].tolist()
         assert row["correct"] == (written == answer)
-    recipe = Recipe(n=16, reference=16, sites=[f"{stack}.*.hidden"], edits=["zero", "mean"])
+    recipe = Recipe(n=24, reference=24, sites=[f"{stack}.*.hidden"], edits=["zero", "mean"])
     table = sweep(model, data, recipe, tmp_path / "sweep").set_index(["site", "edit"])
     assert len(table) == 1 + 2 * 2
     assert (table.drop(index="none", level="edit")["nats"].abs() > 1e-6).any()
@@ -352,3 +352,63 @@ def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path
     with tp.intervene(model, {site: edit}):
         edited = model.predict(source)
     assert not torch.allclose(edited, model.predict(source))
+
+
+REAL = Path(os.environ.get("TPRPROBE_REAL") or Path(__file__).parent.parent / "models" / "real")
+
+
+def real(name):
+    if not (REAL / name).is_dir():
+        pytest.skip(f"no {name} in {REAL}: fetch the real models, or set TPRPROBE_REAL")
+    return load_model(f"hf:{REAL / name}")
+
+
+@torch.no_grad()
+def test_smollm2_is_read_and_writes_as_the_library_does():
+    model = real("smollm2")
+    own, text = model.module, "Paris is the capital of France. Rome is the capital of"
+    assert model.notes["weights"].startswith("dequantized from Q4_1")
+    given = model.vocabulary.tokenizer(text, return_tensors="pt")
+    names = [f"layers.{layer}.hidden" for layer in range(29)]
+    with tp.capture(model, ["layers.embedding", *names]) as acts:
+        logits = model(**given)
+    found = own(**given, output_hidden_states=True)
+    assert torch.equal(logits, found.logits)
+    for name, states in zip(["layers.embedding", *names], found.hidden_states[:-1], strict=True):
+        assert torch.equal(acts[name], states)
+    with tp.intervene(model, {"layers.*.hidden": torch.clone, "layers.7.self.query": torch.clone}):
+        assert torch.equal(model(**given), logits)
+    ids = given["input_ids"]
+    written = own.generate(**given, max_new_tokens=12, do_sample=False)[:, ids.shape[1] :]
+    assert torch.equal(model.generate(ids, 12), written)
+    symbols = model.vocabulary.tokenizer
+    italy, france = (symbols(word)["input_ids"][0] for word in (" Italy", " France"))
+    before = model.predict(ids)[0]
+    assert before[italy] > 0.4 > before[france]
+    places = [
+        symbols.convert_ids_to_tokens(ids[0].tolist()).index(word) for word in ("Paris", "ĠRome")
+    ]
+    order = edits.exchange([places[:1]], [places[1:]], ids.shape[1])
+    with tp.intervene(model, {"layers.embedding": edits.swap(order)}):
+        after = model.predict(ids)[0]
+    assert after[france] > 0.3 > after[italy]
+
+
+@torch.no_grad()
+def test_minilm_is_read_as_the_library_does():
+    model = real("minilm")
+    given = model.vocabulary.tokenizer(
+        ["the dog sees cats.", "two words"], padding=True, return_tensors="pt"
+    )
+    names = ["encoder.embedding", *(f"encoder.{layer}.hidden" for layer in range(6))]
+    with tp.capture(model, names) as acts:
+        states = model(**given)
+    found = model.module(**given, output_hidden_states=True)
+    assert model.head is None
+    assert torch.equal(states, found.last_hidden_state)
+    for name, wanted in zip(names, found.hidden_states, strict=True):
+        assert torch.equal(acts[name], wanted)
+    with tp.intervene(model, {"encoder.*": torch.clone}), tp.capture(model, "*.attention"):
+        edited = model(**given)
+    with tp.capture(model, "*.attention"):
+        assert torch.equal(edited, model(**given))
