@@ -2,13 +2,14 @@
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads starve others
 
 import typer
-import typer.core
 
+from tprprobe import plugins
 from tprprobe.cli import (
     analyses,
     decomposition,
@@ -20,15 +21,16 @@ from tprprobe.cli import (
     training,
 )
 from tprprobe.cli.allocator import keep_freed_memory
+from tprprobe.cli.commands import Commands
 from tprprobe.cli.options import say
 from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
-from tprprobe.files.damage import reason
+from tprprobe.files.file_errors import reason
 
 EVERYWHERE = ("--offline", "--verbose")
 
 
-class Everywhere(typer.core.TyperGroup):
+class Everywhere(Commands):
     """Commands whose common flags may stand anywhere in a line."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -58,20 +60,21 @@ COMMANDS = {
     "probe": probing.probe,
     "predict": probing.predict,
     "reconstruct": analyses.reconstruct,
-    "binding": analyses.binding,
     "decompose": decomposition.decompose,
     "roles": decomposition.roles,
     "intervene": analyses.intervene,
     "name": analyses.name,
     "figure": figures.figure,
-    "sheet": figures.sheet,
-    "features": training.features,
     "report": figures.report,
-    "paper": figures.paper,
-    "demo": figures.demo,
     "app": figures.open_app,
     "docs": docs.docs,
 }
+
+
+def find_commands(words: Sequence[str]) -> dict[str, Callable[..., Any]]:
+    """Our commands by name, and those of plug-ins that are among the words."""
+    plugged = plugins.find("commands")
+    return COMMANDS | {word: plugged[word].load() for word in words if word in plugged}
 
 
 def _tell_version(asked: bool) -> bool:
@@ -119,7 +122,7 @@ def main() -> None:
     try:
         app()
     except Stopped as stopped:
-        say(f"tprprobe: {stopped.advice(sys.argv[1:], COMMANDS)}")
+        say(f"tprprobe: {stopped.advice(sys.argv[1:], find_commands(sys.argv[1:]))}")
         sys.exit(ENDED + stopped.number)
     except InputError as error:
         say(f"tprprobe: {error}")

@@ -59,7 +59,7 @@ def inspect(what: str) -> Overview:
 def inspect_data(spec: str) -> Overview:
     """Size and split of a corpus, and how much its summaries copy, measured on its first examples."""
     from tprprobe.data import load_data
-    from tprprobe.scoring.extractiveness import describe_corpus
+    from tprprobe.data.documents.extractiveness import describe_corpus
 
     data = load_data(spec)
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
@@ -88,7 +88,7 @@ def inspect_model(name: str) -> Overview:
 
 
 def inspect_store(path: str) -> Overview:
-    """Model, data, samples and sites of a store, and whether it has its untrained control."""
+    """Model, data, samples and sites of a store, and the twins that are its controls."""
     store = open_store(path)
     facts = {
         "store": str(path),
@@ -96,7 +96,7 @@ def inspect_store(path: str) -> Overview:
         "model": store.manifest["model"]["name"],
         "data": store.manifest["data"]["name"],
         "split": store.manifest["data"]["split"],
-        "control": "untrained twin" if store.control is not None else "none",
+        "control": ", ".join(f"{kind} twin" for kind in store.twins) or "none",
     }
     return Overview(facts, {"sites": describe_sites(store.manifest)})
 
