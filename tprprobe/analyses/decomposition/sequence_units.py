@@ -8,7 +8,6 @@ import pandas as pd
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array, eye_array
 
-from tprprobe.analyses.decomposition.role_fields import spans_of
 from tprprobe.analyses.naming.word_labels import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import join
@@ -16,6 +15,7 @@ from tprprobe.gold.expressions import COLUMNS
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import PART, parts_of
+from tprprobe.store.groups import group_tokens
 from tprprobe.store.layout import SIDES
 
 UNITS, SCOPES = ("sample", "token"), ("self", "before", "all")
@@ -61,7 +61,7 @@ class Units:
     vectors  theirs
     tokens   one row a token: ``sample``, ``filler`` and what roles are made of
     members  which tokens a unit may be a sum of
-    groups   the document or the sequence of fillers that it is of, which is never divided
+    groups   of documents and sequences of fillers (``group_tokens``), which are never divided
     """
 
     vectors: UnitVectors
@@ -119,7 +119,7 @@ def read_units(
     tokens = _read_tokens(store, side if side in SIDES else SIDES[0], fillers, columns)
     sample = pd.factorize(tokens["sample"])[0]
     last = np.flatnonzero(np.append(sample[1:] != sample[:-1], True))
-    groups, rows = _groups(tokens), np.arange(len(tokens))
+    groups, rows = group_tokens(tokens, "filler"), np.arange(len(tokens))
     if unit == "sample":
         groups, rows = groups[last], last if side in SIDES else np.arange(len(last))
     step = max(1, BLOCK_BYTES // (8 * int(np.prod(store.specs[name].shape))))
@@ -164,13 +164,3 @@ def _read_tokens(store: Store, side: str, fillers: str, columns: Collection[str]
         gold = join(tokens)
         tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in COLUMNS})
     return tokens
-
-
-def _groups(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
-    """The document of every token, or its sequence: the same sequence read twice counts as one."""
-    if "document" in tokens:
-        return pd.factorize(tokens["document"])[0]
-    codes, known = pd.factorize(tokens["filler"])[0], {}
-    spans = spans_of(tokens)
-    group = [known.setdefault(codes[span].tobytes(), len(known)) for span in spans]
-    return np.repeat(group, [span.stop - span.start for span in spans])

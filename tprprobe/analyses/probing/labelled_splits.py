@@ -8,7 +8,7 @@ from jaxtyping import Bool, Int
 
 from tprprobe.analyses.probing.controls import control_labels
 from tprprobe.analyses.probing.settings import ProbeSettings
-from tprprobe.analyses.probing.sides import DEV, TEST, TRAIN, Corpus
+from tprprobe.analyses.probing.sides import DEV, JOINED, TEST, TRAIN, Corpus
 from tprprobe.analyses.probing.targets import Targets, read_targets
 from tprprobe.analyses.probing.tasks import Task
 from tprprobe.errors import InputError
@@ -203,7 +203,8 @@ def _split_names(
     split = names[targets.sample]
     if test is None:
         return split
-    known = np.isin(np.array(corpus.names, object), np.array(test.names, object))
+    tested = {name for each in test.names for name in each.split(JOINED)}
+    known = np.array([not tested.isdisjoint(each.split(JOINED)) for each in corpus.names])
     return np.where(known[corpus.document[targets.sample]], TEST, split)
 
 

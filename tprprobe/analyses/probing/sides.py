@@ -14,11 +14,13 @@ from tprprobe.analyses.probing.tasks import Task
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
+from tprprobe.store.groups import group_tokens
 
 TRAIN, DEV, TEST = "train", "dev", "test"
 SHARES = {TEST: 0.2, DEV: 0.1}
 FEWEST = 10
 SAME = {"validation": DEV, "valid": DEV}
+JOINED = " + "  # between the names of documents that are one group
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,18 +92,20 @@ def read_corpus(
 ) -> Corpus:
     """One side of a store, divided by document: by the column ``split``, or by chance.
 
-    Documents are the column ``document``; without it, samples that ask the same. Without a seed all
-    of them are to be tested.
+    Documents are groups of samples (``group_tokens``); the name of a group has those of all its
+    documents. Without a seed all of them are to be tested.
     """
     table = tokens.loc[np.asarray(tokens["side"] == side)].reset_index(drop=True)
     words = read_words(table, tasks)
     sample = table["sample"].to_numpy()
     first = np.searchsorted(sample, sample, "left")
     last = np.searchsorted(sample, sample, "right") - 1
-    per_sample = tokens.drop_duplicates("sample").set_index("sample").reindex(range(store.samples))
+    grouped = tokens.assign(group=group_tokens(tokens)).drop_duplicates("sample")
+    per_sample = grouped.set_index("sample").reindex(range(store.samples))
     named = next((c for c in ("document", "question") if c in per_sample), None)
     given = per_sample[named].astype(str) if named else per_sample.index.astype(str)
-    document, names = pd.factorize(pd.Series(given).to_numpy(object))
+    document = pd.factorize(per_sample["group"], use_na_sentinel=False)[0]
+    names = pd.Series(given).groupby(document).agg(lambda some: JOINED.join(dict.fromkeys(some)))
     if seed is None:
         splits = (np.full(len(document), TEST, object),)
     elif "split" in per_sample:

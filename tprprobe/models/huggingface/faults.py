@@ -13,7 +13,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from tprprobe.errors import InputError
-from tprprobe.files.damage import reason
+from tprprobe.files.file_errors import reason
 
 VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 PANIC = "PanicException"  # of Rust, which derives from BaseException
