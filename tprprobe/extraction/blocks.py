@@ -108,6 +108,7 @@ def extract(
             f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
         )
     vocabulary = _vocabulary(model, vocabulary, data)
+    data = data.suited_to(vocabulary)
     pooling = Pooling(pool, words)
     pooling.check(vocabulary)
     names = _names(model, sites, pooling)
