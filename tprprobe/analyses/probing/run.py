@@ -48,6 +48,7 @@ from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
+from tprprobe.store.opening import takes_paths
 
 ROUNDS, PROBES = "rounds", "probes"
 STORE = "store"  # the folder of the store, where it is extracted for the run
@@ -55,6 +56,7 @@ TABLES = ("rows", "differences", "documents", "curves")
 STATES = 6  # times its parameters that a probe takes in training
 
 
+@takes_paths
 def probe(
     store: Store,
     task: str | os.PathLike[str] | Iterable[str],
