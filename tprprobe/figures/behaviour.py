@@ -42,9 +42,8 @@ def behaviour_by_layer(behaviour: pd.DataFrame) -> Drawing:
             panel.set_xlabel("layer")
             panel.grid(axis="y", color=FAINT, linewidth=0.5)
             panel.set_xticks(*_ticks(here))
-    for column in range(2):
+    for column, where in enumerate(("outside lower left", "outside lower right")):
         handles, labels = axes[0, column].get_legend_handles_labels()
-        where = f"outside lower {('left', 'right')[column]}"
         figure.legend(handles, labels, loc=where, fontsize=6.5, frameon=False, ncols=2)
     figure.put_below(_notes(behaviour))
     return figure
