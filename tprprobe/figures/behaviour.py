@@ -67,7 +67,7 @@ def _draw_difference(axes: Axes, here: pd.DataFrame, behaviour: pd.DataFrame, ed
                 rows["layer"], rows["difference"], dash, color=color, linewidth=1, label=control
             )
     rows = here[here["edit"].eq(edit) & here["control"].eq("")]
-    axes.plot(rows["layer"], rows["difference"], color=INK, linewidth=1.6, label=edit)
+    axes.plot(rows["layer"], rows["difference"], color=INK, linewidth=1.6, label="the edit itself")
     axes.fill_between(rows["layer"], rows["difference_low"], rows["difference_high"], color=INK, alpha=0.15,
                       linewidth=0)  # fmt: skip
     beyond = rows[(rows["p"] < 0.05) & (rows["beyond"] > 0)]
