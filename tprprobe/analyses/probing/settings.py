@@ -25,7 +25,7 @@ BASELINES = {
     "identity": "the commonest label of the word's type (in a decoder, of the word to come)",
 }
 HIDDEN = 256
-SCREENED = 2048  # targets that a linear probe learns from
+SCREENED = 8192  # targets that a linear probe learns from: layers then rank as with all
 SITES = ("*.role", "*.filler", "*.tpr", "*.hidden")
 
 
@@ -83,7 +83,7 @@ class ProbeSettings:
         information: Also codelengths and usable information, from further probes with softmax;
             by default of span-conv only.
         most: How many targets a probe learns from, at most (whole samples, drawn by chance; 0: all);
-            by default 2048 of linear probes, and all of others.
+            by default 8192 of linear probes, and all of others.
         budget: Bytes of memory for probes and vectors; vectors that do not fit are read in every epoch.
         seed: Seed of random choices.
     """
