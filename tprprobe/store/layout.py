@@ -19,7 +19,7 @@ from tprprobe.site.patterns import head_axis
 from tprprobe.store.numbers import BFLOAT16, NONE, disk_type
 
 MANIFEST, JOURNAL = KINDS["store"].files
-ARRAYS = "arrays.zarr"
+ARRAYS, METADATA = "arrays.zarr", "zarr.json"
 TOKENS, TOKENS_BEGUN, CONTROL = "tokens.parquet", "tokens.arrow", "untrained"
 SIDES = ("source", "target")
 SAMPLE = "sample"  # the rows of a site with one vector a sample
@@ -150,9 +150,9 @@ def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
                 file, size = (file, sizes[file]) if full else (file + BEGUN, size)
             yield Part(file, size, name, held)
         if complete:
-            yield Part(f"{ARRAYS}/{name}/zarr.json", 1, name)
+            yield Part(f"{ARRAYS}/{name}/{METADATA}", 1, name)
     if complete:
-        yield Part(f"{ARRAYS}/zarr.json", 1)
+        yield Part(f"{ARRAYS}/{METADATA}", 1)
     if complete or manifest["token_bytes"]:
         yield Part(TOKENS if complete else TOKENS_BEGUN, manifest["token_bytes"])
 

@@ -15,7 +15,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.hub import locate_dataset
 from tprprobe.notebook import as_html
 from tprprobe.site.patterns import select
-from tprprobe.store import layout, manifests
+from tprprobe.store import layout, manifests, opening
 from tprprobe.store.manifests import Manifest
 from tprprobe.store.numbers import first_infinite
 
@@ -64,8 +64,9 @@ class Store:
         """One row per token, by sample, its source tokens before its target tokens."""
         from tprprobe.store.tokens import read_parquet
 
+        file = self.path / layout.TOKENS
         with manifests.undamaged(self.path):
-            return read_parquet(self.path / layout.TOKENS)
+            return opening.check_tokens(file, self.manifest, read_parquet(file))
 
     @functools.cached_property
     def arrays(self) -> "xr.Dataset":
@@ -79,7 +80,19 @@ class Store:
     def control(self) -> "Store | None":
         """The store of the untrained twin on (a sample of) the same inputs; None if there is none."""
         path = self.path / layout.CONTROL
-        return open_store(path) if path.exists() else None
+        if not path.exists():
+            return None
+        control = open_store(path)
+        for site, spec in control.specs.items():
+            if (ours := self.specs.get(site)) is None or (ours.axes, ours.shape) != (
+                spec.axes,
+                spec.shape,
+            ):
+                raise InputError(
+                    f"{path} is no control of {self.path}: its {site} is not of the same shape; extract "
+                    "it again"
+                )
+        return control
 
     @property
     def summary(self) -> "pd.DataFrame":
@@ -257,14 +270,14 @@ class Store:
 
 def open_store(path: str | Path) -> Store:
     """The store at ``path``, or in the hub's dataset ``hub:owner/name``; nothing of it is read yet but
-    its manifest.
+    its manifest and what says that its files belong together.
 
     Raises:
         InputError: there is none, it is not complete, or it is damaged.
     """
     path = locate_dataset(path)
     manifest = manifests.read_complete(path)
-    manifests.check_files(path, manifest)
+    opening.check_store(path, manifest)
     return Store(path, manifest)
 
 
