@@ -156,7 +156,7 @@ def _read_tokens(store: Store, side: str, fillers: str, columns: Collection[str]
         raise unknown("column of fillers", fillers, map(str, tokens))
     tokens = tokens.assign(filler=tokens[fillers].astype(str).to_numpy(object))
     wanted = set(columns)
-    exact = wanted & set(list_exact(store)) if WORD in tokens else set()
+    exact = wanted & set(list_exact(store))
     if exact:
         labels = read_labels(store, side)
         tokens = tokens.assign(**{name: labels[name].to_numpy(object) for name in exact})
