@@ -259,6 +259,6 @@ WAYS: dict[str, Way] = {
 
 def without_checksums(store: Path) -> None:
     """Makes a store such as older versions wrote, or a program that keeps no checksums."""
-    for path in (store, store / "untrained"):
+    for path in (each for each in (store, store / "untrained") if each.exists()):
         content = json.loads((path / MANIFEST).read_text()) | {"checksums": {}}
         (path / MANIFEST).write_text(json.dumps(content))
