@@ -13,7 +13,12 @@ from streamlit.runtime import Runtime
 from streamlit.web.cli import main
 from streamlit.web.server.starlette import starlette_server
 
-NEEDED = ("zarr", "tprprobe.views.packing", "tprprobe.views.headlines", "tprprobe.views.folders")
+NEEDED = (
+    "zarr",
+    "tprprobe.dashboard.browser_payload",
+    "tprprobe.dashboard.headlines",
+    "tprprobe.dashboard.folders",
+)
 
 
 def prepare() -> None:

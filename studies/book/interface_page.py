@@ -20,7 +20,7 @@ ROOMS = {  # modules that are public as a whole: what they export, and its headi
     "tp.interventions": "interventions/__init__.py",
     "tp.gold": "gold/__init__.py",
     "tp.figures": "figures/__init__.pyi",
-    "tp.views": "views/__init__.pyi",
+    "tp.dashboard": "views/__init__.pyi",
 }
 RESULTS = (
     "store.reader.Store",

@@ -2,12 +2,14 @@
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads starve others
 
 import typer
 
+from tprprobe import plugins
 from tprprobe.cli import (
     analyses,
     decomposition,
@@ -19,12 +21,14 @@ from tprprobe.cli import (
     training,
 )
 from tprprobe.cli.allocator import keep_freed_memory
+from tprprobe.cli.commands import Commands
 from tprprobe.cli.options import say
 from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
-from tprprobe.files.damage import reason
+from tprprobe.files.file_errors import reason
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -43,20 +47,21 @@ COMMANDS = {
     "probe": probing.probe,
     "predict": probing.predict,
     "reconstruct": analyses.reconstruct,
-    "binding": analyses.binding,
     "decompose": decomposition.decompose,
     "roles": decomposition.roles,
     "intervene": analyses.intervene,
     "name": analyses.name,
     "figure": figures.figure,
-    "sheet": figures.sheet,
-    "features": training.features,
     "report": figures.report,
-    "paper": figures.paper,
-    "demo": figures.demo,
     "app": figures.open_app,
     "docs": docs.docs,
 }
+
+
+def find_commands(words: Sequence[str]) -> dict[str, Callable[..., Any]]:
+    """Our commands by name, and those of plug-ins that are among the words."""
+    plugged = plugins.find("commands")
+    return COMMANDS | {word: plugged[word].load() for word in words if word in plugged}
 
 
 def _tell_version(asked: bool) -> bool:
@@ -94,7 +99,7 @@ def main() -> None:
     try:
         app()
     except Stopped as stopped:
-        say(f"tprprobe: {stopped.advice(sys.argv[1:], COMMANDS)}")
+        say(f"tprprobe: {stopped.advice(sys.argv[1:], find_commands(sys.argv[1:]))}")
         sys.exit(ENDED + stopped.number)
     except InputError as error:
         say(f"tprprobe: {error}")

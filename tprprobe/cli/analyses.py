@@ -82,8 +82,8 @@ def reconstruct(
     import pandas as pd
 
     from tprprobe.analyses.reconstruction import reconstruct as run
-    from tprprobe.figures.catalogue.schlag import save_reconstruction
     from tprprobe.figures.reconstruction import reconstruction_table
+    from tprprobe.figures.result_folders import save_reconstruction
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
@@ -99,40 +99,6 @@ def reconstruct(
     return None
 
 
-def binding(
-    ckpt: Annotated[list[str] | None, typer.Option(help="Trained models to test.")] = None,
-    seed: Seed = 0,
-    device: Device = "cpu",
-    out: Out = None,
-    as_json: Json = False,
-) -> None:
-    """Show the binding problem of stacked attention exactly, and test trained models for it."""
-    import pandas as pd
-
-    from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
-    from tprprobe.console import track
-    from tprprobe.figures.binding import binding_table, demonstration_table
-    from tprprobe.figures.catalogue.schlag import save_binding
-    from tprprobe.interventions.fractions import binding_probe
-    from tprprobe.models import load_model
-    from tprprobe.models.architectures import fingerprint
-
-    exact = {"demonstration": demonstrate(seed=seed), "degrees": measure_degrees(seed=seed)}
-    models = [load_model(name, device=device) for name in ckpt or []]
-    parts = [binding_probe(each, seed=seed) for each in track(models, "probing", len(models))]
-    probed = pd.concat(parts, ignore_index=True) if parts else None
-    if out:
-        save_binding(exact, probed, out, [fingerprint(each) for each in models])
-    if as_json:
-        tables = exact | ({} if probed is None else {"probe": probed})
-        rows = {name: json.loads(each.to_json(orient="records")) for name, each in tables.items()}
-        return print_json(rows)
-    typer.echo(demonstration_table(**exact).markdown())
-    if probed is not None:
-        typer.echo(binding_table(probed).markdown())
-    return None
-
-
 def intervene(
     recipe: Annotated[
         Path, typer.Argument(help="A recipe of edits or swaps (TOML), see docs/interventions.md.")
@@ -144,17 +110,16 @@ def intervene(
     as_json: Json = False,
 ) -> None:
     """Edit or exchange vectors while a model runs, as a recipe says, and score the answers."""
-    from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
+    from tprprobe.interventions import run_recipe
     from tprprobe.models import load_model
     from tprprobe.models.protocol import require_model
 
-    settings, model = read_recipe(recipe), load_model(ckpt, device=device)
     model = require_model(
-        model, "of which it is not known how answers are scored while it is edited"
+        load_model(ckpt, device=device),
+        "of which it is not known how answers are scored while it is edited",
     )
     out = out or Path("runs") / f"{recipe.stem}-{model.name}".replace(":", "-")
-    run = run_swaps if settings.swaps else sweep
-    rows = run(model, find_data(model, settings), settings, out, resume)
+    rows = run_recipe(recipe, model, out, resume)
     if as_json:
         return print_json(json.loads(rows.to_json(orient="records")))
     shown = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]

@@ -91,7 +91,7 @@ def extract(
     """Write the vectors of a model's sites on a data set into a store; under torchrun or srun, on all their processes."""
     from tprprobe.data.annotated.sentencesets import join_labels, set_source
     from tprprobe.extraction import extract as run
-    from tprprobe.files.ranks import Ranks
+    from tprprobe.files.processes import Ranks
     from tprprobe.gold.labellers import find_labellers, is_labeller
 
     ranks = Ranks.of()

@@ -1,5 +1,8 @@
 """Data sets by name: examples with a source and a target text, the same in every run."""
 
+from collections.abc import Callable
+
+from tprprobe import plugins
 from tprprobe.data.annotated.sentencesets import is_annotated_file, open_annotated
 from tprprobe.data.captions.imagesets import is_captions, open_captions
 from tprprobe.data.dataset import Dataset, Request
@@ -7,25 +10,29 @@ from tprprobe.data.documents.corpora import is_corpus, open_corpus
 from tprprobe.data.documents.hubsets import is_hub_set, open_hub_set
 from tprprobe.data.mathematics.modulefiles import is_folder, open_folder
 from tprprobe.data.mathematics.modulesets import generate_questions, is_generated
-from tprprobe.data.worlds.english.reportsets import draw_reports, is_english
-from tprprobe.data.worlds.english.reporttexts import is_texts, read_texts
-from tprprobe.data.worlds.scan import is_scan, list_commands
-from tprprobe.data.worlds.scenes import draw_scenes, is_scenes
-from tprprobe.data.worlds.sequences import draw_sequences, is_sequences
 from tprprobe.errors import InputError
 
-SOURCES = {
+
+def is_plugged(spec: str) -> bool:
+    """True if a data set is of a plug-in: `PREFIX` or `PREFIX:REST`."""
+    return spec.partition(":")[0] in plugins.find("data")
+
+
+def open_plugged(request: Request) -> Dataset:
+    """The data set that the plug-in of the prefix loads, called with the options that were given."""
+    return plugins.find("data")[request.spec.partition(":")[0]].load()(
+        request.spec, **request.options
+    )
+
+
+SOURCES: dict[str, tuple[Callable[[str], bool], Callable[[Request], Dataset]]] = {
     "mathematics:MODULE (or a+b, or all)": (is_generated, generate_questions),
-    "english (or english:KNOB=VALUE,…)": (is_english, draw_reports),
-    "texts:english, openings:english (or with :KNOB=VALUE,…)": (is_texts, read_texts),
+    "captions:FILE (or captions:FILE,features=FILE)": (is_captions, open_captions),
+    "PREFIX or PREFIX:… of a plug-in": (is_plugged, open_plugged),
     "FILE.conllu, FILE.conllup, FILE.iob2, edge-probing FILE.jsonl": (
         is_annotated_file,
         open_annotated,
     ),
-    "scenes (or scenes:KNOB=VALUE,…)": (is_scenes, draw_scenes),
-    "sequences:TASK (or sequences:TASK,KNOB=VALUE,…)": (is_sequences, draw_sequences),
-    "scan": (is_scan, list_commands),
-    "captions:FILE (or captions:FILE,features=FILE)": (is_captions, open_captions),
     "xsum, cnn_dailymail, arxiv or wikihow (or NAME:PATH)": (is_hub_set, open_hub_set),
     "FILE.jsonl, FILE.parquet, FILE.source, or a FOLDER of such files": (is_corpus, open_corpus),
     "FOLDER or FOLDER:MODULE of published Mathematics Dataset files": (is_folder, open_folder),
@@ -45,4 +52,15 @@ def load_data(
     for matches, open_data in SOURCES.values():
         if matches(spec):
             return open_data(Request(spec, split, n, seed, workers))
-    raise InputError(f"no data {spec!r}; accepted: {', '.join(SOURCES)}")
+    listed = ", ".join(SOURCES).replace(
+        "a plug-in", f"a plug-in ({', '.join(plugins.find('data'))})"
+    )
+    raise InputError(f"no data {spec!r}; accepted: {listed}")
+
+
+def pin_version(spec: str) -> str:
+    """The name of a data set with the version that it means today, where its plug-in has versions."""
+    if not is_plugged(spec) or is_generated(spec):
+        return spec
+    load = plugins.find("data")[spec.partition(":")[0]].load()
+    return getattr(load, "pin_version", str)(spec)

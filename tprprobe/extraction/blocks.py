@@ -22,19 +22,19 @@ from tprprobe.extraction.passes import Block, read_block, rows_of
 from tprprobe.extraction.ranges import cut_ranges, join_ranges, part_of
 from tprprobe.extraction.token_rows import token_table
 from tprprobe.files.locks import alone
-from tprprobe.files.ranks import Ranks
+from tprprobe.files.processes import Ranks
 from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
+from tprprobe.models.answers import exact_matches, write_answers
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.loading import find_twin
 from tprprobe.models.protocol import Readable, require_model, require_vocabulary
-from tprprobe.scoring.answers import exact_matches, write_answers
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
+from tprprobe.store.dtypes import check_storage
 from tprprobe.store.layout import CONTROL, SAMPLE
 from tprprobe.store.manifests import check_same, describe, is_finished, read_complete
-from tprprobe.store.numbers import check_storage
 from tprprobe.store.repairs import repair as repair_store
 
 BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tprprobe.files.ranks import Ranks
+from tprprobe.files.processes import Ranks
 from tprprobe.store.layout import CONTROL, MANIFEST
 from tprprobe.store.parts import concatenate
 

@@ -22,11 +22,11 @@ from tprprobe.analyses.decomposition.pair_counts import Pairs
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
+from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.edits import Edit, Place
 from tprprobe.interventions.exchanges import ALL, BATCH, encode_swaps, tabulate
 from tprprobe.interventions.surgeries import find_wrong_roles
 from tprprobe.interventions.token_states import Texts, TokenStates, read_states
-from tprprobe.interventions.variants import Variant, score_variants
 from tprprobe.models.protocol import Model
 from tprprobe.site.patterns import layer_of
 

@@ -9,36 +9,43 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 import torch
 
+from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
-from tprprobe.models.bottleneck import Bottleneck, BottleneckConfig
-from tprprobe.models.captioner import Captioner, CaptionerConfig
 from tprprobe.models.presets import PRESETS
 from tprprobe.models.protocol import Config, Model
-from tprprobe.models.recurrent import LSTM, LSTMConfig
 from tprprobe.models.tpgn import TPGN
-from tprprobe.models.tpgnconfig import TPGNConfig
 from tprprobe.models.tpt import TPT
-from tprprobe.models.tptconfig import TPTConfig
-from tprprobe.models.transformer import Transformer, TransformerConfig
+from tprprobe.models.transformer import Transformer
 
 LARGEST, DEEPEST = 2**24, 2**8  # of a size, and of what is computed one after another
 DEEP = ("n_layers", "thinking_steps")
 FEW = 2**28  # numbers that every machine holds
-# name → (configuration, module, the configuration's values that make the name)
-ARCHITECTURES: dict[str, tuple[type, type[Model], dict[str, Any]]] = {
-    "transformer": (TransformerConfig, Transformer, {}),
-    "tp-transformer": (
-        TransformerConfig,
-        Transformer,
-        {"roles": "continuous", "embedding_binding": True},
-    ),
-    "lstm": (LSTMConfig, LSTM, {}),
-    "bottleneck": (BottleneckConfig, Bottleneck, {}),
-    "tpt": (TPTConfig, TPT, {}),
-    "t5": (TPTConfig, TPT, {"roles": "none"}),
-    "tpgn": (TPGNConfig, TPGN, {}),
-    "cnn-lstm": (CaptionerConfig, Captioner, {}),
+# name → (module, the configuration's values that make the name)
+ARCHITECTURES: dict[str, tuple[type[Model], dict[str, Any]]] = {
+    "transformer": (Transformer, {}),
+    "tp-transformer": (Transformer, {"roles": "continuous", "embedding_binding": True}),
+    "tpt": (TPT, {}),
+    "t5": (TPT, {"roles": "none"}),
+    "tpgn": (TPGN, {}),
 }
+
+
+def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
+    """The module of an architecture, ours or a plug-in's, and the configuration's values that make the name.
+
+    Raises:
+        InputError: there is none (the nearest name is suggested), or its plug-in cannot be imported.
+    """
+    if not isinstance(name, str) or name not in list_architectures():
+        raise unknown("architecture", name, list_architectures())
+    if name in ARCHITECTURES:
+        return ARCHITECTURES[name]
+    return plugins.find("models")[name].load(), {}
+
+
+def list_architectures() -> tuple[str, ...]:
+    """The names of all architectures, ours first."""
+    return (*ARCHITECTURES, *plugins.find("models"))
 
 
 def build(settings: dict[str, Any], seed: int | None = None) -> Model:
@@ -49,11 +56,11 @@ def build(settings: dict[str, Any], seed: int | None = None) -> Model:
     """
     settings = expand(settings)
     name = settings.pop("architecture")
-    config_class, module_class, _ = ARCHITECTURES[name]
-    config = config_class(**settings)
+    module_class, _ = find_architecture(name)
+    config = module_class.config_class(**settings)
     check(config)
     with torch.random.fork_rng(devices=[]):
-        _check_memory(name, config)
+        _check_memory(module_class, config)
         if seed is not None:
             torch.manual_seed(seed)
         model = module_class(config)
@@ -69,10 +76,8 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
             raise unknown("preset", preset, PRESETS)
         settings = PRESETS[preset] | settings
     name = settings.pop("architecture", None)
-    if not isinstance(name, str) or name not in ARCHITECTURES:
-        raise unknown("architecture", name, ARCHITECTURES)
-    config_class, _, fixed = ARCHITECTURES[name]
-    fields = {field.name: field for field in dataclasses.fields(config_class)}
+    module_class, fixed = find_architecture(name)
+    fields = {field.name: field for field in dataclasses.fields(module_class.config_class)}
     for key, value in settings.items():
         if key not in fields:
             raise unknown(f"option of {name}", key, sorted(fields))
@@ -123,7 +128,7 @@ def check(config: Config) -> None:
             )
 
 
-def _check_memory(name: str, config: Config) -> None:
+def _check_memory(module_class: type[Model], config: Config) -> None:
     """Checks that a model of these sizes fits into this machine's memory, before any of it is taken.
 
     Raises:
@@ -133,7 +138,7 @@ def _check_memory(name: str, config: Config) -> None:
     if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= FEW:
         return
     with torch.device("meta"):
-        model = ARCHITECTURES[name][1](config)
+        model = module_class(config)
     needed = sum(each.nbytes for each in (*model.parameters(), *model.buffers()))
     try:
         held = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -141,7 +146,7 @@ def _check_memory(name: str, config: Config) -> None:
         return
     if needed > held:
         raise InputError(
-            f"a {name} of these sizes has {needed:,} bytes of weights, this machine {held:,} of memory: "
+            f"a model of these sizes has {needed:,} bytes of weights, this machine {held:,} of memory: "
             "give smaller sizes"
         )
 

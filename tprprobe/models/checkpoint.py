@@ -27,7 +27,10 @@ from tprprobe.files.writing import write_folder
 from tprprobe.models.architectures import build, expand
 from tprprobe.models.protocol import CaptionModel, Config, Model, Readable
 
-TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `tprprobe.huggingface`
+TYPED, SEQ2SEQ = (
+    {"model_type": "tprprobe"},
+    "TPRForSeq2SeqLM",
+)  # of `tprprobe.models.huggingface.auto`
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
 SUM = "crc32c"  # of the weights, in the metadata of their file
 FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")

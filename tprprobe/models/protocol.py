@@ -7,7 +7,7 @@ is a protocol.
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -66,6 +66,7 @@ class Model(nn.Module, ABC, Generic[K, M, C]):
     where they are not known.
     """
 
+    config_class: ClassVar[type]
     config: K
     architecture: str
     name: str

@@ -16,7 +16,7 @@ import numpy as np
 
 from tprprobe.files.kinds import KINDS
 from tprprobe.site.patterns import head_axis
-from tprprobe.store.numbers import BFLOAT16, NONE, disk_type
+from tprprobe.store.dtypes import BFLOAT16, NONE, disk_type
 
 MANIFEST, JOURNAL = KINDS["store"].files
 ARRAYS, METADATA = "arrays.zarr", "zarr.json"

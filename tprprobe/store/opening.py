@@ -13,6 +13,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store.arrays import dimension_names
 from tprprobe.store.checksums import CHANGED, change_of, checksums_of, is_as_written
+from tprprobe.store.dtypes import disk_type
 from tprprobe.store.layout import (
     ARRAYS,
     MANIFEST,
@@ -24,7 +25,6 @@ from tprprobe.store.layout import (
     parts_of,
 )
 from tprprobe.store.manifests import Manifest, check_files, undamaged
-from tprprobe.store.numbers import disk_type
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,8 @@ from tprprobe.files.hub import locate_dataset
 from tprprobe.notebook import as_html
 from tprprobe.site.patterns import select
 from tprprobe.store import layout, manifests, opening
+from tprprobe.store.dtypes import first_infinite
 from tprprobe.store.manifests import Manifest
-from tprprobe.store.numbers import first_infinite
 
 if TYPE_CHECKING:
     # both take longer to import than what is told of a store without its arrays and tokens

@@ -13,7 +13,6 @@ from tprprobe.analyses.naming.word_labels import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import join
 from tprprobe.gold.expressions import COLUMNS
-from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import PART, parts_of
 from tprprobe.store.layout import SIDES

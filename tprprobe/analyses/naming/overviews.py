@@ -8,7 +8,7 @@ import pandas as pd
 from tprprobe.analyses.naming.heads import Gold
 from tprprobe.analyses.naming.lattice import AND
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.sources import (
+from tprprobe.analyses.naming.vector_sets import (
     BASELINE,
     CONTROLS,
     RANDOM,

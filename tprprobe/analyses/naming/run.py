@@ -11,8 +11,8 @@ import pandas as pd
 
 from tprprobe.analyses.naming.heads import read_gold
 from tprprobe.analyses.naming.overviews import find_facts, summarize
-from tprprobe.analyses.naming.sources import BASELINE, TRAINED, UNTRAINED, find_targets
-from tprprobe.analyses.naming.steps import NamingPlan
+from tprprobe.analyses.naming.plan import NamingPlan
+from tprprobe.analyses.naming.vector_sets import BASELINE, TRAINED, UNTRAINED, find_targets
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS

@@ -13,7 +13,7 @@ from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.clustering.matrices import find_heads
 from tprprobe.analyses.naming.heads import name_roles
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.sources import TRAINED, UNTRAINED
+from tprprobe.analyses.naming.vector_sets import TRAINED, UNTRAINED
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept

@@ -18,7 +18,7 @@ import numpy as np
 from tprprobe.analyses.probing.grid import Piece
 from tprprobe.analyses.probing.rows import Results, Tested
 from tprprobe.analyses.probing.tallies import ALL
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file

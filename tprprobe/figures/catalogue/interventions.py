@@ -20,7 +20,7 @@ def load_sweeps(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    return _load(sources, KINDS["sweeps"])
+    return load_tables(sources, KINDS["sweeps"])
 
 
 def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
@@ -29,31 +29,15 @@ def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    return _load(sources, KINDS["swaps"])
+    return load_tables(sources, KINDS["swaps"])
 
 
-def load_substitutions(sources: Iterable[Source]) -> pd.DataFrame:
-    """The tables of sweeps of captions, one folder after another, with the name of each.
-
-    Raises:
-        InputError: a folder has none.
-    """
-    return _load(sources, KINDS["substitutions"])
-
-
-def load_unbindings(sources: Iterable[Source]) -> list[Path]:
-    """The folders, checked: of swaps of unbinding vectors.
+def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
+    """The tables of a kind, one folder after another, with the name of each.
 
     Raises:
         InputError: a folder has none.
     """
-    folders = [Path(each) for each in sources]
-    for each in folders:
-        KINDS["unbindings"].load(each)
-    return folders
-
-
-def _load(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     parts = [kind.load(each).assign(name=Path(each).resolve().name) for each in sources]
     return pd.concat(parts, ignore_index=True)
 

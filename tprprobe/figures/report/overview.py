@@ -55,7 +55,7 @@ def inspect(what: str) -> Overview:
 def inspect_data(spec: str) -> Overview:
     """Size and split of a corpus, and how much its summaries copy, measured on its first examples."""
     from tprprobe.data import load_data
-    from tprprobe.scoring.extractiveness import describe_corpus
+    from tprprobe.data.documents.extractiveness import describe_corpus
 
     data = load_data(spec)
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}

@@ -15,10 +15,10 @@ from tprprobe.data.vocabularies import subwords
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, read_subwords
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import refuse_existing
-from tprprobe.models.architectures import ARCHITECTURES, build
+from tprprobe.models.architectures import build, find_architecture
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.published import jiang, jiangconfig, schlag
 from tprprobe.models.published.containers import PublishedFile, read_bytes, read_checkpoint
@@ -90,7 +90,9 @@ def _rebuild(found: PublishedFile, given: dict[str, Any]) -> tuple[Any, dict[str
         folder = jiangconfig.read_options(found.config, strict=False)
         given, spelled = folder | jiangconfig.read_options(given), jiangconfig.SPELLED
     settings = {"architecture": family.architecture(admitted["roles"][0])}
-    settings |= settle(ARCHITECTURES[settings["architecture"]][0], admitted, given, spelled)
+    settings |= settle(
+        find_architecture(settings["architecture"])[0].config_class, admitted, given, spelled
+    )
     with torch.device("meta"):  # which takes no memory for what the file may not have
         sketch = build(settings, seed=0)
     shapes = {name: tensor.shape for name, tensor in sketch.state_dict().items()}
