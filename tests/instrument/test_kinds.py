@@ -7,7 +7,7 @@ from planted.questions import LAST, plant
 
 from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.errors import InputError
-from tprprobe.files.kinds import KINDS
+from tprprobe.files.kinds import KINDS, list_kinds
 
 
 def test_every_reader_is_there():
@@ -29,4 +29,4 @@ def test_what_was_written_is_known_and_read(tmp_path):
 
 def test_a_folder_without_it_says_which_command_makes_it(tmp_path):
     with pytest.raises(InputError, match=r"holds no probe.csv: make one with `tprprobe binding "):
-        KINDS["bindings"].load(tmp_path)
+        list_kinds()["bindings"].load(tmp_path)

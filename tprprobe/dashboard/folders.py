@@ -8,7 +8,7 @@ from pathlib import Path
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.kinds import list_kinds
 from tprprobe.store import Store, open_store
-from tprprobe.store.layout import ARRAYS, CONTROL, MANIFEST, TOKENS
+from tprprobe.store.layout import ARRAYS, MANIFEST, TOKENS, TWINS
 from tprprobe.store.provenance import sort_results
 
 MOST, DEEPEST = 20_000, 8  # folders that are looked into, and how far down
@@ -45,7 +45,7 @@ class Runs:
                 lie outside the root.
         """
         path = self.folder("control" if name in self.folders["control"] else "store", name)
-        for part in (MANIFEST, TOKENS, ARRAYS, CONTROL):
+        for part in (MANIFEST, TOKENS, ARRAYS, *TWINS):
             if (path / part).exists() and not is_within(path / part, self.root):
                 raise InputError(f"{name}: its {part} lies outside {self.root}, it is not read")
         return open_store(path)
@@ -83,8 +83,9 @@ def find_runs(root: str | os.PathLike[str]) -> Runs:
         for kind in _kinds(files):
             name = folder.relative_to(root.parent).as_posix()
             found[kind][name] = folder
-            if kind == "store" and (folder / CONTROL / MANIFEST).is_file():
-                found["control"][f"{name}/{CONTROL}"] = folder / CONTROL
+            twins = TWINS if kind == "store" else ()
+            for twin in (each for each in twins if (folder / each / MANIFEST).is_file()):
+                found["control"][f"{name}/{twin}"] = folder / twin
     return Runs(root, found)
 
 
@@ -96,7 +97,7 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
         yield Path(path), files
         deep = len(Path(path).relative_to(root).parts) >= DEEPEST
         inside = deep or (number > 0 and any(name in FOREIGN for name in files))
-        skipped = {ARRAYS, CONTROL} if MANIFEST in files else {ARRAYS}
+        skipped = {ARRAYS, *TWINS} if MANIFEST in files else {ARRAYS}
         kept = [each for each in folders if each[0] != "." and each not in skipped]
         folders[:] = [] if inside else sorted(kept)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.store import Store
-from tprprobe.store.layout import SIDES
+from tprprobe.store.layout import SIDES, twins_in
 
 
 def tell_store(store: Store) -> dict[str, str]:
@@ -18,7 +18,7 @@ def tell_store(store: Store) -> dict[str, str]:
         "tokens": " + ".join(f"{lengths[side]:,}" for side in SIDES if lengths.get(side)) or "0",
         "sites": f"{len(store.sites)}",
         "size": tell_size(int(store.summary["bytes"].sum())),
-        "control": "untrained twin" if (store.path / "untrained").exists() else "none",
+        "control": ", ".join(f"{kind} twin" for kind in twins_in(store.path)) or "none",
     }
 
 

@@ -20,12 +20,13 @@ from tprprobe.errors import InputError
 from tprprobe.figures import role_clusters
 from tprprobe.figures.style import palette
 from tprprobe.store import Store
+from tprprobe.store.layout import TWINS
 
 COLUMNS = 46.0  # cells of one character in a line
 LONGEST = 600  # tokens of a sample that are drawn
 LINE, HEADING = 2.1, 1.0  # heights in cells
 ANSWERS = ["prediction"]  # what a model wrote
-UNTRAINED = "untrained:"  # how the names of twins begin
+TWIN = tuple(f"{kind}:" for kind in TWINS)  # how the names of twins begin
 PIXELS = 23  # of a cell's height
 
 
@@ -95,10 +96,10 @@ def tell_cut(tokens: pd.DataFrame) -> str:
 
 
 def _has_answers(store: Store) -> bool:
-    """False for an untrained twin, beside whose tokens the answers of the trained model stand."""
+    """False for a twin, beside whose tokens the answers of the trained model stand."""
     model = store.manifest.get("model")
     name = model.get("name") if isinstance(model, dict) else model
-    return "prediction" in store.tokens and not str(name).startswith(UNTRAINED)
+    return "prediction" in store.tokens and not str(name).startswith(TWIN)
 
 
 def find_marked(

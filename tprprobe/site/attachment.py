@@ -1,6 +1,7 @@
 """Modules that we did not write, with sites: their submodules' tensors pass through them."""
 
 import contextlib
+import copy
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -32,6 +33,24 @@ class Attached(nn.Module):
         self.name: str = getattr(module, "name", type(module).__name__)
         self.vocabulary: Any = None
         self.source: str | None = None
+        self.attach_again: Callable[[nn.Module], Attached] | None = None
+
+    def copied(self) -> "Attached":
+        """The same sites on a copy of the module.
+
+        The copy's hooks that lead to the sites here do nothing while nobody reads these.
+
+        Raises:
+            InputError: the module cannot be copied.
+        """
+        if self.attach_again is None:
+            raise InputError(f"{self.name} cannot be copied with its sites: attach it anew")
+        try:
+            copied = self.attach_again(copy.deepcopy(self.get_submodule(FOREIGN)))
+        except (RuntimeError, TypeError) as error:
+            raise InputError(f"{self.name} cannot be copied, so it has no twin: {error}") from error
+        copied.vocabulary, copied.name = self.vocabulary, self.name
+        return copied
 
     @property
     def device(self) -> torch.device:
@@ -77,6 +96,7 @@ def attach(
         InputError: the module has no such submodule, or a site's name is no dotted name.
     """
     attached = Attached(module, forward)
+    attached.attach_again = lambda other: attach(other, mapping, heads, forward)
     submodules = dict(module.named_modules())
     for name, where in mapping.items():
         path, _, end = where.partition(":")

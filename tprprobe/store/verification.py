@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from tprprobe.store.checksums import CHANGED, change_of, checksums_of, is_as_written
 from tprprobe.store.command import making_command
-from tprprobe.store.layout import CONTROL, MANIFEST, parts_of
+from tprprobe.store.layout import MANIFEST, parts_of, twins_in
 from tprprobe.store.manifests import Manifest, fault_of, read_complete, undamaged
 
 NAMED = 3  # damaged files in a line
@@ -75,7 +76,7 @@ class Verification:
 
 
 def verify(path: Path) -> Verification:
-    """The damage of a store and its control, every file read once.
+    """The damage of a store and its twins, every file read once.
 
     Raises:
         InputError: no complete store, or a manifest that cannot be read.
@@ -87,23 +88,23 @@ def verify(path: Path) -> Verification:
         unchecked = sum(file not in checksums_of(manifest) for file in files)
         command = making_command(path, manifest)
     found = Verification(path, len(files), unchecked, damage, command)
-    return _with_control(found) if (path / CONTROL).exists() else found
+    return reduce(_with_twin, twins_in(path), found)
 
 
-def _with_control(found: Verification) -> Verification:
-    control = verify(found.store / CONTROL)
-    of_control = [Damage(f"{CONTROL}/{d.file}", d.fault, d.site, d.rows) for d in control.damage]
+def _with_twin(found: Verification, kind: str) -> Verification:
+    twin = verify(found.store / kind)
+    of_twin = [Damage(f"{kind}/{d.file}", d.fault, d.site, d.rows) for d in twin.damage]
     return Verification(
         found.store,
-        found.files + control.files,
-        found.unchecked + control.unchecked,
-        found.damage + of_control,
+        found.files + twin.files,
+        found.unchecked + twin.unchecked,
+        found.damage + of_twin,
         found.command,
     )
 
 
 def find_damage(path: Path, manifest: Manifest) -> Iterator[Damage]:
-    """The damaged files of a store, its control's left out; every file is read once."""
+    """The damaged files of a store, its twins' left out; every file is read once."""
     sums = checksums_of(manifest)
     if not is_as_written(manifest):
         yield Damage(MANIFEST, CHANGED)

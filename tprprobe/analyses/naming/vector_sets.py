@@ -19,7 +19,7 @@ from tprprobe.store import Store
 CONTROLS = ("query", "key", "filler", "hidden")  # filler is v̄, hidden the layer's output z
 FREE = ("query", "key")  # up to a linear map
 RANDOM, SHUFFLED = "random", "shuffled"
-TRAINED, UNTRAINED, BASELINE = "trained", "untrained", "baseline"
+TRAINED, BASELINE = "trained", "baseline"  # models beside those of the store's twins
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def find_targets(
     """Every head of the sites that match, and of the sites that are controls of these.
 
     From the same store queries, keys, v̄, z, and random projections of LN(z) as wide as the site's
-    heads, and as many unless ``projections`` says how many; the untrained twin's vectors of the site; a baseline store's controls.
+    heads, and as many unless ``projections`` says how many; the twins' vectors of the site; a baseline store's controls.
 
     Raises:
         InputError: no such site, or one of target tokens; a baseline of other questions or sites.
@@ -62,8 +62,8 @@ def find_targets(
     controls = [site for site in controls if site not in sites]
     found = [*_find(store, sites, TRAINED), *_find(store, controls, TRAINED)]
     found += [target for site in sites for target in _project(store, site, seed, projections)]
-    if store.control is not None:
-        found += _find(store.control, sites, UNTRAINED)
+    for kind, twin in store.twins.items():
+        found += _find(twin, sites, kind)
     return found + (_of_baseline(store, baseline, controls) if baseline else [])
 
 

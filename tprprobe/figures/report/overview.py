@@ -84,7 +84,7 @@ def inspect_model(name: str) -> Overview:
 
 
 def inspect_store(path: str) -> Overview:
-    """Model, data, samples and sites of a store, and whether it has its untrained control."""
+    """Model, data, samples and sites of a store, and the twins that are its controls."""
     store = open_store(path)
     facts = {
         "store": str(path),
@@ -92,7 +92,7 @@ def inspect_store(path: str) -> Overview:
         "model": store.manifest["model"]["name"],
         "data": store.manifest["data"]["name"],
         "split": store.manifest["data"]["split"],
-        "control": "untrained twin" if store.control is not None else "none",
+        "control": ", ".join(f"{kind} twin" for kind in store.twins) or "none",
     }
     return Overview(facts, {"sites": describe_sites(store.manifest)})
 

@@ -88,6 +88,7 @@ def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = N
     attached = Attached(module, forward)
     attached.vocabulary = Tokens.of(tokenizer, module, "layers" in anatomy.stacks)
     attached.name, attached.source = name, source
+    attached.attach_again = lambda other: attach_layers(other, tokenizer, name, source)
     taps = Taps(attached, anatomy)
     return attached.eval()
 
