@@ -18,7 +18,7 @@ from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.interventions import load_tables
 from tprprobe.figures.tables import Table
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import KINDS
+from tprprobe.interventions.kinds import INTERVENTIONS
 from tprprobe.store import Store
 
 
@@ -33,7 +33,7 @@ def read_swaps(folder: Path) -> tuple[list[Verdict], Table]:
     verdicts = judge_cases(
         {"huang-plan": compare_steps(rows)}, "document", int(rows["caption"].nunique())
     )
-    about = read_json(folder / KINDS["interventions"].file)
+    about = read_json(folder / INTERVENTIONS.file)
     note = f"{about['model']} on {about['data'][0]}, {about['data'][1]}: its own captions."
     return verdicts, swaps_table(found, note, ())
 

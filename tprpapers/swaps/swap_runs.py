@@ -16,7 +16,7 @@ from tprpapers.swaps.swap_recipes import UNBINDING, SwapRecipe, read_recipe
 from tprpapers.swaps.unbindings import run_unbindings
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
-from tprprobe.files.kinds import KINDS
+from tprprobe.interventions.kinds import SWAPS
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
 from tprprobe.interventions.digit_vectors import read_digits
 from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
@@ -27,7 +27,7 @@ from tprprobe.interventions.sweeps import find_data
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
 
-SWAPS, TABLE = "swaps.parquet", KINDS["swaps"].file
+SWAPS, TABLE = "swaps.parquet", SWAPS.file
 AT_ONCE = 200  # swaps of a part
 
 

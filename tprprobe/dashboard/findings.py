@@ -17,7 +17,7 @@ from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.naming import polarity_table, words_table
 from tprprobe.figures.reconstruction import reconstruction_curves
-from tprprobe.files.kinds import KINDS
+from tprprobe.analyses.kinds import RECONSTRUCTION
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
 PREDICTORS = {
@@ -121,7 +121,7 @@ def show_dots(rows: pd.DataFrame, title: str, label: str, dark: bool = False) ->
 
 def read_reconstruction(folders: dict[str, Path]) -> pd.DataFrame:
     """Finished results of reconstruction, one folder after another."""
-    found = [KINDS["reconstruction"].load(each) for each in folders.values()]
+    found = [RECONSTRUCTION.load(each) for each in folders.values()]
     return pd.concat(found, ignore_index=True)
 
 

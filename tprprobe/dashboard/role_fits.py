@@ -24,7 +24,7 @@ from tprprobe.figures.catalogue.decomposition import load_decompositions
 from tprprobe.figures.role_fits import residual_bars, scheme_table, similarity_map
 from tprprobe.figures.strips import SIGNS as SHORT
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import KINDS
+from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.interventions.edits import Edit, Place
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model, require_vocabulary
@@ -64,7 +64,7 @@ def show_schemes(scores: pd.DataFrame, site: str, dark: bool = False) -> View:
 
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
     """The decomposition of a site that a finished run's settings describe, fitted to all its samples."""
-    options = read_json(folder / KINDS["decompositions"].file)["options"]
+    options = read_json(folder / DECOMPOSITIONS.file)["options"]
     return fit_scheme(store, site, roles, **(options | {"rank": rank or "auto"}))
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
-from tprprobe.files.kinds import KINDS
+from tprprobe.interventions.kinds import BEHAVIOURS
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept, sum_bytes
 from tprprobe.interventions.folders import MANIFEST, MEASURED, measure_parts
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
@@ -30,7 +30,7 @@ from tprprobe.site.hooks import capture, find_sites, intervene
 from tprprobe.site.patterns import layer_of, select, side_of
 from tprprobe.statistics import adjust, bootstrap_mean, sign_test
 
-TABLE, TRIALS = KINDS["behaviours"].file, "trials.parquet"
+TABLE, TRIALS = BEHAVIOURS.file, "trials.parquet"
 SITES = ("*.embedding", "*.hidden")
 EDITS, ITEMS = ("exchange",), 32  # by default
 NONE, CEILING = "none", "other text"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.files.file_errors import damage_told
-from tprprobe.files.kinds import KINDS
+from tprprobe.training.kinds import RUNS
 from tprprobe.files.writing import whole
 
 COLUMNS: tuple[str, ...] = (
@@ -19,7 +19,7 @@ COLUMNS: tuple[str, ...] = (
     "split",
     "value",
 )
-FILE = KINDS["runs"].file
+FILE = RUNS.file
 
 
 class Log:

@@ -16,7 +16,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import KINDS
+from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import columns, read_table
 from tprprobe.files.writing import write_folder
@@ -24,7 +24,7 @@ from tprprobe.notebook import as_html
 from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-clusters", 1
-RUNS = KINDS["clusters"].file
+RUNS = CLUSTERS.file
 TABLE, LABELS = "clusters.parquet", "labels.parquet"
 AGAIN = "cluster again"
 SUMMARY = columns(

@@ -11,11 +11,11 @@ import pandas as pd
 from tprprobe.analyses.decomposition.decompositions import decompose, plan_decomposition
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.errors import InputError
-from tprprobe.files.kinds import KINDS
+from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.store import Store
 
-FORMAT, MANIFEST, TABLE = "tprprobe-decomposition", KINDS["decompositions"].file, "scores.csv"
+FORMAT, MANIFEST, TABLE = "tprprobe-decomposition", DECOMPOSITIONS.file, "scores.csv"
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
 
@@ -59,7 +59,7 @@ def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     Raises:
         InputError: the folder holds none.
     """
-    kind = KINDS["decompositions"]
+    kind = DECOMPOSITIONS
     if not kind.is_finished_in(folder):
         raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
     table = pd.read_csv(Path(folder) / TABLE, dtype={"rank": str, "rank_withheld": str})

@@ -22,13 +22,13 @@ from tprprobe.analyses.probing.inputs import find_sites
 from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.errors import unknown
-from tprprobe.files.kinds import KINDS
+from tprprobe.analyses.kinds import GRIDS
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store import Store
 
-FORMAT, MANIFEST, TABLE = "tprprobe-grids", KINDS["grids"].file, "rows.csv"
+FORMAT, MANIFEST, TABLE = "tprprobe-grids", GRIDS.file, "rows.csv"
 BILINEAR, LINEAR, CUT, MAJORITY = "bilinear", "linear", "svd", "majority"
 REAL, CONTROLS = "real", ("control", "shuffled", "untrained")
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
