@@ -5,11 +5,11 @@ import pkgutil
 import pytest
 from planted.questions import LAST, plant
 
-from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe import plugins
+from tprprobe.analyses.clustering import cluster, save_clusters
+from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import list_kinds
-from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.store.kinds import STORE
 
 
@@ -17,7 +17,9 @@ def test_every_reader_is_there():
     for name, kind in list_kinds().items():
         if kind.loader:
             home = plugins.find("kinds")[name].point.module.removesuffix(".kinds")
-            assert kind.loader.startswith(home), f"{name} is registered in a room that does not load it"
+            assert kind.loader.startswith(home), (
+                f"{name} is registered in a room that does not load it"
+            )
             assert callable(pkgutil.resolve_name(kind.loader)), name
 
 

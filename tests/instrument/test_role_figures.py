@@ -50,8 +50,8 @@ def test_the_cheapest_scheme_is_not_the_best_one():
 
 
 def test_substitution_is_shown_where_a_decoder_was_given(run):
-    from tprprobe.figures.role_fits import scheme_table
     from tprprobe.analyses.kinds import DECOMPOSITIONS
+    from tprprobe.figures.role_fits import scheme_table
 
     scores = DECOMPOSITIONS.load(run / "decomposed").assign(name="x")
     for end in ("", "_low", "_high"):

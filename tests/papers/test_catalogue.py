@@ -26,7 +26,7 @@ from planted.values import plant_values
 from typer.testing import CliRunner
 
 from tprpapers.claims import load_claims
-from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, tell_verdicts
+from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, tell_verdicts, verdicts_of
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, style
@@ -134,10 +134,10 @@ DECIDED = {  # figures whose own numbers decide claims
 @pytest.mark.parametrize("name", DECIDED)
 def test_claims_are_judged_on_what_is_shown(run, name):
     made = add_verdicts(catalogue.make(name, **given(run, name)), CLAIMS.get(name, ()))
-    assert {each.claim.id for each in made.verdicts} == DECIDED[name]
+    assert {each.claim.id for each in verdicts_of(made)} == DECIDED[name]
     below = made.caption if isinstance(made, Table) else made.texts[-1].get_text()
     told = below.partition(HERE)[2].partition(HEAD)[0]  # not what the results pages say of others
-    for verdict in made.verdicts:
+    for verdict in verdicts_of(made):
         assert f"{verdict.claim.id}: {verdict.outcome}." in told
         assert below.count(f"{verdict.claim.id}:") == 1
 

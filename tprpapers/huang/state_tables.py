@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +12,7 @@ from tprpapers.huang.sentence_plans import states_table, substitution_table, swa
 from tprpapers.huang.unbinding.retrievals import ROWS, compare_steps
 from tprpapers.huang.unbinding.sentence_states import fit_states
 from tprpapers.kinds import SUBSTITUTIONS, UNBINDINGS
-from tprpapers.verdicts import judge_cases
+from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.interventions import load_tables
 from tprprobe.figures.tables import Table
@@ -41,7 +40,7 @@ def read_swaps(folder: Path) -> tuple[list[Verdict], Table]:
 def tabulate_swaps(unbindings: list[Path]) -> Table:
     """The swaps of the first folder of ``tprprobe intervene``, with the verdict on the plan."""
     verdicts, table = read_swaps(unbindings[0])
-    return replace(table, verdicts=tuple(verdicts))
+    return with_verdicts(table, verdicts)
 
 
 def load_unbindings(sources: Iterable[str | os.PathLike[str]]) -> list[Path]:

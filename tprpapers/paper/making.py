@@ -19,7 +19,7 @@ from tprpapers.paper.contents import (
 )
 from tprpapers.paper.drawn_numbers import tabulate_drawn
 from tprpapers.paper.judgements import describe, list_judgements
-from tprpapers.verdicts import CLAIMS, OWN, add_verdicts
+from tprpapers.verdicts import CLAIMS, OWN, add_verdicts, verdicts_of
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.style import Drawing, save
@@ -121,7 +121,7 @@ def _item(
             drawn, table = _draw(name, [each.out for each in used], out)
         except InputError as error:
             missing = str(error)
-    own = next((each.verdicts for each in (table, drawn) if each is not None and each.verdicts), ())
+    own = verdicts_of(table) or verdicts_of(drawn)
     claims = (*CLAIMS.get(name, ()), *OWN.get(name, ()))
     about = describe(list_judgements(claims, own, checkpoints), not missing)
     title = catalogue.find_figure(name).title

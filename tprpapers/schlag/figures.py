@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -22,7 +21,7 @@ from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.study.comparisons import compare_variants
 from tprpapers.study.records import Study, load_study
 from tprpapers.study.study_figure import matched_study
-from tprpapers.verdicts import judge_cases
+from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.analyses.attention import most_relating_head, pick_examples
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.reconstruction import reconstruct
@@ -90,21 +89,20 @@ def draw_extrapolation(evaluations: pd.DataFrame) -> Drawing:
 def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
     found = reconstruct(store, seed=seed)
     drawn = reconstruction.reconstruction_curves(found, layer)
-    drawn.verdicts = _judge(of_reconstruction(found), store)
-    return drawn
+    return with_verdicts(drawn, _judge(of_reconstruction(found), store))
 
 
 def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
     found = reconstruct(store, layer, seed=seed)
     verdicts = _judge(of_reconstruction(found), store) if layer == -1 else ()
-    return replace(reconstruction.reconstruction_table(found), verdicts=verdicts)
+    return with_verdicts(reconstruction.reconstruction_table(found), verdicts)
 
 
 def tabulate_demonstration(seed: int = 0) -> Table:
     shown = demonstrate(seed=seed)
     verdicts = judge_cases(of_demonstration(shown), "exact", 1)
     table = binding.demonstration_table(shown, measure_degrees(seed=seed))
-    return replace(table, verdicts=tuple(verdicts))
+    return with_verdicts(table, verdicts)
 
 
 def draw_binding(bindings: pd.DataFrame) -> Drawing:
@@ -120,13 +118,12 @@ def draw_capture(store: Store, seed: int = 0) -> Drawing:
 
     found = capture_variance(store, seed=seed)
     drawn = hadamard.hadamard_against_tensor(found, measure_unbinding(store, seed=seed))
-    drawn.verdicts = _judge(of_capture(found), store)
-    return drawn
+    return with_verdicts(drawn, _judge(of_capture(found), store))
 
 
 def tabulate_capture(store: Store, seed: int = 0) -> Table:
     found = capture_variance(store, seed=seed)
-    return replace(hadamard.capture_table(found), verdicts=_judge(of_capture(found), store))
+    return with_verdicts(hadamard.capture_table(found), _judge(of_capture(found), store))
 
 
 def _judge(cases: Cases, store: Store) -> tuple[Verdict, ...]:

@@ -16,11 +16,11 @@ from tprpapers.swaps.swap_recipes import UNBINDING, SwapRecipe, read_recipe
 from tprpapers.swaps.unbindings import run_unbindings
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
-from tprprobe.interventions.kinds import SWAPS
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
 from tprprobe.interventions.digit_vectors import read_digits
 from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
+from tprprobe.interventions.kinds import SWAPS
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.surgical_swaps import decompose_layers, measure_surgeries
 from tprprobe.interventions.sweeps import find_data

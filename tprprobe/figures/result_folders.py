@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.figures import reconstruction
 from tprprobe.figures.style import Drawing
-from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.files.writing import write_folder
 from tprprobe.store import Store
 

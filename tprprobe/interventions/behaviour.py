@@ -19,9 +19,9 @@ from torch import Tensor
 
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
-from tprprobe.interventions.kinds import BEHAVIOURS
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept, sum_bytes
 from tprprobe.interventions.folders import MANIFEST, MEASURED, measure_parts
+from tprprobe.interventions.kinds import BEHAVIOURS
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
 from tprprobe.interventions.word_edits import ANY, REAL, SetAt, Way, Words, check_edits, list_ways
 from tprprobe.models.architectures import fingerprint

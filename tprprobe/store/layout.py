@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from tprprobe.store.kinds import STORE
 from tprprobe.site.patterns import head_axis
 from tprprobe.store.dtypes import BFLOAT16, NONE, disk_type
+from tprprobe.store.kinds import STORE
 
 MANIFEST, JOURNAL = STORE.files
 ARRAYS = "arrays.zarr"

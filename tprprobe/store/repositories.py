@@ -17,10 +17,10 @@ from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import finished_in, list_kinds
-from tprprobe.store.kinds import STORE
 from tprprobe.files.runs import encode
 from tprprobe.files.tables import read_table
 from tprprobe.store.command import making_command
+from tprprobe.store.kinds import STORE
 from tprprobe.store.layout import TOKENS
 from tprprobe.store.reader import Store, open_store
 

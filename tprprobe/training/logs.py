@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.files.file_errors import damage_told
-from tprprobe.training.kinds import RUNS
 from tprprobe.files.writing import whole
+from tprprobe.training.kinds import RUNS
 
 COLUMNS: tuple[str, ...] = (
     "step",

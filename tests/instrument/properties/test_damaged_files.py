@@ -12,11 +12,11 @@ from planted.questions import LAST, plant
 import tprprobe as tp
 from tprpapers.study.plans import read_plan
 from tprprobe.analyses.clustering import cluster, save_clusters
+from tprprobe.analyses.kinds import CLUSTERS, NAMES
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.data.parquet import write_parquet
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.analyses.kinds import CLUSTERS, NAMES
 
 ROOT = Path(__file__).parents[3]
 SEEDS = range(12)  # of the sample that is always run

@@ -14,9 +14,9 @@ from jaxtyping import Float, Float32, Int, Int32
 from scipy.special import entr
 from sklearn.metrics import pairwise_distances_argmin
 
+from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import columns, read_table
 from tprprobe.files.writing import write_folder

@@ -10,8 +10,8 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition.decompositions import decompose, plan_decomposition
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
-from tprprobe.errors import InputError
 from tprprobe.analyses.kinds import DECOMPOSITIONS
+from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.store import Store
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 
+from tprprobe.analyses.kinds import NAMES
 from tprprobe.analyses.naming.heads import read_gold
 from tprprobe.analyses.naming.overviews import find_facts, summarize
 from tprprobe.analyses.naming.plan import NamingPlan
 from tprprobe.analyses.naming.vector_sets import BASELINE, TRAINED, find_targets
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.analyses.kinds import NAMES
 from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.files.tables import columns, read_table
 from tprprobe.notebook import as_html

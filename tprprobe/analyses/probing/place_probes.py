@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 
 from tprprobe.analyses.decomposition.choices import read_rank
+from tprprobe.analyses.kinds import GRIDS
 from tprprobe.analyses.probing.bilinear import (
     PlaceProbe,
     Ranks,
@@ -22,7 +23,6 @@ from tprprobe.analyses.probing.inputs import find_sites
 from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.errors import unknown
-from tprprobe.analyses.kinds import GRIDS
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bounds, divide, replicate_totals

@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 
 from tprprobe.analyses.decomposition import RoleSearch
+from tprprobe.analyses.kinds import DECOMPOSITIONS, ROLES
 from tprprobe.errors import InputError
 from tprprobe.figures import role_fits
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
-from tprprobe.analyses.kinds import DECOMPOSITIONS, ROLES
 
 Source = str | os.PathLike[str]
 

@@ -9,18 +9,18 @@ from typing import Annotated, Any
 import pandas as pd
 from pydantic import Field
 
+from tprprobe.analyses.kinds import DECOMPOSITIONS, PROBES, ROLES
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.decomposition import load_decompositions, load_searches
 from tprprobe.figures.catalogue.entries import Input, load_figures
 from tprprobe.figures.catalogue.interventions import load_behaviour, load_swaps, load_sweeps
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.analyses.kinds import DECOMPOSITIONS, PROBES, ROLES
+from tprprobe.files.settings import Document, parse
+from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
+from tprprobe.store import Store, open_store
 from tprprobe.store.kinds import STORE
 from tprprobe.training.kinds import RUNS
-from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
-from tprprobe.files.settings import Document, parse
-from tprprobe.store import Store, open_store
 from tprprobe.training.logs import read_log
 
 PROBED = "settings.json"  # of `tprprobe probe --out`

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.files.hub import HUB
-from tprprobe.store.kinds import STORE
 from tprprobe.models.kinds import CHECKPOINT
 from tprprobe.store import open_store
+from tprprobe.store.kinds import STORE
 from tprprobe.store.layout import describe_sites
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ def inspect(what: str) -> Overview:
 
     if is_foreign(Path(what)) or Path(what).suffix == ".gguf":
         return inspect_model(f"hf:{what}")
-    if not CHECKPOINT.is_in(what) and any(
-        matches(what) for matches, _ in SOURCES.values()
-    ):
+    if not CHECKPOINT.is_in(what) and any(matches(what) for matches, _ in SOURCES.values()):
         return inspect_data(what)
     return inspect_model(what)
 

@@ -16,13 +16,13 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
+from tprprobe.analyses.kinds import CLUSTERS, NAMES
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
+from tprprobe.figures.kinds import REPORT
 from tprprobe.figures.report.sections import Section, tell_clusters, tell_names
 from tprprobe.figures.tables import Table
-from tprprobe.analyses.kinds import CLUSTERS, NAMES
 from tprprobe.files.kinds import Kind
-from tprprobe.figures.kinds import REPORT
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store, open_store
 from tprprobe.store.provenance import sort_results
