@@ -56,7 +56,7 @@ def run(tmp_path_factory):
 
 def given(run, name):
     found = catalogue.find_inputs(run)
-    if name.startswith("schlag-sec"):
+    if name.startswith(("schlag-sec", "reconstruction")):
         found |= {"store": run.parent / "values"}
     if name.startswith("jiang-"):
         found |= catalogue.find_inputs(run.parent / "scored")

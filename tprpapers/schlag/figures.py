@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -23,38 +24,19 @@ from tprpapers.study.records import Study, load_study
 from tprpapers.study.study_figure import matched_study
 from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.analyses.attention import most_relating_head, pick_examples
-from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
 from tprprobe.figures import reconstruction
 from tprprobe.figures.accuracy import module_bars, table1
 from tprprobe.figures.attention import attention_examples, attention_rows
 from tprprobe.figures.catalogue import Input, Maker
-from tprprobe.figures.clusters import role_clusters
+from tprprobe.figures.catalogue.stores import VALUES, draw_roles
 from tprprobe.figures.result_folders import figure_files, origin_json
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.files import assets
 from tprprobe.files.writing import write_folder
 from tprprobe.store import Store
-
-
-def draw_clusters(
-    store: Store,
-    layer: int = -1,
-    head: int = 0,
-    k: int = 20,
-    seed: int = 0,
-    raw: bool = True,
-    every: bool = False,
-) -> Drawing:
-    """Clusters of an encoder layer's roles; of raw vectors, as in the paper.
-
-    Numerators and denominators are framed by their value, where the questions are arithmetic. Of
-    questions that were answered right, unless ``every`` question is meant.
-    """
-    roles = cluster(store, f"encoder.{layer}.self.role", head, k, seed, raw)
-    return role_clusters(store, roles, correct_only=not every, gold=True)
 
 
 def draw_attention(
@@ -196,16 +178,15 @@ STUDY_INPUT = {
         default=["matched-starts"],
     )
 }
-VALUES = ("encoder.*.self.value",)
 BOUND = ("encoder.*.self.role", "encoder.*.self.filler")
 
 TABLE1 = Maker(table1)
-FIG2 = Maker(draw_clusters, ("encoder.*.self.role",))
-FIG3 = Maker(draw_attention, ("encoder.*.self.attention",), questions=True)
-FIG4 = Maker(draw_interpolation)
-FIG5 = Maker(draw_extrapolation)
-RECONSTRUCTION = Maker(draw_reconstruction, VALUES)
-RECONSTRUCTION_TABLE = Maker(tabulate_reconstruction, VALUES)
+FIG2 = Maker(partial(draw_roles, raw=True), ("encoder.*.self.role",), like="roles")
+FIG3 = Maker(draw_attention, ("encoder.*.self.attention",), questions=True, like="attention")
+FIG4 = Maker(draw_interpolation, like="accuracy")
+FIG5 = Maker(draw_extrapolation, like="accuracy")
+RECONSTRUCTION = Maker(draw_reconstruction, VALUES, like="reconstruction")
+RECONSTRUCTION_TABLE = Maker(tabulate_reconstruction, VALUES, like="reconstruction-table")
 DEMONSTRATION = Maker(tabulate_demonstration)
 BINDING = Maker(draw_binding, inputs=BINDING_INPUT)
 BINDING_TABLE = Maker(tabulate_binding, inputs=BINDING_INPUT)

@@ -7,6 +7,7 @@ from .entries import list_figures as list_figures
 from .entries import load_figures as load_figures
 from .loaders import INPUTS as INPUTS
 from .loaders import find_inputs as find_inputs
+from .loaders import list_drawable as list_drawable
 from .registry import draw as draw
 from .registry import make as make
 from .registry import write_figure as write_figure

@@ -33,12 +33,14 @@ class Maker:
 
     Of a store it is made where the store holds ``sites``, patterns that each name at least one, and
     where ``questions`` is true, questions of mathematics. ``inputs`` are those beside INPUTS, by name.
+    ``like`` names the figure of which this one is the drawing with other settings: a report has one of them.
     """
 
     make: Callable[..., Any]
     sites: tuple[str, ...] = ()
     questions: bool = False
     inputs: Mapping[str, Input] = field(default_factory=dict)
+    like: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,19 @@ class Entry:
 FIGURES = {
     name: Entry(name, title, partial(pkgutil.resolve_name, f"tprprobe.figures.{make}"))
     for name, title, make in (
+        ("roles", "Clusters of roles over the symbols of a text", "catalogue.stores:ROLES"),
+        ("attention", "Attention of a head in a sample", "catalogue.stores:ATTENTION"),
+        ("accuracy", "Exact match by module", "catalogue.stores:draw_accuracy"),
+        (
+            "reconstruction",
+            "State rebuilt from a head's value, with controls",
+            "catalogue.stores:RECONSTRUCTION",
+        ),
+        (
+            "reconstruction-table",
+            "State rebuilt from a head's value",
+            "catalogue.stores:RECONSTRUCTION_TABLE",
+        ),
         (
             "behaviour",
             "What is expected next after two words' states change places, by layer",

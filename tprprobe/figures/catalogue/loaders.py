@@ -12,7 +12,7 @@ from pydantic import Field
 from tprprobe.analyses.kinds import DECOMPOSITIONS, PROBES, ROLES
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.decomposition import load_decompositions, load_searches
-from tprprobe.figures.catalogue.entries import Input, load_figures
+from tprprobe.figures.catalogue.entries import Entry, Input, load_figures
 from tprprobe.figures.catalogue.interventions import load_behaviour, load_swaps, load_sweeps
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
@@ -143,6 +143,20 @@ def _probed_model(folder: Path) -> str:
 def _find(source: Source) -> Path:
     """A path that exists, or the folder of a shipped checkpoint."""
     return Path(source) if Path(source).exists() else assets.find("models", source)
+
+
+def list_drawable(source: Store | Source) -> list[Entry]:
+    """The figures and tables that can be drawn of a store alone.
+
+    Raises:
+        InputError: there is no complete store.
+    """
+    store = load_store(source)
+    return [
+        entry
+        for entry in load_figures()
+        if [*entry.inputs] == ["store"] and entry.concerns(store.sites, store.has_questions)
+    ]
 
 
 def find_inputs(folder: Source) -> dict[str, Any]:

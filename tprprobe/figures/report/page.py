@@ -124,10 +124,18 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
     sections += [
         tell(kind.load(each)) for name, (kind, tell) in TOLD.items() for each in found[name]
     ]
-    for entry in catalogue.load_figures():
-        concerns = store is None or entry.concerns(store.sites, store.has_questions)
-        if concerns and all(found.get(name) for name in entry.inputs):
-            sections.append(_drawn(entry, {key: found[key] for key in entry.inputs}))
+    shown = [
+        entry
+        for entry in catalogue.load_figures()
+        if (store is None or entry.concerns(store.sites, store.has_questions))
+        and all(found.get(name) for name in entry.inputs)
+    ]
+    variants = {entry.maker.like for entry in shown}
+    sections += [
+        _drawn(entry, {key: found[key] for key in entry.inputs})
+        for entry in shown
+        if entry.name not in variants
+    ]
     lead = " ".join([f"What {run} holds.", *left_out])
     return write_report(out or run, run.resolve().name, lead, sections)
 
