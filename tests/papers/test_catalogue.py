@@ -81,6 +81,7 @@ def test_a_folder_shows_what_it_holds(run, tmp_path):
 
 
 ELSEWHERE = {
+    "behaviours",
     "probes",
     "study",
     "sweeps",

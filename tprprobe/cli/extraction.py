@@ -153,7 +153,7 @@ def inspect(
     """Describe a store, a corpus or a checkpoint; check a checkpoint against its paper's equations."""
     if verify:
         return _verify(Path(what), as_json)
-    from tprprobe.figures.report.overview import inspect as run
+    from tprprobe.cli.overview import inspect as run
 
     overview = run(what)
     if as_json:

@@ -78,6 +78,6 @@ def open_app(
     ] = None,
 ) -> None:
     """Open the dashboard over the stores and results in a folder, for this machine only."""
-    from tprprobe.dashboard import serve
+    from tprprobe.cli.server import serve
 
     serve(runs, port)

@@ -10,8 +10,8 @@ from typing import Any
 from tprprobe import plugins
 from tprprobe.errors import InputError
 from tprprobe.files import hub
+from tprprobe.files.notebook import as_html
 from tprprobe.files.tables import Columns, read_table
-from tprprobe.notebook import as_html
 
 SETTINGS = "settings.json"  # of probes, whose first file is a table
 Source = str | os.PathLike[str]

@@ -17,10 +17,10 @@ from sklearn.metrics import pairwise_distances_argmin
 from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.notebook import as_html
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import columns, read_table
 from tprprobe.files.writing import write_folder
-from tprprobe.notebook import as_html
 from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-clusters", 1

@@ -24,8 +24,8 @@ from tprprobe.analyses.decomposition.sequence_units import Units, read_units
 from tprprobe.analyses.kinds import ROLES
 from tprprobe.analyses.naming.word_labels import LABELS
 from tprprobe.errors import InputError
+from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
-from tprprobe.notebook import as_html
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 

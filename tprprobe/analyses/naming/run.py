@@ -16,9 +16,9 @@ from tprprobe.analyses.naming.plan import NamingPlan
 from tprprobe.analyses.naming.vector_sets import BASELINE, TRAINED, find_targets
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.files.tables import columns, read_table
-from tprprobe.notebook import as_html
 from tprprobe.store import Store
 
 FORMAT = "tprprobe-names"

@@ -12,8 +12,8 @@ from pydantic import Field
 from tprprobe.analyses.kinds import DECOMPOSITIONS, PROBES, ROLES
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.decomposition import load_decompositions, load_searches
-from tprprobe.figures.catalogue.entries import Entry, Input, load_figures
 from tprprobe.figures.catalogue.interventions import load_behaviour, load_swaps, load_sweeps
+from tprprobe.figures.catalogue.makers import Input
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.settings import Document, parse
@@ -143,31 +143,6 @@ def _probed_model(folder: Path) -> str:
 def _find(source: Source) -> Path:
     """A path that exists, or the folder of a shipped checkpoint."""
     return Path(source) if Path(source).exists() else assets.find("models", source)
-
-
-def list_drawable(source: Store | Source) -> list[Entry]:
-    """The figures and tables that can be drawn of a store alone.
-
-    Raises:
-        InputError: there is no complete store.
-    """
-    store = load_store(source)
-    return [
-        entry
-        for entry in load_figures()
-        if [*entry.inputs] == ["store"] and entry.concerns(store.sites, store.has_questions)
-    ]
-
-
-def find_inputs(folder: Source) -> dict[str, Any]:
-    """The inputs of figures in a folder and its subfolders, by name; one store at most."""
-    folder = Path(folder)
-    folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
-    plugged = (entry.maker.inputs for entry in load_figures())
-    known = INPUTS | {name: each for inputs in plugged for name, each in inputs.items()}
-    found: dict[str, Any] = {name: [*each.find(folders)] for name, each in known.items()}
-    found["store"] = found["store"] and found["store"][0]
-    return {name: paths for name, paths in found.items() if paths}
 
 
 def find_files(read: Callable[[Path], Any]) -> Callable[[Sequence[Path]], list[Path]]:

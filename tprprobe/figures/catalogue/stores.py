@@ -10,7 +10,7 @@ from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.figures import reconstruction
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import attention_matrix, attention_rows
-from tprprobe.figures.catalogue.entries import Maker
+from tprprobe.figures.catalogue.makers import Maker
 from tprprobe.figures.clusters import role_clusters
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
