@@ -51,6 +51,8 @@ def figure(
 
     if name is None:
         known = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
+        if store is not None:
+            say(f"{store}: of this store {len(known)} figures can be drawn: give a name")
         for entry in known:
             typer.echo(f"{entry.name:18} {entry.title}")
         return

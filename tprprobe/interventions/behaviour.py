@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tprprobe.data.frames.pairsets import MinimalPairs
+from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept, sum_bytes
 from tprprobe.interventions.folders import MANIFEST, MEASURED, measure_parts

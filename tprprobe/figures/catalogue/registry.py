@@ -23,7 +23,9 @@ def list_drawable(source: Store | Source) -> list[Entry]:
     return [
         entry
         for entry in load_figures()
-        if [*entry.inputs] == ["store"] and entry.concerns(store.sites, store.has_questions)
+        if "store" in entry.inputs
+        and all(name == "store" or each.default is not None for name, each in entry.inputs.items())
+        and entry.concerns(store.sites, store.has_questions)
     ]
 
 
@@ -49,6 +51,9 @@ def make(name: str, **given: Any) -> Drawing | Table:
     """
     entry = find_figure(name)
     inputs = entry.inputs
+    if "store" in given and "store" not in inputs:
+        made = "; ".join(each.text for each in inputs.values()) or "no store"
+        raise InputError(f"{name} is made of {made}, not of --store")
     for key in given:
         if key not in (*inputs, *entry.options):
             raise unknown(f"option of {name}", key, (*inputs, *entry.options))
