@@ -19,7 +19,7 @@ from tprprobe.analyses.decomposition.joining import join_smallest
 from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs
 from tprprobe.analyses.decomposition.ridge import Block, Regression, conjugate_gradients
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
-from tprprobe.analyses.decomposition.sequence_units import members_of
+from tprprobe.analyses.decomposition.unit_kinds import members_of
 from tprprobe.analyses.decomposition.withheld_pairs import have, withhold
 from tprprobe.cli import app
 from tprprobe.store import SiteSpec, StoreWriter
@@ -363,7 +363,7 @@ def test_tokens_are_units_too(tmp_path):
     own = tp.decompose(store, HIDDEN, "left")
     assert row(own.scores)["r2"] > 0.95
     assert own.encode([["a", "b"]]).shape == (2, 16)
-    summed = tp.decompose(store, HIDDEN, "left", scope="all")
+    summed = tp.decompose(store, HIDDEN, "left", scope="before")
     assert row(summed.scores)["r2"] < row(own.scores)["r2_low"]
 
 

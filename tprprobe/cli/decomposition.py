@@ -11,7 +11,10 @@ Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 
 Fillers = Annotated[str, typer.Option(help="The column of the tokens that fillers are.")]
 Unit = Annotated[
     str | None,
-    typer.Option(help="What a vector is of: sample or token; default: what the site has."),
+    typer.Option(
+        help="What a vector is of: token, sample, mean, first, last, or a mark such as .; default: what the "
+        "site has."
+    ),
 ]
 Scope = Annotated[
     str,
@@ -28,7 +31,7 @@ def decompose(
     roles: Annotated[
         list[str] | None,
         typer.Option(
-            help="Role schemes: left right left*right wickel tree bag …, columns of the tokens, "
+            help="Role schemes: left right left*right offset wickel tree bag …, columns of the tokens, "
             "products a*b and sums a+b; default: left."
         ),
     ] = None,
@@ -46,8 +49,14 @@ def decompose(
     unit: Unit = None,
     scope: Scope = "self",
     embedding: Annotated[
-        str | None, typer.Option(help="The site whose mean by filler is e(f) of the operator.")
+        str | None,
+        typer.Option(
+            help="The site whose mean by filler is e(f) of the operator; default: the input embeddings."
+        ),
     ] = None,
+    rare: Annotated[
+        int, typer.Option(help="Fillers that fewer groups of sequences have are joined.")
+    ] = 2,
     seed: Seed = 0,
     out: Out = None,
     resume: Resume = False,
@@ -75,6 +84,7 @@ def decompose(
             rank=rank,
             withheld=withheld,
             embedding=embedding,
+            rare=rare,
             seed=seed,
         )
     if as_json:

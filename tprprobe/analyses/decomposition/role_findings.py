@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.role_cells import Evidence, reduce_width
-from tprprobe.analyses.decomposition.role_fields import ALIASES, find_field
+from tprprobe.analyses.decomposition.role_fields import ALIASES, find_field, is_relative
 from tprprobe.analyses.decomposition.role_search import (
     bits_by_draw,
     choose_cheapest,
@@ -185,6 +185,11 @@ def _units(
     told = [*LABELS, *ARITHMETIC_COLUMNS]
     columns = {ALIASES.get(name, name) for name in asked or told}
     units = read_units(store, site, fillers, unit, scope, columns)
+    if len(units.members) > 1 or any(map(is_relative, asked or ())):
+        raise InputError(
+            "roles are searched by places in the sample: give another scope than context, and left or right "
+            "for offset"
+        )
     if asked is not None:
         for name in asked:
             find_field(name, units.tokens.iloc[:1])
@@ -217,7 +222,7 @@ def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
         groups,
         test,
         csr_array(units.members[0][kept]),
-        pd.factorize(units.tokens["filler"])[0],
+        pd.factorize(units.fillers)[0],
         codes,
         values,
     )

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.designs import Design, design, gather
+from tprprobe.analyses.decomposition.designs import Design, design, enter, gather
 from tprprobe.analyses.decomposition.families import (
     ADDITIVE,
     BAG,
@@ -37,9 +37,12 @@ from tprprobe.analyses.decomposition.scheme_scores import (
     score,
 )
 from tprprobe.analyses.decomposition.sequence_units import FEWEST, Units, read_units
+from tprprobe.analyses.decomposition.unit_kinds import TOKEN, UnitKind
 from tprprobe.errors import InputError, unknown
+from tprprobe.site.patterns import side_of
 from tprprobe.statistics import bounds
 from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE, SIDES
 
 RANDOM, PRINCIPAL, ITSELF = "random vectors", "pca", "itself"
 UNSEEN = "_withheld"  # the columns of units with a pair that the fit has not seen
@@ -48,7 +51,7 @@ GAINS = [f"{name}{end}" for name in ("gain", "learnt") for end in ENDS]
 MEASURES = [
     f"{name}{of}{end}" for name in ("r2", "substitution") for of in ("", UNSEEN) for end in ENDS
 ]
-TEXTS = ("site", "roles", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
+TEXTS = ("site", "roles", "design", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
 COUNTS = ("n", f"n{UNSEEN}", "n_fit", "groups", "n_fillers", "n_roles", "pairs", "parameters")
 COLUMNS = (*TEXTS, *MEASURES[:3], *GAINS, *MEASURES[3:], *COUNTS, "penalty")
 CHAIN = (ROLES, BAG, ADDITIVE, FACTORED, SATURATED)
@@ -60,14 +63,19 @@ class DecompositionPlan:
 
     schemes: tuple[RoleScheme, ...]
     fillers: str
-    unit: str
-    scope: str
+    kind: UnitKind
+    rare: int
     family: str
     ranks: Ranks | None
     withheld: float
     embedding: str | Mapping[str, Any] | None
     decoder: Decoder | None
     seed: int
+
+    @property
+    def unit(self) -> str:
+        """``token``, or ``sample`` where a vector stands for all tokens of a sample."""
+        return TOKEN if self.kind.unit == TOKEN else SAMPLE
 
     @property
     def families(self) -> list[str]:
@@ -87,14 +95,17 @@ class DecompositionPlan:
             raise unknown("family", self.family, FAMILIES)
         if self.family == OPERATOR and self.embedding is None:
             raise InputError(
-                "the family operator needs an embedding: a site, or a vector by filler"
+                f"the family {OPERATOR} needs an embedding, and {store.path} has no site of input "
+                "embeddings: extract *.embedding too, or give a site or a vector by filler"
             )
         if not 0 <= self.withheld < 1:
             raise InputError(f"withheld {self.withheld}: give a share of pairs, 0 up to below 1")
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
-        units = read_units(store, site, self.fillers, self.unit, self.scope, columns, fewest)
+        kind = (self.kind.unit, self.kind.scope)
+        units = read_units(store, site, self.fillers, *kind, columns, fewest, self.rare)
+        first = units.tokens.iloc[spans_of(units.tokens)[0]]
         for scheme in self.schemes:
-            scheme.label(units.tokens.iloc[spans_of(units.tokens)[0]])
+            scheme.label(first, enter(scheme, units.kind, first, units.kind.members(first)))
         return units
 
 
@@ -128,7 +139,7 @@ def decompose_scheme(
     _compare(found, list(twins), plan.families)
     first = [found.pop((name, "")) for name in plan.families]
     table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])
-    table = table.assign(site=units.site, roles=scheme.name)
+    table = table.assign(site=units.site, roles=scheme.name, design=str(units))
     return fits.fit_all(plan.family), table
 
 
@@ -263,6 +274,13 @@ def arrange(table: pd.DataFrame, decoded: bool) -> pd.DataFrame:
     return found.fillna(dict.fromkeys(texts, "")).astype(
         {**dict.fromkeys(texts, "str"), **dict.fromkeys(COUNTS, "Int64")}
     )
+
+
+def input_embedding(store: Store, site: str) -> str | None:
+    """The site of the input embeddings of a site's stack, where a store of tokens has it."""
+    stack = "embedding.target" if side_of(site) == SIDES[1] else "embedding"
+    names = (f"{site.partition('.')[0]}.embedding", f"{stack}.filler", "layers.embedding")
+    return next((each for each in names if each in store.sites and not store.pool), None)
 
 
 def embed(
