@@ -145,6 +145,6 @@ def roles(
     ]
     for each in found:
         shown = each.schemes.groupby("control", sort=False).head(8)
-        typer.echo(f"{each.site}: {each.found}")
+        typer.echo("\n".join(each.lines))
         typer.echo(shown[columns].round(3).to_string(index=False))
     return None

@@ -72,10 +72,15 @@ def read_scheme(roles: Roles) -> RoleScheme:
     """The scheme of a name such as ``left*right+pos``, or of a function of a sequence of fillers.
 
     Raises:
-        InputError: a name with an empty part.
+        InputError: a name with an empty part, or roles without fillers.
     """
     if not isinstance(roles, str):
         return RoleScheme(getattr(roles, "__name__", "roles"), (), sequence_field(roles))
+    if "(" in roles:
+        raise InputError(
+            f"roles {roles!r}: roles in brackets have no fillers: give the fields without brackets; the family "
+            "roles has no fillers, additive a bag of each"
+        )
     terms = tuple(tuple(map(str.strip, term.split("*"))) for term in roles.split("+"))
     if not all(all(term) for term in terms):
         raise InputError(f"roles {roles!r}: give fields joined by * and +, such as left*right+pos")
