@@ -20,6 +20,7 @@ from tprprobe.analyses.decomposition.role_cells import (
 from tprprobe.statistics import bounds, replicate_totals
 
 BEAM, MOST_FIELDS = 2, 3
+SHORTEST = 8  # schemes whose other names are tried
 REPLICATES = 1000
 NEGLIGIBLE = 0.01  # of the shortest description: what a scheme may be longer
 MEAN: Terms = ()
@@ -61,8 +62,9 @@ def search(evidence: Evidence, fields: Sequence[str]) -> list[Trial]:
     best = min(tried.values(), key=by_bits)
     while fewer := [each for each in map(attempt, _shrink(best.terms)) if each.bits < best.bits]:
         best = min(fewer, key=by_bits)
-    for terms in _synonyms(best.terms, fields, evidence):
-        attempt(terms)
+    for each in sorted(tried.values(), key=by_bits)[:SHORTEST]:
+        for terms in _synonyms(each.terms, fields, evidence):
+            attempt(terms)
     return sorted((each for each in tried.values() if each.bits < np.inf), key=by_bits)
 
 
