@@ -65,18 +65,19 @@ def decompose(
 ) -> None:
     """Decompose vectors into role–filler bindings: how much of them, held out, beside all controls."""
     from tprprobe.analyses.decomposition import decompose_all, summarize
-    from tprprobe.console import track
+    from tprprobe.console import track_stages
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
-    with scheduled(scheduler):
+    with scheduled(scheduler), track_stages("decomposing") as (progress, report):
         scores = decompose_all(
             open_store(store),
             site,
             roles or ["left"],
             out,
             resume,
-            progress=lambda parts: track(parts, "decomposing", len(parts)),
+            progress=progress,
+            report=report,
             fillers=fillers,
             unit=unit,
             scope=scope,

@@ -18,10 +18,12 @@ from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.scheme_scores import Decoder
 from tprprobe.analyses.decomposition.scheme_tables import (
     DecompositionPlan,
+    Report,
     arrange,
     decompose_scheme,
     embed,
     input_embedding,
+    no_report,
 )
 from tprprobe.analyses.decomposition.sequence_units import JOINED, RARE, select_one
 from tprprobe.analyses.decomposition.unit_kinds import read_kind
@@ -178,6 +180,7 @@ def decompose(
     decoder: Decoder | None = None,
     seed: int = 0,
     rare: int = RARE,
+    report: Report = no_report,
 ) -> Decomposition:
     """The vectors of a site as sums of role–filler bindings, e ≈ b + Σ V[f, r], held out and beside
     controls.
@@ -203,6 +206,7 @@ def decompose(
                default the input embeddings of the stack, where the store has them
     decoder    a function of vectors and their sequences that says which sequences it reads back
     rare       fillers that fewer groups of sequences have are joined; 0 joins none
+    report     a function that gets the name of every stage of the work as it begins
 
     ``scores`` has a row per scheme, family and control: nothing, ``shuffled roles`` (within a sequence),
     ``shuffled fillers`` (across), ``random vectors`` (normal, of the same covariance), ``pca`` (of
@@ -222,7 +226,7 @@ def decompose(
     keywords = (fillers, unit, scope, family, rank, withheld, embedding, decoder, seed, rare)
     plan = plan_decomposition(store, site, roles, *keywords)
     units, schemes = plan.read(store, site), plan.schemes
-    found = [decompose_scheme(units, store.twins, scheme, plan) for scheme in schemes]
+    found = [decompose_scheme(units, store.twins, scheme, plan, report) for scheme in schemes]
     table = pd.concat([table for _, table in found], ignore_index=True)
     scores = arrange(table, decoder is not None)
     fits = {scheme.name: fit for scheme, (fit, _) in zip(schemes, found, strict=True)}

@@ -1,6 +1,6 @@
 """One scheme at one site: its fits, and its rows of the table of scores, beside all controls."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,7 +54,13 @@ MEASURES = [
 TEXTS = ("site", "roles", "design", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
 COUNTS = ("n", f"n{UNSEEN}", "n_fit", "groups", "n_fillers", "n_roles", "pairs", "parameters")
 COLUMNS = (*TEXTS, *MEASURES[:3], *GAINS, *MEASURES[3:], *COUNTS, "penalty")
+STAGES = 5  # of the work on a scheme, beside its families and twins
+Report = Callable[[str, int], object]  # of a stage as it begins: its name, and how many there are
 CHAIN = (ROLES, BAG, ADDITIVE, FACTORED, SATURATED)
+
+
+def no_report(_stage: str, _stages: int) -> None:
+    """What reports go to where nobody waits."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,10 @@ class DecompositionPlan:
     embedding: str | Mapping[str, Any] | None
     decoder: Decoder | None
     seed: int
+
+    def stages(self, twins: int) -> int:
+        """How many stages the work on a scheme has."""
+        return STAGES + len(self.families) + twins
 
     @property
     def unit(self) -> str:
@@ -110,15 +120,24 @@ class DecompositionPlan:
 
 
 def decompose_scheme(
-    units: Units, twins: Mapping[str, Store], scheme: RoleScheme, plan: DecompositionPlan
+    units: Units,
+    twins: Mapping[str, Store],
+    scheme: RoleScheme,
+    plan: DecompositionPlan,
+    report: Report = no_report,
 ) -> tuple[RoleFit, pd.DataFrame]:
-    """The fit of a scheme to all units, and its rows of scores: families, then controls."""
+    """The fit of a scheme to all units, and its rows of scores: families, then controls; ``report`` gets
+    the name of every stage as it begins, and how many there are.
+    """
+    stages = plan.stages(len(twins))
+    report("counts of pairs", stages)
     real, *shuffled = design(units, scheme, plan.withheld, plan.seed)
     regressions = gather(units.vectors, [real, *shuffled])
     fits = SchemeFits(
         real, units.vectors, regressions[0], plan.ranks, embed(units, real.pairs, plan.embedding)
     )
-    rows = _Rows(real, fits, plan.families)
+    rows = _Rows(real, fits, plan.families, report=lambda name: report(name, stages))
+    report("shuffled pairs", stages)
     for each, of in zip(shuffled, regressions[1:], strict=True):
         as_it_is = replace(fits, design=each, regressions=of)
         rows.add_control(as_it_is, plan.family, fits.by_sequences.choose)
@@ -126,7 +145,9 @@ def decompose_scheme(
     rows.add_principal(plan.family, mean, covariance)
     if plan.decoder:
         rows.add({"control": ITSELF}, lambda _, vectors: vectors, mean, real.test)
+    report("scores", stages)
     found = _join(rows.found, score(units, units.vectors, rows.found, plan.decoder))
+    report("random vectors", stages)
     noise = NormalVectors.like(units.vectors, mean, covariance, plan.seed)
     random = replace(real, control=RANDOM)
     chance = replace(fits, design=random, regressions=share(gather(noise, [random])[0], fits))
@@ -134,24 +155,34 @@ def decompose_scheme(
     drawn.add_control(chance, plan.family, fits.by_sequences.choose)
     found |= _join(drawn.found, score(units, noise, drawn.found))
     for name, twin in twins.items():
+        report(f"{name} twin", stages)
         if units.site in twin.sites:
             found |= _of_twin(twin, name, units.site, scheme, plan)
     _compare(found, list(twins), plan.families)
     first = [found.pop((name, "")) for name in plan.families]
     table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])
     table = table.assign(site=units.site, roles=scheme.name, design=str(units))
+    report("fit to all", stages)
     return fits.fit_all(plan.family), table
 
 
 class _Rows:
     """The predictions of a scheme's fits, the family below before the one above."""
 
-    def __init__(self, of: Design, fits: SchemeFits, families: Sequence[str], control: str = ""):
+    def __init__(
+        self,
+        of: Design,
+        fits: SchemeFits,
+        families: Sequence[str],
+        control: str = "",
+        report: Callable[[str], object] = str,
+    ):
         self.found: list[Prediction] = []
         self.design, self.fits = of, fits
         self.at: dict[tuple[str, str, str], int] = {}
         for family in FAMILIES:
             if family in families:
+                report(family)
                 self._add_family(family, control)
 
     def add(
