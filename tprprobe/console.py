@@ -41,7 +41,7 @@ def track_stages(
     reported to as it begins, with how many there are in a part.
     """
     with progress() as bars:
-        task = bars.add_task(title, total=None, note="")
+        task = bars.add_task(title, total=1, note="")
         done, of, whole = 0, 1, 1
 
         def through(items: Sequence[T]) -> Iterator[T]:
