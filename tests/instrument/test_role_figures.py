@@ -71,9 +71,9 @@ def test_the_cheapest_scheme_is_not_the_best_one():
 
 
 def test_substitution_is_shown_where_a_decoder_was_given(run):
-    from tprprobe.files.kinds import KINDS
+    from tprprobe.analyses.kinds import DECOMPOSITIONS
 
-    scores = KINDS["decompositions"].load(run / "decomposed").assign(name="x")
+    scores = DECOMPOSITIONS.load(run / "decomposed").assign(name="x")
     for end in ("", "_low", "_high"):
         scores[f"substitution{end}"] = scores[f"substitution_withheld{end}"] = 0.25
     assert scheme_table(scores).title.endswith("Substitution accuracy")

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.notebook import as_html
+from tprprobe.files.notebook import as_html
 from tprprobe.site.hooks import PlacedEdit
 from tprprobe.site.patterns import head_axis
 
@@ -201,11 +201,14 @@ def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
         if not place.has_positions:
             return _rows(values, x).to(x)
         known, n = values.shape[place.seq], x.shape[place.seq]
-        if known < place.start + n:
+        if known < place.start + n and where.get("positions") is None:
             raise InputError(
                 f"patch has {known} positions, the site {place.start + n}: give all of them"
             )
-        return _rows(values.narrow(place.seq, place.start, n), x).to(x)
+        start = min(place.start, known)
+        here = _rows(values.narrow(place.seq, start, min(n, known - start)), x).to(x)
+        rest = x.narrow(place.seq, here.shape[place.seq], n - here.shape[place.seq])
+        return torch.cat([here, rest], place.seq)
 
     return Edit(copy, **where)
 

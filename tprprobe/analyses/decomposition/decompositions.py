@@ -28,8 +28,9 @@ from tprprobe.analyses.decomposition.scheme_tables import (
 from tprprobe.analyses.decomposition.sequence_units import JOINED, RARE, select_one
 from tprprobe.analyses.decomposition.unit_kinds import read_kind
 from tprprobe.errors import InputError, unknown
-from tprprobe.notebook import as_html
+from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
+from tprprobe.store.opening import takes_paths
 
 Sequences = Sequence[Sequence[object]] | pd.DataFrame
 
@@ -166,6 +167,7 @@ def plan_decomposition(
     )
 
 
+@takes_paths
 def decompose(
     store: Store,
     site: str,

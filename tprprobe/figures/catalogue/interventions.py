@@ -7,9 +7,10 @@ from pathlib import Path
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.figures import ablation, snap, swap
+from tprprobe.figures import ablation, behaviour, snap, swap
 from tprprobe.figures.style import Drawing
-from tprprobe.files.kinds import KINDS, Kind
+from tprprobe.files.kinds import Kind
+from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
 
 Source = str | os.PathLike[str]
 
@@ -20,7 +21,7 @@ def load_sweeps(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    return load_tables(sources, KINDS["sweeps"])
+    return load_tables(sources, SWEEPS)
 
 
 def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
@@ -29,7 +30,19 @@ def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    return load_tables(sources, KINDS["swaps"])
+    return load_tables(sources, SWAPS)
+
+
+def load_behaviour(sources: Iterable[Source]) -> pd.DataFrame:
+    """The table of edits of minimal pairs in a folder.
+
+    Raises:
+        InputError: there is none, or more than one folder.
+    """
+    first, *others = sources
+    if others:
+        raise InputError(f"behaviour: one folder is drawn at a time: given {len(others) + 1}")
+    return load_tables([first], BEHAVIOURS).fillna({"control": ""})
 
 
 def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
@@ -40,6 +53,10 @@ def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     """
     parts = [kind.load(each).assign(name=Path(each).resolve().name) for each in sources]
     return pd.concat(parts, ignore_index=True)
+
+
+def draw_behaviour(behaviours: pd.DataFrame) -> Drawing:
+    return behaviour.behaviour_by_layer(behaviours)
 
 
 def draw_swap(swaps: pd.DataFrame) -> Drawing:

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from tprprobe.console import stderr
 from tprprobe.data.vocabularies import subwords
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, read_subwords
@@ -53,6 +56,12 @@ def convert(
         model, mapping, over = _rebuild(found, given)
     except InputError as error:
         raise InputError(f"{found.name}: {error}") from error
+    if schlag.is_ours(found.state) and "n_heads" not in given:
+        stderr.print(
+            f"{found.name}: {model.config.n_heads} heads are a guess, no shape tells them: "
+            "--config '{\"n_heads\": N}'",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
     if (file := vocab or _beside(Path(source))) is not None:
         model.vocabulary = _vocabulary(file, model.config)
     return save_pretrained(model, out, card=provenance_card(found, model, mapping, over))
@@ -91,13 +100,15 @@ def _rebuild(found: PublishedFile, given: dict[str, Any]) -> tuple[Any, dict[str
     settings |= settle(
         find_architecture(settings["architecture"])[0].config_class, admitted, given, spelled
     )
+    with torch.device("meta"):  # which takes no memory for what the file may not have
+        sketch = build(settings, seed=0)
+    shapes = {name: tensor.shape for name, tensor in sketch.state_dict().items()}
+    options = dataclasses.asdict(sketch.config)
+    mapping = {name: family.published_key(name, options) for name in shapes}
+    over += [key for key in family.unused(state) if key not in set(mapping.values())]
+    renamed = rename(state, mapping, shapes, over)
     model = build(settings, seed=0)
-    own = model.state_dict()
-    options = dataclasses.asdict(model.config)
-    mapping = {name: family.published_key(name, options) for name in own}
-    over += [key for key in family.unused(state) if key not in mapping.values()]
-    shapes = {name: tensor.shape for name, tensor in own.items()}
-    model.load_state_dict(rename(state, mapping, shapes, over))
+    model.load_state_dict(renamed)
     return model, mapping, over
 
 
