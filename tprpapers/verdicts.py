@@ -77,7 +77,7 @@ CLAIMS = {  # what a figure is about; tables that judge their claims themselves 
     ),
     "jiang-discreteness": ("jiang-discrete",),
     "jiang-roles": ("jiang-syntax-in-roles",),
-    "tpdn-table": tuple(
+    "decomposition": tuple(
         f"mccoy-{each}"
         for each in (
             "bidirectional-roles", "left-favoured", "reversal", "interleaving", "sorting-bag",

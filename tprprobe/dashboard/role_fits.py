@@ -14,7 +14,6 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
-from tprprobe.analyses.decomposition.sequence_units import members_of
 from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.dashboard.findings import R2, show_dots
 from tprprobe.dashboard.safe_text import plotted
@@ -144,8 +143,7 @@ class SampleStates:
         old = str(self.tokens["filler"].iloc[position])
         of_roles = [role for role in roles if role in self.fit.fit.pairs.roles]
         new, gone = (self.fit.bindings([(each, r) for r in of_roles]) for each in (filler, old))
-        sample = np.zeros(len(self.tokens), int)
-        members = members_of(sample, self.fit.plan.unit, self.fit.plan.scope)[0]
+        members = self.fit.plan.kind.members(self.tokens)[0]
         at_token = np.zeros((len(self.tokens), self.encoded.shape[1]))
         at_token[position] = (new - gone).sum(0)
         return members @ at_token

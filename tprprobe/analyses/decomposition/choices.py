@@ -52,7 +52,7 @@ class Judges:
     groups: Int[np.ndarray, " unit"]
 
     def errors(
-        self, tables: Sequence[Float64[np.ndarray, "pair d"]], regression: Regression
+        self, tables: Sequence[Float64[np.ndarray, "_pair d"]], regression: Regression
     ) -> Errors:
         """Σ |e − ê|² by group, of the vectors of all parts' pairs; the intercept is the regression's."""
         bias = regression.mean.copy()
@@ -167,7 +167,7 @@ class Chooser:
 
     def _tables(
         self, blocks: Sequence[Block], found: Sequence[np.ndarray], kept: np.ndarray | None = None
-    ) -> list[Float64[np.ndarray, "pair d"]]:
+    ) -> list[Float64[np.ndarray, "_pair d"]]:
         tables = [np.zeros((len(p), len(self.regression.mean))) for p in self.pairs]
         for i, (block, of) in enumerate(zip(blocks, found, strict=True)):
             basis = block.basis

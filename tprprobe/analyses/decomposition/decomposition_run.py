@@ -10,6 +10,7 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition.decompositions import decompose, plan_decomposition
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
+from tprprobe.analyses.decomposition.scheme_tables import Report, no_report
 from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import damage_told
@@ -29,10 +30,12 @@ def decompose_all(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress = iter,
+    report: Report = no_report,
     **options: Any,
 ) -> pd.DataFrame:
     """The scores of :func:`decompose`, whose ``options`` are taken, of every site that matches and
-    every scheme; ``out`` is a new folder for them, and the run goes on there with ``resume``.
+    every scheme; ``out`` is a new folder for them, and the run goes on there with ``resume``;
+    ``progress`` gets the parts of the run, ``report`` the stages of each.
 
     Raises:
         InputError: as of :func:`decompose`, or a folder of something else.
@@ -46,7 +49,7 @@ def decompose_all(
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
             parts = [
-                run.part(f"{i}-{j}", _scores(store, site, scheme, options))
+                run.part(f"{i}-{j}", _scores(store, site, scheme, options | {"report": report}))
                 for i, site in enumerate(names)
                 for j, scheme in enumerate(schemes)
             ]

@@ -42,7 +42,7 @@ class Regression:
     """Units to fit to: X of every part of a design, and of their vectors XᵀE and ē."""
 
     counts: Sequence[csr_array]
-    cross: Sequence[Float64[np.ndarray, "pair d_model"]]
+    cross: Sequence[Float64[np.ndarray, "_pair d_model"]]
     mean: Float64[np.ndarray, " d_model"]
     _grams: dict[Any, Any] = field(default_factory=dict)
 

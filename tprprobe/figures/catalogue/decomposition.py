@@ -41,6 +41,10 @@ def tabulate_schemes(decompositions: pd.DataFrame) -> Table:
     return role_fits.scheme_table(decompositions)
 
 
+def draw_steps(decompositions: pd.DataFrame) -> Drawing:
+    return role_fits.step_bars(decompositions)
+
+
 def draw_withheld(decompositions: pd.DataFrame) -> Drawing:
     if not decompositions["n_withheld"].fillna(0).gt(0).any():
         raise InputError(

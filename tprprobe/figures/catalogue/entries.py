@@ -87,9 +87,14 @@ FIGURES = {
             "catalogue.interventions:draw_surgery",
         ),
         (
-            "tpdn-table",
+            "decomposition",
             "Role schemes beside controls: how much of a state is a sum of bindings",
             "catalogue.decomposition:tabulate_schemes",
+        ),
+        (
+            "decomposition-steps",
+            "What fillers, roles and bindings add, by role scheme",
+            "catalogue.decomposition:draw_steps",
         ),
         (
             "withheld",
@@ -117,6 +122,9 @@ FIGURES = {
 }
 
 
+RENAMED = {"tpdn-table": "decomposition"}
+
+
 def list_figures() -> list[Entry]:
     """Every figure and table that can be drawn, those of plug-ins first."""
     plugged = plugins.find("figures").values()
@@ -136,6 +144,7 @@ def find_figure(name: str) -> Entry:
         InputError: there is none (the nearest name is suggested).
     """
     entries = {each.name: each for each in list_figures()}
+    name = RENAMED.get(name, name)
     if name not in entries:
         raise unknown("figure", name, entries)
     return entries[name]
