@@ -18,11 +18,11 @@ def binding(
 ) -> None:
     """Show the binding problem of stacked attention exactly, and test trained models for it."""
     import pandas as pd
-    from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
-    from tprprobe.figures.binding import binding_table, demonstration_table
-    from tprprobe.figures.catalogue.schlag import save_binding
-    from tprprobe.interventions.fractions import binding_probe
 
+    from tprpapers.schlag.binding_drawings import binding_table, demonstration_table
+    from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
+    from tprpapers.schlag.figures import save_binding
+    from tprpapers.swaps.fractions import binding_probe
     from tprprobe.console import track
     from tprprobe.models import load_model
     from tprprobe.models.architectures import fingerprint

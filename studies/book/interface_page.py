@@ -28,7 +28,7 @@ RESULTS = (
     "analyses.naming.run.Naming",
     "analyses.decomposition.decompositions.Decomposition",
     "analyses.decomposition.role_findings.RoleSearch",
-    "analyses.probing.saved_probes.SavedProbe",
+    "analyses.probing.probe_folder.SavedProbe",
     "interventions.edits.Edit",
     "dashboard.view.View",
 )

@@ -16,8 +16,8 @@ from tprprobe.analyses.decomposition.decompositions import plan_decomposition
 from tprprobe.analyses.decomposition.designs import design, gather
 from tprprobe.analyses.decomposition.joining import join_smallest
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
-from tprprobe.analyses.decomposition.scheme_scores import score
-from tprprobe.analyses.decomposition.scheme_tables import predict
+from tprprobe.analyses.decomposition.scheme_scores import Prediction, score
+from tprprobe.analyses.decomposition.scheme_tables import predictor
 
 FIELDS = ["left", "right", "length", "tree", "pos", "argument"]
 
@@ -144,17 +144,16 @@ def covers(seed: int) -> bool:
         plan = plan_decomposition(store, STATE, "left", family="saturated", seed=seed)
         units = plan.read(store, STATE)
         real = next(iter(design(units, plan.schemes[0], 0.1, seed)))
-        kept = real.division.parts.copy()
-        few = (
-            np.arange(len(units)) < 600
-        )  # fitted and tested on; the others stand for all there are
-        fits = SchemeFits(real.pairs, gather(units.vectors, [real])[0])
+        few = np.arange(len(units)) < 600  # tested on; the others stand for all there are
+        fits = SchemeFits(real, units.vectors, gather(units.vectors, [real])[0])
         fit = fits.fit("saturated")
-        [row, *_] = predict(real, fits, fit)
-        other = row.__class__(row.columns, row.predict, row.mean, (kept == 6) & few)
-        whole = row.__class__(row.columns, row.predict, row.mean, (kept == 6) & ~few)
-        found, truth = score(units, units.vectors, [other, whole])
-    return found["r2{}_low"] <= truth["r2{}"] <= found["r2{}_high"]
+        predict = predictor(fit, real.counts)
+        rows = [
+            Prediction({"control": ""}, predict, fits.fitting.mean, real.test & of)
+            for of in (few, ~few)
+        ]
+        found, truth = (each.columns(["r2"]) for each in score(units, units.vectors, rows))
+    return found["r2_low"] <= truth["r2"] <= found["r2_high"]
 
 
 @pytest.mark.soak

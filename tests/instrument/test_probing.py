@@ -10,9 +10,9 @@ from planted.sentences import ENCODER, FILLER, ROLE, STATE, plant
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from tprprobe.analyses.probing import batches, load_probe, probe, probing_run, read_task
+from tprprobe.analyses.probing import inputs, load_probe, probe, read_task, run
+from tprprobe.analyses.probing.inputs import Vector
 from tprprobe.analyses.probing.settings import Schedule
-from tprprobe.analyses.probing.vectors import Vector
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.store import open_store
@@ -95,7 +95,7 @@ def test_vectors_that_fit_are_read_once_and_others_in_every_epoch(store, monkeyp
     held = len(calls)
     again = probe(store, "pos", budget=1, **settings)
     assert real(rows)["validations"] == 3
-    assert held == len(("train", "dev", "test"))
+    assert held == 1
     assert len(calls) - held == 1 + 3 * 2 + 1
     assert real(rows)["f1"] == real(again)["f1"]
 
@@ -104,7 +104,7 @@ def test_chunks_behind_the_last_sample_of_the_untrained_twin_have_none_of_it(sto
     assert store.control.samples < store.samples
     settings = {"sites": ROLE, "schedule": QUICK, "controls": "untrained", "information": False}
     whole = probe(store, "pos", **settings)
-    monkeypatch.setattr(batches, "CHUNK", 8)
+    monkeypatch.setattr(inputs, "CHUNK", 8)
     parts = probe(store, "pos", **settings)
     twins = [rows.set_index("control").loc["untrained"] for rows in (whole, parts)]
     assert (
@@ -118,7 +118,7 @@ def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
     whole = probe(store, "pos", out=tmp_path / "whole", **settings)
     n_rounds = len(list((tmp_path / "whole" / "rounds").iterdir()))
     assert n_rounds > 3
-    train, done = probing_run.run_round, []
+    train, done = run.train_round, []
 
     def fail(*args):
         if len(done) == 2:
@@ -127,7 +127,7 @@ def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
         return train(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(probing_run, "run_round", fail)
+        patch.setattr(run, "train_round", fail)
         with pytest.raises(KeyboardInterrupt):
             probe(store, "pos", out=tmp_path / "cut", **settings)
     assert not (tmp_path / "cut" / "rows.parquet").exists()

@@ -11,7 +11,7 @@ import tprpapers
 import tprprobe
 from tprpapers.study.plans import Plan
 from tprpapers.swaps.swap_recipes import SwapRecipe
-from tprprobe.analyses.probing.tasks import Task
+from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
 from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.interventions.sweep_recipes import Recipe as Sweep

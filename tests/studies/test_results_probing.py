@@ -18,8 +18,7 @@ from studies.pages.seed_tables import tell_leads, tell_peaks, tell_seeds
 from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import judge, load_claims
 from tprpapers.jiang.role_names import name_dictionary, read_fields, tell_labels
-from tprprobe.analyses.probing.scores import Score, describe
-from tprprobe.analyses.probing.tallies import TERMS
+from tprprobe.analyses.probing.scores import TERMS, Score, describe
 from tprprobe.gold.labels import WORD
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -42,7 +41,7 @@ def score(task, site, control, right, side="target", seed=0):
     layer = int(site.split(".")[1]) if site.count(".") > 1 else None
     names = ("task", "side", "site", "layer", "head", "seed", "control")
     place = dict(zip(names, (task, side, site, layer, None, seed, control), strict=True))
-    return Score(place, sums, ("all",))
+    return Score(place, sums)
 
 
 def write(folder, scores):

@@ -92,7 +92,7 @@ def _tell(row: Mapping[Any, Any]) -> str:
 
 
 def dictionary_table(names: pd.DataFrame, title: str) -> Table:
-    """The names of every head's roles, as :func:`tprprobe.analyses.naming.name_dictionary` found
+    """The names of every head's roles, as :func:`tprpapers.jiang.role_names.name_dictionary` found
     them.
     """
     cells = [

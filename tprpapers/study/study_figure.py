@@ -22,8 +22,8 @@ def matched_study(
     """Exact match minus the reference's, at equal steps, at equal arithmetic and at the end.
 
     Differences are of runs of one seed; lines are their means, bands reach from the lowest to the
-    highest. Tables are those of :class:`tprpapers.study.Study` and
-    :func:`tprpapers.study.compare_variants`.
+    highest. Tables are those of :class:`tprpapers.study.records.Study` and
+    :func:`tprpapers.study.comparisons.compare_variants`.
 
     Raises:
         InputError: no run was evaluated.

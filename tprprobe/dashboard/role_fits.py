@@ -145,7 +145,7 @@ class SampleStates:
         of_roles = [role for role in roles if role in self.fit.fit.pairs.roles]
         new, gone = (self.fit.bindings([(each, r) for r in of_roles]) for each in (filler, old))
         sample = np.zeros(len(self.tokens), int)
-        members = members_of(sample, self.fit.plan.unit, self.fit.plan.scope)
+        members = members_of(sample, self.fit.plan.unit, self.fit.plan.scope)[0]
         at_token = np.zeros((len(self.tokens), self.encoded.shape[1]))
         at_token[position] = (new - gone).sum(0)
         return members @ at_token

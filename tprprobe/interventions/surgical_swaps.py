@@ -17,7 +17,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
-from tprprobe.analyses.decomposition.families import RoleFit
+from tprprobe.analyses.decomposition.families import PAIR, PartFit, RoleFit
 from tprprobe.analyses.decomposition.pair_counts import Pairs
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
@@ -113,7 +113,8 @@ def displace(fit: Decomposition) -> Decomposition:
     to = [wrong[str(each)] for each in of.roles]
     vectors = fit.bindings([(of.fillers[f], to[r]) for f, r in zip(*grid, strict=True)])
     pairs = Pairs(of.fillers, of.roles, *grid)
-    other = RoleFit("saturated", pairs, vectors, fit.fit.bias, fit.fit.parameters, fit.fit.penalty)
+    part = PartFit(pairs, vectors.shape[1], {PAIR: vectors})
+    other = RoleFit("saturated", [part, *fit.fit.parts[1:]], fit.fit.bias, fit.fit.penalties)
     return replace(fit, fits={fit.scheme.name: other})
 
 

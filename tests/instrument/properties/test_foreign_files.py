@@ -22,7 +22,7 @@ from planted.damage import damage_each, damage_on
 
 import tprprobe as tp
 from tprpapers.study.plans import read_plan
-from tprprobe.analyses.probing.tasks import read_task
+from tprprobe.analyses.probing.task import read_task
 from tprprobe.data.captions.captionfiles import read_annotations
 from tprprobe.data.captions.features import open_features
 from tprprobe.data.captions.glove import read_glove

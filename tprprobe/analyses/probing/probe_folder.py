@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from jaxtyping import Float
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import Reader, chunks, read_batch
-from tprprobe.analyses.probing.labelled_splits import Examples
-from tprprobe.analyses.probing.probes import EdgeProbes, LinearProbes, Shape, probes_of
-from tprprobe.analyses.probing.rounds import Fitted
+from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Vector, chunks, site_vectors
+from tprprobe.analyses.probing.labels import Examples, Splits, read_corpus, read_examples
+from tprprobe.analyses.probing.scores import Fitted, Score, describe
 from tprprobe.analyses.probing.settings import SpanMode
-from tprprobe.analyses.probing.sides import Corpus, read_corpus
-from tprprobe.analyses.probing.targets import read_targets
-from tprprobe.analyses.probing.tasks import Task
-from tprprobe.analyses.probing.vectors import Vector, site_vectors
+from tprprobe.analyses.probing.span_conv import edge_logits
+from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json
@@ -31,9 +30,10 @@ from tprprobe.notebook import as_html
 from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-probe", 1
-CPU = torch.device("cpu")
+MEASURES = ("f1", "f1_low", "f1_high", "accuracy")
 UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
 COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
+SAMPLES = 32  # of a batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,8 @@ class SavedProbe:
     window: range
     loss: str
     metrics: dict[str, float]
-    module: EdgeProbes | LinearProbes
+    shape: Shape
+    weights: Mapping[str, Tensor]
     mean: Tensor
     scale: Tensor
 
@@ -69,18 +70,22 @@ class SavedProbe:
         vector = self._vector(store)
         table = self._asked(store.tokens if tokens is None else tokens)
         corpus = read_corpus(store, table, self.side, [self.task], None)
-        examples = self._examples(corpus)
+        examples = read_examples(corpus, self.task, self.span_mode, self.window)
+        examples = examples.with_inventory(self.labels)
         if not len(examples):
             raise InputError(f"{store.path} has no targets of {self.task.name} on the {self.side}")
-        logits = np.zeros((len(examples), len(self.labels)), np.float32)
-        for samples in chunks(examples.samples):
-            chunk = Reader(CPU).read([examples], samples)
-            vectors = (chunk.stacked([vector]) - self.mean) / self.scale
-            vectors[:, -1] = 0
-            for chosen in examples.batches(samples, 32):
-                batch = read_batch(examples, chosen, chunk, vectors)
-                logits[chosen] = self.module(batch.windows([0]), batch.spans)[0].numpy()
-        return self._table(examples, torch.from_numpy(logits))
+        reader = Reader(vector, torch.device("cpu"), 0, self.mean, self.scale)
+        logits = [
+            self._logits(batch)
+            for samples in chunks(examples.samples)
+            for batch in reader.batches(examples, samples, SAMPLES)
+        ]
+        return self._table(examples, torch.cat(logits))
+
+    def _logits(self, batch: Batch) -> Float[Tensor, "target label"]:
+        if not self.shape.hidden:
+            return batch.means @ self.weights["output_weight"][0] + self.weights["output_bias"]
+        return edge_logits(self.shape, self.weights, batch.windows, batch.spans)[0]
 
     def _repr_html_(self) -> str:
         of = self.site if self.head is None else f"{self.site}, head {self.head}"
@@ -104,71 +109,64 @@ class SavedProbe:
     def _vector(self, store: Store) -> Vector:
         if self.site not in store.sites:
             store.select(self.site)
-        found = list(site_vectors(store, [self.site], heads=self.head is not None))
-        vector = found[self.head or 0]
-        if vector.width != self.module.shape.width:
+        vectors = list(site_vectors(store, [self.site], heads=self.head is not None))
+        vector = vectors[self.head or 0]
+        if vector.width != self.shape.width:
             raise InputError(
                 f"{self.site} of {store.path} is {vector.width} wide, this probe reads "
-                f"{self.module.shape.width} numbers: it belongs to another model"
+                f"{self.shape.width} numbers: it belongs to another model"
             )
         return vector
 
-    def _examples(self, corpus: Corpus) -> Examples:
-        targets = read_targets(corpus, self.task, self.span_mode)
-        known, n = targets.with_inventory(self.labels), len(targets)
-        return Examples(corpus, known, {}, self.window, np.arange(n), n)
-
-    def _table(self, examples: Examples, logits: Tensor) -> pd.DataFrame:
+    def _table(self, examples: Examples, logits: Float[Tensor, "target label"]) -> pd.DataFrame:
         shares = logits.sigmoid() if self.loss == "sigmoid" else logits.softmax(-1)
         best = shares.max(-1)
         labels = np.array(self.labels, object)
-        targets = examples.targets
-        given = [" ".join(labels[marks]) for marks in targets.labels]
-        spans = [[f"[{a},{b})" for a, b in each] for each in targets.words.tolist()]
+        spans = [[f"[{a},{b})" for a, b in spans] for spans in examples.words.tolist()]
         columns = (
-            targets.sample,
-            [each[0] for each in spans],
-            [each[1] if len(each) > 1 else "" for each in spans],
-            given,
+            examples.sample,
+            [first for first, *_ in spans],
+            ["".join(others) for _, *others in spans],
+            [" ".join(labels[marks]) for marks in examples.labels],
             labels[best.indices.numpy()],
             best.values.numpy(),
         )
         return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
-def save_probe(
-    folder: Path, fitted: Fitted, span_mode: SpanMode, metrics: dict[str, float]
-) -> Path:
-    """Writes a trained probe to a folder, in place of what is there, and gives the folder."""
-    stack, probe = fitted.stack, fitted.probe
-    train = stack.splits.train
-    at = stack.vectors.index(probe.vector)
-    weights = {name: p.detach().cpu() for name, p in fitted.weights.named_parameters()}
-    weights |= {"mean": stack.mean[at].cpu(), "scale": stack.scale[at].cpu()}
+def save_probe(folder: Path, fitted: Fitted, splits: Splits) -> None:
+    """Writes a trained probe to a folder of its name, in place of what is there."""
+    probe, examples = fitted.tested.probe, splits.examples
+    vector, corpus = probe.vector, examples.corpus
+    row = describe(Score({}, fitted.tested.sums[:1]))
     config = {
         "format": FORMAT,
         "version": VERSION,
         "task": probe.task.model_dump(),
-        "site": probe.vector.site,
-        "head": probe.vector.head,
-        "side": train.corpus.side,
-        "labels": list(train.targets.inventory),
-        "span_mode": span_mode,
-        "window": [train.window.start, train.window.stop],
+        "site": vector.site,
+        "head": vector.head,
+        "side": corpus.side,
+        "labels": list(examples.inventory),
+        "span_mode": examples.mode,
+        "window": [examples.window.start, examples.window.stop],
         "loss": probe.loss,
-        "shape": asdict(stack.shape),
+        "shape": asdict(fitted.shape),
         "seed": probe.seed,
-        "model": train.corpus.store.manifest.get("model"),
-        "metrics": metrics,
+        "model": corpus.store.manifest.get("model"),
+        "metrics": {name: float(row[name]) for name in MEASURES},
     }
+    mean, scale = (torch.as_tensor(x).expand(vector.width) for x in (fitted.mean, fitted.scale))
+    weights = {**fitted.weights, "mean": mean, "scale": scale}
     files = {
         CONFIG: json.dumps(config, indent=1, ensure_ascii=False) + "\n",
-        WEIGHTS: save({name: tensor.contiguous() for name, tensor in weights.items()}),
+        WEIGHTS: save({name: tensor.cpu().contiguous() for name, tensor in weights.items()}),
         CARD: _card(config),
     }
-    if folder.exists():
-        shutil.rmtree(folder)  # of a run that was cut off
-    return write_folder(folder, files)
+    head = "" if vector.head is None else f".head{vector.head}"
+    path = folder / f"{probe.task.name}.{vector.site}{head}.seed{probe.seed}"
+    if path.exists():
+        shutil.rmtree(path)  # of a run that was cut off
+    write_folder(path, files)
 
 
 def _card(config: dict[str, Any]) -> str:
@@ -190,6 +188,9 @@ def _card(config: dict[str, Any]) -> str:
 def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
     """The probe in a folder, or of a hub id ``owner/name``.
 
+    Args:
+        name: A folder of OUT/probes of ``tprprobe probe --out OUT``, or a hub id.
+
     Raises:
         InputError: there is none, or it is damaged.
     """
@@ -203,9 +204,10 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
         weights = load((folder / WEIGHTS).read_bytes())
         shape = Shape(**config["shape"])
         mean, scale = weights.pop("mean"), weights.pop("scale")
-        module = probes_of(shape, weights).eval()
+        if {part: tuple(weight.shape[1:]) for part, weight in weights.items()} != shape.sizes():
+            raise InputError("its weights are of another shape")
         return SavedProbe(
-            Task(**{name: config["task"][name] for name in Task.model_fields}),
+            Task(**{part: config["task"][part] for part in Task.model_fields}),
             config["site"],
             config["head"],
             config["side"],
@@ -214,7 +216,8 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
             range(*config["window"]),
             config["loss"],
             config["metrics"],
-            module,
+            shape,
+            weights,
             mean,
             scale,
         )

@@ -15,7 +15,7 @@ FILE, ALL = "task.toml", "all"
 class Task(Settings):
     """A probing task: the ``spans`` of a target, and its ``labels``.
 
-    ``column`` of the token table holds the labels (the task's name if not given); labels that begin
+    ``column`` of the token table holds the labels (the task's name by default); labels that begin
     with one of ``unscored`` are trained on and not counted.
     """
 

@@ -1,4 +1,4 @@
-"""Paired comparisons of two runs of probes, of two models say, on the documents of both."""
+"""Paired comparisons of two runs of probes, for example of two models, on the documents of both."""
 
 import os
 from pathlib import Path
@@ -6,12 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.probing.folders import DOCUMENTS
-from tprprobe.analyses.probing.scores import compare_sums
-from tprprobe.analyses.probing.tallies import TERMS
+from tprprobe.analyses.probing.scores import TERMS, compare_sums
 from tprprobe.errors import InputError
 from tprprobe.statistics import adjust
 
+DOCUMENTS = "documents.parquet"
 PLACE = ["task", "side", "stem", "head"]
 NO_HEAD = -1
 SUFFIXES = ("_first", "_second")
