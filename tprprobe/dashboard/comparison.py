@@ -8,7 +8,6 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 from tprprobe.dashboard.plots import plot_grid
 from tprprobe.dashboard.scene import Cloud
-from tprprobe.dashboard.selection import Mark, mark_rows
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures.dots import count_squares
@@ -40,12 +39,6 @@ def _texts(store: Store) -> pd.DataFrame:
         return texts.rename("text").reset_index()
     samples = tokens.drop_duplicates("sample")
     return pd.DataFrame({"text": samples[column].astype(str), "sample": samples["sample"]})
-
-
-def carry_mark(first: View, second: View, scene: Cloud) -> Mark | None:
-    """The mark of the tokens in a strip of ``scene`` that stand where those marked in another's do."""
-    places = first.data.loc[first.data["marked"], "position"]
-    return mark_rows(second.data.loc[second.data["position"].isin(places), "row"].to_numpy(), scene.side)
 
 
 def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame, dark: bool = False) -> View:

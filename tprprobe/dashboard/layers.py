@@ -53,6 +53,12 @@ def show_layers(lines: Lines, dark: bool = False) -> View:
     return View(title, partial(draw_lines, shown, title), lines.rows.drop(columns="query"), note, plot_lines(shown, dark))
 
 
+def select_panels(lines: Lines, panels: list[str]) -> Lines:
+    """Some panels of the plot."""
+    rows, bands = (part[part["panel"].isin(panels)] for part in (lines.rows, lines.bands))
+    return Lines(rows.reset_index(drop=True), bands, lines.label, lines.x, lines.percent)
+
+
 def tell_layers(lines: Lines) -> Statement:
     """The layer where every measure is largest."""
     told, links = [], []

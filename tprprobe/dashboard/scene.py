@@ -78,8 +78,11 @@ class Cloud:
 
     @functools.cached_property
     def names(self) -> pd.DataFrame | None:
-        """The names of the clusters, scored held out; None for data without gold structure."""
-        return _known(lambda: name_roles(self.drawn, self.roles))
+        """The names of the clusters, scored held out: from exact structure, else from any column of the tokens."""
+        from tprprobe.dashboard.cluster_labels import name_by_labels  # which knows this class
+
+        exact = _known(lambda: name_roles(self.drawn, self.roles))
+        return name_by_labels(self) if exact is None else exact
 
     def on(self, store: Store) -> "Cloud":
         """The scene with its clusters applied to another store of the same sites."""

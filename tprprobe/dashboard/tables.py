@@ -81,3 +81,8 @@ def find_samples(store: Store, text: str, most: int = 500) -> list[int]:
         texts = tokens.drop_duplicates("sample").set_index("sample")[column]
     holds = texts.astype(str).str.casefold().str.contains(sought, regex=False)
     return [int(each) for each in texts.index[holds.to_numpy()][:most]]
+
+
+def tabulate(rows: list[dict[str, str]]) -> pd.DataFrame:
+    """Facts as a table; what one of them lacks is empty."""
+    return pd.DataFrame(rows).fillna("")
