@@ -190,26 +190,47 @@ def _probe_places(
 
 
 def predict(
-    trained: Annotated[
-        Path,
-        typer.Argument(help="A kept probe: a folder of OUT/probes of `tprprobe probe --out OUT`."),
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="A text, with --ckpt; or a kept probe: a folder of OUT/probes of `tprprobe probe --out OUT`."
+        ),
     ],
     store: Annotated[
-        Path, typer.Argument(help="A store of the same model, with labels or without.")
-    ],
+        Path | None,
+        typer.Argument(help="With a probe: a store of the same model, with labels or without."),
+    ] = None,
+    ckpt: Annotated[
+        str | None, typer.Option(help="The model that reads the text: a name, a folder or hf:PATH.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="How many next words of a text.")] = 10,
+    device: Device = "cpu",
     out: Annotated[
         Path | None, typer.Option(help="The table to write: a .csv or .parquet file.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Predict labels of the words of a store by a trained probe, of a text that has none say."""
-    from tprprobe.analyses.probing import load_probe
+    """Predict the next words of a typed text by a model, or labels of a store's words by a trained probe."""
     from tprprobe.files.runs import write_table
-    from tprprobe.store import open_store
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise InputError(f"--out {out}: give a file that ends in .csv or .parquet")
-    found = load_probe(trained).predict(open_store(store))
+    if (store is None) == (ckpt is None):
+        raise InputError(
+            "give a text with --ckpt MODEL (what comes next), or a probe and a store (labels of words)"
+        )
+    if ckpt is not None:
+        from tprprobe.models import load_model
+        from tprprobe.models.next_words import next_words
+        from tprprobe.models.protocol import require_head
+
+        model = require_head(load_model(ckpt, device=device), "a prediction of words")
+        found = next_words(model, what, k)
+    else:
+        from tprprobe.analyses.probing import load_probe
+        from tprprobe.store import open_store
+
+        found = load_probe(Path(what)).predict(open_store(Path(str(store))))
     if out is not None:
         write_table(out, found)
     if as_json:

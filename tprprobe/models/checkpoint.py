@@ -95,6 +95,8 @@ def read_checkpoint(
     """
     text = str(name)
     folder = hub.locate("models", text, local_files_only)
+    if hub.is_foreign(folder):
+        raise InputError(f"{text} is a model of transformers: say {TRANSFORMERS}{text}")
     model = build(read_config(folder), seed=seed or 0)
     if seed is None:
         _load_weights(model, folder / hub.WEIGHTS)

@@ -83,6 +83,11 @@ FIGURES = {
     name: Entry(name, title, partial(pkgutil.resolve_name, f"tprprobe.figures.{make}"))
     for name, title, make in (
         (
+            "behaviour",
+            "What is expected next after two words' states change places, by layer",
+            "catalogue.interventions:draw_behaviour",
+        ),
+        (
             "swap",
             "Answers after two numbers' vectors change places",
             "catalogue.interventions:draw_swap",
