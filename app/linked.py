@@ -16,7 +16,10 @@ import tprprobe as tp
 HERE = Path(__file__).parent
 FORESEEN = 2_000_000  # numbers in a head's vectors
 ADVICE = "Select points, tokens or clusters: the same tokens are marked in every view."
-TOKENS, HEAD = re.compile(r"[0-9]{1,4}(,[0-9]{1,4})*"), re.compile(r"([a-z0-9_.]{1,80}):([0-9]{1,3})")
+TOKENS, HEAD = (
+    re.compile(r"[0-9]{1,4}(,[0-9]{1,4})*"),
+    re.compile(r"([a-z0-9_.]{1,80}):([0-9]{1,3})"),
+)
 _mount = component(
     "tprprobe_linked",
     js=HERE.joinpath("linked.js").read_text("utf-8"),
@@ -70,7 +73,9 @@ def read_picks() -> str:
 
 def pick(text: str = "", turn: int | None = None) -> None:
     """Picks tokens (``1,5``) or a head (``encoder.0.self.role:2``), in the address too."""
-    st.session_state["turn_of_picks"] = st.session_state.get("turn_of_picks", 0) + 1 if turn is None else turn
+    st.session_state["turn_of_picks"] = (
+        st.session_state.get("turn_of_picks", 0) + 1 if turn is None else turn
+    )
     st.session_state["kept_picked"] = text
     if not text:
         st.query_params.pop("picked", None)
@@ -129,13 +134,25 @@ class Place:
     def show_strips(self, samples: Sequence[int], mark: Any) -> None:
         """Samples as strips, under their title with its exports."""
         views, scene = tp.dashboard, state.build_scene(self.root, self.name, *self.given)
-        parts.titled(f"Clusters of {scene.place}", lambda: views.show_strips(scene, samples, mark), f"strips-{self.name}")
-        mount("strips", "linked-strips", {"scene": self.key} | views.browser_payload.pack_strips(scene, samples))
+        parts.titled(
+            f"Clusters of {scene.place}",
+            lambda: views.show_strips(scene, samples, mark),
+            f"strips-{self.name}",
+        )
+        mount(
+            "strips",
+            "linked-strips",
+            {"scene": self.key} | views.browser_payload.pack_strips(scene, samples),
+        )
 
     def show_beside(self, scenes: Sequence[Any], first: int, second: int) -> None:
         """The same sample of a second store; its tokens are marked with those at their positions."""
         views, (own, other) = tp.dashboard, scenes
-        parts.titled(f"Clusters of {other.place}", lambda: views.show_strips(other, [second]), "strips-second")
+        parts.titled(
+            f"Clusters of {other.place}",
+            lambda: views.show_strips(other, [second]),
+            "strips-second",
+        )
         sent = views.browser_payload.pack_strips(other, [second], own, [first])
         sent["names"] = views.browser_payload.pack_names(other)
         mount("strips", "linked-beside", {"scene": self.key} | sent)
@@ -146,7 +163,9 @@ class Place:
         mount("points", key, {"scene": self.key} | pack_points(self, whole))
 
     def feed_names(self) -> None:
-        names = tp.dashboard.browser_payload.pack_names(state.build_scene(self.root, self.name, *self.given))
+        names = tp.dashboard.browser_payload.pack_names(
+            state.build_scene(self.root, self.name, *self.given)
+        )
         if names is not None:
             mount("names", "feed-names", {"scene": self.key, "names": names})
 

@@ -13,10 +13,31 @@ import tprprobe as tp
 HERE = Path(__file__).parent
 EDGES, CHARACTER = 28, 9  # pixels of a box of code, beside its text and of each character
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
-LONG = ("site", "maps", "with", "other", "names", "word_names", "probed", "decomposed", "of", "intervention")
-STYLE = (HERE / "page.css").read_text("utf-8").replace("LONG", ", ".join(f".st-key-{each}" for each in LONG))
+LONG = (
+    "site",
+    "maps",
+    "with",
+    "other",
+    "names",
+    "word_names",
+    "probed",
+    "decomposed",
+    "of",
+    "intervention",
+)
+STYLE = (
+    (HERE / "page.css")
+    .read_text("utf-8")
+    .replace("LONG", ", ".join(f".st-key-{each}" for each in LONG))
+)
 LISTEN = component("tprprobe_page", js=(HERE / "page.js").read_text("utf-8"))
-KEYS = {"← →": "step through the samples", "Esc": "unmark", "Tab": "reach everything else", "Ctrl P": "print the page", "?": "show this list"}
+KEYS = {
+    "← →": "step through the samples",
+    "Esc": "unmark",
+    "Tab": "reach everything else",
+    "Ctrl P": "print the page",
+    "?": "show this list",
+}
 
 
 def surround() -> None:
@@ -51,7 +72,9 @@ def show_links(links) -> None:
 def tell(statement) -> None:
     """A statement with its examples, and links to the pages that show it."""
     st.markdown(state.escape(statement.text))
-    with st.container(horizontal=True, vertical_alignment="center", key=f"examples-{abs(hash(statement.text))}"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", key=f"examples-{abs(hash(statement.text))}"
+    ):
         for example in statement.examples:
             st.code(example, language=None, width=EDGES + CHARACTER * len(example))
         show_links(statement.links)
@@ -71,27 +94,53 @@ def show(view: Any, name: str) -> list[int]:
     """A view as a chart, with its export; the rows of its table behind the points that are chosen."""
     with st.container(key=f"view-{name}"):  # stays whole on paper
         titled(view.title, lambda: view, name)
-        given: dict[str, Any] = {"config": CONFIG, "theme": None, "alt": view.title, "key": name, "on_select": "rerun"}
+        given: dict[str, Any] = {
+            "config": CONFIG,
+            "theme": None,
+            "alt": view.title,
+            "key": name,
+            "on_select": "rerun",
+        }
         event = st.plotly_chart(view.chart, **given)
         if view.note:
             st.caption(state.escape(view.note))
-    return [int(point["customdata"][0]) for point in event.selection.points if isinstance(point.get("customdata"), (list, tuple))]
+    return [
+        int(point["customdata"][0])
+        for point in event.selection.points
+        if isinstance(point.get("customdata"), (list, tuple))
+    ]
 
 
 def titled(title: str, make: Callable[[], Any], name: str) -> None:
     """A view's title, and the pop-up beside it that holds its exports: they are made when they are asked for."""
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False):
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False
+    ):
         st.markdown(f"**{state.escape(title)}**")
         with st.popover("Export"):
             for kind, mime in tp.dashboard.view.FORMATS.items():
-                given: dict[str, Any] = {"key": f"{name}-{kind}", "on_click": "ignore", "width": "stretch"}
-                st.download_button(kind.upper(), lambda kind=kind: make().export(kind), f"{name}.{kind}", mime, **given)
+                given: dict[str, Any] = {
+                    "key": f"{name}-{kind}",
+                    "on_click": "ignore",
+                    "width": "stretch",
+                }
+                st.download_button(
+                    kind.upper(),
+                    lambda kind=kind: make().export(kind),
+                    f"{name}.{kind}",
+                    mime,
+                    **given,
+                )
 
 
 def choose_sample(store: Any, count: int, search: bool = True) -> int:
     """The chosen one of ``count`` samples, of those that hold a text; ← and → step through them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        text = st.text_input("Text search", key="search", width=220, max_chars=200, **state.KEEP) if search else ""
+        text = (
+            st.text_input("Text search", key="search", width=220, max_chars=200, **state.KEEP)
+            if search
+            else ""
+        )
         found = tp.dashboard.tables.find_samples(store, text) if text else range(count)
         found = [each for each in found if each < count] if text else found
         if not len(found):
@@ -105,10 +154,14 @@ def choose_sample(store: Any, count: int, search: bool = True) -> int:
             st.session_state["sample"] = int(found[min(max(at + by, 0), last)])
 
         st.session_state["sample"] = int(found[at])
-        chosen = st.number_input("Sample", 0, max(count - 1, 0), key="sample", width=160, **state.KEEP)
+        chosen = st.number_input(
+            "Sample", 0, max(count - 1, 0), key="sample", width=160, **state.KEEP
+        )
         st.button("Previous", on_click=step, args=(-1,), shortcut="Left", key="previous")
         st.button("Next", on_click=step, args=(1,), shortcut="Right", key="next")
-        st.caption(f"{at + 1:,} of {len(found):,}" + (f" with ‘{state.escape(text)}’" if text else ""))
+        st.caption(
+            f"{at + 1:,} of {len(found):,}" + (f" with ‘{state.escape(text)}’" if text else "")
+        )
     return int(chosen)
 
 
@@ -157,7 +210,13 @@ def _offer_run(kind: str) -> None:
         jobs()[at] = launches.start(launch)
 
     with st.container(border=True, key=f"run-{kind}"):
-        st.button(f"{launch.told} here", f"start-{kind}", on_click=begin, disabled=job is not None, type="primary")
+        st.button(
+            f"{launch.told} here",
+            f"start-{kind}",
+            on_click=begin,
+            disabled=job is not None,
+            type="primary",
+        )
         st.code(launch.command, language="bash", wrap_lines=True)
         if job:
             _watch(at)
@@ -170,7 +229,9 @@ def _watch(at) -> None:
     if job is None:
         return
     outcome = job.outcome
-    told = {None: ("It runs …", "running"), 0: ("Done", "complete")}.get(outcome, (f"It ended with {outcome}", "error"))
+    told = {None: ("It runs …", "running"), 0: ("Done", "complete")}.get(
+        outcome, (f"It ended with {outcome}", "error")
+    )
     with st.status(told[0], state=told[1], expanded=True):
         st.code(job.tell() or "…", language=None)
     if outcome is None:

@@ -11,7 +11,20 @@ import streamlit as st
 import tprprobe as tp
 
 CHOSEN: set[str] = set()  # what the main file has offered, once it ran
-LINKED = {"store", "site", "maps", "head", "k", "colour", "task", "names", "of", "scheme", "intervention", "edit"}
+LINKED = {
+    "store",
+    "site",
+    "maps",
+    "head",
+    "k",
+    "colour",
+    "task",
+    "names",
+    "of",
+    "scheme",
+    "intervention",
+    "edit",
+}
 NUMBERS = {"head", "k"}
 KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
@@ -26,7 +39,10 @@ def open_store(root: str, name: str) -> Any:
     return find_runs(root).open(name)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Clustering and placing the vectors (UMAP: minutes, the first time) …")
+@st.cache_resource(
+    max_entries=16,
+    show_spinner="Clustering and placing the vectors (UMAP: minutes, the first time) …",
+)
 def build_scene(root: str, name: str, *given: Any) -> Any:
     return tp.dashboard.build_scene(open_store(root, name), *given)
 

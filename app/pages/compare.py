@@ -39,7 +39,9 @@ def compare() -> None:
     parts.show(agreement, "agreement")
     pair = pairs.iloc[parts.choose_sample(stores[0], len(pairs), search=False)]
     mark = state.mark()
-    place = linked.Place(state.root(), first, (site, choices.find_head(stores[0], site, head), k, "pca"))
+    place = linked.Place(
+        state.root(), first, (site, choices.find_head(stores[0], site, head), k, "pca")
+    )
     st.subheader(state.escape(first))
     place.show_strips([int(pair["first"])], mark)
     st.subheader(state.escape(second))

@@ -14,7 +14,9 @@ def interventions() -> None:
     folders |= runs.beside(store, "behaviours") if "behaviours" in runs.folders else {}
     parts.tell_unclaimed("interventions")
     if not folders:
-        st.info("Nothing was edited in the model of this store yet: what do its answers, or what it expects next, need?")
+        st.info(
+            "Nothing was edited in the model of this store yet: what do its answers, or what it expects next, need?"
+        )
         parts.offer_runs("sweep", "swaps", "pairs")
         return
     first = st.container()
@@ -23,7 +25,11 @@ def interventions() -> None:
         found = views.interventions.read_interventions(folders[name])
         chosen = parts.choose("What was done", list(found), "edit")
     rows = found[chosen]
-    told = views.headlines.tell_behaviour(rows) if "kl" in rows else views.headlines.tell_interventions(rows, chosen)
+    told = (
+        views.headlines.tell_behaviour(rows)
+        if "kl" in rows
+        else views.headlines.tell_interventions(rows, chosen)
+    )
     with first:
         parts.lead(told)
     view = views.show_interventions(rows, chosen, state.is_dark())

@@ -12,7 +12,9 @@ def layers() -> None:
     views, store = tp.dashboard.layers, state.store()
     lines = state.once(lambda: views.measure_layers(state.runs(), store), "layers", *state.key())
     if lines.rows.empty:
-        st.info("Nothing was measured by layer yet: probes, decompositions and edits of several layers are drawn here together.")
+        st.info(
+            "Nothing was measured by layer yet: probes, decompositions and edits of several layers are drawn here together."
+        )
         parts.offer_runs("probes", "decomposition", "pairs")
         return
     parts.lead(views.tell_layers(lines))
@@ -22,7 +24,10 @@ def layers() -> None:
     rows = parts.show(views.show_layers(chosen, state.is_dark()), "layers")
     if rows:
         picked = chosen.rows.loc[rows]
-        parts.show_links(tp.dashboard.sentence.Link(f"{each['told']}", each["page"], each["query"]) for _, each in picked.iterrows())
+        parts.show_links(
+            tp.dashboard.sentence.Link(f"{each['told']}", each["page"], each["query"])
+            for _, each in picked.iterrows()
+        )
     else:
         st.caption("Choose a point to go to the page that shows it.")
     with st.expander("All numbers"):

@@ -7,12 +7,20 @@ import streamlit as st
 import tprprobe as tp
 
 SHOWN = 24  # cards of stores
-ASKED = {"names": "names", "word names": "names", "probes": "probes", "decompositions": "decomposition"}
+ASKED = {
+    "names": "names",
+    "word names": "names",
+    "probes": "probes",
+    "decompositions": "decomposition",
+}
 ASKED |= {"interventions": "sweep", "behaviours": "pairs"}
 
 
 def _show_sizes(store) -> None:
-    facts, holds = tp.dashboard.holdings.describe_store(store), tp.dashboard.holdings.list_holdings(store)
+    facts, holds = (
+        tp.dashboard.holdings.describe_store(store),
+        tp.dashboard.holdings.list_holdings(store),
+    )
     with st.container(horizontal=True):
         for key in ("samples", "tokens", "sites", "size"):
             st.metric(key, facts[key], width="content")
@@ -28,15 +36,23 @@ def _show_sizes(store) -> None:
 
 
 def _show_stores(names, chosen) -> None:
-    rows = [{"store": name} | tp.dashboard.folders.describe(state.runs(), name) for name in names[:SHOWN]]
+    rows = [
+        {"store": name} | tp.dashboard.folders.describe(state.runs(), name)
+        for name in names[:SHOWN]
+    ]
     parts.table(tp.dashboard.tables.tabulate(rows))
-    st.caption(f"Chosen: {state.escape(chosen)}." + (f" {len(names) - SHOWN} more are in the list at the left." if len(names) > SHOWN else ""))
+    st.caption(
+        f"Chosen: {state.escape(chosen)}."
+        + (f" {len(names) - SHOWN} more are in the list at the left." if len(names) > SHOWN else "")
+    )
 
 
 @state.page("Overview")
 def overview() -> None:
     runs, store, name = state.runs(), state.store(), state.store_name()
-    known = state.once(lambda: tp.dashboard.run_summary.summarize(runs, store), "summary", *state.key())
+    known = state.once(
+        lambda: tp.dashboard.run_summary.summarize(runs, store), "summary", *state.key()
+    )
     parts.lead(known.lead)
     if known.roles or known.results:
         st.subheader("What was found")
@@ -47,8 +63,16 @@ def overview() -> None:
             parts.table(known.named)
     with st.expander("Sizes and types"):
         _show_sizes(store)
-    done = {command for kind, command in ASKED.items() if kind in runs.folders and runs.beside(store, kind)}
-    left = [each for each in dict.fromkeys(ASKED.values()) if each not in done and each in tp.dashboard.launches.LAUNCHES]
+    done = {
+        command
+        for kind, command in ASKED.items()
+        if kind in runs.folders and runs.beside(store, kind)
+    }
+    left = [
+        each
+        for each in dict.fromkeys(ASKED.values())
+        if each not in done and each in tp.dashboard.launches.LAUNCHES
+    ]
     if left:
         st.subheader("What can be asked next")
         parts.offer_runs(*left)

@@ -31,10 +31,16 @@ def roles() -> None:
         fields = views.colourings.list_fields(scene) + [layer] * (len(alike) > 1)
         field = parts.choose("Colour", fields, "colour")
     is_stacked = field == layer and len(alike) > 1
-    place = linked.Place(state.root(), state.store_name(), given, tuple(alike) if is_stacked else ())
+    place = linked.Place(
+        state.root(), state.store_name(), given, tuple(alike) if is_stacked else ()
+    )
     drawn, mark = place.scene(), state.mark()
     title = f"{drawn.place}, coloured by {field}"
-    parts.titled(title, lambda: views.show_map(drawn, field, mark and mark.find(drawn), state.is_dark()), "map")
+    parts.titled(
+        title,
+        lambda: views.show_map(drawn, field, mark and mark.find(drawn), state.is_dark()),
+        "map",
+    )
     place.show_map(field)
     note = st.container()
     first = parts.choose_sample(store, store.samples)

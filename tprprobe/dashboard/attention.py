@@ -63,7 +63,9 @@ def _tokens(store: Store, sample: int, side: str) -> pd.DataFrame:
     return chosen.reset_index(drop=True).assign(row=np.arange(rows.start, rows.stop))
 
 
-def gold_pairs(store: Store, maps: Maps, relation: Relation = DIVISION) -> tuple[list[tuple[int, int]], str]:
+def gold_pairs(
+    store: Store, maps: Maps, relation: Relation = DIVISION
+) -> tuple[list[tuple[int, int]], str]:
     """Related tokens as positions (query, key), and what relates them: digits and their operator, or the first tokens
     of words and of the words that they depend on. Nothing for samples without such a relation.
     """
@@ -125,14 +127,20 @@ def list_self_maps(store: Store) -> list[str]:
     ]
 
 
-def score_attention(store: Store, followed: pd.DataFrame | None, relation: str = "") -> pd.DataFrame:
+def score_attention(
+    store: Store, followed: pd.DataFrame | None, relation: str = ""
+) -> pd.DataFrame:
     """Every head's share of what it should look at: source, site, layer, head, n, value with its interval, ``follows``.
 
     Of labelled words (``followed``: as of :func:`follow_relations`) the word that a word depends on, of one relation or
     of all; of arithmetic the '/' that divides by a denominator. Without either, its mean largest weight.
     """
     if followed is not None:
-        told = f"words look most at the word that they depend on ({relation})" if relation else "words look most at the word that they depend on"
+        told = (
+            f"words look most at the word that they depend on ({relation})"
+            if relation
+            else "words look most at the word that they depend on"
+        )
         return score_relation(followed, relation).assign(follows=told)
     if list_holdings(store).arithmetic:
         try:
@@ -160,7 +168,14 @@ def score_sharpness(store: Store) -> pd.DataFrame:
         n = min(SHARP, store.count_maps(site))
         largest = np.mean([store.attention(site, each).max(-1).mean(-1) for each in range(n)], 0)
         rows += [
-            {"source": "head", "site": site, "layer": layer_of(site), "head": head, "n": n, "value": float(value)}
+            {
+                "source": "head",
+                "site": site,
+                "layer": layer_of(site),
+                "head": head,
+                "n": n,
+                "value": float(value),
+            }
             for head, value in enumerate(largest)
         ]
     return pd.DataFrame(rows)
@@ -171,10 +186,19 @@ def show_heads(scores: pd.DataFrame, title: str, dark: bool = False) -> View:
     heads = scores[scores["source"] == "head"]
     wide = heads.pivot_table(index="site", columns="head", values="value", sort=False)
     values = wide.to_numpy(float)
-    texts = np.array([[f"{100 * each:.0f}" if each == each else "" for each in row] for row in values])
+    texts = np.array(
+        [[f"{100 * each:.0f}" if each == each else "" for each in row] for row in values]
+    )
     rows = [str(each).removesuffix(".attention") for each in wide.index]
-    chart = plot_grid(values, rows, [str(each) for each in wide.columns], dark, texts, None, ("", "head"))
+    chart = plot_grid(
+        values, rows, [str(each) for each in wide.columns], dark, texts, None, ("", "head")
+    )
     names = heads["site"].str.removesuffix(".attention") + ", head " + heads["head"].astype(str)
-    dots = heads.assign(name=names, group="head", low=heads.get("value_low", heads["value"]), high=heads.get("value_high", heads["value"]))
+    dots = heads.assign(
+        name=names,
+        group="head",
+        low=heads.get("value_low", heads["value"]),
+        high=heads.get("value_high", heads["value"]),
+    )
     draw = partial(interval_dots, dots.nlargest(24, "value"), title, "share")
     return View(title, draw, scores, "percent", chart)

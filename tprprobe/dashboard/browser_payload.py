@@ -26,7 +26,10 @@ from tprprobe.figures.style import palette
 from tprprobe.store import Store
 
 GRID = 65_535  # steps of a point's place on either axis
-SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone; larger ones by their largest weights
+SMALL, CELLS = (
+    48,
+    400,
+)  # rows and columns of a map beside others, and alone; larger ones by their largest weights
 
 
 def pack_points(scene: Cloud) -> dict[str, Any]:
@@ -182,7 +185,9 @@ def pack_heads(store: Store, sites: Mapping[str, str], sample: int, dark: bool) 
     and of each head rows, columns, and weights in 8 bits.
     """
     found = [(name, read_maps(store, site, sample).weights) for site, name in sites.items()]
-    packed = [{"site": name, "maps": [_pack_map(each, SMALL) for each in maps]} for name, maps in found]
+    packed = [
+        {"site": name, "maps": [_pack_map(each, SMALL) for each in maps]} for name, maps in found
+    ]
     return {"ramp": look(dark).scale, "sites": packed}
 
 
@@ -190,7 +195,12 @@ def _pack_map(weights: np.ndarray, most: int) -> dict[str, Any]:
     step = -(-max(weights.shape) // most)
     codes = np.rint(255 * np.clip(shrink_map(weights, step), 0, 1)).astype(np.uint8)
     rows, columns = codes.shape
-    return {"rows": rows, "columns": columns, "step": step, "weights": b64encode(codes.tobytes()).decode()}
+    return {
+        "rows": rows,
+        "columns": columns,
+        "step": step,
+        "weights": b64encode(codes.tobytes()).decode(),
+    }
 
 
 def shrink_map(weights: Float[np.ndarray, "query key"], step: int) -> Float[np.ndarray, "y x"]:
@@ -207,7 +217,11 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
     """One head's map in full: the tokens of queries and keys with their rows, weights in 8 bits, gold pairs."""
     pairs, told = gold_pairs(store, maps)
     sides = {
-        name: {"signs": [*map(visible, part["token"])], "rows": part["row"].tolist(), "side": str(part["side"].iloc[0])}
+        name: {
+            "signs": [*map(visible, part["token"])],
+            "rows": part["row"].tolist(),
+            "side": str(part["side"].iloc[0]),
+        }
         for name, part in (("queries", maps.queries), ("keys", maps.keys))
     }
     return sides | {

@@ -25,7 +25,10 @@ def count_heads(store: Store, site: str) -> int:
 
 def first_role(sites: Sequence[str]) -> int:
     """The index of the default site: the last layer's roles of the encoder."""
-    return _last(sites, [("encoder.", "self.role"), ("", ".role"), ("", ".unbinding"), ("", ".hidden"), ("", "")])
+    return _last(
+        sites,
+        [("encoder.", "self.role"), ("", ".role"), ("", ".unbinding"), ("", ".hidden"), ("", "")],
+    )
 
 
 def first_map(sites: Sequence[str]) -> int:

@@ -9,7 +9,13 @@ from tprprobe.dashboard.scene import Cloud
 from tprprobe.statistics import bootstrap_ratio
 from tprprobe.store.groups import group_tokens
 
-LEFT_OUT = (CLUSTER, "position", "word", "document", "module")  # columns that say where a token stands
+LEFT_OUT = (
+    CLUSTER,
+    "position",
+    "word",
+    "document",
+    "module",
+)  # columns that say where a token stands
 LEAST = 0.3  # F0.5 of a name
 NUMBERS = [f"{name}{end}" for name in ("precision", "recall") for end in ("", "_low", "_high")]
 
@@ -21,11 +27,20 @@ def name_by_labels(scene: Cloud) -> pd.DataFrame | None:
     fields = [each for each in list_fields(scene) if each not in LEFT_OUT]
     if not fields or len(scene.tokens) < 2:
         return None
-    tokens = pd.DataFrame({field: f"{field} " + read_field(scene, field).to_numpy() for field in fields})
+    tokens = pd.DataFrame(
+        {field: f"{field} " + read_field(scene, field).to_numpy() for field in fields}
+    )
     for field in fields:
-        tokens[field] = tokens[field].where(~tokens[field].isin([f"{field} {NONE}", f"{field} {OTHER}"]))
+        tokens[field] = tokens[field].where(
+            ~tokens[field].isin([f"{field} {NONE}", f"{field} {OTHER}"])
+        )
     group = np.asarray(group_tokens(scene.tokens.reset_index(drop=True)))
-    return pd.DataFrame([_name(tokens, scene.roles.labels == each, group) | {"cluster": each} for each in range(scene.roles.k)])
+    return pd.DataFrame(
+        [
+            _name(tokens, scene.roles.labels == each, group) | {"cluster": each}
+            for each in range(scene.roles.k)
+        ]
+    )
 
 
 def _name(tokens: pd.DataFrame, inside: np.ndarray, group: np.ndarray) -> dict[str, object]:
@@ -34,7 +49,9 @@ def _name(tokens: pd.DataFrame, inside: np.ndarray, group: np.ndarray) -> dict[s
     for field in tokens:
         counts = tokens.loc[is_chosen_on, field].value_counts()
         hits = tokens.loc[is_chosen_on & inside, field].value_counts()
-        scores = _f05(hits / max((is_chosen_on & inside).sum(), 1), hits / counts.reindex(hits.index))
+        scores = _f05(
+            hits / max((is_chosen_on & inside).sum(), 1), hits / counts.reindex(hits.index)
+        )
         if len(scores) and scores.max() > most:
             best, most = str(scores.idxmax()), float(scores.max())
     coverage = {"coverage": float(inside.mean()), "size": int(inside.sum())}
@@ -45,8 +62,15 @@ def _name(tokens: pd.DataFrame, inside: np.ndarray, group: np.ndarray) -> dict[s
     sums = [np.bincount(group, each).astype(float) for each in (holds & judged, judged, holds)]
     precision, recall = (bootstrap_ratio(sums[0], of) for of in sums[1:])
     f05 = float(_f05(precision.value, recall.value))
-    is_name = f05 >= LEAST and (np.isnan(precision.low) or precision.low > holds.sum() / max((~is_chosen_on).sum(), 1))
-    return {"name": best if is_name else UNNAMED, "f05": f05} | precision.columns("precision") | recall.columns("recall") | coverage
+    is_name = f05 >= LEAST and (
+        np.isnan(precision.low) or precision.low > holds.sum() / max((~is_chosen_on).sum(), 1)
+    )
+    return (
+        {"name": best if is_name else UNNAMED, "f05": f05}
+        | precision.columns("precision")
+        | recall.columns("recall")
+        | coverage
+    )
 
 
 def _f05(precision, recall):

@@ -47,9 +47,14 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame, dark: bool 
     Raises:
         InputError: they have no token in common.
     """
-    tables = [scene.tokens[["sample", "position"]].assign(cluster=scene.roles.labels) for scene in (first, second)]
+    tables = [
+        scene.tokens[["sample", "position"]].assign(cluster=scene.roles.labels)
+        for scene in (first, second)
+    ]
     mapped = tables[0].merge(pairs[["first", "second"]], left_on="sample", right_on="first")
-    joined = mapped.merge(tables[1], left_on=["second", "position"], right_on=["sample", "position"])
+    joined = mapped.merge(
+        tables[1], left_on=["second", "position"], right_on=["sample", "position"]
+    )
     if joined.empty:
         raise InputError("the two have no token in common: choose sites of the same side")
     a, b = joined["cluster_x"].to_numpy(), joined["cluster_y"].to_numpy()

@@ -17,9 +17,13 @@ from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.naming import polarity_table, words_table
 
 
-def show_dots(rows: pd.DataFrame, title: str, label: str, dark: bool = False, note: str = "") -> View:
+def show_dots(
+    rows: pd.DataFrame, title: str, label: str, dark: bool = False, note: str = ""
+) -> View:
     """Values with intervals, a line per name, a color and symbol per group."""
-    return View(title, partial(interval_dots, rows, title, label), rows, note, plot_dots(rows, label, dark))
+    return View(
+        title, partial(interval_dots, rows, title, label), rows, note, plot_dots(rows, label, dark)
+    )
 
 
 def show_decoding(folder: Path, dark: bool = False, every: bool = False) -> View:
@@ -36,19 +40,30 @@ def show_decoding(folder: Path, dark: bool = False, every: bool = False) -> View
     rules = rows[rows["predictor"] != "clusters"].drop_duplicates("predictor")
     heads = own["head"].map(lambda head: "" if pd.isna(head) else f", head {head}")
     names = pd.concat([own["vectors"] + heads, "rule: " + rules["predictor"]])
-    table = pd.DataFrame({"name": names, "group": pd.concat([own["model"], rules["predictor"].map(lambda _: "rule")])})
+    table = pd.DataFrame(
+        {
+            "name": names,
+            "group": pd.concat([own["model"], rules["predictor"].map(lambda _: "rule")]),
+        }
+    )
     both = pd.concat([own, rules])
-    table = table.assign(value=both["accuracy"], low=both["accuracy_low"], high=both["accuracy_high"])
+    table = table.assign(
+        value=both["accuracy"], low=both["accuracy_low"], high=both["accuracy_high"]
+    )
     title = f"Numerator or denominator, told by clusters alone ({int(rows['n'].max())} digits, held out)"
     return show_dots(table, title, "accuracy", dark, polarity_table(naming).caption)
 
 
 def tell_decoding(table: pd.DataFrame) -> Statement:
-    """The best kind of clusters of the trained model beside the best rule, from the data of :func:`show_decoding`."""
-    best, rule = top(table[table["group"] == TRAINED], "value"), top(table[table["group"] == "rule"], "value")
-    return Statement(
-        f"Numerator or denominator? Clusters of {best['name']} alone tell {percent(best)} of the digits; {rule['name']} {percent(rule)}."
-    )
+    """The trained model's roles beside the best of all other vectors and the best rule, from :func:`show_decoding`."""
+    is_rule = table["group"] == "rule"
+    is_role = (table["group"] == TRAINED) & table["name"].str.startswith("role")
+    own, rest = table[is_role], table[~is_role & ~is_rule]
+    best = top(own if len(own) else rest, "value")
+    beside = [top(each, "value") for each in (rest if len(own) else own, table[is_rule]) if len(each)]
+    told = "; ".join(f"{row['name']} ({row['group']}) {percent(row)}" for row in beside)
+    text = f"Numerator or denominator? Clusters of {best['name']} alone tell {percent(best)} of the digits"
+    return Statement(f"{text}. Beside them: {told}." if told else f"{text}.")
 
 
 def show_word_names(folder: Path, dark: bool = False) -> View:
@@ -57,7 +72,9 @@ def show_word_names(folder: Path, dark: bool = False) -> View:
     counts = count_names(named)
     names = [place(site, head) for site, head in zip(counts["site"], counts["head"], strict=True)]
     rows = pd.DataFrame({"name": names, "group": counts["model"], "value": counts["tokens"]})
-    rows = rows.assign(low=rows["value"], high=rows["value"], named=counts["named"], clusters=counts["clusters"])
+    rows = rows.assign(
+        low=rows["value"], high=rows["value"], named=counts["named"], clusters=counts["clusters"]
+    )
     title = "Words in clusters that exact labels name"
     return show_dots(rows, title, "share of words", dark, words_table(named).caption)
 

@@ -47,7 +47,13 @@ def _score(store: Store, sites: list[str], sample: int, tokens: pd.DataFrame) ->
         return pd.DataFrame()
     of_word, group = tokens[WORD].to_numpy(), int(tokens["group"].iloc[0])
     at, of = np.array([each[1:] for each in edges]).T
-    rows: dict[str, Any] = {"sample": sample, "group": group, "relation": [each[0] for each in edges], "at": at, "of": of}
+    rows: dict[str, Any] = {
+        "sample": sample,
+        "group": group,
+        "relation": [each[0] for each in edges],
+        "at": at,
+        "of": of,
+    }
     rows |= {f"offset:{each}": at + each == of for each in OFFSETS}
     for site in sites:
         for head, weights in enumerate(join_words(store.attention(site, sample), of_word)):
@@ -72,7 +78,9 @@ def join_words(
     """Maps of words: the sum over a word's keys, the mean over its queries; tokens of no word are left out."""
     member = (words[None] == np.arange(words.max(initial=-1) + 1)[:, None]).astype(np.float32)
     counts = np.maximum(member.sum(1, keepdims=True), 1)
-    return np.einsum("wq,hqk,vk->hwv", member / counts, np.nan_to_num(weights), member, optimize=True)
+    return np.einsum(
+        "wq,hqk,vk->hwv", member / counts, np.nan_to_num(weights), member, optimize=True
+    )
 
 
 def list_relations(followed: pd.DataFrame) -> list[str]:
@@ -87,7 +95,9 @@ def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
     """
     part = followed[followed["relation"] == relation] if relation else followed
     names = [each for each in followed if ":" in str(each)]
-    best = max((each for each in names if each.startswith("offset:")), key=lambda each: part[each].mean())
+    best = max(
+        (each for each in names if each.startswith("offset:")), key=lambda each: part[each].mean()
+    )
     rows = []
     for name in [each for each in names if not each.startswith("offset:")] + [best]:
         site, _, head = name.rpartition(":")

@@ -48,20 +48,32 @@ def place(site: str, head: Any = None) -> str:
 def link_vectors(site: str, head: Any = None, told: str = "", query: Any = None) -> Link:
     """The page that shows the vectors of a site and head."""
     of_head = {} if head is None or pd.isna(head) or head < 0 else {"head": str(int(head))}
-    return Link(told or f"Show {place(site, head)}", "roles", {"site": str(site)} | of_head | (query or {}))
+    return Link(
+        told or f"Show {place(site, head)}", "roles", {"site": str(site)} | of_head | (query or {})
+    )
 
 
 def tell_store(store: Store) -> Statement:
     """What was read, how well it was answered where that is known, which labels and twins the store has."""
     facts, holds = describe_store(store), list_holdings(store)
     told = f"{facts['samples']} samples ({facts['tokens']} tokens) of {facts['data']}"
-    told = f"{facts['model']} read {told}" if "imported" not in store.manifest else f"Imported vectors: {told}"
+    told = (
+        f"{facts['model']} read {told}"
+        if "imported" not in store.manifest
+        else f"Imported vectors: {told}"
+    )
     if holds.score is not None:
-        right = "answered right" if holds.arithmetic else "written as the reference is, word for word"
+        right = (
+            "answered right" if holds.arithmetic else "written as the reference is, word for word"
+        )
         told += f"; {percent({'value': holds.score.value, 'low': holds.score.low, 'high': holds.score.high})} were {right}"
     parts = [f"Labels of words: {', '.join(holds.exact)}"] if holds.exact else []
     parts += [f"Labels that a tagger guessed: {', '.join(holds.guessed)}"] if holds.guessed else []
-    parts += [f"Controls: the {', '.join(holds.twins)} twin{'s' * (len(holds.twins) > 1)}"] if holds.twins else []
+    parts += (
+        [f"Controls: the {', '.join(holds.twins)} twin{'s' * (len(holds.twins) > 1)}"]
+        if holds.twins
+        else []
+    )
     return Statement(". ".join([told, *parts]) + ".")
 
 
@@ -75,7 +87,9 @@ def tell_roles(scene: Cloud) -> Statement:
         )
     known = names[names["name"] != UNNAMED]
     if known.empty:
-        return Statement(f"None of the {len(names)} clusters of {scene.place} has a name that holds on held-out samples.")
+        return Statement(
+            f"None of the {len(names)} clusters of {scene.place} has a name that holds on held-out samples."
+        )
     best = top(known, "f05")
     text = (
         f"{len(known)} of {len(names)} clusters of {scene.place} have a name that holds on held-out samples; they cover "
@@ -87,23 +101,35 @@ def tell_roles(scene: Cloud) -> Statement:
     return Statement(text, (link_vectors(scene.roles.site, scene.roles.head, told, query),))
 
 
-def tell_probes(rows: pd.DataFrame, task: str, models: Sequence[str], score: str = "f1") -> Statement:
+def tell_probes(
+    rows: pd.DataFrame, task: str, models: Sequence[str], score: str = "f1"
+) -> Statement:
     """Where a task's labels are read best, and at how many places beyond every control."""
     real = rows[(rows["task"] == task) & (rows["control"] == "real") & rows["head"].isna()]
     real = real[real["model"].isin(list(models))]
     if real.empty:
         return Statement(f"No vectors were probed for {task}.")
     best, name = top(real, score), "F1" if score == "f1" else "accuracy"
-    told = f"{task.upper()} is read best from {best['site']}: {name} {percent(best, score)}, held out"
+    told = (
+        f"{task.upper()} is read best from {best['site']}: {name} {percent(best, score)}, held out"
+    )
     if isinstance(best["best_control"], str):
-        told += f"; its best control, {best['best_control']}: F1 {100 * best['best_control_f1']:.1f} %"
+        told += (
+            f"; its best control, {best['best_control']}: F1 {100 * best['best_control_f1']:.1f} %"
+        )
     tested = real[real["beyond"].notna()]
     parts = [
         f"{(of['beyond'] == True).sum()} of {len(of)} sites of the {stack}{_list_beyond(of)}"  # noqa: E712
-        for stack, of in tested.groupby(tested["site"].astype(str).str.partition(".")[0], sort=False)
+        for stack, of in tested.groupby(
+            tested["site"].astype(str).str.partition(".")[0], sort=False
+        )
     ]
-    text = f"{told}." + (f" Beyond every control (paired, Holm): {'; '.join(parts)}." if parts else "")
-    link = link_vectors(best["site"], None, f"Show {best['site']} by {task}", {"colour": f"gold {task}"})
+    text = f"{told}." + (
+        f" Beyond every control (paired, Holm): {'; '.join(parts)}." if parts else ""
+    )
+    link = link_vectors(
+        best["site"], None, f"Show {best['site']} by {task}", {"colour": f"gold {task}"}
+    )
     return Statement(text, (link,))
 
 
@@ -146,7 +172,9 @@ def _tell_swaps(rows: pd.DataFrame, kind: str) -> str:
 
 def tell_behaviour(rows: pd.DataFrame) -> Statement:
     """At which site an edit of two words moves what is expected next furthest, beside its strongest control."""
-    edited = rows[(rows["control"] == "real") & rows.get("beyond", pd.Series(np.nan, rows.index)).notna()]
+    edited = rows[
+        (rows["control"] == "real") & rows.get("beyond", pd.Series(np.nan, rows.index)).notna()
+    ]
     if edited.empty:
         return Statement(f"{len(rows)} rows of edits of pairs; none stands beside a control.")
     best = top(edited, "beyond")
@@ -178,7 +206,9 @@ def tell_decomposition(scores: pd.DataFrame, site: str, roles: str = "") -> Stat
     controls = of_site[(of_site["control"] != "") & (of_site["roles"] == roles)]
     controls = controls[controls["family"] == steps[-1]].sort_values("r2")
     if len(controls):
-        beside = ", ".join(f"{row['control']} {row['r2']:.3f}" for row in controls.to_dict("records"))
+        beside = ", ".join(
+            f"{row['control']} {row['r2']:.3f}" for row in controls.to_dict("records")
+        )
         text += f" The same fit ({steps[-1]}) of controls: {beside}."
     link = Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles})
     return Statement(text, (link,))
@@ -194,11 +224,17 @@ def _tell_step(row: dict[str, Any], name: str, is_first: bool) -> str:
         return f"with {word} {r2}"
     surely = "add" if gain.low > 0 else "add nothing sure," if gain.high > 0 else "lose"
     learnt = row.get("learnt", np.nan)
-    of_it = f", of which learnt (beyond the {row['twin']} twin) {number(row, 'learnt', '+.3f')}" if learnt == learnt else ""
+    of_it = (
+        f", of which learnt (beyond the {row['twin']} twin) {number(row, 'learnt', '+.3f')}"
+        if learnt == learnt
+        else ""
+    )
     return f"{word} {surely} {interval_text(gain, '+.3f')} ({r2}){of_it}"
 
 
-def tell_agreement(joined: pd.DataFrame, scenes: Sequence[Cloud], names: Sequence[str]) -> Statement:
+def tell_agreement(
+    joined: pd.DataFrame, scenes: Sequence[Cloud], names: Sequence[str]
+) -> Statement:
     """How far two stores' clusters agree on the same tokens, and how many of each have a name."""
     counts = [
         f"{(scene.names['name'] != UNNAMED).sum()} of {len(scene.names)} clusters of {name} have a name"

@@ -41,7 +41,12 @@ def list_holdings(store: Store) -> Holdings:
     known = tuple(each for each in LABELS if is_labelled and each in store.tokens)
     guessed = tuple(each for each in known if each not in exact)
     return Holdings(
-        store.has_answers, _score(store), _is_arithmetic(store), exact, guessed, tuple(twins_in(store.path))
+        store.has_answers,
+        _score(store),
+        _is_arithmetic(store),
+        exact,
+        guessed,
+        tuple(twins_in(store.path)),
     )
 
 

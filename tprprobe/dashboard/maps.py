@@ -31,7 +31,14 @@ def show_map(
     known = marked if marked is not None and marked.any() else None
     title = f"{scene.place}, coloured by {field}"
     draw = partial(
-        map_points, scene.points, values.tolist(), order_values(values), title, name_axes(scene), scene.note, known
+        map_points,
+        scene.points,
+        values.tolist(),
+        order_values(values),
+        title,
+        name_axes(scene),
+        scene.note,
+        known,
     )
     return View(title, draw, pd.DataFrame(data), scene.note)
 

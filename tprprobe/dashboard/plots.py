@@ -53,7 +53,10 @@ def plot_dots(rows: pd.DataFrame, label: str, dark: bool) -> go.Figure:
 
 
 def _legend(chart: go.Figure) -> go.Figure:
-    return chart.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"})
+    return chart.update_layout(
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
+    )
 
 
 @dataclass(frozen=True)
@@ -86,11 +89,19 @@ def plot_lines(lines: Lines, dark: bool) -> go.Figure:
         _add_band(chart, lines.bands[lines.bands["panel"] == panel], at, dark)
         for line, part in lines.rows[lines.rows["panel"] == panel].groupby("line", sort=False):
             is_new = len(names) > 1 and not any(each.name == line for each in chart.data)
-            chart.add_trace(_line(part, str(line), shades[line], SYMBOLS[names.index(line) % 8], is_new), **at)
+            chart.add_trace(
+                _line(part, str(line), shades[line], SYMBOLS[names.index(line) % 8], is_new), **at
+            )
     chart.update_annotations(font={"size": 12})
     dress(chart, 130 + 210 * down, dark)
-    chart.update_layout(margin={"t": 62}, showlegend=len(names) > 1, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "yref": "container"})
-    chart.update_yaxes(showgrid=True, gridcolor=look(dark).faint, tickformat=".0%" if lines.percent else None)
+    chart.update_layout(
+        margin={"t": 62},
+        showlegend=len(names) > 1,
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "yref": "container"},
+    )
+    chart.update_yaxes(
+        showgrid=True, gridcolor=look(dark).faint, tickformat=".0%" if lines.percent else None
+    )
     chart.update_yaxes(title=lines.label, col=1)
     chart.update_xaxes(title=lines.x, row=down)
     return chart
@@ -119,8 +130,16 @@ def _add_band(chart: go.Figure, band: pd.DataFrame, at: dict[str, int], dark: bo
     grey = {"x": band["x"], "mode": "lines", "hoverinfo": "skip", "showlegend": False}
     edge = {"color": look(dark).faint, "width": 6}
     chart.add_trace(go.Scatter(y=band["low"], line=edge, **grey), **at)
-    chart.add_trace(go.Scatter(y=band["high"], fill="tonexty", fillcolor=look(dark).faint, line=edge, **grey), **at)
-    chart.add_trace(go.Scatter(y=band["value"], line={"color": look(dark).soft, "width": 1, "dash": "dot"}, **grey), **at)
+    chart.add_trace(
+        go.Scatter(y=band["high"], fill="tonexty", fillcolor=look(dark).faint, line=edge, **grey),
+        **at,
+    )
+    chart.add_trace(
+        go.Scatter(
+            y=band["value"], line={"color": look(dark).soft, "width": 1, "dash": "dot"}, **grey
+        ),
+        **at,
+    )
 
 
 def plot_grid(
@@ -135,7 +154,11 @@ def plot_grid(
     height: int = 0,
 ) -> go.Figure:
     """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one."""
-    scale = {"colorscale": "RdBu", "reversescale": True, "zmid": 0} if signed else {"colorscale": list(look(dark).scale)}
+    scale = (
+        {"colorscale": "RdBu", "reversescale": True, "zmid": 0}
+        if signed
+        else {"colorscale": list(look(dark).scale)}
+    )
     chart = go.Figure(
         go.Heatmap(
             z=values, zmin=-1 if signed else 0, zmax=1, **scale, showscale=signed, xgap=1, ygap=1,
@@ -148,7 +171,13 @@ def plot_grid(
         shades = inks(shade(np.nan_to_num(values.ravel()), dark))
         for (row, column), ink in zip(np.ndindex(values.shape), shades, strict=True):
             if texts[row, column]:
-                chart.add_annotation(x=column, y=row, text=texts[row, column], showarrow=False, font={"color": ink, "size": 11})
+                chart.add_annotation(
+                    x=column,
+                    y=row,
+                    text=texts[row, column],
+                    showarrow=False,
+                    font={"color": ink, "size": 11},
+                )
     dress(chart, height or 110 + min(30, max(14, 500 // max(len(rows), 1))) * len(rows), dark)
     chart.update_xaxes(title=titles[1], type="category")
     return chart.update_yaxes(title=titles[0], autorange="reversed", type="category")
@@ -167,12 +196,28 @@ def plot_bars(rows: pd.DataFrame, label: str, dark: bool) -> go.Figure:
     return chart.update_yaxes(title=label, tickformat=".0%", rangemode="tozero")
 
 
-def plot_shares(shares: pd.DataFrame, names: Sequence[str], parts: Sequence[tuple[str, str, str, bool]], label: str, dark: bool) -> go.Figure:
+def plot_shares(
+    shares: pd.DataFrame,
+    names: Sequence[str],
+    parts: Sequence[tuple[str, str, str, bool]],
+    label: str,
+    dark: bool,
+) -> go.Figure:
     """Stacked bars, one a row: ``parts`` are column, name, color and whether it is hatched."""
     chart = go.Figure()
     for column, name, colour, hatch in parts:
-        marker = {"color": colour, "line": {"color": look(dark).soft, "width": 0.5}, "pattern": {"shape": "/" if hatch else ""}}
-        chart.add_bar(x=shares[column], y=[f"{plotted(each, 80)} " for each in names], orientation="h", name=name, marker=marker)
+        marker = {
+            "color": colour,
+            "line": {"color": look(dark).soft, "width": 0.5},
+            "pattern": {"shape": "/" if hatch else ""},
+        }
+        chart.add_bar(
+            x=shares[column],
+            y=[f"{plotted(each, 80)} " for each in names],
+            orientation="h",
+            name=name,
+            marker=marker,
+        )
     dress(chart, 110 + 22 * len(names), dark).update_layout(barmode="stack", bargap=0.3)
     chart.update_xaxes(title=label, range=[0, 1.01], tickformat=".0%")
     chart.update_yaxes(autorange="reversed", type="category")

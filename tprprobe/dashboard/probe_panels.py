@@ -1,7 +1,8 @@
 """Probes by layer beside the band of their strongest control; what a task's probe mistakes for what."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tprprobe.dashboard.plots import Lines, plot_lines
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.by_layer import draw_lines
+from tprprobe.figures.catalogue.loaders import load_probes
 
 SCORES = {"f1": "F1", "accuracy": "accuracy"}
 SIGNS = "filled: beyond every control (paired, Holm); grey: the best control with its 95 % interval"
@@ -46,7 +48,14 @@ def show_probes(
     return View(title, partial(draw_lines, lines, title), chosen, SIGNS, plot_lines(lines, dark))
 
 
-def line_probes(rows: pd.DataFrame, score: str = "f1", every: bool = False, named: bool = False) -> Lines:
+def read_probes(folders: Mapping[str, Path]) -> pd.DataFrame:
+    """The rows of finished probes."""
+    return load_probes(folders.values())
+
+
+def line_probes(
+    rows: pd.DataFrame, score: str = "f1", every: bool = False, named: bool = False
+) -> Lines:
     """The lines of one task's probes, and the bands of their strongest controls."""
     real = rows[(rows["control"] == "real") & rows["layer"].notna()]
     panels = real["site"].map(name_vectors) + (" · " + real["model"].astype(str) if named else "")
@@ -54,14 +63,20 @@ def line_probes(rows: pd.DataFrame, score: str = "f1", every: bool = False, name
     band = pd.DataFrame(beside, columns=["control", "value", "low", "high"], index=real.index)
     told = [
         f"{site}: {100 * value:.1f} % · best control: {control} {100 * other:.1f} %"
-        for site, value, control, other in zip(real["site"], real[score], band["control"], band["value"], strict=True)
+        for site, value, control, other in zip(
+            real["site"], real[score], band["control"], band["value"], strict=True
+        )
     ]
     own = pd.DataFrame(
         {"panel": panels, "line": "vectors", "x": real["layer"], "value": real[score]}
         | {"low": real[f"{score}_low"], "high": real[f"{score}_high"], "told": told}
         | {"sure": (real["beyond"] == True).to_numpy()}  # noqa: E712
     ).sort_values("x", kind="stable")
-    bands = band.assign(panel=panels, x=real["layer"]).dropna(subset=["value"]).sort_values("x", kind="stable")
+    bands = (
+        band.assign(panel=panels, x=real["layer"])
+        .dropna(subset=["value"])
+        .sort_values("x", kind="stable")
+    )
     extra = list(_controls(rows, own, real, score)) if every else []
     return Lines(pd.concat([own, *extra]), bands, SCORES[score])
 
@@ -71,10 +86,14 @@ def name_vectors(site: Any) -> str:
     return " ".join(part for part in str(site).split(".") if not part.isdigit())
 
 
-def _best_control(rows: pd.DataFrame, row: pd.Series, score: str) -> tuple[str, float, float, float]:
+def _best_control(
+    rows: pd.DataFrame, row: pd.Series, score: str
+) -> tuple[str, float, float, float]:
     """The name of a row's best control, its score and interval; NaN where it has none."""
     name = row["best_control"]
-    same = rows[(rows["control"] == name) & (rows["side"] == row["side"]) & (rows["model"] == row["model"])]
+    same = rows[
+        (rows["control"] == name) & (rows["side"] == row["side"]) & (rows["model"] == row["model"])
+    ]
     exact = same[same["site"] == row["site"]]
     found = exact if len(exact) else same
     if not isinstance(name, str) or found.empty:
@@ -92,4 +111,6 @@ def _controls(rows: pd.DataFrame, own: pd.DataFrame, real: pd.DataFrame, score: 
         keys = list(zip(real.loc[own.index, "site"], real.loc[own.index, "model"], strict=True))
         values = np.array([at_site.get(key, rule) for key in keys], float)
         found = own.assign(line=name, value=values, low=np.nan, high=np.nan, sure=False)
-        yield found.assign(told=[f"{name}: {100 * each:.1f} %" for each in values]).dropna(subset=["value"])
+        yield found.assign(told=[f"{name}: {100 * each:.1f} %" for each in values]).dropna(
+            subset=["value"]
+        )

@@ -40,15 +40,24 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str, dark: bool = False) 
     """
     found = scores[(scores["site"] == site) & (scores["roles"] == roles)]
     if found.empty:
-        raise InputError(f"no decomposition of {site!r} by {roles!r}: give one of {', '.join(scores['site'].unique())}")
+        raise InputError(
+            f"no decomposition of {site!r} by {roles!r}: give one of {', '.join(scores['site'].unique())}"
+        )
     own = found[(found["control"] == "") & found["family"].isin(FAMILIES)]
     own = own.sort_values("family", key=lambda each: each.map([*FAMILIES].index), kind="stable")
     last = own[own["family"] != "saturated"]["family"].iloc[-1] if len(own) else ""
     controls = found[(found["control"] != "") & (found["family"] == last)].sort_values("r2")
     names = [*own["family"].map(FAMILIES), *(f"{each} ({last})" for each in controls["control"])]
     both = pd.concat([own, controls])
-    rows = pd.DataFrame({"name": names, "group": ["vectors"] * len(own) + ["controls, the same fit"] * len(controls)})
-    rows = rows.assign(value=both["r2"].to_numpy(), low=both["r2_low"].to_numpy(), high=both["r2_high"].to_numpy())
+    rows = pd.DataFrame(
+        {
+            "name": names,
+            "group": ["vectors"] * len(own) + ["controls, the same fit"] * len(controls),
+        }
+    )
+    rows = rows.assign(
+        value=both["r2"].to_numpy(), low=both["r2_low"].to_numpy(), high=both["r2_high"].to_numpy()
+    )
     title = f"{site}, roles {roles}: R², held out"
     note = scheme_table(found).caption.splitlines()[-1]
     return View(title, lambda: scheme_table(found).draw(), found, note, plot_dots(rows, R2, dark))
@@ -58,7 +67,11 @@ def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
     """A row per scheme and step: roles, step, R² and what it gains over the step below (and of that what is learnt)."""
     own = scores[(scores["site"] == site) & (scores["control"] == "")]
     columns = [name for name in STEP if name in own]
-    return own[columns].assign(family=own["family"].map(lambda each: FAMILIES.get(each, each))).rename(columns={"family": "step"})
+    return (
+        own[columns]
+        .assign(family=own["family"].map(lambda each: FAMILIES.get(each, each)))
+        .rename(columns={"family": "step"})
+    )
 
 
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
@@ -131,7 +144,12 @@ class SampleStates:
             raise unknown("filler", filler, map(str, known))
         fillers = self.tokens["filler"].astype(object).to_numpy(copy=True)
         fillers[position] = filler
-        return self.fit.encode(self.tokens.assign(**{"filler": fillers, self.fit.plan.fillers: fillers})) - self.encoded
+        return (
+            self.fit.encode(
+                self.tokens.assign(**{"filler": fillers, self.fit.plan.fillers: fillers})
+            )
+            - self.encoded
+        )
 
 
 def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
@@ -153,7 +171,9 @@ def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
 
 def show_residuals(states: SampleStates, dark: bool = False) -> View:
     """What a decomposition leaves of every token's vector of a sample (or of the sample's one vector)."""
-    title = f"What the decomposition leaves of every vector, sample {states.tokens['sample'].iloc[0]}"
+    title = (
+        f"What the decomposition leaves of every vector, sample {states.tokens['sample'].iloc[0]}"
+    )
     return _bars(states, states.residual, title, LEFT, dark)
 
 
@@ -170,10 +190,14 @@ def show_change(states: SampleStates, position: int, filler: str, dark: bool = F
     return _bars(states, moved, title, "|change| / |e − ē|", dark)
 
 
-def _bars(states: SampleStates, values: Float64[np.ndarray, " unit"], title: str, label: str, dark: bool) -> View:
+def _bars(
+    states: SampleStates, values: Float64[np.ndarray, " unit"], title: str, label: str, dark: bool
+) -> View:
     whole = states.fit.plan.unit == SAMPLE
     tokens = ["the sample"] if whole else [str(each) for each in states.tokens["filler"]]
     tokens = [SHORT.get(each) or each for each in tokens]
     rows = pd.DataFrame({"position": range(len(values)), "token": tokens, "value": values})
     drawn = rows.rename(columns={"value": "residual"})
-    return View(title, partial(residual_bars, drawn, title, label), rows, "", plot_bars(rows, label, dark))
+    return View(
+        title, partial(residual_bars, drawn, title, label), rows, "", plot_bars(rows, label, dark)
+    )

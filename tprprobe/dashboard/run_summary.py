@@ -50,7 +50,12 @@ class Summary:
 def summarize(runs: Runs, store: Store) -> Summary:
     """Everything that is known of a store."""
     named = list_named(runs, store)
-    return Summary(tell_store(store), tuple(find_roles(runs, store, named)), named, tuple(_results(runs, store)))
+    return Summary(
+        tell_store(store),
+        tuple(find_roles(runs, store, named)),
+        named,
+        tuple(_results(runs, store)),
+    )
 
 
 def list_named(runs: Runs, store: Store) -> pd.DataFrame:
@@ -78,7 +83,9 @@ def find_roles(runs: Runs, store: Store, named: pd.DataFrame) -> Iterator[Statem
         return
     gold = read_structure(store, "source")
     texts = gold.tokens["token"].astype(str).to_numpy()
-    holds = {name: gold.lattice.extension(name) for name in best["name"] if name in gold.lattice.names}
+    holds = {
+        name: gold.lattice.extension(name) for name in best["name"] if name in gold.lattice.names
+    }
     beyond = {name: _is_beyond_symbols(texts, each) for name, each in holds.items()}
     order = best["name"].map(lambda name: not beyond.get(name, False))
     tables = [
@@ -89,7 +96,11 @@ def find_roles(runs: Runs, store: Store, named: pd.DataFrame) -> Iterator[Statem
     for _, row in best.loc[order.sort_values(kind="stable").index].head(ROLES).iterrows():
         own, known = f"{row['site']} {row['head']} {row['k']}", holds.get(row["name"])
         table = next((each for each in tables if own in each), None)
-        inside = None if table is None or known is None else (table[own].to_numpy() == row["cluster"]) & known
+        inside = (
+            None
+            if table is None or known is None
+            else (table[own].to_numpy() == row["cluster"]) & known
+        )
         yield _tell_role(row, () if inside is None else tuple(_examples(gold.tokens, inside)))
 
 
@@ -99,7 +110,9 @@ def _tell_role(row: pd.Series, examples: tuple[str, ...]) -> Statement:
         f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}, held out"
     )
     query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}
-    return Statement(text, (link_vectors(row["site"], row["head"], "Show on Roles", query),), examples)
+    return Statement(
+        text, (link_vectors(row["site"], row["head"], "Show on Roles", query),), examples
+    )
 
 
 def _is_beyond_symbols(texts: np.ndarray, holds: np.ndarray) -> bool:
@@ -115,7 +128,9 @@ def _examples(tokens: pd.DataFrame, inside: np.ndarray) -> Iterator[str]:
         near = range(max(row - AROUND, 0), min(row + AROUND + 1, len(tokens)))
         own = [i for i in near if tokens["sample"].iloc[i] == sample]
         signs = {i: visible(tokens["token"].iloc[i]) for i in own}
-        yield "".join(f"⟨{sign}⟩" if i == row else sign.replace("␣", " ") for i, sign in signs.items())
+        yield "".join(
+            f"⟨{sign}⟩" if i == row else sign.replace("␣", " ") for i, sign in signs.items()
+        )
 
 
 def _results(runs: Runs, store: Store) -> Iterator[Statement]:
@@ -132,7 +147,9 @@ def _probes(name: str, folder: Path) -> Iterator[Statement]:
     rows = load_probes([folder])
     for task in rows["task"].unique():
         found = tell_probes(rows, str(task), rows["model"].unique().tolist())
-        yield Statement(found.text, (Link("Show on Probes", "probes", {"task": str(task)}), *found.links))
+        yield Statement(
+            found.text, (Link("Show on Probes", "probes", {"task": str(task)}), *found.links)
+        )
 
 
 def _decompositions(name: str, folder: Path) -> Iterator[Statement]:

@@ -54,7 +54,9 @@ def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thi
     return tokens.reset_index(drop=True), part, roles
 
 
-def find_marked(scene: Cloud, mark: Mark | None, tokens: pd.DataFrame) -> Bool[np.ndarray, " token"]:
+def find_marked(
+    scene: Cloud, mark: Mark | None, tokens: pd.DataFrame
+) -> Bool[np.ndarray, " token"]:
     """The tokens of a table, with row and cluster, that are marked; areas mark what is drawn."""
     if mark is None:
         return np.zeros(len(tokens), bool)

@@ -5,9 +5,9 @@ import pandas as pd
 from jaxtyping import Bool
 
 from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.dashboard.holdings import write_size
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.scene import Cloud
-from tprprobe.dashboard.holdings import write_size
 from tprprobe.dashboard.view import View
 from tprprobe.figures.tables import Table
 from tprprobe.store import Store
@@ -19,7 +19,14 @@ def show_sites(store: Store) -> View:
     """The sites of a store, with their sizes."""
     summary = store.summary
     shapes = [" × ".join(f"{n:,}" for n in shape) for shape in summary["shape"]]
-    cells = pd.DataFrame({"site": summary["site"], "axes": summary["axes"], "shape": shapes, "type": summary["dtype"]})
+    cells = pd.DataFrame(
+        {
+            "site": summary["site"],
+            "axes": summary["axes"],
+            "shape": shapes,
+            "type": summary["dtype"],
+        }
+    )
     cells = cells.assign(size=summary["bytes"].map(write_size))
     table = Table(cells.astype(str), f"Sites of {store.path.name}")
     return View(table.title, table.draw, cells)
@@ -76,7 +83,9 @@ def find_samples(store: Store, text: str, most: int = 500) -> list[int]:
     tokens, sought = store.tokens, text.strip().casefold()
     column = next((name for name in ("question", "source") if name in tokens), None)
     if column is None:
-        texts = tokens.groupby("sample", sort=True)["token"].agg(lambda each: " ".join(map(str, each)))
+        texts = tokens.groupby("sample", sort=True)["token"].agg(
+            lambda each: " ".join(map(str, each))
+        )
     else:
         texts = tokens.drop_duplicates("sample").set_index("sample")[column]
     holds = texts.astype(str).str.casefold().str.contains(sought, regex=False)
