@@ -28,11 +28,11 @@ def name_by_labels(scene: Cloud) -> pd.DataFrame | None:
     if not fields or len(scene.tokens) < 2:
         return None
     tokens = pd.DataFrame(
-        {field: f"{field} " + read_field(scene, field).to_numpy() for field in fields}
+        {field: f"{field.removeprefix('gold ')} " + read_field(scene, field).to_numpy() for field in fields}
     )
     for field in fields:
         tokens[field] = tokens[field].where(
-            ~tokens[field].isin([f"{field} {NONE}", f"{field} {OTHER}"])
+            ~tokens[field].isin([f"{field.removeprefix('gold ')} {each}" for each in (NONE, OTHER)])
         )
     group = np.asarray(group_tokens(scene.tokens.reset_index(drop=True)))
     return pd.DataFrame(

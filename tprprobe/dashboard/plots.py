@@ -199,7 +199,7 @@ def plot_bars(rows: pd.DataFrame, label: str, dark: bool) -> go.Figure:
 def plot_shares(
     shares: pd.DataFrame,
     names: Sequence[str],
-    parts: Sequence[tuple[str, str, str, bool]],
+    parts: Sequence[tuple[str, str, str, str]],
     label: str,
     dark: bool,
 ) -> go.Figure:
