@@ -19,6 +19,7 @@ from tprprobe.cli.options import (
     Split,
     model_and_data,
     print_json,
+    say,
 )
 from tprprobe.errors import InputError
 
@@ -126,6 +127,10 @@ def _extract(
     from tprprobe.site.hooks import find_sites
 
     n = n or (PROBED_N if data is None else None)
+    if ckpt is None:
+        say(
+            f"no store and no --ckpt: extracts {n} examples through {PROBED}, which ships, and probes these"
+        )
     model, examples = model_and_data(ckpt or PROBED, data, split, n, seed, device)
     out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
     needed = needed_sites(sites or SITES, list(find_sites(model)))
@@ -141,8 +146,8 @@ def _probe(
     from tprprobe.analyses.probing import probe
     from tprprobe.analyses.probing.scores import NOTE, screen, worth_refining
 
+    steps = {name: settings.pop(name) for name in OF_STEPS if refine}
     if refine:
-        steps = {name: settings.pop(name) for name in OF_STEPS}
         settings["probe"] = "linear"
     rows = probe(store, task, out=out, **settings)
     if refine and (worth := worth_refining(rows)):

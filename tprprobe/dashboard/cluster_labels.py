@@ -28,7 +28,10 @@ def name_by_labels(scene: Cloud) -> pd.DataFrame | None:
     if not fields or len(scene.tokens) < 2:
         return None
     tokens = pd.DataFrame(
-        {field: f"{field.removeprefix('gold ')} " + read_field(scene, field).to_numpy() for field in fields}
+        {
+            field: f"{field.removeprefix('gold ')} " + read_field(scene, field).to_numpy()
+            for field in fields
+        }
     )
     for field in fields:
         tokens[field] = tokens[field].where(

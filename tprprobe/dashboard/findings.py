@@ -60,7 +60,9 @@ def tell_decoding(table: pd.DataFrame) -> Statement:
     is_role = (table["group"] == TRAINED) & table["name"].str.startswith("role")
     own, rest = table[is_role], table[~is_role & ~is_rule]
     best = top(own if len(own) else rest, "value")
-    beside = [top(each, "value") for each in (rest if len(own) else own, table[is_rule]) if len(each)]
+    beside = [
+        top(each, "value") for each in (rest if len(own) else own, table[is_rule]) if len(each)
+    ]
     told = "; ".join(f"{row['name']} ({row['group']}) {percent(row)}" for row in beside)
     text = f"Numerator or denominator? Clusters of {best['name']} alone tell {percent(best)} of the digits"
     return Statement(f"{text}. Beside them: {told}." if told else f"{text}.")

@@ -13,6 +13,7 @@ from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.by_layer import draw_lines
 from tprprobe.figures.catalogue.loaders import load_probes
+from tprprobe.figures.probes import strongest_control
 
 SCORES = {"f1": "F1", "accuracy": "accuracy"}
 SIGNS = "filled: beyond every control (paired, Holm); grey: the best control with its 95 % interval"
@@ -59,12 +60,17 @@ def line_probes(
     """The lines of one task's probes, and the bands of their strongest controls."""
     real = rows[(rows["control"] == "real") & rows["layer"].notna()]
     panels = real["site"].map(name_vectors) + (" · " + real["model"].astype(str) if named else "")
-    beside = [_best_control(rows, row, score) for _, row in real.iterrows()]
-    band = pd.DataFrame(beside, columns=["control", "value", "low", "high"], index=real.index)
+    beside = [strongest_control(rows, row, score) for _, row in real.iterrows()]
+    band = pd.DataFrame(
+        [(name, each.value, each.low, each.high) for name, each in beside],
+        columns=["control", "value", "low", "high"],
+        index=real.index,
+    )
+    learnt = real["n_train"] if "n_train" in real else [""] * len(real)
     told = [
-        f"{site}: {100 * value:.1f} % · best control: {control} {100 * other:.1f} %"
-        for site, value, control, other in zip(
-            real["site"], real[score], band["control"], band["value"], strict=True
+        f"{site}: {100 * value:.1f} % · best control: {control} {100 * other:.1f} % · learnt from {n} targets"
+        for site, value, control, other, n in zip(
+            real["site"], real[score], band["control"], band["value"], learnt, strict=True
         )
     ]
     own = pd.DataFrame(
@@ -84,22 +90,6 @@ def line_probes(
 def name_vectors(site: Any) -> str:
     """A site without its layer, in words: ``encoder self role``."""
     return " ".join(part for part in str(site).split(".") if not part.isdigit())
-
-
-def _best_control(
-    rows: pd.DataFrame, row: pd.Series, score: str
-) -> tuple[str, float, float, float]:
-    """The name of a row's best control, its score and interval; NaN where it has none."""
-    name = row["best_control"]
-    same = rows[
-        (rows["control"] == name) & (rows["side"] == row["side"]) & (rows["model"] == row["model"])
-    ]
-    exact = same[same["site"] == row["site"]]
-    found = exact if len(exact) else same
-    if not isinstance(name, str) or found.empty:
-        return "none", np.nan, np.nan, np.nan
-    value, low, high = found[[score, f"{score}_low", f"{score}_high"]].mean().tolist()
-    return name, value, low, high
 
 
 def _controls(rows: pd.DataFrame, own: pd.DataFrame, real: pd.DataFrame, score: str) -> Any:
