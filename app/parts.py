@@ -192,22 +192,27 @@ def jobs():
 
 
 def offer_runs(*kinds: str) -> None:
-    """A button for every analysis that is missing: it runs here, beside the store."""
+    """A button for every analysis that is missing: it runs here, beside the store; below, why others are impossible."""
+    launches, refused = tp.dashboard.launches, []
     for kind in kinds:
-        _offer_run(kind)
+        at = (state.root(), state.store_name(), kind)
+        try:
+            job = jobs().get(at)
+            _offer_run(at, job.launch if job else launches.plan(state.runs(), at[1], kind), job)
+        except tp.InputError as error:
+            refused.append(f"{launches.LAUNCHES[kind][0]}: {error}.")
+    if refused:
+        with st.expander(
+            "What cannot be asked of this store, and why", key=f"refused-{'-'.join(kinds)}"
+        ):
+            st.markdown("  \n".join(map(state.escape, refused)))
 
 
-def _offer_run(kind: str) -> None:
-    at, launches = (state.root(), state.store_name(), kind), tp.dashboard.launches
-    job = jobs().get(at)
-    try:
-        launch = job.launch if job else launches.plan(state.runs(), state.store_name(), kind)
-    except tp.InputError as error:
-        st.caption(state.escape(f"{launches.LAUNCHES[kind][0]}: not of this store – {error}."))
-        return
+def _offer_run(at, launch, job) -> None:
+    kind = at[-1]
 
     def begin() -> None:
-        jobs()[at] = launches.start(launch)
+        jobs()[at] = tp.dashboard.launches.start(launch)
 
     with st.container(border=True, key=f"run-{kind}"):
         st.button(

@@ -32,6 +32,9 @@ def _find_model(store) -> str | None:
 @state.page("Ask")
 def ask() -> None:
     store = state.store()
+    if "imported" in store.manifest:
+        st.info("These vectors were imported: there is no model here to ask.")
+        return
     if (name := _find_model(store)) is None:
         return
     lead = asked.stay()

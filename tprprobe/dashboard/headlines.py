@@ -223,7 +223,7 @@ def _tell_step(row: dict[str, Any], name: str, is_first: bool) -> str:
     gain = read_interval(row, "gain") if "gain" in row else Interval(np.nan, np.nan, np.nan)
     if np.isnan(gain.value):
         return f"with {word} {r2}"
-    surely = "add" if gain.low > 0 else "add nothing sure," if gain.high > 0 else "lose"
+    surely = "add" if gain.low > 0 else "lose" if gain.high < 0 else "add nothing sure,"
     learnt = row.get("learnt", np.nan)
     of_it = (
         f", of which learnt (beyond the {row['twin']} twin) {number(row, 'learnt', '+.3f')}"

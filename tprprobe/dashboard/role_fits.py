@@ -23,7 +23,7 @@ from tprprobe.store.layout import SAMPLE
 
 LEFT = "|e − ê|² / |e − ē|²"
 MOST = 40  # fillers or roles of a map, the commonest
-STEP = ["roles", "family", "r2", "r2_low", "r2_high", "gain", "gain_low", "gain_high"]
+STEP = ["roles", "step", "r2", "r2_low", "r2_high", "gain", "gain_low", "gain_high"]
 STEP += ["learnt", "learnt_low", "learnt_high", "twin", "rank", "n", "n_fit"]
 
 
@@ -66,12 +66,13 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str, dark: bool = False) 
 def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
     """A row per scheme and step: roles, step, R² and what it gains over the step below (and of that what is learnt)."""
     own = scores[(scores["site"] == site) & (scores["control"] == "")]
-    columns = [name for name in STEP if name in own]
-    return (
-        own[columns]
-        .assign(family=own["family"].map(lambda each: FAMILIES.get(each, each)))
-        .rename(columns={"family": "step"})
-    )
+    own = own[own["family"].isin(FAMILIES)]
+    own = own.assign(step=own["family"].map(FAMILIES), order=own["family"].map([*FAMILIES].index))
+    own = own.sort_values(["roles", "order"], kind="stable")
+    columns = [
+        name for name in STEP if name in own and (own[name] != "").any() and own[name].notna().any()
+    ]
+    return own[columns].reset_index(drop=True)
 
 
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
