@@ -1,25 +1,18 @@
-"""What was asked, to be clicked: strips of its tokens, small maps of its heads, and what is picked of them."""
+"""What can be asked of a store's model: a question that it answers, and edits of it; or a text, and what is expected next."""
 
-import re
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import linked
+import parts
 import state
 import streamlit as st
-from streamlit.components.v2 import component
 
 import tprprobe as tp
 
-HERE = Path(__file__).parent
 EXCHANGE, ABLATE = (
     "Exchange two tokens",
     "Ablate a head",
 )  # what clicks on tokens, and on a head, mean
-TOKENS, HEAD = (
-    re.compile(r"[0-9]{1,4}(,[0-9]{1,4})*"),
-    re.compile(r"([a-z0-9_.]{1,80}):([0-9]{1,3})"),
-)
 STAYS = """<style>
 [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) {
   position: sticky; top: 0; z-index: 9; padding: 0.6rem 0; background: PAGE; box-shadow: 0.9rem 0 PAGE, -0.9rem 0 PAGE;
@@ -27,135 +20,190 @@ STAYS = """<style>
 .st-key-asked-lead { max-height: 38vh; overflow-y: auto; }
 @media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
 </style>"""
-_mount = component(
-    "tprprobe_asked",
-    js=HERE.joinpath("asked.js").read_text("utf-8"),
-    css="".join(HERE.joinpath(f"{name}.css").read_text("utf-8") for name in ("linked", "asked")),
-)
 
 
 def stay() -> Any:
     """A place for the answer, which stays in sight while what is below is clicked."""
-    page = tp.dashboard.theme.look(state.is_dark()).page
-    st.html(STAYS.replace("PAGE", page))
+    st.html(STAYS.replace("PAGE", tp.dashboard.theme.look(state.is_dark()).page))
     return st.container(key="asked-lead")
 
 
-def read_picks() -> str:
-    """What is picked: what the address says, else what was picked before another page was read."""
-    text = st.query_params.get("picked", st.session_state.get("kept_picked", ""))
-    return text if TOKENS.fullmatch(text) or HEAD.fullmatch(text) else ""
-
-
-def pick(text: str = "") -> None:
-    """Picks tokens (``1,5``) or a head (``encoder.0.self.role:2``)."""
-    st.session_state["turn_of_picks"] = st.session_state.get("turn_of_picks", 0) + 1
-    st.session_state["picked_for"] = None
-    _write(text)
-
-
-def _write(text: str) -> None:
-    """Remembers what is picked, in the address too."""
-    st.session_state["kept_picked"] = text
-    if not text:
-        st.query_params.pop("picked", None)
-    elif text != st.query_params.get("picked"):
-        st.query_params["picked"] = text
+def read_input(store, label: str, first: str = "") -> str:
+    """The text that is asked; another store begins with a text of its own."""
+    before = st.session_state.get("asked_of", state.store_name())
+    st.session_state["asked_of"] = state.store_name()
+    own = first or tp.dashboard.choices.first_text(store)
+    if before != state.store_name():
+        st.session_state["text"] = own
+    is_known = "text" in st.session_state or "text" in st.query_params
+    return st.text_area(
+        label, "" if is_known else own, max_chars=4000, key="text", height=95, **state.KEEP
+    )
 
 
 def keep_for(*asked: str) -> None:
-    """Keeps what is picked as long as it is for the same text and edit."""
+    """Keeps what is picked as long as it is for the same text."""
     before = st.session_state.get("picked_for")
     if before is not None and before != asked:
-        pick()
+        linked.pick()
     st.session_state["picked_for"] = asked
-    _write(read_picks())
+    if text := linked.read_picks():
+        linked.pick(text, st.session_state.get("turn_of_picks", 0))
 
 
-def read_tokens(count: int, many: int = 2) -> list[int]:
-    """The picked ones of so many tokens."""
-    text = read_picks()
-    found = dict.fromkeys(int(each) for each in text.split(",")) if TOKENS.fullmatch(text) else {}
-    return [each for each in found if each < count][:many]
+def ask_next(model, name: str, store, lead) -> None:
+    """A text, two words of it, a site: what is expected next (or which samples are near) beside controls."""
+    views = tp.dashboard.next_words
+    asked = views.read_text(model, read_input(store, "Text"))
+    keep_for(asked.text)
+    sites = views.list_states(model)
+    if not sites:
+        raise tp.InputError(f"{name} has no site of states that words can exchange")
+    with parts.controls():
+        site = parts.choose("Exchange the states at", sites, "states", len(sites) // 2)
+    picked = linked.read_tokens(len(asked.tokens))
+    marked = (
+        [i for word in views.find_words(asked, *picked) for i in word] if len(picked) == 2 else None
+    )
+    advice = (
+        "Click another word for another pair."
+        if marked
+        else f"Click {'a second word' if picked else 'two words'}: they exchange their states."
+    )
+    strips = [
+        {"heading": "What the model reads"} | tp.dashboard.browser_payload.pack_tokens(asked.tokens)
+    ]
+    linked.offer_picks("tokens", {"strips": strips, "marked": marked, "many": 2, "advice": advice})
+    if marked is None:
+        return
+    found = state.once(
+        lambda: views.exchange_states(asked, site, *picked),
+        "exchange",
+        name,
+        asked.text,
+        site,
+        *picked,
+    )
+    if views.has_head(model):
+        table = views.tabulate_words(asked, found)
+    else:
+        means, texts = state.once(
+            lambda: views.mean_states(store, sites[-1]), "means", *state.key(sites[-1])
+        )
+        table = views.tabulate_neighbours(found, means, texts)
+    with lead:
+        parts.lead(views.tell_exchange(asked, site, *picked, table))
+    parts.table(table, 1 if views.has_head(model) else 2)
+    st.caption(state.escape(" · ".join(f"{way}: {told}" for way, told in views.TOLD.items())))
 
 
-def read_head(heads: dict[str, range]) -> tuple[str, int] | None:
-    """The picked one of some heads."""
-    found = HEAD.fullmatch(read_picks())
-    if found is None or int(found[2]) not in heads.get(found[1], ()):
-        return None
-    return found[1], int(found[2])
+def ask_answer(model, name: str, store, lead) -> None:
+    """A question, text or image: the answer, and what becomes of it if tokens exchange vectors or a head binds nothing."""
+    dialogue, changes = tp.dashboard.live_example, tp.dashboard.example_edits
+    if dialogue.reads_images(model):
+        number = st.number_input("Image", 0, 9999, key="image", **state.KEEP)
+        posed = state.once(lambda: dialogue.pose_image(model, number), "posed", name, number)
+    else:
+        text = read_input(store, "Question or text")
+        posed = state.once(lambda: dialogue.pose(model, text), "posed", name, text)
+    keep_for(posed.text)
+    kept = state.once(lambda: dialogue.keep(posed), "kept", name, posed.text)
+    heads, kinds = changes.list_heads(posed), list(changes.list_kinds(posed))
+    with parts.controls():
+        kind = (
+            parts.choose("Tokens exchange their", kinds, "parts" if posed.is_image else "kind")
+            if kinds
+            else None
+        )
+    change, tokens = None, linked.read_tokens(len(posed.tokens))
+    if head := linked.read_head(heads):
+        change = changes.ablate_head(*head)
+    elif kind and len(tokens) == 2:
+        change = changes.exchange_tokens(posed, kind, *tokens)
+    _show_tokens(posed, kind, tokens, change)
+    with lead:
+        answer = state.once(
+            lambda: _tell(posed, name, store), "answer", name, posed.text, *state.key()
+        )
+        if change is None:
+            parts.lead(answer)
+        else:
+            parts.lead(tp.dashboard.experiments.tell_experiment(_try(name, posed, change)))
+            st.caption(state.escape(f"Without the edit: {answer}"))
+    _show_heads(posed, kept, heads)
+    _show_experiments()
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def once(_make: Callable[[], Any], *key: Any) -> Any:
-    """What was made for the same key before, else what is made now."""
-    return _make()
+def _tell(posed, name: str, store) -> str:
+    dialogue = tp.dashboard.live_example
+    reference = "" if posed.is_image else dialogue.find_reference(store, posed.text)
+    return dialogue.tell_answer(posed, posed.model.name, dialogue.exact_answer(posed), reference)
 
 
-def show_tokens(posed, kept, scene, edit) -> None:
-    """The tokens that are clicked and, if the colors are of the answer's, these below."""
-    here = None if scene is None else scene.on(kept.store)
-
-    def pack():
-        is_own = scene is not None and scene.side == posed.side
-        make = tp.dashboard.browser_payload.pack_tokens
-        own = "The caption" if posed.is_image else "What was asked"
-        strips = [{"heading": own} | make(posed.tokens, here if is_own else None)]
-        if scene is None or is_own:
-            return strips
-        tokens = kept.store.tokens
-        written = tokens.loc[tokens["side"] == scene.side, "token"]
-        return [*strips, {"heading": "The answer"} | make([*map(str, written)], here)]
-
-    if scene is not None:
-        with state.titled(f"Clusters of {scene.place}"):
-            state.offer(lambda: _draw(kept, scene), "asked")
-    look = scene and (state.store_name(), scene.place, scene.roles.k)
-    strips = once(pack, "strips", str(kept.store.path), look)
-    marked = [] if edit.change is None else [*edit.change.first, *edit.change.second]
-    sent = {"strips": strips, "marked": marked or None, "many": edit.many, "advice": edit.advice}
-    _show("tokens", sent)
-
-
-def _draw(kept, scene):
-    """The strips as a view, of a store that is there as long as ``kept`` is."""
-    return tp.dashboard.show_strips(scene.on(kept.store), [0], None, state.is_dark())
+def _show_tokens(posed, kind, tokens, change) -> None:
+    advice = (
+        "Click two tokens: they exchange their " + f"{kind}."
+        if kind
+        else f"{posed.model.name} has no roles or fillers to exchange."
+    )
+    marked = None if change is None else [*change.first, *change.second]
+    strips = [
+        {"heading": "The caption" if posed.is_image else "What was asked"}
+        | tp.dashboard.browser_payload.pack_tokens(posed.tokens)
+    ]
+    linked.offer_picks(
+        "tokens", {"strips": strips, "marked": marked or None, "many": 2, "advice": advice}
+    )
+    if kind and (pairs := tp.dashboard.example_edits.list_pairs(posed)):
+        with st.container(horizontal=True, vertical_alignment="center", key="pairs"):
+            st.caption("Or click a pair:", width="content")
+            for number, (told, *pair) in enumerate(pairs):
+                st.button(
+                    state.escape(told),
+                    f"pair-{number}",
+                    on_click=linked.pick,
+                    args=(",".join(map(str, pair)),),
+                )
 
 
-def show_heads(posed, kept) -> None:
-    """Small maps of all heads, and the picked one in full."""
-    heads, dark = tp.dashboard.example_edits.list_heads(posed), state.is_dark()
+def _show_heads(posed, kept, heads) -> None:
+    """Small maps of all heads; a click ablates one."""
     maps = tp.dashboard.choices.list_maps(kept.store)
     of_layer = {name.rpartition(".")[0]: name for name in heads}
     sites = {each: of_layer[at] for each in maps if (at := each.rpartition(".")[0]) in of_layer}
     if not sites:
         st.caption(state.escape(tp.dashboard.example_edits.tell_headless(posed)))
         return
-    st.markdown("**Attention of every head** – click a map to ablate its head")
+    st.markdown(
+        "**Attention of every head** – click a map to ablate its head: its vectors become 0, so that it binds nothing"
+    )
     pack = tp.dashboard.browser_payload.pack_heads
-    _show("heads", once(lambda: pack(kept.store, sites, dark), "maps", str(kept.store.path), dark))
-    head = read_head({of: heads[of] for of in sites.values()})
-    if head is None:
+    sent = state.once(
+        lambda: pack(kept.store, sites, 0, state.is_dark()),
+        "maps",
+        str(kept.store.path),
+        state.is_dark(),
+    )
+    linked.offer_picks("heads", sent | {"advice": "HEAD becomes 0 (click again: as it was)"})
+
+
+def _try(name: str, posed, change) -> dict:
+    """The row of a change, the newest. What was tried already is not tried again."""
+    rows, key = st.session_state.setdefault("experiments", {}), (name, posed.text, change.told)
+    rows[key] = rows.pop(key, None) or tp.dashboard.experiments.try_change(posed, change)
+    return rows[key]
+
+
+def _show_experiments() -> None:
+    """The table of everything that was tried in this tab of the browser."""
+    rows = st.session_state.get("experiments", {})
+    if not rows:
         return
-    site = next(name for name, of in sites.items() if of == head[0])
-    with st.expander(f"{site}, head {head[1]}: its map in full, before the edit"):
-        found = tp.dashboard.read_maps(kept.store, site, 0)
-        state.show(tp.dashboard.show_matrix(kept.store, found, head[1], dark=dark), "asked-map")
-
-
-def _show(kind: str, sent: dict[str, Any]) -> None:
-    key = f"asked-{kind}"
-    told = {"picked": read_picks(), "turn": st.session_state.get("turn_of_picks", 0)}
-    _mount(data={"kind": kind} | sent | told, key=key, on_picked_change=lambda: _hear(key))
-
-
-def _hear(key: str) -> None:
-    """Takes over what the browser shows as picked already; heads are ablated, tokens exchanged."""
-    text, turn = st.session_state[key].picked
-    pick(str(text))
-    st.session_state["turn_of_picks"] = int(turn)
-    if HEAD.fullmatch(str(text)):
-        st.session_state["what"] = ABLATE
-    elif text and st.session_state.get("what") == ABLATE:
-        st.session_state["what"] = EXCHANGE
+    table = tp.dashboard.experiments.tabulate([*rows.values()])
+    st.subheader("Experiments")
+    parts.table(table)
+    with st.container(horizontal=True):
+        st.download_button(
+            "CSV", table.to_csv(index=False), "experiments.csv", "text/csv", on_click="ignore"
+        )
+        st.button("Clear the table", on_click=lambda: (rows.clear(), linked.pick()))

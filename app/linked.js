@@ -8,16 +8,18 @@ const BANDS = 256; // of an outline's height
 const NEAR = 6; // pixels around the pointer in which a point is found
 const AREAS = ["box", "lasso"];
 
-const page = { scenes: new Map(), names: new Map(), parts: new Map(), mark: "", turn: 0, told: null, timer: 0 };
+const page = { scenes: new Map(), names: new Map(), parts: new Map(), mark: "", turn: 0, picks: 0, told: null, timer: 0 };
 
-export default function mount({ data, parentElement, setStateValue }) {
+export default function mount({ data, parentElement, setStateValue, setTriggerValue }) {
   if (data.kind in FEEDS) {
     FEEDS[data.kind](data);
     return undefined;
   }
   if (!page.parts.has(parentElement)) page.parts.set(parentElement, new PARTS[data.kind](parentElement));
-  page.told = (mark) => setStateValue("mark", mark);
-  page.parts.get(parentElement).take(data);
+  const part = page.parts.get(parentElement);
+  if (part instanceof Picking) part.tell = (text) => setTriggerValue("picked", [text, page.picks]);
+  else page.told = (mark) => setStateValue("mark", mark);
+  part.take(data);
   return () => {
     page.parts.get(parentElement)?.remove?.();
     page.parts.delete(parentElement);
@@ -46,7 +48,7 @@ const FEEDS = {
 };
 
 function everyPart(what) {
-  for (const part of page.parts.values()) part[what]();
+  for (const part of page.parts.values()) part[what]?.();
 }
 
 function show(text) {
@@ -659,13 +661,13 @@ class Strips {
   }
 
   cell(strip, at, sign, i) {
-    const label = strip.labels[i], look = strip.looks?.[i] ?? this.data.colours[label] ?? { colour: "#9aa3b2", ink: "black" };
+    const label = strip.labels[i], look = this.data.colours[label] ?? { colour: "#9aa3b2", ink: "black" };
     const text = make("span", { className: "sign", textContent: sign });
-    const number = make("span", { className: "number", textContent: strip.notes?.[i] ?? (label < 0 ? "–" : label) });
-    const cell = make("button", { className: strip.own === i ? "own" : "", tabIndex: i ? -1 : 0 }, text, number);
+    const number = make("span", { className: "number", textContent: label < 0 ? "–" : label });
+    const cell = make("button", { tabIndex: i ? -1 : 0 }, text, number);
     Object.assign(text.style, { background: look.colour, color: look.ink });
-    const place = `‘${sign}’ · token ${strip.positions[i]}`, told = strip.told?.[i];
-    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: at, label, place, told });
+    const place = `‘${sign}’ · token ${strip.positions[i]}`;
+    return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: at, label, place });
   }
 
   // Names of clusters come after the rest.
@@ -673,7 +675,7 @@ class Strips {
     const names = this.data?.names ?? page.names.get(this.data?.scene);
     for (const cell of this.cells ?? []) {
       const name = names?.[cell.label]?.name;
-      cell.title = `${cell.place} · ${cell.told ?? `cluster ${cell.label < 0 ? "–" : cell.label}${name ? ` (${name})` : ""}`}`;
+      cell.title = `${cell.place} · cluster ${cell.label < 0 ? "–" : cell.label}${name ? ` (${name})` : ""}`;
     }
     this.paint();
   }
@@ -733,4 +735,230 @@ class Strips {
   }
 }
 
-const PARTS = { map: Map2D, strips: Strips };
+// ---- attention
+
+const codesOf = ({ weights }) => Uint8Array.from(atob(weights), (each) => each.charCodeAt(0));
+
+// Weights from 0 to 255 as a picture, a pixel a pair.
+function paintMap(map, colours) {
+  const { rows, columns } = map, canvas = make("canvas", { width: columns, height: rows }), pen = canvas.getContext("2d");
+  const image = pen.createImageData(columns, rows), ramp = colours.map(channels), last = ramp.length - 1;
+  codesOf(map).forEach((code, i) => {
+    const at = (code / 255) * last, low = Math.min(Math.floor(at), last - 1), share = at - low;
+    for (const channel of [0, 1, 2]) image.data[4 * i + channel] = ramp[low][channel] * (1 - share) + ramp[low + 1][channel] * share;
+    image.data[4 * i + 3] = 255;
+  });
+  pen.putImageData(image, 0, 0);
+  return canvas;
+}
+
+// A head's map: tokens in two columns with a line a weight, those of a token alone while the pointer is on it; the map itself.
+class Attend {
+  constructor(root) {
+    this.sides = [make("div", { className: "column" }), make("div", { className: "column" })];
+    this.lines = make("canvas", { className: "links" });
+    this.told = make("div", { className: "tally", role: "status" });
+    const words = make("div", { className: "words" }, this.sides[0], this.lines, this.sides[1]);
+    this.picture = make("div", { className: "picture" });
+    root.append(make("div", { className: "wide" }, this.told, make("div", { className: "attend" }, words, this.picture)));
+    this.watch = new ResizeObserver(() => this.paint());
+    this.watch.observe(words);
+  }
+
+  remove() {
+    this.watch.disconnect();
+  }
+
+  take(data) {
+    Object.assign(this, { data, at: null, codes: codesOf(data.map) });
+    this.cells = [data.queries, data.keys].map(({ signs, rows, side }, end) => signs.slice(0, 120).map((sign, i) => {
+      const cell = make("button", { textContent: sign, title: `token ${i}`, onclick: () => mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
+      for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => this.look([end, i]));
+      for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, () => this.look(null));
+      return Object.assign(cell, { row: rows[i], side });
+    }));
+    this.sides.forEach((side, end) => side.replaceChildren(...this.cells[end]));
+    const canvas = paintMap(data.map, data.ramp), { rows, columns, step } = data.map, hint = make("div", { className: "hint", hidden: true });
+    const rings = data.pairs.map(([query, key]) => {
+      const ring = make("i", { className: "ring" });
+      Object.assign(ring.style, { left: `${(100 * (key / step + 0.5)) / columns}%`, top: `${(100 * (query / step + 0.5)) / rows}%` });
+      return ring;
+    });
+    const frame = make("div", { className: "map" }, canvas, ...rings, hint);
+    frame.style.aspectRatio = `${columns} / ${rows}`;
+    frame.addEventListener("pointermove", (event) => {
+      const box = frame.getBoundingClientRect(), [x, y] = [event.clientX - box.left, event.clientY - box.top];
+      const [key, query] = [Math.floor((x / box.width) * columns), Math.floor((y / box.height) * rows)];
+      const weight = this.codes[query * columns + key] / 255;
+      hint.hidden = !(weight >= 0);
+      hint.textContent = `‘${data.queries.signs[query * step]}’ ${query * step} → ‘${data.keys.signs[key * step]}’ ${key * step}: ${(100 * weight).toFixed(1)} %`;
+      const right = x > box.width / 2;
+      Object.assign(hint.style, { top: `${y + 14}px`, left: right ? "" : `${x + 10}px`, right: right ? `${box.width - x + 10}px` : "" });
+    });
+    frame.addEventListener("pointerleave", () => (hint.hidden = true));
+    const gold = data.gold && data.pairs.length ? `○ ${data.gold}` : "";
+    const note = [step > 1 ? `a square is the largest of ${step} × ${step} weights` : "", gold].filter(Boolean).join(" · ");
+    this.picture.replaceChildren(make("div", { className: "axis", textContent: "down: queries (attend) · across: keys (attended to)" }), frame, make("div", { className: "axis", textContent: note }));
+    this.paint();
+  }
+
+  look(at) {
+    this.at = at;
+    this.paint();
+  }
+
+  weight(query, key) {
+    const { step, columns } = this.data.map;
+    return this.codes[Math.floor(query / step) * columns + Math.floor(key / step)] / 255;
+  }
+
+  paint() {
+    if (!this.data || !this.lines.clientWidth) return;
+    const scale = Math.min(window.devicePixelRatio || 1, 2), box = this.lines.getBoundingClientRect(), pen = this.lines.getContext("2d");
+    Object.assign(this.lines, { width: box.width * scale, height: box.height * scale });
+    pen.scale(scale, scale);
+    pen.strokeStyle = getComputedStyle(this.lines).color;
+    const middle = (cell) => cell.offsetTop + cell.offsetHeight / 2, [queries, keys] = this.cells, found = readMark(page.mark);
+    for (const cell of [...queries, ...keys]) {
+      cell.style.background = "";
+      cell.classList.toggle("marked", Boolean(found?.ranges && found.kind === cell.side && within(found.ranges, cell.row)));
+    }
+    queries.forEach((query, i) => keys.forEach((key, j) => {
+      const weight = this.weight(i, j), is = !this.at || (this.at[0] ? this.at[1] === j : this.at[1] === i);
+      if (!is || weight < (this.at ? 0.01 : 0.08)) return;
+      pen.globalAlpha = this.at ? Math.min(1, 0.1 + weight) : weight * 0.6;
+      pen.lineWidth = this.at ? 1 + 3 * weight : 1;
+      pen.beginPath();
+      pen.moveTo(0, middle(query));
+      pen.lineTo(box.width, middle(key));
+      pen.stroke();
+      if (this.at) (this.at[0] ? query : key).style.background = `color-mix(in srgb, #56B4E9 ${Math.round(100 * weight)}%, transparent)`;
+    }));
+    const [end, i] = this.at ?? [], most = this.at && (end ? queries : keys).map((_, j) => [end ? this.weight(j, i) : this.weight(i, j), j]).sort(([a], [b]) => b - a).slice(0, 3);
+    const signs = end ? this.data.queries.signs : this.data.keys.signs;
+    this.told.textContent = most ? `‘${(end ? this.data.keys : this.data.queries).signs[i]}’ ${end ? "is looked at by" : "looks at"} ${most.map(([weight, j]) => `‘${signs[j]}’ ${(100 * weight).toFixed(0)} %`).join(", ")}`
+      : "Put the pointer on a word: lines lead to what it looks at.";
+  }
+}
+
+// ---- what was asked: tokens and heads that are picked
+
+// What is picked, as the server writes it: tokens (1,5) or a head (encoder.0.self.role:2).
+class Picking {
+  constructor(root, className) {
+    this.frame = make("div", { className });
+    this.frame.addEventListener("keydown", (event) => this.key(event));
+    root.append(this.frame);
+  }
+
+  take(data) {
+    if (data.turn < page.picks) return;
+    page.picks = data.turn;
+    const { turn: _, picked, marked, advice, ...drawn } = data, told = JSON.stringify(drawn);
+    Object.assign(this, { data, picked });
+    if (told !== this.told) this.draw();
+    this.told = told;
+    this.paint();
+  }
+
+  pick(text) {
+    page.picks += 1;
+    for (const part of page.parts.values()) {
+      if (!(part instanceof Picking)) continue;
+      part.picked = text;
+      part.data.marked = null; // known to the server only
+      part.paint();
+    }
+    this.tell(text);
+  }
+
+  // ← and → go from button to button.
+  key(event) {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], all = [...this.frame.querySelectorAll("button:not(:disabled)")];
+    const at = all.indexOf(event.target.closest("button"));
+    if (!by || at < 0) return;
+    event.stopPropagation();
+    event.preventDefault();
+    all[at + by]?.focus();
+  }
+}
+
+// Strips of tokens on their cluster's color; those of the first strip are picked, `many` at most.
+class Tokens extends Picking {
+  constructor(root) {
+    super(root, "strips");
+  }
+
+  get chosen() {
+    return this.picked && !this.picked.includes(":") ? this.picked.split(",").map(Number) : [];
+  }
+
+  draw() {
+    this.cells = [];
+    this.note = make("span", { role: "status" });
+    const undo = make("button", { textContent: "Without the edit", onclick: () => this.pick("") });
+    this.below = make("div", { className: "below" }, this.note, undo);
+    this.frame.replaceChildren(...this.data.strips.map((strip, number) => this.strip(strip, !number)), this.below);
+  }
+
+  strip({ heading, signs, labels, colours }, isPicked) {
+    const cells = signs.map((sign, i) => {
+      const label = labels[i] < 0 ? "–" : labels[i], look = colours[labels[i]];
+      const text = make("span", { className: "sign", textContent: sign });
+      if (look) Object.assign(text.style, { background: look.colour, color: look.ink });
+      const number = make("span", { className: "number", textContent: label });
+      const title = `‘${sign}’ · token ${i}${look ? ` · cluster ${label}` : ""}`;
+      return make("button", { title, disabled: !isPicked, onclick: () => this.toggle(i) }, text, ...(colours.length ? [number] : []));
+    });
+    if (isPicked) this.cells = cells;
+    const line = make("div", { className: `tokens${colours.length ? "" : " plain"}` }, ...cells);
+    return make("section", {}, make("div", { className: "heading", textContent: heading }), line);
+  }
+
+  toggle(i) {
+    const known = this.chosen, { many } = this.data;
+    const kept = known.includes(i) ? known.filter((each) => each !== i) : [...(known.length < many ? known : []), i];
+    this.pick(kept.join(","));
+  }
+
+  paint() {
+    const marked = this.data.marked ?? this.chosen;
+    for (const [i, cell] of this.cells.entries()) cell.setAttribute("aria-pressed", marked.includes(i));
+    this.note.textContent = this.data.advice;
+    this.below.lastChild.hidden = !this.picked;
+  }
+}
+
+// Attention maps, small: a click picks the head.
+class Heads extends Picking {
+  constructor(root) {
+    super(root, "heads");
+  }
+
+  draw() {
+    this.buttons = [];
+    this.frame.replaceChildren(...this.data.sites.map(({ site, maps }) => {
+      const buttons = maps.map((map, head) => this.head(`${site}:${head}`, map, head));
+      this.buttons.push(...buttons);
+      const heading = make("div", { className: "heading", textContent: site.slice(0, site.lastIndexOf(".")) });
+      return make("section", {}, heading, make("div", { className: "maps" }, ...buttons));
+    }));
+  }
+
+  head(name, { rows, columns, weights }, head) {
+    const canvas = paintMap({ rows, columns, weights }, this.data.ramp);
+    const onclick = () => this.pick(this.picked === name ? "" : name);
+    return make("button", { name, onclick }, canvas, make("span", { textContent: `head ${head}` }));
+  }
+
+  paint() {
+    for (const each of this.buttons) {
+      const is = each.name === this.picked;
+      each.setAttribute("aria-pressed", is);
+      each.lastChild.textContent = `head ${each.name.split(":").at(-1)}`;
+      each.title = this.data.advice?.replace("HEAD", each.name.replace(":", ", head ")) ?? each.name;
+    }
+  }
+}
+
+const PARTS = { map: Map2D, strips: Strips, tokens: Tokens, heads: Heads, attend: Attend };

@@ -1,10 +1,12 @@
-"""Parts of a page that share one mark in the browser: they mark at once, and the server is told afterwards."""
+"""Parts of a page that the browser draws itself: maps, strips and attention that share one mark, tokens and heads to pick."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import parts
 import state
 import streamlit as st
 from streamlit.components.v2 import component
@@ -14,6 +16,10 @@ import tprprobe as tp
 HERE = Path(__file__).parent
 FORESEEN = 2_000_000  # numbers in a head's vectors
 ADVICE = "Select points, tokens or clusters: the same tokens are marked in every view."
+TOKENS, HEAD = (
+    re.compile(r"[0-9]{1,4}(,[0-9]{1,4})*"),
+    re.compile(r"([a-z0-9_.]{1,80}):([0-9]{1,3})"),
+)
 _mount = component(
     "tprprobe_linked",
     js=HERE.joinpath("linked.js").read_text("utf-8"),
@@ -22,7 +28,7 @@ _mount = component(
 
 
 def mount(kind: str, key: str, data: dict[str, Any]) -> None:
-    """A part of the page (``map``, ``strips``) or a feed of it (``points``, ``names``, ``mark``)."""
+    """A part of the page (``map``, ``strips``, ``attend``) or a feed of it (``points``, ``names``, ``mark``)."""
     _mount(data={"kind": kind, **data}, key=key, on_mark_change=lambda: _hear(key))
 
 
@@ -34,7 +40,6 @@ def _hear(key: str) -> None:
     except tp.InputError:
         return
     state.set_mark(found)
-    st.session_state["marked_in"] = ""  # what is selected in a chart is forgotten
     st.session_state["fed_mark"] = str(found) if found else ""
     st.session_state["turn_of_mark"] = int(turn)
 
@@ -46,6 +51,51 @@ def feed_mark(mark: Any) -> None:
         st.session_state["turn_of_mark"] = st.session_state.get("turn_of_mark", 0) + 1
     st.session_state["fed_mark"] = text
     mount("mark", "feed-mark", {"text": text, "turn": st.session_state.get("turn_of_mark", 0)})
+
+
+def offer_picks(kind: str, data: dict[str, Any]) -> None:
+    """``tokens`` or ``heads`` that are picked by a click; :func:`read_picks` says which."""
+    key = f"asked-{kind}"
+
+    def hear() -> None:
+        text, turn = st.session_state[key].picked
+        pick(str(text), int(turn))
+
+    told = {"picked": read_picks(), "turn": st.session_state.get("turn_of_picks", 0)}
+    _mount(data={"kind": kind} | data | told, key=key, on_picked_change=hear)
+
+
+def read_picks() -> str:
+    """What is picked: what the address says, else what was picked before another page was read."""
+    text = st.query_params.get("picked", st.session_state.get("kept_picked", ""))
+    return text if TOKENS.fullmatch(text) or HEAD.fullmatch(text) else ""
+
+
+def pick(text: str = "", turn: int | None = None) -> None:
+    """Picks tokens (``1,5``) or a head (``encoder.0.self.role:2``), in the address too."""
+    st.session_state["turn_of_picks"] = (
+        st.session_state.get("turn_of_picks", 0) + 1 if turn is None else turn
+    )
+    st.session_state["kept_picked"] = text
+    if not text:
+        st.query_params.pop("picked", None)
+    elif text != st.query_params.get("picked"):
+        st.query_params["picked"] = text
+
+
+def read_tokens(count: int, many: int = 2) -> list[int]:
+    """The picked ones of so many tokens."""
+    text = read_picks()
+    found = dict.fromkeys(int(each) for each in text.split(",")) if TOKENS.fullmatch(text) else {}
+    return [each for each in found if each < count][:many]
+
+
+def read_head(heads: dict[str, range]) -> tuple[str, int] | None:
+    """The picked one of some heads."""
+    found = HEAD.fullmatch(read_picks())
+    if found is None or int(found[2]) not in heads.get(found[1], ()):
+        return None
+    return found[1], int(found[2])
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -74,7 +124,7 @@ class Place:
         """The scene of the map; ``whole``: with every token of the store."""
         if self.layers:
             site, head, k, method = self.given
-            return state.layers(site, head, k, method, self.layers)
+            return state.stack_layers(self.root, self.name, self.layers, method, site, head, k)
         build = fill_scene if whole else state.build_scene
         return build(self.root, self.name, *self.given)
 
@@ -83,28 +133,26 @@ class Place:
 
     def show_strips(self, samples: Sequence[int], mark: Any) -> None:
         """Samples as strips, under their title with its exports."""
-        packing, scene = (
-            tp.dashboard.browser_payload,
-            state.build_scene(self.root, self.name, *self.given),
+        views, scene = tp.dashboard, state.build_scene(self.root, self.name, *self.given)
+        parts.titled(
+            f"Clusters of {scene.place}",
+            lambda: views.show_strips(scene, samples, mark),
+            f"strips-{self.name}",
         )
-        with state.titled(f"Clusters of {scene.place}"):
-            state.offer(
-                lambda: tp.dashboard.show_strips(scene, samples, mark, state.is_dark()),
-                f"strips-{self.name}",
-            )
-        mount("strips", "linked-strips", {"scene": self.key} | packing.pack_strips(scene, samples))
+        mount(
+            "strips",
+            "linked-strips",
+            {"scene": self.key} | views.browser_payload.pack_strips(scene, samples),
+        )
 
-    def show_beside(self, scenes: Sequence[Any], first: int, second: int, strips: Any) -> None:
+    def show_beside(self, scenes: Sequence[Any], first: int, second: int) -> None:
         """The same sample of a second store; its tokens are marked with those at their positions."""
         views, (own, other) = tp.dashboard, scenes
-
-        def draw() -> Any:
-            plain = views.show_strips(other, [second])
-            same = views.comparison.carry_mark(strips, plain, other)
-            return views.show_strips(other, [second], same, state.is_dark())
-
-        with state.titled(f"Clusters of {other.place}"):
-            state.offer(draw, "strips-second")
+        parts.titled(
+            f"Clusters of {other.place}",
+            lambda: views.show_strips(other, [second]),
+            "strips-second",
+        )
         sent = views.browser_payload.pack_strips(other, [second], own, [first])
         sent["names"] = views.browser_payload.pack_names(other)
         mount("strips", "linked-beside", {"scene": self.key} | sent)
@@ -120,19 +168,6 @@ class Place:
         )
         if names is not None:
             mount("names", "feed-names", {"scene": self.key, "names": names})
-
-
-def show_rows(store: Any, maps: Any, head: int, rows: Sequence[int]) -> None:
-    """The attention of some queries as strips of keys, under their title with its exports."""
-    views, dark = tp.dashboard, state.is_dark()
-    with state.titled(f"{maps.site}, head {head}, sample {maps.sample}: rows"):
-        state.offer(lambda: views.attention.show_rows(store, maps, head, rows, dark), "rows")
-    mount(
-        "strips",
-        "linked-rows",
-        {"scene": ""} | views.browser_payload.pack_rows(maps, head, rows, dark),
-    )
-    st.caption(state.escape(views.attention.PERCENT))
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import guide
+import parts
 import state
 import streamlit as st
 
@@ -13,11 +13,11 @@ SIDE = 220  # pixels of the list of pages
 
 PAGES = (
     "overview",
+    "layers",
+    "decomposition",
     "roles",
     "attention",
     "probes",
-    "reconstruction",
-    "decomposition",
     "interventions",
     "compare",
     "ask",
@@ -35,5 +35,5 @@ pages += [
 page = st.navigation(pages)
 state.follow_link()
 state.choose_store()
-guide.show()
+parts.surround()
 page.run()

@@ -1,9 +1,6 @@
-"""Ask: a question, text or image to the model of the store; edits of its vectors, each a row of experiments."""
+"""Ask: a text or question to the model of the store, and what two exchanged words, or a head, do to what it says."""
 
 import asked
-import changes
-import experiments
-import parts
 import state
 import streamlit as st
 
@@ -12,67 +9,41 @@ import tprprobe as tp
 LONGEST = 300  # characters of what is said of a text that cannot be asked
 
 
-def _begin(store) -> None:
-    """Asks another store's model something of its own."""
-    before = st.session_state.get("asked_of", state.store_name())
-    st.session_state["asked_of"] = state.store_name()
-    if before != state.store_name():
-        first = tp.dashboard.choices.first_text(store)
-        st.session_state.update({"text": first, "image": 0, "cluster": None})
-
-
-def _pose(folder: str, store):
-    """What is asked: the number of an image, or a text."""
-    if tp.dashboard.live_example.reads_images(state.load_asked(folder)):
-        return state.pose_image(
-            folder, st.number_input("Image", 0, 9999, key="image", **state.KEEP)
+def _find_model(store) -> str | None:
+    """The name of the model: the store's, or what is typed here; one of transformers is loaded when that is asked for."""
+    name = tp.dashboard.model_card.find_model(state.runs(), store)
+    recorded = tp.dashboard.holdings.describe_store(store)["model"]
+    if name is None:
+        told = (
+            f"The store names its model {recorded}, which is neither shipped nor below the folder."
         )
-    is_known = "text" in st.session_state or "text" in st.query_params
-    first = "" if is_known else tp.dashboard.choices.first_text(store)
-    given = {"max_chars": 4000, "key": "text", "height": 95, **state.KEEP}
-    return state.pose(folder, st.text_area("Question or text", first, **given))
-
-
-def _tell(posed, name: str, store) -> str:
-    dialogue = tp.dashboard.live_example
-    reference = "" if posed.is_image else dialogue.find_reference(store, posed.text)
-    return dialogue.tell_answer(posed, name, dialogue.exact_answer(posed), reference)
+        st.info(state.escape(f"{told} Where is it? A folder, or hf: with a folder or a hub id."))
+        name = st.text_input("Model", key="model", max_chars=400).strip() or None
+    if name is None or not name.startswith("hf:"):
+        return name
+    loaded = st.session_state.setdefault("loaded", set())
+    if name not in loaded:
+        st.button(state.escape(f"Load {name}"), type="primary", on_click=lambda: loaded.add(name))
+        st.caption("It is read from there; a hub id that is not on this machine is downloaded.")
+        return None
+    return name
 
 
 @state.page("Ask")
 def ask() -> None:
-    store, views = state.store(), tp.dashboard
-    folder = views.model_card.find_checkpoint(state.runs(), store)
-    if folder is None:
-        st.info(
-            "The model of this store is neither shipped nor below the folder: put its checkpoint there."
-        )
-        st.stop()
-    _begin(store)
+    store = state.store()
+    if "imported" in store.manifest:
+        st.info("These vectors were imported: there is no model here to ask.")
+        return
+    if (name := _find_model(store)) is None:
+        return
     lead = asked.stay()
     try:
-        posed = _pose(str(folder), store)
+        model = state.load_asked(name)
+        known = tp.dashboard.model_card.is_model_of(model, store)
+        if not known:
+            st.warning("Its weights are not those that this store was made with.")
+        answer = asked.ask_next if tp.dashboard.next_words.is_open(model) else asked.ask_answer
+        answer(model, name, store, lead)
     except tp.InputError as error:
-        st.warning(state.escape(views.safe_text.visible(error, LONGEST)))
-        st.stop()
-    kept = state.keep_asked(str(folder), posed.text, posed)
-    with parts.controls():
-        scene = changes.choose_scene(store, kept.store)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="edit"):
-        what = changes.choose_edit()
-        asked.keep_for(posed.text, what)
-        edit = changes.choose_change(posed, store, what, scene)
-    asked.show_tokens(posed, kept, scene, edit)
-    if what == changes.EXCHANGE:
-        changes.offer_pairs(posed)
-    row = experiments.try_edit(str(folder), posed, edit.change)
-    with lead:
-        key = ("answer", state.store_name(), str(kept.store.path))
-        answer = asked.once(lambda: _tell(posed, folder.name, store), *key)
-        if row is None:
-            parts.lead(answer)
-        else:
-            parts.lead(views.experiments.tell_experiment(row))
-            st.caption(state.escape(f"Without the edit: {answer}"))
-    asked.show_heads(posed, kept)
-    experiments.show_rows()
+        st.warning(state.escape(tp.dashboard.safe_text.visible(error, LONGEST)))

@@ -1,4 +1,4 @@
-"""Interventions: what finished sweeps and exchanges changed in a model's answers."""
+"""Interventions: what finished sweeps, exchanges and edits of pairs changed in what a model answers or expects."""
 
 import parts
 import state
@@ -9,25 +9,32 @@ import tprprobe as tp
 
 @state.page("Interventions")
 def interventions() -> None:
-    runs = state.runs()
-    names = list(runs.beside(state.store(), "interventions"))
-    state.tell_unclaimed("interventions")
-    if not names:
+    runs, store, views = state.runs(), state.store(), tp.dashboard
+    folders = runs.beside(store, "interventions")
+    folders |= runs.beside(store, "behaviours") if "behaviours" in runs.folders else {}
+    parts.tell_unclaimed("interventions")
+    if not folders:
         st.info(
-            "Nothing was edited in the model of this store yet: which heads do its answers need?"
+            "Nothing was edited in the model of this store yet: what do its answers, or what it expects next, need?"
         )
-        parts.offer_runs("sweep", "swaps")
+        parts.offer_runs("sweep", "swaps", "pairs")
         return
     first = st.container()
     with parts.controls():
-        name = st.selectbox("Run", names, key="intervention", **state.KEEP)
-        found = tp.dashboard.interventions.read_interventions(runs.folder("interventions", name))
-        chosen = st.selectbox("What was done", list(found), key="edit", **state.KEEP)
+        name = parts.choose("Run", list(folders), "intervention")
+        found = views.interventions.read_interventions(folders[name])
+        chosen = parts.choose("What was done", list(found), "edit")
+    rows = found[chosen]
+    told = (
+        views.headlines.tell_behaviour(rows)
+        if "kl" in rows
+        else views.headlines.tell_interventions(rows, chosen)
+    )
     with first:
-        parts.lead(tp.dashboard.headlines.tell_interventions(found[chosen], chosen))
-    view = tp.dashboard.show_interventions(found[chosen], chosen, state.is_dark())
-    state.show(view, "interventions")
+        parts.lead(told)
+    view = views.show_interventions(rows, chosen, state.is_dark())
+    parts.show(view, "interventions")
     with st.expander("All numbers"):
         parts.table(view.data, 2)
     with st.expander("Run another"):
-        parts.offer_runs("sweep", "swaps")
+        parts.offer_runs("sweep", "swaps", "pairs")

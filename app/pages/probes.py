@@ -1,4 +1,4 @@
-"""Probes: what vectors and clusters know, each beside its best control; the row behind a mark."""
+"""Probes: what vectors and clusters know, beside their best control; what is mistaken for what; the row behind a mark."""
 
 import parts
 import state
@@ -7,77 +7,66 @@ import streamlit as st
 import tprprobe as tp
 
 
-def _probed() -> None:
+def _probed(folders) -> None:
     panels = tp.dashboard.probe_panels
-    rows = state.read_probes(state.root(), state.store_name())
+    rows = state.once(lambda: panels.read_probes(folders), "probes", *state.key())
     first = st.container()
     with parts.controls():
-        task = st.selectbox("Task", list(rows["task"].unique()), key="task", **state.KEEP)
-        models = list(rows["model"].unique())
-        one = st.selectbox("Model", models, key="probed", **state.KEEP)
-        others = ["none", *(each for each in models if each != one)]
-        other = st.selectbox("Beside it", others, key="beside", **state.KEEP)
-        score = st.selectbox(
-            "Score",
-            list(panels.SCORES),
-            key="score",
-            format_func=panels.SCORES.__getitem__,
-            **state.KEEP,
+        task = parts.choose("Task", list(rows["task"].unique()), "task")
+        models = list(rows.loc[rows["task"] == task, "model"].unique())
+        one = parts.choose("Model", models, "probed")
+        other = parts.choose(
+            "Beside it", ["none", *(each for each in models if each != one)], "beside"
+        )
+        score = parts.choose(
+            "Score", list(panels.SCORES), "score", format_func=panels.SCORES.__getitem__
         )
         every = st.toggle("All controls", key="every", **state.KEEP)
     shown = [one] if other == "none" else [one, other]
     with first:
         parts.lead(tp.dashboard.headlines.tell_probes(rows, task, shown, score))
     view = tp.dashboard.show_probes(rows, task, state.is_dark(), score, shown, every)
-    chosen = state.show_rows(view, "probes")
-    if chosen:
+    if chosen := parts.show(view, "probes"):
         st.markdown("**The rows behind the marks**")
         parts.table(view.data.iloc[chosen], 3)
-    else:
-        st.caption("Choose a point to see the row of the table behind it.")
     with st.expander("All rows"):
         parts.table(view.data, 3)
+    _mistaken(folders, task)
 
 
-def _decoded(named) -> None:
-    st.subheader("What clusters alone tell of numerators and denominators")
-    lead = st.container()
-    with parts.controls():
-        folder = st.selectbox("Names", list(named), key="names", **state.KEEP)
-        subsets = ["all", "discordant", "discordant, answered"]
-        subset = st.selectbox("Digits", subsets, key="digits", **state.KEEP)
-        every = st.toggle("Every head", key="heads", **state.KEEP)
-    with lead:
-        parts.lead(tp.dashboard.run_summary.tell_polarity(named[folder]))
-    view = tp.dashboard.findings.show_decoding(named[folder], subset, state.is_dark(), every)
-    state.show(view, "decoding")
-    st.caption("Discordant: the place in the whole fraction is not what a look at the ‘/’ tells.")
-
-
-def _worded(words) -> None:
-    folder = st.selectbox("Names of words", list(words), key="word_names", **state.KEEP)
-    parts.lead(tp.dashboard.headlines.tell_words(words[folder]))
-    state.show(tp.dashboard.findings.show_word_names(words[folder], state.is_dark()), "words")
-    table = tp.dashboard.findings.tabulate_word_names(words[folder])
-    parts.table(table[["name", *table.columns.drop("name")]])
+def _mistaken(folders, task: str) -> None:
+    """The confusions of a trained probe, and examples of its errors."""
+    views, store = tp.dashboard.probe_errors, state.store()
+    saved = views.list_probes(folders, task)
+    if not saved or not st.toggle("What is mistaken for what", key="mistaken", **state.KEEP):
+        return
+    site = parts.choose("Probe of", list(saved), "errors_of", views.best(saved))
+    found = state.once(
+        lambda: views.predict_held_out(store, saved[site]), "predicted", *state.key(task, site)
+    )
+    parts.lead(views.tell_errors(found, task, site))
+    parts.show(views.show_confusions(found, task, state.is_dark()), "confusions")
+    parts.table(views.list_errors(store, found))
 
 
 @state.page("Probes")
 def probes() -> None:
-    runs, store = state.runs(), state.store()
+    runs, store, findings = state.runs(), state.store(), tp.dashboard.findings
     probed, named, words = (runs.beside(store, each) for each in ("probes", "names", "word-names"))
     if probed:
-        _probed()
-    if named:
-        _decoded(named)
-    if words:
-        _worded(words)
+        _probed(probed)
+    for key, found, draw, tell in (
+        ("names", named, findings.show_decoding, findings.tell_decoding),
+        ("word_names", words, findings.show_word_names, findings.tell_words),
+    ):
+        if found:
+            folder = parts.choose("Names", list(found), key)
+            view = draw(found[folder], state.is_dark())
+            parts.lead(tell(view.data))
+            parts.show(view, f"chart-{key}")
     if not (probed or named or words):
         st.info(
             "Nothing was probed or named in this store yet: what do its vectors know, and is it more than controls do?"
         )
-    if not probed:
-        parts.offer_runs("probes")
-    if not named and not words:
-        parts.offer_runs("names")
-    state.tell_unclaimed("probes", "names", "word-names")
+    parts.offer_runs(*["probes"] * (not probed), *["names"] * (not named and not words))
+    parts.tell_unclaimed("probes", "names", "word-names")

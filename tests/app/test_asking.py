@@ -3,14 +3,12 @@
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
+import torch
 
-import tprprobe as tp
-from tprprobe.analyses.clustering import cluster
 from tprprobe.dashboard import browser_payload as packing
 from tprprobe.dashboard import example_edits as changes
-from tprprobe.dashboard import experiments
+from tprprobe.dashboard import experiments, next_words
 from tprprobe.dashboard import live_example as dialogue
 from tprprobe.errors import InputError
 
@@ -103,33 +101,11 @@ def test_pairs_of_numbers_are_offered(asked):
     assert changes.list_pairs(replace(asked, text="no question")) == []
 
 
-def test_a_snapped_token_gets_the_center_of_its_cluster(asked, asked_runs):
-    store = tp.open_store(asked_runs / "asked")
-    roles = cluster(store, "encoder.1.self.role", head=1, k=3, n_seeds=2)
-    change = changes.snap_role(asked, roles, 4, 2)
-    vectors = []
-    with tp.intervene(asked.model, change.edits), tp.capture(asked.model, roles.site) as acts:
-        asked.model.encode(asked.source)
-        vectors.append(acts[roles.site][0, :, 1].detach().numpy())
-    assert roles.assign(vectors[0])[4] == 2
-    np.testing.assert_allclose(
-        vectors[0][4], roles.centers[2] * roles.scale + roles.mean, rtol=1e-4
-    )
-    answers = cluster(store, "decoder.0.self.role", head=0, k=2, n_seeds=2)
-    with pytest.raises(InputError, match="no vectors of these tokens"):
-        changes.snap_role(asked, answers, 1, 0)
-
-
 def test_a_caption_has_words_unbinding_vectors_and_no_heads():
     image = dialogue.pose_image(dialogue.load_asked("tpgn-scenes"), 0)
     kept = dialogue.keep(image)
     with kept.folder:
         assert kept.store.tokens["token"].tolist() == ["<sos>", *image.tokens]
-        for site in ("word.unbinding", "sentence.tpr"):
-            roles = cluster(kept.store, site, k=2, n_seeds=2)
-            change = changes.snap_role(image, roles, 1, int(roles.labels[3]))
-            row = experiments.try_change(image, change)
-            assert row["p now"] != pytest.approx(row["its p"])
     assert "no heads" in changes.tell_headless(image)
     assert not changes.list_heads(image)
     assert changes.list_pairs(image) == []
@@ -139,7 +115,7 @@ def test_tokens_and_heads_are_sent_small(asked):
     kept = dialogue.keep(asked)
     with kept.folder:
         names = {"encoder.0.self.attention": "encoder.0.self.role"}
-        (site,) = packing.pack_heads(kept.store, names, False)["sites"]
+        (site,) = packing.pack_heads(kept.store, names, 0, False)["sites"]
     assert (site["site"], len(site["maps"])) == ("encoder.0.self.role", 2)
     assert site["maps"][0]["rows"] == site["maps"][0]["columns"] == len(asked.tokens)
     plain = packing.pack_tokens(["a", "\u202e", "x" * 90])
@@ -160,7 +136,7 @@ def test_a_link_opens_with_its_experiment_and_says_what_changed_first(open_page,
 
 
 def test_a_head_in_the_address_is_ablated(open_page, asked_runs):
-    app = open_page(asked_runs, "ask", picked="encoder.1.self.role:1", what="Ablate a head")
+    app = open_page(asked_runs, "ask", picked="encoder.1.self.role:1")
     assert not app.exception
     assert read_lead(app).startswith("Head 1 of encoder.1.self.role replaced by 0: the answer")
 
@@ -186,15 +162,26 @@ def test_what_cannot_be_asked_is_one_line(open_page, asked_runs, text, told):
     "picked", ["<b>", "1,", "9999,1", "1,1", "²,3", "encoder.9.self.role:1", "a:9", "1:" * 999]
 )
 def test_picks_that_say_nothing_are_left(open_page, asked_runs, picked):
-    app = open_page(asked_runs, "ask", picked=picked, what="nonsense")
+    app = open_page(asked_runs, "ask", picked=picked)
     assert not app.exception
     assert re.match("tiny answers: ‘", read_lead(app))
 
 
-def test_another_filler_is_bound_in_a_decomposition(open_page, decomposed):
-    app = open_page(decomposed, "ask", what="Change a filler", picked="2", text="abca")
-    assert not app.exception
-    app.selectbox(key="becomes").set_value("c").run()
-    assert not app.exception
-    assert read_lead(app).startswith("Filler of ‘b’ (2) changed to ‘c’ in encoder.0.hidden (roles:")
-    assert "The model answers the changed text with" in read_lead(app)
+def test_two_words_of_any_model_with_a_head_exchange_their_states(make_model):
+    model = make_model(fluent=True, seed=4)
+    asked = next_words.read_text(model, "12/(3-45)")
+    site = next_words.list_states(model)[0]
+    found = next_words.exchange_states(asked, site, 1, 8)  # 12 and 45
+    assert found.keys() == next_words.TOLD.keys()
+    plain, back = found[next_words.PLAIN], found[next_words.BACK]
+    assert torch.allclose(plain, back)  # the states put back change nothing
+    assert not torch.allclose(plain, found[next_words.EXCHANGED])
+    other = next_words.read_text(model, "45/(3-12)")
+    again = next_words.exchange_states(other, site, 1, 8)
+    assert torch.allclose(found[next_words.OTHER], again[next_words.PLAIN])
+    table = next_words.tabulate_words(asked, found)
+    assert table[next_words.PLAIN].max() == pytest.approx(float(plain.max()))
+    told = next_words.tell_exchange(asked, site, 1, 8, table)
+    assert "‘12’ and ‘45’ exchange their states" in told.text
+    with pytest.raises(InputError, match="choose two"):
+        next_words.exchange_states(asked, site, 1, 1)

@@ -38,9 +38,7 @@ def probed(beyond):
 def test_probes_are_told_with_their_best_place_and_what_is_beyond_controls():
     told = str(headlines.tell_probes(probed([False, False, False, True]), "pos", ["m"]))
     assert "best from decoder.1.self.role: F1 90.0 % [80.0, 95.0]" in told
-    assert (
-        "0 of 2 places of the encoder; 1 of 2 places of the decoder (decoder.1.self.role)" in told
-    )
+    assert "0 of 2 sites of the encoder; 1 of 2 sites of the decoder (decoder.1.self.role)" in told
 
 
 def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
@@ -53,6 +51,7 @@ def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
     assert own.marker.symbol == ("circle-open", "circle")
     chosen = view.data.iloc[int(own.customdata[1][0])]
     assert (chosen["site"], chosen["f1"]) == ("encoder.1.self.role", 0.6)
+    assert view.export("svg").startswith(b"<?xml")
     every = tp.dashboard.show_probes(rows, "pos", every=True)
     assert len(every.chart.data) > len(view.chart.data)
 
@@ -60,20 +59,18 @@ def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
 def test_a_run_tells_its_strongest_roles_with_examples(named):
     store = named.open("runs/store")
     found = run_summary.summarize(named, store)
-    assert "120 samples" in found.lead
-    assert "75.0 % were answered right" in found.lead
+    assert "120 samples" in found.lead.text
+    assert "75.0 %" in found.lead.text
+    assert "were answered right" in found.lead.text
     assert found.roles
     for role in found.roles:
         assert role.links[0].page == "roles"
         assert all(example.count("⟨") == 1 for example in role.examples)
-    table = run_summary.list_named(named, store)
-    atom = run_summary.list_atoms(table)[0]
-    told = run_summary.tell_atom(table, atom)
-    assert f"a role for ‘{atom}’" in told.text
-    assert len(told.links) == int(told.text.split()[0])
-    assert {"site", "head", "mark", "k"} == {*told.links[0].query}
-    assert "tell" in found.controls[0].text
-    assert run_summary.show_controls(named, store).export("csv")
+    assert len(found.named) >= len(found.roles)
+    (folder,) = named.beside(store, "names").values()
+    view = tp.dashboard.findings.show_decoding(folder)
+    assert "of the digits" in tp.dashboard.findings.tell_decoding(view.data).text
+    assert view.export("csv")
 
 
 def test_what_a_page_starts_is_the_command_that_it_shows(named):
@@ -82,7 +79,7 @@ def test_what_a_page_starts_is_the_command_that_it_shows(named):
     assert launch.out == path.parent / "store-names"
     assert shlex.split(launch.command) == ["tprprobe", *launch.arguments]
     assert str(path) in launch.arguments
-    with pytest.raises(InputError, match="words with labels"):
+    with pytest.raises(InputError, match="no words with labels"):
         launches.plan(named, "runs/store", "probes")
     with pytest.raises(InputError, match="neither shipped nor below"):
         launches.plan(named, "runs/store", "sweep")
@@ -103,33 +100,34 @@ def test_a_started_analysis_leaves_its_result_beside_the_store(tmp_path):
 
 
 def test_what_a_first_line_names_is_a_link_away(named):
-    told = headlines.tell_attention(
-        pd.DataFrame(
-            {
-                "layer": [0, 1, 1],
-                "head": [0, 2, 0],
-                "source": ["head", "head", "uniform"],
-                "n": 9,
-            }
-        ).assign(n_questions=3, value=[0.1, 0.8, 0.2], value_low=0.0, value_high=1.0),
-        ["encoder.0.self.attention", "encoder.1.self.attention"],
-    )
-    assert "head 2 follows ‘/’ most" in told.text
+    sites = [f"encoder.{layer}.self.attention" for layer in (0, 1, 1)]
+    scores = pd.DataFrame({"site": sites, "layer": [0, 1, 1], "head": [0, 2, 0], "n": 9})
+    scores = scores.assign(source=["head", "head", "uniform"], value=[0.1, 0.8, 0.2])
+    scores = scores.assign(value_low=0.0, value_high=1.0, follows="words look at their head")
+    told = headlines.tell_attention(scores)
+    assert "head 2 is the best of 2 heads: 80.0 %" in told.text
     assert told.links[0].query == {"maps": "encoder.1.self.attention", "head": "2"}
     scene = tp.dashboard.build_scene(named.open("runs/store"), "encoder.1.self.role", 0, k=6)
     roles = headlines.tell_roles(scene)
     assert roles.links[0].query["mark"].removeprefix("cluster:") in roles.text
 
 
-def test_a_decomposition_is_told_by_the_best_scheme_with_roles():
-    scores = pd.DataFrame(
-        {
-            "site": "s", "control": "", "roles": ["left", "left", "bag"], "n_roles": [5, 5, 1],
-            "family": ["factored", "bag", "factored"], "r2": [0.3, 0.5, 0.4],
-            "r2_low": [0.2, 0.4, 0.3], "r2_high": [0.4, 0.6, 0.5],
-        }
-    )  # fmt: skip
+def test_steps_are_told_with_gains_and_controls_of_the_same_fit():
+    rows = {
+        "family": ["bag", "additive", "factored", "factored", "", "bag"],
+        "control": ["", "", "", "shuffled roles", "pca", "permuted"],
+        "r2": [0.5, 0.6, 0.7, 0.4, 0.9, 0.8],
+        "gain": [None, 0.1, 0.1, None, None, None],
+        "learnt": [None, None, 0.05, None, None, None],
+    }
+    scores = pd.DataFrame(rows).assign(site="s", roles="left", n_roles=5, twin="permuted")
+    for name in ("r2", "gain", "learnt"):
+        scores = scores.assign(
+            **{f"{name}_low": scores[name] - 0.02, f"{name}_high": scores[name] + 0.02}
+        )
     told = headlines.tell_decomposition(scores, "s")
-    assert "roles ‘left’ (factored) explains R² 0.30" in told.text
-    assert "not surely more than fillers alone (a bag) do, 0.50" in told.text
+    assert "fillers alone R² 0.500 [0.480, 0.520]" in told.text
+    assert "bindings add +0.100 [+0.080, +0.120] (R² 0.700" in told.text
+    assert "of which learnt (beyond the permuted twin) +0.050" in told.text
+    assert told.text.endswith("The same fit (factored) of controls: shuffled roles 0.400.")
     assert told.links[0].query == {"of": "s", "scheme": "left"}

@@ -9,7 +9,7 @@ import tprprobe as tp
 from tprprobe.analyses.naming import name_words
 
 PAGES = (
-    *("roles", "attention", "probes", "reconstruction", "decomposition"),
+    *("layers", "roles", "attention", "probes", "decomposition"),
     *("interventions", "compare", "ask"),
 )
 
@@ -95,7 +95,7 @@ def test_the_map_is_coloured_by_layer(open_page, runs):
 def test_the_first_line_says_which_clusters_have_names(open_page, runs):
     app = open_page(runs, "roles", k="7")
     told = next(each.value for each in app.markdown if "hold" in each.value).replace("\\", "")
-    assert "of the 7 clusters of encoder.1.self.role, head 0 has a name that holds" in told
+    assert "of 7 clusters of encoder.1.self.role, head 0 have a name that holds" in told
 
 
 def test_every_kind_of_intervention_is_shown(open_page, runs):
@@ -112,22 +112,38 @@ def test_every_kind_of_intervention_is_shown(open_page, runs):
     assert len({*shown.values()}) == len(shown) == 5
 
 
-def test_a_decomposition_is_shown_and_a_changed_filler_answered(open_page, decomposed):
+def test_a_decomposition_is_shown_step_by_step_and_fitted_when_that_is_asked_for(
+    open_page, decomposed, monkeypatch
+):
+    fitted = []
+    own = tp.dashboard.role_fits.fit_roles
+    monkeypatch.setattr(
+        tp.dashboard.role_fits, "fit_roles", lambda *given: fitted.append(1) or own(*given)
+    )
     app = open_page(decomposed, "decomposition")
     assert not app.exception
+    assert not fitted
+    assert "fillers alone R²" in app.markdown[0].value.replace("\\", "")
+    app.toggle(key="apart").set_value(True).run()
+    assert not app.exception
     titles = [each.value for each in app.markdown]
-    for told in ("Role schemes of", "Likeness of fillers", "Likeness of roles", "leaves of every"):
+    for told in ("Likeness of fillers", "Likeness of roles", "leaves of every"):
         assert any(told in each for each in titles)
-    assert len(app.get("plotly_chart")) == 5
-    shown = app.dataframe[-1].value
-    assert shown["state"].tolist()[0] == "as it is"
-    assert len(shown) == 4
-    app.selectbox(key="filler").set_value("c").run()
+    assert fitted
     app.selectbox(key="token").set_value(2).run()
     assert not app.exception
-    assert any("'c' in place of" in each.value.replace("\\", "") for each in app.markdown)
+    assert any("in place of" in each.value for each in app.markdown)
     app.selectbox(key="scheme").set_value("bag").run()
     assert not app.exception
+
+
+def test_samples_are_found_by_their_text(open_page, runs):
+    app = open_page(runs, "roles")
+    text = str(tp.open_store(runs / "demo" / "store").tokens["question"].iloc[-1])
+    app.text_input(key="search").set_value(text[-12:]).run()
+    assert not app.exception
+    assert app.number_input(key="sample").value > 0
+    assert any("1 of 1 with" in each.value.replace("\\", "") for each in app.caption)
 
 
 def test_without_a_decomposition_the_page_says_how_to_make_one(open_page, runs):
@@ -155,7 +171,6 @@ def test_marks_are_carried_to_the_other_store(open_page, runs):
     first, second = (each for each in linked_strips(app))
     assert first["rows"] == second["rows"]  # what a mark finds them by
     assert first["labels"] != second["labels"]
-    assert any("3 tokens are marked" in each.value for each in app.text)
 
 
 def linked_strips(app):
@@ -167,14 +182,6 @@ def test_an_empty_folder_says_what_to_do(open_page, tmp_path):
     app = open_page(tmp_path)
     assert not app.exception
     assert "tprprobe demo" in app.info[0].value
-
-
-@pytest.mark.parametrize("step", ["1", "0"])
-def test_the_tour_stands_at_the_step_of_the_address(open_page, runs, step):
-    app = open_page(runs, tour=step)
-    shown = [each.value for each in app.markdown if " of 5 · " in each.value]
-    assert [each[2] for each in shown] == ([step] if step == "1" else [])
-    assert any(each.key == "tour-leave" for each in app.button) == (step == "1")
 
 
 def test_the_first_line_of_interventions_says_what_edits_changed(open_page, runs):

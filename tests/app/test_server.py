@@ -22,7 +22,7 @@ HANDSHAKE = {
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 }
 STREAM = "/_stcore/stream"
-PAGES = ("", "roles", "attention", "reconstruction", "interventions", "compare")
+PAGES = ("", "roles", "attention", "layers", "interventions", "compare")
 LOADS = 500
 SECRET = "not for visitors"
 WAIT = 120  # seconds, at most, for an answer

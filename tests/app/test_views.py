@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
 from tprprobe.cli import server
-from tprprobe.dashboard import planes, sampling, strips
+from tprprobe.dashboard import planes, sampling
 from tprprobe.errors import InputError
 
 
@@ -42,7 +42,8 @@ def test_an_area_marks_the_points_inside_it(scene):
     corners = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
     inside = ((scene.points > low) & (scene.points < high)).all(1)
     for kind, outline in (("lasso", corners), ("box", corners[[0, 2]])):
-        found = tp.dashboard.selection.mark_area(scene, outline, kind).find(scene)
+        text = f"{kind}:{','.join(f'{number:.4g}' for number in outline.ravel())}"
+        found = tp.dashboard.selection.read_mark(text).find(scene)
         assert inside.any()
         assert (found == inside).mean() > 0.99  # the border is rounded
 
@@ -73,7 +74,7 @@ def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
     assert layers.to_dict() == dict.fromkeys(range(len(sites)), len(scene.rows))
     shown = tp.dashboard.show_map(every, "layer", np.isin(every.rows, scene.rows[:5]))
     assert shown.title == "encoder.*.self.role, head 0, coloured by layer"
-    assert len(shown.chart.data[1].x) == 5 * len(sites)  # a mark rings its token in every layer
+    assert len(shown.data) == len(scene.rows) * len(sites)
     assert shown.export("pdf").startswith(b"%PDF")
     few = tp.dashboard.scene.stack_layers(scene, sites, most=len(scene.rows))
     assert len(few.rows) <= len(scene.rows) + len(sites)
@@ -83,14 +84,15 @@ def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
 def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path):
     twin = plant(tmp_path / "untrained", 4, model={"name": "untrained:planted"})
     own = plant(tmp_path / "store", 4, model={"name": "planted"})
+    scenes = [tp.dashboard.build_scene(each, LAST, 0, k=3) for each in (own, twin)]
     headings = [
-        tp.dashboard.show_strips(
-            tp.dashboard.build_scene(each, LAST, 0, k=3), [0]
-        ).chart.layout.annotations[0]
-        for each in (own, twin)
+        tp.dashboard.browser_payload.pack_strips(each, [0])["strips"][0]["heading"]
+        for each in scenes
     ]
-    assert "→" in headings[0].text or "✗" in headings[0].text
-    assert headings[1].text == "sample 0"
+    assert "→" in headings[0] or "✗" in headings[0]
+    assert headings[1] == "sample 0"
+    drawn = [tp.dashboard.show_strips(each, [0]).export("svg").decode() for each in scenes]
+    assert ["→" in each or "✗" in each for each in drawn] == [True, False]
 
 
 def test_a_cluster_without_a_name_has_no_precision(scene):
@@ -108,15 +110,6 @@ def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
     assert len(part.tokens_of(LAST)) == tokens.sum()
 
 
-@given(st.lists(st.text("ab", max_size=12), min_size=1, max_size=80))
-def test_cells_do_not_overlap_and_stay_in_their_line(texts):
-    cells = strips.lay_out(texts)
-    for line in range(cells.lines):
-        left, width = cells.left[cells.line == line], cells.width[cells.line == line]
-        assert np.all(left[1:] >= (left + width)[:-1] - 1e-9)
-        assert left[-1] + width[-1] <= strips.COLUMNS + 1e-9
-
-
 def test_umap_is_computed_once_and_kept_in_the_store(store, scene, monkeypatch):
     calls = []
 
@@ -131,15 +124,11 @@ def test_umap_is_computed_once_and_kept_in_the_store(store, scene, monkeypatch):
     assert tp.open_store(store.path).samples == store.samples
 
 
-def test_marks_in_a_map_leave_every_point_there(scene):
-    marked = scene.roles.labels == 2
-    view = tp.dashboard.show_map(scene, "cluster", marked)
-    everything, ringed = view.chart.data[0], view.chart.data[1]
-    assert len(everything.x) == len(scene.rows)
-    assert len(ringed.x) == marked.sum()
-    assert everything.marker.opacity < 0.5
-    names = {note.text for note in view.chart.layout.annotations}
-    assert names == {f"<b>{label}</b>" for label in range(6)}  # not by colour alone
+def test_marks_in_a_map_are_drawn_and_every_value_is_written(scene):
+    view = tp.dashboard.show_map(scene, "cluster", scene.roles.labels == 2)
+    assert len(view.data) == len(scene.rows)
+    texts = re.findall(r">(\d)</text>", view.export("svg").decode())
+    assert {*texts} >= {str(label) for label in range(6)}  # not by colour alone
 
 
 def test_a_notebook_shows_views_without_a_network(store, scene):

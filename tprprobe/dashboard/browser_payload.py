@@ -12,19 +12,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from jaxtyping import Float
 
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.dashboard.attention import SEEN, SMALL, Maps, read_maps, shrink_map
+from tprprobe.dashboard.attention import Maps, gold_pairs, read_maps
 from tprprobe.dashboard.colourings import CLUSTER, NONE, OTHER, order_values, read_field
 from tprprobe.dashboard.maps import name_axes, value_colours
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.scene import Cloud
 from tprprobe.dashboard.strips import LONGEST, read_strips, tell_sample
-from tprprobe.dashboard.theme import colours, css, inks, look, shade
+from tprprobe.dashboard.theme import colours, inks, look
 from tprprobe.figures.style import palette
 from tprprobe.store import Store
 
 GRID = 65_535  # steps of a point's place on either axis
+SMALL, CELLS = (
+    48,
+    400,
+)  # rows and columns of a map beside others, and alone; larger ones by their largest weights
 
 
 def pack_points(scene: Cloud) -> dict[str, Any]:
@@ -153,7 +158,7 @@ def pack_strips(
         for name in ("row", "cluster"):
             tokens[name] = tokens["position"].map(other[name]).fillna(-1).astype(int)
     strips = [
-        {"heading": tell_sample(part.iloc[0], visible), "signs": [*map(visible, part["token"])]}
+        {"heading": tell_sample(part.iloc[0]), "signs": [*map(visible, part["token"])]}
         | {f"{name}s": part[name].tolist() for name in ("row", "position", "cluster", "label")}
         for _, whole in tokens.groupby("sample")
         for part in [whole.head(LONGEST)]
@@ -175,46 +180,53 @@ def pack_tokens(signs: Sequence[str], scene: Cloud | None = None) -> dict[str, A
     }
 
 
-def pack_heads(store: Store, sites: Mapping[str, str], dark: bool) -> dict[str, Any]:
-    """The attention maps of the store's first sample, small: of each site the name that ``sites`` gives it,
+def pack_heads(store: Store, sites: Mapping[str, str], sample: int, dark: bool) -> dict[str, Any]:
+    """The attention maps of a sample, small: of each site the name that ``sites`` gives it,
     and of each head rows, columns, and weights in 8 bits.
     """
-    found = [(name, read_maps(store, site, 0).weights) for site, name in sites.items()]
+    found = [(name, read_maps(store, site, sample).weights) for site, name in sites.items()]
+    packed = [
+        {"site": name, "maps": [_pack_map(each, SMALL) for each in maps]} for name, maps in found
+    ]
+    return {"ramp": look(dark).scale, "sites": packed}
+
+
+def _pack_map(weights: np.ndarray, most: int) -> dict[str, Any]:
+    step = -(-max(weights.shape) // most)
+    codes = np.rint(255 * np.clip(shrink_map(weights, step), 0, 1)).astype(np.uint8)
+    rows, columns = codes.shape
     return {
-        "ramp": look(dark).scale,
-        "sites": [
-            {"site": name, "maps": [_pack_map(each) for each in maps]} for name, maps in found
-        ],
+        "rows": rows,
+        "columns": columns,
+        "step": step,
+        "weights": b64encode(codes.tobytes()).decode(),
     }
 
 
-def _pack_map(weights: np.ndarray) -> dict[str, Any]:
-    small = shrink_map(weights, -(-max(weights.shape) // SMALL))
-    codes = np.rint(255 * np.clip(small, 0, 1)).astype(np.uint8)
-    rows, columns = codes.shape
-    return {"rows": rows, "columns": columns, "weights": b64encode(codes.tobytes()).decode()}
+def shrink_map(weights: Float[np.ndarray, "query key"], step: int) -> Float[np.ndarray, "y x"]:
+    """The largest weight of every block of step × step."""
+    if step == 1:
+        return weights
+    queries, keys = (-(-n // step) * step for n in weights.shape)
+    padded = np.zeros((queries, keys), weights.dtype)
+    padded[: weights.shape[0], : weights.shape[1]] = weights
+    return padded.reshape(queries // step, step, keys // step, step).max((1, 3))
 
 
-def pack_rows(
-    maps: Maps, head: int, positions: Sequence[int], dark: bool = False
-) -> dict[str, Any]:
-    """The attention of some queries as strips of keys: each on the color of its weight, its percent below."""
-    keys = maps.keys.head(LONGEST)
-    signs = [visible(each) for each in keys["token"]]
-    shared = {"signs": signs, "rows": keys["row"].tolist(), "positions": [*range(len(keys))]}
-    shared |= {"clusters": [-1] * len(keys), "labels": [-1] * len(keys)}
-    strips = []
-    for at in positions:
-        weights = maps.weights[head, at, :LONGEST]
-        shades = shade(weights, dark)
-        looks = [
-            {"colour": css(rgb), "ink": ink} for rgb, ink in zip(shades, inks(shades), strict=True)
-        ]
-        notes = [f"{100 * each:.0f}" if each >= SEEN else "" for each in weights.tolist()]
-        heading = f"from ‘{visible(maps.queries['token'].iloc[at])}’ at {at}"
-        told = [f"{100 * each:.1f} % of {heading}" for each in weights.tolist()]
-        own = at if maps.is_self else -1
-        strips.append(
-            shared | {"heading": heading, "looks": looks, "notes": notes, "told": told, "own": own}
-        )
-    return {"side": maps.key_side, "colours": [], "strips": strips}
+def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, Any]:
+    """One head's map in full: the tokens of queries and keys with their rows, weights in 8 bits, gold pairs."""
+    pairs, told = gold_pairs(store, maps)
+    sides = {
+        name: {
+            "signs": [*map(visible, part["token"])],
+            "rows": part["row"].tolist(),
+            "side": str(part["side"].iloc[0]),
+        }
+        for name, part in (("queries", maps.queries), ("keys", maps.keys))
+    }
+    return sides | {
+        "map": _pack_map(maps.weights[head], CELLS),
+        "pairs": [list(each) for each in pairs],
+        "gold": told,
+        "ramp": look(dark).scale,
+    }

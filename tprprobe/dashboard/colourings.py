@@ -51,7 +51,7 @@ def _grouped(values: pd.Series) -> pd.Series:
     """Numbers in up to eight ranges; texts, of which only the commonest keep their names."""
     if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST:
         return _ranged(values.astype(float))
-    texts = values.astype(object).map(visible, na_action="ignore").fillna(NONE)
+    texts = values.astype(object).map(visible, na_action="ignore").astype(object).fillna(NONE)
     common = texts.value_counts().index[:MOST]
     return texts.where(texts.isin(common), OTHER)
 

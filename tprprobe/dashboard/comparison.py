@@ -4,13 +4,10 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
-from tprprobe.dashboard.safe_text import plotted
+from tprprobe.dashboard.plots import plot_grid
 from tprprobe.dashboard.scene import Cloud
-from tprprobe.dashboard.selection import Mark, mark_rows
-from tprprobe.dashboard.theme import dress, look
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures.dots import count_squares
@@ -34,20 +31,14 @@ def match_samples(first: Store, second: Store) -> pd.DataFrame:
 
 
 def _texts(store: Store) -> pd.DataFrame:
+    """The text of every sample; of samples without one, their tokens."""
     tokens = store.tokens
     column = next((name for name in TEXTS if name in tokens), None)
     if column is None:
-        raise InputError(f"{store.path} does not say what its samples are: it cannot be compared")
+        texts = tokens.groupby("sample")["token"].agg(lambda each: " ".join(map(str, each)))
+        return texts.rename("text").reset_index()
     samples = tokens.drop_duplicates("sample")
     return pd.DataFrame({"text": samples[column].astype(str), "sample": samples["sample"]})
-
-
-def carry_mark(first: View, second: View, scene: Cloud) -> Mark | None:
-    """The mark of the tokens in a strip of ``scene`` that stand where those marked in another's do."""
-    places = first.data.loc[first.data["marked"], "position"]
-    return mark_rows(
-        second.data.loc[second.data["position"].isin(places), "row"].to_numpy(), scene.side
-    )
 
 
 def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame, dark: bool = False) -> View:
@@ -73,13 +64,8 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame, dark: bool 
     names = [f"clusters of {scene.store.path.name}, {scene.place}" for scene in (first, second)]
     title = f"Clusters of the same {len(joined):,} tokens: ARI {rand:.2f}, AMI {information:.2f}"
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    heat = go.Heatmap(
-        z=shares, zmin=0, zmax=1, colorscale=look(dark).scale, showscale=False,
-        text=np.where(shares >= 0.1, np.char.mod("%.0f", 100 * shares), ""), texttemplate="%{text}",
-        hovertemplate="%{y} → %{x}: %{z:.0%}<extra></extra>",
-    )  # fmt: skip
-    chart = dress(go.Figure(heat), 520, dark, "zoom")
-    chart.update_yaxes(title=plotted(names[0], 80), autorange="reversed", dtick=1)
-    chart.update_xaxes(title=plotted(names[1], 80), dtick=1)
+    texts = np.where(shares >= 0.1, np.char.mod("%.0f", 100 * shares), "")
+    numbers = [[str(each) for each in range(n)] for n in counts.shape]
+    chart = plot_grid(shares, *numbers, dark, texts, None, (names[0][:60], names[1]), height=520)
     note = "percent of a row's cluster; 0 agreement is what chance gives, 1 is the same clusters"
-    return View(title, chart, partial(count_squares, counts, title, names), joined, note)
+    return View(title, partial(count_squares, counts, title, names), joined, note, chart)

@@ -6,21 +6,14 @@ The edits are those of `tprprobe.interventions`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
-from tprprobe.analyses.clustering import Clusters
 from tprprobe.dashboard.live_example import Edits, Posed
-from tprprobe.dashboard.role_fits import SampleStates, add_change
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import InputError, unknown
-from tprprobe.interventions.edits import Edit, Place, exchange, swap, zero
+from tprprobe.interventions.edits import exchange, swap, zero
 from tprprobe.interventions.exchanges import vectors_of
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.models.protocol import require_vocabulary
 from tprprobe.site.hooks import find_sites
-from tprprobe.site.patterns import side_of
-from tprprobe.store.layout import SAMPLE
 
 ENCODER = {
     "roles": ("role",),
@@ -45,15 +38,12 @@ PAIRS = {
 
 @dataclass(frozen=True)
 class Change:
-    """An edit in words, and the text that it should be like: the positions of tokens that change places, or the
-    token that becomes another.
-    """
+    """An edit in words, and the text that it should be like: the positions of tokens that change places."""
 
     told: str
     edits: Edits
     first: tuple[int, ...] = ()
     second: tuple[int, ...] = ()
-    filler: str | None = None
 
 
 def list_kinds(posed: Posed) -> dict[str, tuple[str, ...]]:
@@ -169,44 +159,3 @@ def _show(posed: Posed, span: Sequence[int]) -> str:
 def ablate_head(site: str, head: int) -> Change:
     """One head's vectors of a site replaced by 0: it binds nothing."""
     return Change(f"head {head} of {site} replaced by 0", {site: zero(heads=[head])})
-
-
-def snap_role(posed: Posed, roles: Clusters, position: int, cluster: int) -> Change:
-    """The vector of a token at a site replaced by the center of a cluster of the site's vectors.
-
-    Raises:
-        InputError: no such token or cluster, or clusters of vectors of other tokens.
-    """
-    if side_of(roles.site) != posed.side:
-        raise InputError(f"{roles.site} has no vectors of these tokens: choose another site")
-    if not 0 <= position < len(posed.tokens) or not 0 <= cluster < roles.k:
-        raise InputError(
-            f"choose a token to {len(posed.tokens) - 1} and a cluster to {roles.k - 1}"
-        )
-    center = torch.as_tensor(roles.centers[cluster] * roles.scale + roles.mean, dtype=torch.float32)
-
-    def put(x: Tensor, _: Place) -> Tensor:
-        return (
-            center.to(x).reshape(x.shape[2:] if roles.head is None else x.shape[-1:]).expand_as(x)
-        )
-
-    heads = None if roles.head is None else [roles.head]
-    edit = Edit(put, heads, torch.arange(len(posed.tokens))[None] == position)
-    where = roles.site if roles.head is None else f"{roles.site}, head {roles.head},"
-    told = f"vector of {_show(posed, [position])} ({position}) at {where} snapped to cluster {cluster} of {roles.k}"
-    return Change(told, {roles.site: edit})
-
-
-def change_filler(posed: Posed, states: SampleStates, position: int, filler: str) -> Change:
-    """Another filler bound at the role of a token, in a decomposition of the states.
-
-    Raises:
-        InputError: no such token, a filler that the decomposition does not know, or one of other states than
-            those of the tokens.
-    """
-    fit = states.fit
-    if posed.is_image or side_of(fit.site) != posed.side or fit.plan.unit == SAMPLE:
-        raise InputError(f"{fit.site}: only states of the encoder's tokens are changed here")
-    edit = add_change(states.change(position, filler))
-    told = f"filler of {_show(posed, [position])} ({position}) changed to ‘{visible(filler)}’ in {fit.site} (roles: {fit.scheme.name})"
-    return Change(told, {fit.site: edit}, (position,), (), filler)

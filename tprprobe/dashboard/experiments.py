@@ -72,8 +72,9 @@ def _predict(posed: Posed, change: Change) -> tuple[Tensor | None, str]:
             return _calculate(posed, change), ARITHMETIC
         except InputError:  # the changed text is no question: the model is asked
             pass
-    source = _change_source(posed, change)
-    return (None, "") if source is None else (posed.write(source, {}), MODEL)
+    source = posed.source.clone()
+    source[0, [*change.first, *change.second]] = posed.source[0, [*change.second, *change.first]]
+    return posed.write(source, {}), MODEL
 
 
 def _calculate(posed: Posed, change: Change) -> Tensor:
@@ -91,26 +92,11 @@ def _calculate(posed: Posed, change: Change) -> Tensor:
 
 
 def _changed_text(text: str, change: Change, offset: int) -> str:
-    """The text with the symbols exchanged, or with the one that becomes another."""
+    """The text with the symbols exchanged."""
     first, second = ([at - offset for at in each] for each in (change.first, change.second))
     if min(first + second) < 0 or max(first + second) >= len(text):
         raise InputError("a start or end symbol is no part of the text")
-    if change.filler is None:
-        return exchanged(text, first, second)
-    return text[: first[0]] + change.filler + text[first[0] + 1 :]
-
-
-def _change_source(posed: Posed, change: Change) -> Tensor | None:
-    """The ids of the changed text; None if its new filler is no symbol of the vocabulary."""
-    source, symbols = posed.source.clone(), require_vocabulary(posed.model).symbols
-    if change.filler is None:
-        there, others = [*change.first, *change.second], [*change.second, *change.first]
-        source[0, there] = posed.source[0, others]
-    elif change.filler in symbols:
-        source[0, change.first[0]] = symbols.index(change.filler)
-    else:
-        return None
-    return source
+    return exchanged(text, first, second)
 
 
 def tell_experiment(row: Mapping[str, Any]) -> str:

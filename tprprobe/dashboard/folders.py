@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tprprobe.dashboard.holdings import describe_store
+from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.kinds import list_kinds
 from tprprobe.store import Store, open_store
@@ -87,6 +89,14 @@ def find_runs(root: str | os.PathLike[str]) -> Runs:
             for twin in (each for each in twins if (folder / each / MANIFEST).is_file()):
                 found["control"][f"{name}/{twin}"] = folder / twin
     return Runs(root, found)
+
+
+def describe(runs: Runs, name: str) -> dict[str, str]:
+    """The facts of a store of that name; of a damaged one why it cannot be read."""
+    try:
+        return describe_store(runs.open(name))
+    except InputError as error:
+        return {"model": f"cannot be read: {visible(error, 160)}"}
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:

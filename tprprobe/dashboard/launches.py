@@ -10,14 +10,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tprprobe.analyses.naming.word_labels import LABELS, list_exact
+from tprprobe.analyses.naming.word_labels import list_exact
 from tprprobe.dashboard.choices import list_vectors
 from tprprobe.dashboard.folders import Runs, is_within
-from tprprobe.dashboard.model_card import find_checkpoint
+from tprprobe.dashboard.holdings import list_holdings
+from tprprobe.dashboard.model_card import find_model
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.writing import write_file
@@ -122,45 +123,49 @@ def _free(folder: Path, name: str) -> Path:
 
 
 def _names(told: str, _: Runs, store: Store, path: Path, out: Path) -> Launch:
-    if not (store.has_questions or list_exact(store)):
+    if not (list_holdings(store).arithmetic or list_exact(store)):
         raise InputError("names need questions of arithmetic, or words with exact labels")
-    roles = [each for each in list_vectors(store) if each.endswith(".role")]
-    if not roles:
-        raise InputError("this store has no roles to name: extract *.role")
+    _require(
+        [each for each in list_vectors(store) if each.endswith(".role")],
+        "no roles to name: extract *.role",
+    )
     return Launch(told, ("name", str(path), "--out", str(out)), out)
 
 
 def _probes(told: str, _: Runs, store: Store, path: Path, out: Path) -> Launch:
-    if not any(task in store.tokens for task in LABELS):
-        raise InputError(
-            "probes need words with labels (pos, dep, srl, nel): extract with --labels"
-        )
-    return Launch(told, ("probe", "all", str(path), "--out", str(out)), out)
+    _require(
+        list_holdings(store).labels,
+        "no words with labels (pos, dep, srl, nel): extract with --labels",
+    )
+    return Launch(
+        told, ("probe", "all", str(path), *_states(store, "--sites"), "--out", str(out)), out
+    )
 
 
 def _reconstruction(told: str, _: Runs, store: Store, path: Path, out: Path) -> Launch:
     store.select(["encoder.-1.self.value", "encoder.-1.self.input"])
-    arguments = ("reconstruct", str(path), "--layer", "-1", "--out", str(out))
-    return Launch(told, arguments, out)
+    return Launch(told, ("reconstruct", str(path), "--layer", "-1", "--out", str(out)), out)
 
 
 def _decomposition(told: str, _: Runs, store: Store, path: Path, out: Path) -> Launch:
-    sites = list_vectors(store)
-    states = [each for each in sites if each.endswith((".hidden", ".tpr"))] or sites
-    if not states:
-        raise InputError("this store holds no vectors to decompose")
-    encoder = [each for each in states if each.startswith("encoder.")] or states
-    arguments = (
-        "decompose",
-        str(path),
-        "--site",
-        encoder[-1],
-        "--roles",
-        "left",
-        "--roles",
-        "right",
-    )
-    return Launch(told, (*arguments, "--out", str(out)), out)
+    sites = _require(list_vectors(store), "no vectors to decompose")
+    states = _states(store, "--site") or ("--site", sites[-1])
+    roles = ("--roles", "left", "--roles", "right")
+    return Launch(told, ("decompose", str(path), *states, *roles, "--out", str(out)), out)
+
+
+def _states(store: Store, option: str) -> tuple[str, ...]:
+    """The states of all layers, or of the last one where every layer has many arrays of states."""
+    found = [each for each in list_vectors(store) if each.endswith(".hidden")]
+    stacks = dict.fromkeys(each.partition(".")[0] for each in found)
+    first = next(iter(stacks), None)
+    return () if first is None else (option, f"{first}.*.hidden")
+
+
+def _require(found: Sequence[str], lacks: str) -> Sequence[str]:
+    if not found:
+        raise InputError(f"this store has {lacks}")
+    return found
 
 
 def _sweep(told: str, runs: Runs, store: Store, path: Path, out: Path) -> Launch:
@@ -168,14 +173,27 @@ def _sweep(told: str, runs: Runs, store: Store, path: Path, out: Path) -> Launch
 
 
 def _swaps(told: str, runs: Runs, store: Store, path: Path, out: Path) -> Launch:
-    if not store.has_questions:
+    if not list_holdings(store).arithmetic:
         raise InputError("numbers change places in questions of arithmetic only")
     return _intervene(told, runs, store, out, SWAPPED)
 
 
+def _pairs(told: str, runs: Runs, store: Store, path: Path, out: Path) -> Launch:
+    name = find_model(runs, store)
+    if name is None or not name.startswith("hf:"):
+        raise InputError(
+            "edits of minimal pairs need a model of transformers with a head, below the folder or on the hub"
+        )
+    return Launch(
+        told, ("intervene", "--data", "pairs:capital,asked", "--ckpt", name, "--out", str(out)), out
+    )
+
+
 def _intervene(told: str, runs: Runs, store: Store, out: Path, edits: str) -> Launch:
-    folder, data = find_checkpoint(runs, store), store.manifest.get("data")
-    if folder is None:
+    name, data = find_model(runs, store), store.manifest.get("data")
+    if not any(each.startswith("encoder.") and each.endswith(".role") for each in store.sites):
+        raise InputError("this store has no roles of an encoder to edit")
+    if name is None:
         raise InputError(
             "the model of this store is neither shipped nor below the folder: put its checkpoint there"
         )
@@ -183,10 +201,8 @@ def _intervene(told: str, runs: Runs, store: Store, out: Path, edits: str) -> La
         raise InputError("this store does not say of which data it is")
     head = SWEEP.format(data=_quoted(data["name"]), split=_quoted(data.get("split") or "test"))
     text = (head if edits is EDITED else head.partition("n = ")[0]) + edits
-    if not any(each.startswith("encoder.") and each.endswith(".role") for each in store.sites):
-        raise InputError("this store has no roles of an encoder to edit")
     recipe = out.with_suffix(".toml")
-    arguments = ("intervene", str(recipe), "--ckpt", str(folder), "--out", str(out))
+    arguments = ("intervene", str(recipe), "--ckpt", name, "--out", str(out))
     return Launch(told, arguments, out, {recipe: text})
 
 
@@ -207,7 +223,8 @@ LAUNCHES: dict[str, tuple[str, Planner]] = {
     "names": ("Name the clusters", _names),
     "probes": ("Train probes (a linear screen)", _probes),
     "reconstruction": ("Reconstruct the last layer's state", _reconstruction),
-    "decomposition": ("Decompose the last layer's state", _decomposition),
+    "decomposition": ("Decompose the states of all layers", _decomposition),
+    "pairs": ("Exchange two words of minimal pairs, layer by layer", _pairs),
     "sweep": ("Replace every head's roles, one head at a time", _sweep),
     "swaps": ("Exchange the vectors of two numbers", _swaps),
 }

@@ -21,7 +21,7 @@ from tprprobe.interventions.batched_edits import score_variants
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.protocol import CaptionModel, Model, require_model, require_vocabulary
+from tprprobe.models.protocol import CaptionModel, Model, Readable, require_vocabulary
 from tprprobe.site.hooks import PlacedEdit, intervene
 from tprprobe.store import Store
 
@@ -88,13 +88,13 @@ class Answer:
     folder: TemporaryDirectory
 
 
-def load_asked(name: str | os.PathLike[str]) -> Model:
-    """The model of a checkpoint, by folder or name.
+def load_asked(name: str | os.PathLike[str]) -> Readable:
+    """The model of a checkpoint, by folder, name, or hub id.
 
     Raises:
-        InputError: it is none, or it cannot write text.
+        InputError: it is none, or its vocabulary is not known.
     """
-    model = require_model(load_model(name), "which writes no answers")
+    model = load_model(name)
     require_vocabulary(model)
     return model
 

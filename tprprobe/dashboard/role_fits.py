@@ -1,38 +1,30 @@
 """Decompositions: schemes beside controls, what is like what, what is left over, and one filler changed."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
-import torch
 from jaxtyping import Float64
-from torch import Tensor
 
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
 from tprprobe.analyses.kinds import DECOMPOSITIONS
-from tprprobe.dashboard.findings import R2, show_dots
-from tprprobe.dashboard.safe_text import plotted
-from tprprobe.dashboard.theme import colours, dress, look
+from tprprobe.dashboard.layers import FAMILIES
+from tprprobe.dashboard.plots import R2, plot_bars, plot_dots, plot_grid
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.decomposition import load_decompositions
 from tprprobe.figures.role_fits import residual_bars, scheme_table, similarity_map
 from tprprobe.figures.strips import SIGNS as SHORT
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.interventions.edits import Edit, Place
-from tprprobe.models.decoding.generation import generate
-from tprprobe.models.protocol import Model, require_vocabulary
-from tprprobe.site.hooks import intervene
 from tprprobe.store import Store
-from tprprobe.store.layout import SAMPLE, SIDES
+from tprprobe.store.layout import SAMPLE
 
 LEFT = "|e − ê|² / |e − ē|²"
 MOST = 40  # fillers or roles of a map, the commonest
+STEP = ["roles", "step", "r2", "r2_low", "r2_high", "gain", "gain_low", "gain_high"]
+STEP += ["learnt", "learnt_low", "learnt_high", "twin", "rank", "n", "n_fit"]
 
 
 def read_decompositions(folders: dict[str, Path]) -> pd.DataFrame:
@@ -40,25 +32,47 @@ def read_decompositions(folders: dict[str, Path]) -> pd.DataFrame:
     return load_decompositions(folders.values())
 
 
-def show_schemes(scores: pd.DataFrame, site: str, dark: bool = False) -> View:
-    """R² of every scheme at a site by family, and beside its controls, with intervals.
+def show_steps(scores: pd.DataFrame, site: str, roles: str, dark: bool = False) -> View:
+    """What fillers, then roles, then bindings explain of a site's vectors, and the same fit of controls, with intervals.
 
     Raises:
-        InputError: no decomposition of that site.
+        InputError: no decomposition of that site by these roles.
     """
-    of_site = scores[scores["site"] == site]
-    if of_site.empty:
+    found = scores[(scores["site"] == site) & (scores["roles"] == roles)]
+    if found.empty:
         raise InputError(
-            f"no decomposition of {site!r}: give one of {', '.join(scores['site'].unique())}"
+            f"no decomposition of {site!r} by {roles!r}: give one of {', '.join(scores['site'].unique())}"
         )
-    told = of_site["control"].where(of_site["control"] != "", of_site["family"])
+    own = found[(found["control"] == "") & found["family"].isin(FAMILIES)]
+    own = own.sort_values("family", key=lambda each: each.map([*FAMILIES].index), kind="stable")
+    last = own[own["family"] != "saturated"]["family"].iloc[-1] if len(own) else ""
+    controls = found[(found["control"] != "") & (found["family"] == last)].sort_values("r2")
+    names = [*own["family"].map(FAMILIES), *(f"{each} ({last})" for each in controls["control"])]
+    both = pd.concat([own, controls])
     rows = pd.DataFrame(
-        {"name": of_site["roles"] + ": " + told, "group": of_site["roles"], "value": of_site["r2"]}
-        | {"low": of_site["r2_low"], "high": of_site["r2_high"]}
+        {
+            "name": names,
+            "group": ["vectors"] * len(own) + ["controls, the same fit"] * len(controls),
+        }
     )
-    view = show_dots(rows, f"Role schemes of {site}: R², held out", R2, dark)
-    note = scheme_table(of_site).caption.splitlines()[-1]
-    return View(view.title, view.chart, lambda: scheme_table(of_site).draw(), of_site, note)
+    rows = rows.assign(
+        value=both["r2"].to_numpy(), low=both["r2_low"].to_numpy(), high=both["r2_high"].to_numpy()
+    )
+    title = f"{site}, roles {roles}: R², held out"
+    note = scheme_table(found).caption.splitlines()[-1]
+    return View(title, lambda: scheme_table(found).draw(), found, note, plot_dots(rows, R2, dark))
+
+
+def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
+    """A row per scheme and step: roles, step, R² and what it gains over the step below (and of that what is learnt)."""
+    own = scores[(scores["site"] == site) & (scores["control"] == "")]
+    own = own[own["family"].isin(FAMILIES)]
+    own = own.assign(step=own["family"].map(FAMILIES), order=own["family"].map([*FAMILIES].index))
+    own = own.sort_values(["roles", "order"], kind="stable")
+    columns = [
+        name for name in STEP if name in own and (own[name] != "").any() and own[name].notna().any()
+    ]
+    return own[columns].reset_index(drop=True)
 
 
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
@@ -77,20 +91,10 @@ def show_similarity(fit: Decomposition, of: str = "fillers", dark: bool = False)
     if of not in ("fillers", "roles"):
         raise unknown("axis", of, ("fillers", "roles"))
     names, likeness = compare_symbols(fit, of)
-    shown = [plotted(each, 12) for each in names]
-    chart = go.Figure(
-        go.Heatmap(
-            z=likeness, zmin=-1, zmax=1, zmid=0, x=shown, y=shown,
-            colorscale="RdBu", reversescale=True, colorbar={"thickness": 10, "len": 0.6},
-            hovertemplate="%{y}, %{x}: %{z:.2f}<extra></extra>",
-        )
-    )  # fmt: skip
-    dress(chart, 420, dark, "zoom")
-    chart.update_xaxes(type="category", constrain="domain", tickangle=-60)
-    chart.update_yaxes(type="category", autorange="reversed", constrain="domain", scaleanchor="x")
+    chart = plot_grid(likeness, names, names, dark, signed=True, height=420)
     table = pd.DataFrame(likeness, columns=pd.Index(names)).assign(symbol=names)
     title = f"Likeness of {of} in {fit.site} by {fit.scheme.name}"
-    return View(title, chart, partial(similarity_map, likeness, names, title), table)
+    return View(title, partial(similarity_map, likeness, names, title), table, "", chart)
 
 
 def compare_symbols(
@@ -129,7 +133,7 @@ class SampleStates:
         return left / np.maximum(np.sum((self.vectors - self.mean) ** 2, 1), 1e-12)
 
     def change(self, position: int, filler: str) -> Float64[np.ndarray, "unit d_model"]:
-        """What the vectors gain if another filler is bound at the role of a token.
+        """What the vectors gain if the sample is encoded again with another filler at a token.
 
         Raises:
             InputError: no such token, or a filler that the decomposition does not know.
@@ -139,35 +143,14 @@ class SampleStates:
         known = self.fit.fit.pairs.fillers
         if filler not in known:
             raise unknown("filler", filler, map(str, known))
-        roles = [str(term[position]) for term in self.fit.scheme.label(self.tokens)]
-        old = str(self.tokens["filler"].iloc[position])
-        of_roles = [role for role in roles if role in self.fit.fit.pairs.roles]
-        new, gone = (self.fit.bindings([(each, r) for r in of_roles]) for each in (filler, old))
-        members = self.fit.plan.kind.members(self.tokens)[0]
-        at_token = np.zeros((len(self.tokens), self.encoded.shape[1]))
-        at_token[position] = (new - gone).sum(0)
-        return members @ at_token
-
-
-def first_change(states: SampleStates) -> tuple[int, int]:
-    """The token that is changed first (a digit, else the middle one), and the number of the filler that it
-    becomes: the next one.
-    """
-    tokens = states.tokens["filler"].astype(str).tolist()
-    digits = [i for i, token in enumerate(tokens) if token.isdigit()]
-    position = digits[0] if digits else len(tokens) // 2
-    return position, next_filler(states, position)
-
-
-def next_filler(states: SampleStates, position: int) -> int:
-    """The number of the filler behind that of a token; behind a digit's the next digit's."""
-    own, known = (
-        str(states.tokens["filler"].iloc[position]),
-        list(map(str, states.fit.fit.pairs.fillers)),
-    )
-    among = [i for i, each in enumerate(known) if each.isdigit() == own.isdigit()] or [0]
-    at = among.index(known.index(own)) if own in known else -1
-    return among[(at + 1) % len(among)]
+        fillers = self.tokens["filler"].astype(object).to_numpy(copy=True)
+        fillers[position] = filler
+        return (
+            self.fit.encode(
+                self.tokens.assign(**{"filler": fillers, self.fit.plan.fillers: fillers})
+            )
+            - self.encoded
+        )
 
 
 def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
@@ -187,114 +170,35 @@ def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
     return SampleStates(fit, tokens, whole[own], fit.encode(tokens), whole.mean(0))
 
 
-def read_tokens(fit: Decomposition, tokens: Sequence[str]) -> SampleStates:
-    """The states that a decomposition gives the tokens of any text.
-
-    Raises:
-        InputError: roles that only a store's columns tell.
-    """
-    table = pd.DataFrame({"sample": 0, "position": range(len(tokens)), "token": list(tokens)})
-    table = table.assign(filler=table["token"])
-    try:
-        encoded = fit.encode(table)
-    except KeyError as error:
-        raise InputError(
-            f"the roles {fit.scheme.name} need the column {error} of a store"
-        ) from None
-    return SampleStates(fit, table, encoded, encoded, encoded.mean(0))
-
-
 def show_residuals(states: SampleStates, dark: bool = False) -> View:
     """What a decomposition leaves of every token's vector of a sample (or of the sample's one vector)."""
-    left = states.residual
-    whole = states.fit.plan.unit == SAMPLE
-    names = ["the sample"] if whole else [str(each) for each in states.tokens["filler"]]
-    rows = pd.DataFrame({"position": range(len(left)), "token": names, "residual": left})
-    chart = _bars(rows, LEFT, dark)
-    line = {"dash": "dot", "width": 1, "color": look(dark).soft}
-    chart.add_hline(1, line=line, annotation_text="the mean", annotation_position="top left")
     title = (
         f"What the decomposition leaves of every vector, sample {states.tokens['sample'].iloc[0]}"
     )
-    return View(title, chart, partial(residual_bars, rows, title, LEFT), rows)
-
-
-def _bars(rows: pd.DataFrame, label: str, dark: bool) -> go.Figure:
-    chart = go.Figure(
-        go.Bar(
-            x=rows["position"], y=rows["residual"], marker={"color": colours(6)[-1]},
-            text=[plotted(SHORT.get(each) or each, 6) for each in rows["token"]], textposition="outside",
-            cliponaxis=False, constraintext="none", textangle=0,
-            hovertext=[plotted(each) for each in rows["token"]],
-            hovertemplate="%{hovertext} at %{x}: %{y:.0%}<extra></extra>",
-        )
-    )  # fmt: skip
-    dress(chart, 280, dark, "zoom")
-    chart.update_xaxes(title="token", dtick=5)
-    chart.update_yaxes(title=label, tickformat=".0%", rangemode="tozero")
-    return chart
+    return _bars(states, states.residual, title, LEFT, dark)
 
 
 def show_change(states: SampleStates, position: int, filler: str, dark: bool = False) -> View:
-    """How far every vector of a sample moves if another filler is bound at the role of a token.
+    """How far every vector of a sample moves if another filler stands at a token.
 
     Raises:
         InputError: as of :meth:`SampleStates.change`.
     """
-    by = states.change(position, filler)
     size = np.linalg.norm(states.vectors - states.mean, axis=1)
-    moved = np.linalg.norm(by, axis=1) / np.maximum(size, 1e-12)
-    whole = states.fit.plan.unit == SAMPLE
-    names = ["the sample"] if whole else [str(each) for each in states.tokens["filler"]]
-    rows = pd.DataFrame({"position": range(len(moved)), "token": names, "residual": moved})
-    chart = _bars(rows, "|change| / |e − ē|", dark)
+    moved = np.linalg.norm(states.change(position, filler), axis=1) / np.maximum(size, 1e-12)
     old = states.tokens["filler"].iloc[position]
     title = f"Encoded again with {filler!r} in place of {old!r} at {position}: how far vectors move"
-    return View(title, chart, partial(residual_bars, rows, title, "|change| / |e − ē|"), rows)
+    return _bars(states, moved, title, "|change| / |e − ē|", dark)
 
 
-def answer_changed(
-    model: Model, store: Store, states: SampleStates, position: int, filler: str
-) -> pd.DataFrame:
-    """What the model of a store writes for a sample: as it is, with another filler bound in the decomposition,
-    and as far away in a random direction; and of the sample with that token in place of the other.
-
-    Raises:
-        InputError: the site is not of the encoder, or as of :meth:`SampleStates.change`.
-    """
-    side = store.side(states.fit.site)
-    if side != SIDES[0] or states.fit.plan.unit == SAMPLE:
-        raise InputError(f"{states.fit.site}: only tokens of the encoder are changed here")
-    vocabulary = require_vocabulary(model)
-    by = states.change(position, filler)
-    drawn = np.random.default_rng(0).normal(size=by.shape)
-    norms = [np.linalg.norm(each, axis=1, keepdims=True) for each in (by, drawn)]
-    shape = store.specs[states.fit.site].shape
-    source = torch.as_tensor(states.tokens["id"].to_numpy(copy=True)).long()[None]
-    other = source.clone()
-    other[0, position] = list(vocabulary.symbols).index(filler)
-    asked: Sequence[tuple[str, Tensor, Any]] = (
-        ("as it is", source, None),
-        ("the filler changed in the state", source, by),
-        ("as far in a random direction", source, drawn * norms[0] / norms[1]),
-        ("the symbol changed in the text", other, None),
+def _bars(
+    states: SampleStates, values: Float64[np.ndarray, " unit"], title: str, label: str, dark: bool
+) -> View:
+    whole = states.fit.plan.unit == SAMPLE
+    tokens = ["the sample"] if whole else [str(each) for each in states.tokens["filler"]]
+    tokens = [SHORT.get(each) or each for each in tokens]
+    rows = pd.DataFrame({"position": range(len(values)), "token": tokens, "value": values})
+    drawn = rows.rename(columns={"value": "residual"})
+    return View(
+        title, partial(residual_bars, drawn, title, label), rows, "", plot_bars(rows, label, dark)
     )
-    rows = []
-    for told, ids, change in asked:
-        edits = (
-            {} if change is None else {states.fit.site: add_change(change.reshape(len(by), *shape))}
-        )
-        with intervene(model, edits):
-            written = generate(model, ids.to(model.device)).tolist()[0]
-        rows.append({"state": told, "answer": vocabulary.decode(written)})
-    return pd.DataFrame(rows)
-
-
-def add_change(change: np.ndarray) -> Edit:
-    """An edit that adds a change to the vectors of a sample, whatever axes they have behind their tokens."""
-    by = torch.as_tensor(change, dtype=torch.float32)
-
-    def move(x: Tensor, _: Place) -> Tensor:
-        return x + by.to(x).reshape(x.shape[1:])
-
-    return Edit(move)

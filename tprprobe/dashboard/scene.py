@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float32, Int32, Integer
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
 from tprprobe.analyses.naming.heads import read_structure
+from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.projections import Projection, project
 from tprprobe.dashboard.planes import place, place_more
 from tprprobe.dashboard.sampling import Thinned, take, thin
@@ -78,8 +79,12 @@ class Cloud:
 
     @functools.cached_property
     def names(self) -> pd.DataFrame | None:
-        """The names of the clusters, scored held out; None for data without gold structure."""
-        return _known(lambda: name_roles(self.drawn, self.roles))
+        """The names of the clusters, scored held out: from exact structure, where none of these holds from any column."""
+        from tprprobe.dashboard.cluster_labels import name_by_labels  # which knows this class
+
+        exact = _known(lambda: name_roles(self.drawn, self.roles))
+        has_names = exact is not None and (exact["name"] != UNNAMED).any()
+        return exact if has_names else name_by_labels(self)
 
     def on(self, store: Store) -> "Cloud":
         """The scene with its clusters applied to another store of the same sites."""

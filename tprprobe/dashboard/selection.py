@@ -92,17 +92,3 @@ def mark_rows(rows: Integer[np.ndarray, " row"], side: str) -> Mark | None:
     starts, stops = rows[[0, *(ends + 1)]], rows[[*ends, len(rows) - 1]]
     parts = [f"{a}" if a == b else f"{a}-{b}" for a, b in zip(starts, stops, strict=True)]
     return Mark(side, ",".join(parts))
-
-
-def mark_area(scene: Cloud, outline: np.ndarray, kind: str) -> Mark | None:
-    """The tokens in an area of the map: by their rows where these are few, else by the area."""
-    area = Mark(kind, ",".join(f"{number:.4g}" for number in np.ravel(outline)))
-    rows = mark_rows(scene.rows[area.find(scene)], scene.side)
-    if rows is None or len(rows.value) <= LONGEST // 4:
-        return rows
-    return area
-
-
-def mark_clusters(clusters: list[int]) -> Mark | None:
-    """The mark of whole clusters; None for no clusters."""
-    return Mark("cluster", ",".join(map(str, sorted(clusters)))) if clusters else None

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from jaxtyping import Bool
 
 from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.dashboard.holdings import write_size
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.scene import Cloud
-from tprprobe.dashboard.store_card import tell_size
 from tprprobe.dashboard.view import View
 from tprprobe.figures.tables import Table
 from tprprobe.store import Store
@@ -19,17 +18,18 @@ MOST = 5000  # marked tokens in a table
 def show_sites(store: Store) -> View:
     """The sites of a store, with their sizes."""
     summary = store.summary
+    shapes = [" × ".join(f"{n:,}" for n in shape) for shape in summary["shape"]]
     cells = pd.DataFrame(
         {
             "site": summary["site"],
             "axes": summary["axes"],
-            "shape": [" × ".join(f"{n:,}" for n in shape) for shape in summary["shape"]],
+            "shape": shapes,
             "type": summary["dtype"],
-            "size": summary["bytes"].map(tell_size),
         }
     )
+    cells = cells.assign(size=summary["bytes"].map(write_size))
     table = Table(cells.astype(str), f"Sites of {store.path.name}")
-    return View(table.title, go.Figure(), table.draw, cells)
+    return View(table.title, table.draw, cells)
 
 
 def show_clusters(scene: Cloud) -> View:
@@ -37,7 +37,7 @@ def show_clusters(scene: Cloud) -> View:
     cells = cluster_table(scene)
     shown = cells.map(lambda each: f"{each:.2f}" if isinstance(each, float) else str(each))
     table = Table(shown.replace("nan", "–"), f"Clusters of {scene.place}")
-    return View(table.title, go.Figure(), table.draw, cells)
+    return View(table.title, table.draw, cells)
 
 
 def cluster_table(scene: Cloud) -> pd.DataFrame:
@@ -58,19 +58,6 @@ def cluster_table(scene: Cloud) -> pd.DataFrame:
     return table
 
 
-def name_clusters(scene: Cloud) -> dict[int, str]:
-    """Every cluster with its name, or its commonest tokens where it has none."""
-    summary, names = scene.roles.summary, scene.names
-    tops = [visible(top, 40) for top in summary["top"]]
-    if names is not None:
-        own = names["name"].tolist()
-        tops = [
-            top if name == UNNAMED else visible(name, 60)
-            for name, top in zip(own, tops, strict=True)
-        ]
-    return {i: f"{i}: {top}" for i, top in enumerate(tops)}
-
-
 def token_table(scene: Cloud, marked: Bool[np.ndarray, " token"]) -> pd.DataFrame:
     """The marked tokens (the first MOST of them), a row each, their texts made visible."""
     chosen = np.flatnonzero(marked)[:MOST]
@@ -87,3 +74,24 @@ def token_table(scene: Cloud, marked: Bool[np.ndarray, " token"]) -> pd.DataFram
     if "question" in tokens:
         table["in"] = [visible(each, 80) for each in tokens["question"]]
     return table
+
+
+def find_samples(store: Store, text: str, most: int = 500) -> list[int]:
+    """The samples that hold a text, ignoring case: in their question, else in their tokens; all for an empty one."""
+    if not text.strip():
+        return list(range(store.samples))
+    tokens, sought = store.tokens, text.strip().casefold()
+    column = next((name for name in ("question", "source") if name in tokens), None)
+    if column is None:
+        texts = tokens.groupby("sample", sort=True)["token"].agg(
+            lambda each: " ".join(map(str, each))
+        )
+    else:
+        texts = tokens.drop_duplicates("sample").set_index("sample")[column]
+    holds = texts.astype(str).str.casefold().str.contains(sought, regex=False)
+    return [int(each) for each in texts.index[holds.to_numpy()][:most]]
+
+
+def tabulate(rows: list[dict[str, str]]) -> pd.DataFrame:
+    """Facts as a table; what one of them lacks is empty."""
+    return pd.DataFrame(rows).fillna("")

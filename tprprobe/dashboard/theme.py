@@ -1,10 +1,9 @@
-"""One look for the charts of the dashboard, in light and dark: colors, fonts, margins."""
+"""One look for everything that the dashboard draws, in light and dark: colors and fonts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 from jaxtyping import Float
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
@@ -56,23 +55,3 @@ def shade(weights: Float[np.ndarray, " weight"], dark: bool) -> list[tuple[float
 def inks(backgrounds: Sequence[Sequence[float]]) -> list[str]:
     """Black or white on each background, whichever is read more easily."""
     return [text_colour(each) for each in backgrounds]
-
-
-def dress(chart: go.Figure, height: int, dark: bool, drag: str = "lasso") -> go.Figure:
-    """The chart in this look: no frame, no grid, transparent, with box and lasso selection."""
-    colours = look(dark)
-    chart.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": FONT, "size": 13, "color": colours.ink},
-        hoverlabel={"font": {"family": MONO, "size": 13}, "align": "left"},
-        showlegend=False,
-        dragmode=drag,
-        modebar={"bgcolor": "rgba(0,0,0,0)", "color": colours.soft, "activecolor": colours.ink},
-        newselection={"line": {"color": colours.ink, "width": 1, "dash": "dot"}},
-    )
-    chart.update_xaxes(showgrid=False, zeroline=False, color=colours.soft, automargin=True)
-    chart.update_yaxes(showgrid=False, zeroline=False, color=colours.soft, automargin=True)
-    return chart

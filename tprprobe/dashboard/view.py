@@ -5,26 +5,29 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
-from tprprobe.dashboard.formats import FORMATS
 from tprprobe.errors import unknown
 from tprprobe.figures.style import Drawing
+
+FIGURES = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
+TABLES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+FORMATS = {**FIGURES, **TABLES}
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A view: ``chart`` is drawn on a screen, ``draw`` makes the figure for paper, ``data`` is
-    behind both.
+    """A view: ``data`` is behind it, ``draw`` makes the figure for paper and notebooks, ``chart`` that for a screen
+    where the browser does not draw the scene itself.
     """
 
     title: str
-    chart: go.Figure
     draw: Callable[[], Drawing]
     data: pd.DataFrame
     note: str = ""
+    chart: Any = None
 
     def export(self, kind: str) -> bytes:
         """The file of the figure (pdf, svg, png) or of the data (csv, parquet).

@@ -39,6 +39,8 @@ def role_clusters(
             f"{store.path}: these clusters are of another store"
         )
     tokens = tokens.assign(label=roles.labels)
+    if not store.has_answers:
+        tokens = tokens.drop(columns=["prediction", "correct"], errors="ignore")
     overlay = gold_tokens(store, samples) if gold else None
     if samples is None:
         chosen = _choose(store, tokens, correct_only)
@@ -101,6 +103,6 @@ def _tell_answer(first: pd.Series) -> tuple[str, str]:
     """What stands behind a question, and its color; nothing where the store has no answers."""
     if "prediction" not in first:
         return "", MUTED
-    if first["correct"]:
-        return f"→ {first['answer']}", MUTED
+    if first["correct"] or not str(first["answer"]):
+        return f"→ {first['prediction']}", MUTED
     return f"✗ {first['prediction']}  (right: {first['answer']})", WRONG

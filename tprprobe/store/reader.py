@@ -205,6 +205,15 @@ class Store:
         """True if the samples are questions of mathematics, which have a module."""
         return "module" in self.tokens and bool((self.tokens["module"].astype(str) != "").any())
 
+    @functools.cached_property
+    def has_answers(self) -> bool:
+        """True if the store's own model wrote texts; beside a twin's tokens stand those of the trained model."""
+        model = self.manifest.get("model")
+        name = str(model.get("name") if isinstance(model, dict) else model)
+        is_twin = name.partition(":")[0] in layout.TWINS
+        known = "prediction" in self.tokens and not is_twin
+        return known and any(str(each) for each in self.tokens["prediction"].dropna().unique())
+
     def count_maps(self, site: str) -> int:
         """The number of samples, the first ones, that have attention maps of a site; 0 where it is none."""
         return self.manifest["lengths"].get(f"{self._spec(site)[1].rows}_sample", 0)

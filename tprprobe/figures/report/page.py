@@ -159,7 +159,7 @@ def _of_store(found: Mapping[str, Any], store: Store | None) -> tuple[dict[str, 
 
 def _about(store: Store) -> Section:
     text = repr(store)
-    if store.has_questions:
+    if store.has_questions and store.has_answers:
         right = store.tokens.drop_duplicates("sample")["correct"].mean()
         text += f"\n{right:.1%} of its questions were answered right."
     return Section("The store", text, tables=[store.summary])

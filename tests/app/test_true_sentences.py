@@ -1,0 +1,341 @@
+"""No sentence names what its store does not have, and every number in a sentence stands in a table."""
+
+import re
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted.questions import attend
+
+import tprprobe as tp
+from tprprobe.dashboard import attention, headlines, holdings, layers, next_words, probe_errors
+from tprprobe.dashboard.plots import Lines
+from tprprobe.store import SiteSpec, StoreWriter, open_store
+
+WORDS = (("the", "DT", 1), ("dog", "NN", 2), ("sees", "VB", 2), ("a", "DT", 4), ("cat", "NN", 2))
+FAMILIES = ("math", "captions", "encoder", "decoder", "attached", "imported")
+LACKS = ("answers", "labels", "twin", "maps")
+MISSING = ((), *((each,) for each in LACKS), LACKS, ("answers", "labels"), ("twin", "maps"))
+SITES = {
+    "math": "encoder.0.self.role",
+    "captions": "word.unbinding",
+    "encoder": "encoder.0.hidden",
+    "decoder": "decoder.0.hidden",
+    "attached": "encoder.1.hidden",
+    "imported": "encoding",
+}
+NEEDS = {  # what a word of a sentence needs
+    r"answered|right answers": lambda s: holdings.list_holdings(s).score is not None,
+    r"written|wrote|writes|reference": lambda s: holdings.list_holdings(s).writes,
+    r"∅|✗|✓": lambda s: False,
+    r"\bpos\b|\bdep\b|Labels|depend": lambda s: bool(holdings.list_holdings(s).labels),
+    r"‘/’|denominator|numerator": lambda s: holdings.list_holdings(s).arithmetic,
+    r"twin|Controls": lambda s: bool(s.twins),
+    r"\bhead\b|heads": lambda s: any(spec.heads for spec in s.specs.values()),
+    r"gold relation|claim|verdict": lambda s: False,
+    r"Imported": lambda s: "imported" in s.manifest,
+}
+
+
+def tokens_of(family, sample, lacks, rng):
+    if family == "math":
+        signs = [
+            "<sos>",
+            *f"{rng.integers(1, 9)}/({rng.integers(1, 9)}/{rng.integers(1, 9)})",
+            "<eos>",
+        ]
+        words = [(sign, "", 0) for sign in signs]
+    else:
+        words = (
+            [WORDS[i] for i in range(len(WORDS))]
+            if family != "captions"
+            else [("<sos>", "", 0), *WORDS]
+        )
+    side = "target" if family == "captions" else "source"
+    table = pd.DataFrame(
+        {
+            "side": side,
+            "sample": sample,
+            "position": range(len(words)),
+            "token": [w for w, *_ in words],
+        }
+    )
+    if family in ("encoder", "decoder", "attached") and "labels" not in lacks:
+        cells = [
+            "" if at == i else f"obj[{i},{i + 1})[{at},{at + 1})"
+            for i, (_, _, at) in enumerate(words)
+        ]
+        table = table.assign(word=range(len(words)), pos=[tag for _, tag, _ in words], dep=cells)
+    if family in ("attached", "imported"):
+        return table
+    text = "".join(table["token"][1:-1]) if family == "math" else " ".join(table["token"])
+    table = table.assign(question=text, module="arithmetic" if family == "math" else "")
+    if "answers" in lacks:
+        return table
+    written = {"math": "1", "captions": "a dog"}.get(family, "")  # what an encoder writes: nothing
+    return table.assign(
+        answer="1" if family == "math" else text,
+        prediction=written,
+        correct=family == "math" and sample % 2 == 0,
+    )
+
+
+def make_store(path, family, lacks, twin=False):
+    rng, site = np.random.default_rng(3), SITES[family]
+    sides = {"captions": "target", "imported": "sample"}
+    rows = sides.get(family, "source")
+    specs = {
+        site: SiteSpec((rows, "head", "d_head"), (2, 4))
+        if family == "math"
+        else SiteSpec((rows, "d_model"), (8,))
+    }
+    maps = (
+        ""
+        if family in ("captions", "imported") or "maps" in lacks
+        else f"{site.rsplit('.', 1)[0]}.self.attention".replace("self.self", "self")
+    )
+    if maps:
+        specs[maps] = SiteSpec(("source_source", "head"), (2,))
+    about = {"model": {"name": f"permuted:{family}" if twin else family}, "data": {"name": "made"}}
+    about |= {"imported": {"source": "x"}} if family == "imported" else {}
+    writer = StoreWriter.create(path, specs, about)
+    for sample in range(12):
+        table = tokens_of(family, sample, lacks, rng)
+        n = 1 if rows == "sample" else len(table)
+        values = {site: rng.normal(size=(n, *specs[site].shape))}
+        weights = {maps: [attend(list(table["token"]), rng)]} if maps else {}
+        writer.append(values, table, weights)
+    writer.finish()
+    if "twin" not in lacks and not twin:
+        make_store(path / "permuted", family, lacks, twin=True)
+    return open_store(path)
+
+
+def numbers_in(text, store, tables):
+    """The numbers of a sentence that are no part of a name."""
+    names = [
+        *store.sites,
+        *(
+            str(each)
+            for table in tables
+            for name in table
+            for each in table[name]
+            if isinstance(each, str)
+        ),
+    ]
+    for name in sorted({each for each in names if re.search(r"\d", each)}, key=len, reverse=True):
+        text = text.replace(name, "")
+    text = re.sub(
+        r"‘[^’]*’|F1|95 %|\bR²|\(cluster \d+|head \d+|0: chance|1: the same|ARI; 1", "", text
+    )
+    return re.findall(r"[-+]?\d[\d,]*\.?\d*", text)
+
+
+def known_numbers(tables):
+    found = set()
+    for table in tables:
+        found |= {f"{n:,}" for n in range(len(table) + 1)}  # counts of its rows
+        for name in table:
+            for value in pd.to_numeric(table[name], errors="coerce").dropna().astype(float):
+                forms = [".0f", ".1f", ".2f", ".3f", "+.1f", "+.3f", ",.0f"]
+                found |= {f"{scale * value:{form}}" for scale in (1, 100) for form in forms}
+    return found
+
+
+def check(statement, store, tables):
+    text = str(statement)
+    for words, holds in NEEDS.items():
+        if re.search(words, re.sub(r"‘(?!/’)[^’]*’", "", text)):
+            assert holds(store), f"{words}: {text}"
+    known = known_numbers(tables)
+    for number in numbers_in(text, store, tables):
+        assert number.strip(",") in known, f"{number}: {text}"
+
+
+def facts_of(store):
+    facts, holds = holdings.describe_store(store), holdings.list_holdings(store)
+    counts = [
+        int(each.replace(",", ""))
+        for each in re.findall(r"[\d,]+", f"{facts['samples']} {facts['tokens']}")
+    ]
+    score = [] if holds.score is None else [holds.score.value, holds.score.low, holds.score.high]
+    return pd.DataFrame({"value": [*counts, *score]})
+
+
+@pytest.mark.parametrize(("family", "lacks"), [*product(FAMILIES, MISSING)])
+def test_what_is_said_of_a_store_is_true_of_it(tmp_path, family, lacks):
+    store = make_store(tmp_path / "store", family, lacks)
+    check(headlines.tell_store(store), store, [facts_of(store)])
+    scene = tp.dashboard.build_scene(store, SITES[family], 0 if family == "math" else None, k=3)
+    roles = pd.DataFrame({"n": [len(scene.rows), scene.roles.k, scene.roles.stability]})
+    names = (
+        []
+        if scene.names is None
+        else [
+            scene.names,
+            pd.DataFrame(
+                {"c": [scene.names["coverage"].where(scene.names["name"] != "unnamed").sum()]}
+            ),
+        ]
+    )
+    check(headlines.tell_roles(scene), store, [roles, *names])
+    strips = tp.dashboard.browser_payload.pack_strips(scene, [0, 1])["strips"]
+    says = {"math", "captions"} if "answers" not in lacks else set()
+    assert all(
+        ("→" in each["heading"] or "✗" in each["heading"]) == (family in says) for each in strips
+    )
+    if any(store.count_maps(each) for each in store.sites):
+        scores = attention.score_attention(store, attention.follow(store))
+        tell = headlines.tell_attention if "follows" in scores else headlines.tell_sharpest
+        check(tell(scores), store, [scores])
+
+
+SHARE = st.floats(0.01, 0.99).map(lambda each: round(each, 4))
+
+
+def ends(draw, names, low=0.01):
+    found = {}
+    for name in names:
+        value = draw(SHARE)
+        found |= {name: value, f"{name}_low": value - low, f"{name}_high": value + low}
+    return found
+
+
+def results(draw):
+    """A store's family, and a result of it with anything missing that can be."""
+    kind, site = (
+        draw(
+            st.sampled_from(
+                ["probes", "decomposition", "sweep", "pairs", "words", "layers", "errors"]
+            )
+        ),
+        "encoder.0.hidden",
+    )
+    n = draw(st.integers(1, 4))
+    if kind == "probes":
+        rows = [
+            ends(draw, ["f1", "accuracy"])
+            | {
+                "site": f"encoder.{i}.hidden",
+                "layer": i,
+                "beyond": draw(st.sampled_from([True, False, None])),
+            }
+            for i in range(n)
+        ]
+        control = draw(st.sampled_from(["identity", None]))
+        table = pd.DataFrame(rows).assign(
+            task="pos",
+            side="source",
+            model="m",
+            head=None,
+            control="real",
+            best_control=control,
+            best_control_f1=draw(SHARE),
+        )
+        return (lambda: headlines.tell_probes(table, "pos", ["m"])), [table], {"pos"}
+    if kind == "decomposition":
+        families = draw(
+            st.lists(st.sampled_from(["bag", "additive", "factored"]), min_size=1, unique=True)
+        )
+        has_gain, learnt = draw(st.booleans()), draw(st.booleans())
+        rows = [
+            ends(draw, ["r2", "gain", "learnt"]) | {"family": each, "control": ""}
+            for each in families
+        ]
+        rows += [
+            ends(draw, ["r2"]) | {"family": draw(st.sampled_from([*families, ""])), "control": each}
+            for each in draw(st.lists(st.sampled_from(["shuffled roles", "pca"]), unique=True))
+        ]
+        table = pd.DataFrame(rows).assign(site=site, roles="left", n_roles=5, twin="permuted")
+        table = (
+            table
+            if has_gain
+            else table.drop(columns=[each for each in table if each.startswith(("gain", "learnt"))])
+        )
+        table = table if learnt or not has_gain else table.assign(learnt=np.nan)
+        return (
+            (lambda: headlines.tell_decomposition(table, site)),
+            [table],
+            set(families) | ({"learnt"} if has_gain and learnt else set()),
+        )
+    if kind == "sweep":
+        table = pd.DataFrame(
+            [
+                ends(draw, ["change"]) | {"edit": "zero", "site": site, "head": i, "n": 9}
+                for i in range(n)
+            ]
+        )
+        return (lambda: headlines.tell_interventions(table, "zero")), [table], {"right answers"}
+    if kind == "pairs":
+        table = pd.DataFrame(
+            [
+                ends(draw, ["change", "agrees", "beyond"])
+                | {
+                    "edit": "exchange",
+                    "site": f"decoder.{i}.hidden",
+                    "control": "real",
+                    "n": 8,
+                    "against": "mean",
+                }
+                for i in range(n)
+            ]
+        )
+        return (lambda: headlines.tell_behaviour(table)), [table], {"next token"}
+    if kind == "words":
+        p = {way: np.array([draw(SHARE), draw(SHARE)]) for way in next_words.TOLD}
+        table = pd.DataFrame({"next word": ["France", "Italy"]}).assign(**p)
+        asked = next_words.OpenText(
+            None, "", torch.zeros(1, 2, dtype=torch.long), ("Paris", "Rome"), ((0,), (1,))
+        )
+        return (lambda: next_words.tell_exchange(asked, site, 0, 1, table)), [table], {"next word"}
+    if kind == "layers":
+        rows = [
+            ends(draw, ["value"])
+            | {
+                "panel": f"P{i % 2}",
+                "line": "probe",
+                "x": i,
+                "site": site,
+                "page": "probes",
+                "query": {},
+            }
+            for i in range(n)
+        ]
+        table = pd.DataFrame(rows).rename(columns={"value_low": "low", "value_high": "high"})
+        return (
+            (lambda: layers.tell_layers(Lines(table, table))),
+            [table.drop(columns="query")],
+            set(),
+        )
+    labels = draw(st.lists(st.sampled_from(["NN", "VB"]), min_size=2, max_size=6))
+    table = pd.DataFrame({"label": labels, "predicted": "NN"})
+    right = pd.DataFrame({"n": [(table["label"] == "NN").mean()]})
+    return (lambda: probe_errors.tell_errors(table, "pos", site)), [table, right], {"pos"}
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_every_number_of_a_result_stands_in_its_table(data):
+    tell, tables, holds = results(data.draw)
+    text = str(tell())
+    known = known_numbers(tables)
+    holder = type(
+        "Named",
+        (),
+        {"sites": [f"{stack}.{i}.hidden" for stack in ("encoder", "decoder") for i in range(4)]},
+    )
+    for number in numbers_in(text, holder, tables):
+        assert number.strip(",") in known, f"{number}: {text}"
+    for word, needs in (
+        ("bindings", "factored"),
+        ("learnt", "learnt"),
+        ("fillers alone", "bag"),
+        ("next token", "next token"),
+    ):
+        assert word not in text or needs in holds, text
+    assert "nan" not in text.replace("nants", "")
+    assert "None" not in text

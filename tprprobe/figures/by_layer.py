@@ -1,0 +1,65 @@
+"""Lines by layer in panels, each over the band of its strongest control."""
+
+from typing import Any
+
+from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, palette, tidy
+
+ACROSS = 3  # panels in a row
+MARKERS = "osD^vPX*"
+
+
+def draw_lines(lines: Any, title: str) -> Drawing:
+    """The figure of ``rows`` (panel, line, x, value, low, high, sure) and ``bands`` (panel, x, value, low, high)."""
+    panels, names = lines.rows["panel"].unique().tolist(), lines.rows["line"].unique().tolist()
+    across = min(ACROSS, len(panels))
+    down = -(-len(panels) // across)
+    figure = drawing(2.4 * across + 0.8, 1.9 * down + 0.8)
+    axes = figure.subplots(down, across, squeeze=False).ravel()
+    shades = dict(zip(names, palette(len(names)), strict=True))
+    for panel in axes[len(panels) :]:
+        panel.set_visible(False)
+    for name, panel in zip(panels, axes, strict=False):
+        band = lines.bands[lines.bands["panel"] == name]
+        panel.fill_between(
+            band["x"].astype(float), band["low"], band["high"], color=FAINT, linewidth=0
+        )
+        panel.plot(band["x"], band["value"], ":", color=MUTED, linewidth=0.9)
+        for line, part in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
+            panel.vlines(
+                part["x"].astype(float),
+                part["low"],
+                part["high"],
+                color=shades[line],
+                linewidth=0.9,
+            )
+            mark = MARKERS[names.index(line) % len(MARKERS)]
+            (drawn,) = panel.plot(
+                part["x"], part["value"], "-", color=shades[line], linewidth=1.2, label=line
+            )
+            sure = part[part["sure"].astype(bool)]
+            panel.plot(
+                part["x"],
+                part["value"],
+                mark,
+                color=drawn.get_color(),
+                markersize=4,
+                markerfacecolor="white",
+            )
+            panel.plot(sure["x"], sure["value"], mark, color=drawn.get_color(), markersize=4)
+        tidy(panel, name)
+        panel.title.set_fontsize(7.5)
+        panel.grid(axis="y", color=FAINT, linewidth=0.5)
+    axes[0].set_ylabel(lines.label)
+    axes[0].set_xlabel(lines.x)
+    figure.suptitle(title, fontsize=9, fontweight="bold", x=0.01, ha="left")
+    if len(names) > 1:
+        handles = {t.get_label(): t for a in axes for t in a.get_lines() if t.get_label() in names}
+        figure.legend(
+            handles.values(),
+            handles.keys(),
+            loc="outside lower right",
+            ncols=4,
+            fontsize=7,
+            frameon=False,
+        )
+    return figure
