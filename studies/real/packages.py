@@ -157,7 +157,9 @@ def _from_hub(name: str, package: Package, folder: Path) -> str:
         for path in sorted(Path(commit).rglob("*")):
             if path.is_file():
                 write_file(folder / path.relative_to(commit), path.read_bytes())
-    except Exception as error:  # the library raises errors of its own, of requests and of the system
+    except (
+        Exception
+    ) as error:  # the library raises errors of its own, of requests and of the system
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise InputError(f"the hub has no {package.hub} for this machine: {first}") from error
     return f"{package.hub} of the Hugging Face hub"
