@@ -146,12 +146,10 @@ def intervene(
     """Edit or exchange vectors while a model runs, as a recipe says, and score the answers."""
     from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
     from tprprobe.models import load_model
-    from tprprobe.models.protocol import require_model
+    from tprprobe.models.protocol import require_head
 
     settings, model = read_recipe(recipe), load_model(ckpt, device=device)
-    model = require_model(
-        model, "of which it is not known how answers are scored while it is edited"
-    )
+    model = require_head(model, "an intervention on answers")
     out = out or Path("runs") / f"{recipe.stem}-{model.name}".replace(":", "-")
     run = run_swaps if settings.swaps else sweep
     rows = run(model, find_data(model, settings), settings, out, resume)

@@ -27,7 +27,7 @@ from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.loading import find_twin
-from tprprobe.models.protocol import Readable, require_model, require_vocabulary
+from tprprobe.models.protocol import Readable, require_head, require_vocabulary
 from tprprobe.scoring.answers import exact_matches, write_answers
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
@@ -83,9 +83,12 @@ def extract(
         raise InputError(
             "control samples are 1 or more: without a twin, control=False (--no-control)"
         )
-    if target == "generated":
-        require_model(model, "which writes nothing that its decoder could read: target='reference'")
+    if target == "generated" and not _writes_apart(model):
+        raise InputError(
+            f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
+        )
     vocabulary = vocabulary or require_vocabulary(model)
+    data = data.suited_to(vocabulary)
     names = select(sites or "*", list(find_sites(model)))
     run = Extraction(
         model.eval(),
@@ -113,6 +116,11 @@ def extract(
     if part != out:
         join_ranges(out, ranges, ranks)
     return open_store(out)
+
+
+def _writes_apart(model: Readable) -> bool:
+    """True for a model whose answers are no continuation of its text."""
+    return bool(require_vocabulary(require_head(model, "target='generated'")).target_frame[1])
 
 
 def _repair(run: "Extraction", twin: Readable | None, few: int, out: Path) -> Store:
@@ -212,13 +220,13 @@ class Extraction:
         pairs = encode_examples(some, self.vocabulary)
         self.tally["cut"] += sum(pairs.cut)
         if self.target == "generated":
-            correct, _ = exact_matches(self.model, pairs)
+            correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             written = write_answers(self.model, pairs, correct)
             pairs = Pairs(pairs.source, Ragged.from_lists(written))
             block = read_block(self.model, pairs, names, self.vocabulary.pad)
         else:
             block = read_block(self.model, pairs, names, self.vocabulary.pad)
-            written, correct = write_answers(self.model, pairs, block.correct), block.correct
+            correct, written = self._answers(pairs, block.correct)
         predictions = [self.vocabulary.decode(ids) for ids in written]
         words = self._words(some, pairs, written)
         table = token_table(some, pairs, predictions, correct, first, self.vocabulary, words)
@@ -227,6 +235,19 @@ class Extraction:
                 own = each.model is self.model
                 found = block if own else read_block(each.model, pairs, names, self.vocabulary.pad)
                 each.writer.append(found.rows, table, found.maps)
+
+    def _answers(self, pairs: Pairs, correct: Any) -> tuple[Any, list[list[int]]]:
+        """Which answers are right, and what the model writes. A model that goes on with the text, which the
+        pass for the sites does not ask, is asked where there are answers; one that fills masks is not.
+        """
+        if not self.vocabulary.target_frame[1]:
+            is_asked = (
+                getattr(self.model, "head", None) == "causal" and pairs.target.lengths.max() > 1
+            )
+            if not is_asked:
+                return correct, [[self.vocabulary.sos] for _ in range(len(pairs))]
+            correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
+        return correct, write_answers(self.model, pairs, correct)
 
     def _words(
         self, some: Sequence[Example], pairs: Pairs, written: Sequence[Sequence[int]]

@@ -77,7 +77,7 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
         for indices in pairs.by_length(BATCH):
             acts.clear()
             source, target = (ids.to(model.device) for ids in pairs.batch(indices, pad))
-            logits = model(source, target[:, :-1])
+            logits = model.run(source, target[:, :-1])
             samples = indices.tolist()
             block.correct[samples] = _correct(logits, target, pad)
             for site in sites:

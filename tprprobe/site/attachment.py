@@ -34,6 +34,8 @@ class Attached(nn.Module):
         self.name: str = getattr(module, "name", type(module).__name__)
         self.vocabulary: Any = None
         self.source: str | None = None
+        self.calls = 0  # what passes a site during one call belongs together
+        self.first: int | None = None  # the position that a pass begins at, where that is known
 
     @property
     def device(self) -> torch.device:
@@ -41,10 +43,14 @@ class Attached(nn.Module):
         return device_of(self)
 
     def forward(self, *batch: Any) -> Any:
-        module = self.get_submodule(FOREIGN)
+        module, self.calls = self.get_submodule(FOREIGN), self.calls + 1
         read = any(isinstance(each, Site) and each.is_read for each in self.modules())
         with _padded(module) if read else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
+
+    def run(self, source: Any, target: Any) -> Any:
+        """A pass for the sites' sake, which an extraction makes: a call with source and target."""
+        return self(source, target)
 
 
 @contextlib.contextmanager

@@ -53,13 +53,18 @@ def inspect(what: str) -> Overview:
 
 
 def inspect_data(spec: str) -> Overview:
-    """Size and split of a corpus, and how much its summaries copy, measured on its first examples."""
+    """Size, lengths and labels of a corpus; of documents with summaries also how much these copy."""
     from tprprobe.data import load_data
     from tprprobe.scoring.extractiveness import describe_corpus
 
     data = load_data(spec)
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
-    return Overview(facts, {"extractiveness": _rows(describe_corpus(data[:MEASURED]))})
+    more, lengths = data.describe(MEASURED)
+    tables: dict[str, Rows] = {**lengths}
+    first = data[0]
+    if not first.has_one_answer and first.source and first.target != first.source:
+        tables["extractiveness"] = _rows(describe_corpus(data[:MEASURED]))
+    return Overview(facts | more, tables)
 
 
 def inspect_model(name: str) -> Overview:

@@ -9,17 +9,15 @@ from torch import Tensor
 
 from tprprobe.errors import InputError, check_extra
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
-from tprprobe.models.huggingface.tokenizer import Tokens
-from tprprobe.site.attachment import Attached
+from tprprobe.models.huggingface.language import CAUSAL, MASKED, SEQ2SEQ, TEXT, Pretrained
 
-TEXT = "input_ids"  # what a model reads that reads text
 FAULTS = (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError, AttributeError,
           NotImplementedError, IndexError)  # fmt: skip
 
 
 def read_transformers(
     path: str, local_files_only: bool, seed: int | None, dtype: torch.dtype = torch.float32
-) -> Attached:
+) -> Pretrained:
     """The attached model with its vocabulary; randomly initialized where there is a seed.
 
     Raises:
@@ -51,21 +49,20 @@ def read_transformers(
     return attach_layers(module.eval(), tokenizer, name, path)
 
 
-def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = None) -> Attached:
+def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = None) -> Pretrained:
     """A model of transformers with the sites that its structure has, and its tokenizer.
 
     Raises:
         InputError: a model that does not run on text alone, or without a list of layers.
     """
     from tprprobe.models.huggingface.anatomy import explore
-    from tprprobe.models.huggingface.taps import Taps
 
     both = bool(module.config.is_encoder_decoder)
-    named = inspect.signature(module.forward).parameters
-    pad = -1
 
     def run(ids: Tensor, target: Tensor) -> Any:
-        return module(**_arguments(named, both, ids, target, pad))
+        given = {TEXT: ids, **({"decoder_input_ids": target} if both else {})}
+        named = inspect.signature(module.forward).parameters
+        return module(**given, **({"use_cache": False} if "use_cache" in named else {}))
 
     try:
         anatomy = explore(module, run, both)
@@ -77,41 +74,54 @@ def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = N
             f"{name}: {type(module).__name__} has no list of layers that return a vector a token: name its "
             "sites with tp.attach"
         )
-    taps: Taps | None = None
-
-    def forward(module: Any, batch: tuple[Tensor, Tensor]) -> Any:
-        given = _arguments(named, both, batch[0], batch[1], attached.vocabulary.pad)
-        with taps.opened(module):  # pyright: ignore[reportOptionalMemberAccess]
-            output = module(**given)
-        return output.logits if both else output
-
-    attached = Attached(module, forward)
-    attached.vocabulary = Tokens.of(tokenizer, module, "layers" in anatomy.stacks)
+    attached = Pretrained(module, tokenizer, anatomy, head_of(module))
     attached.name, attached.source = name, source
-    taps = Taps(attached, anatomy)
     return attached.eval()
 
 
+def head_of(module: Any) -> str | None:
+    """The kind of a model's head: causal, masked or seq2seq; None where it has none."""
+    return next(
+        (k for k, t in _heads().items() if type(module) in _classes(t, module.config)), None
+    )
+
+
+def _heads() -> dict[str, Any]:
+    import transformers
+
+    return {
+        SEQ2SEQ: transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING,
+        MASKED: transformers.MODEL_FOR_MASKED_LM_MAPPING,
+        CAUSAL: transformers.MODEL_FOR_CAUSAL_LM_MAPPING,
+    }
+
+
+def _classes(table: Any, config: Any) -> tuple[Any, ...]:
+    """The classes that a table of transformers has for a configuration."""
+    found = table.get(type(config), ())
+    return found if isinstance(found, tuple) else (found,)
+
+
 def _model_class(path: str, config: Any) -> Any:
-    """The class of a model by its configuration: with a head where a decoder is teacher-forced.
+    """The class of a model: with the head that it was saved with, else without one. Where a folder does not
+    say, an encoder-decoder has one.
 
     Raises:
         InputError: a model of images or sounds, or of an architecture that the library does not have.
     """
     import transformers
 
-    table = transformers.MODEL_MAPPING
-    if (
-        config.is_encoder_decoder
-        and type(config) in transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING
-    ):
-        table = transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING
-    if type(config) not in table:
+    saved = [each.replace("ForPreTraining", "ForMaskedLM") for each in config.architectures or ()]
+    heads = [kind for table in _heads().values() for kind in _classes(table, config)]
+    chosen = [kind for kind in heads if kind.__name__ in saved]
+    if not (chosen or saved) and config.is_encoder_decoder:
+        chosen = _classes(_heads()[SEQ2SEQ], config)
+    found = chosen or _classes(transformers.MODEL_MAPPING, config)
+    if not found:
         raise InputError(
             f"{path} is of type {config.model_type!r}, of which transformers has no model"
         )
-    found = table[type(config)]
-    kind: Any = found[0] if isinstance(found, tuple) else found
+    kind: Any = found[0]
     if kind.main_input_name != TEXT:
         raise InputError(
             f"{path} is of type {config.model_type!r}, which reads {kind.main_input_name}: hf: reads "
@@ -123,22 +133,3 @@ def _model_class(path: str, config: Any) -> Any:
 def _attending(kind: Any) -> dict[str, str]:
     """Options by which a model that does not call the common attention has maps of attention."""
     return {} if kind._can_set_attn_implementation() else {"attn_implementation": "eager"}
-
-
-def _arguments(named: Any, both: bool, source: Tensor, target: Tensor, pad: int) -> dict[str, Any]:
-    """What a model is called with: ids, the mask of those that are no padding, and their positions
-    where padding stands on the left.
-    """
-    mask = source != pad
-    given: dict[str, Any] = {TEXT: source.clamp(min=0), "attention_mask": mask.long()}
-    if both:
-        given["decoder_input_ids"] = target
-    elif "position_ids" in named and not mask[:, 0].all():
-        given["position_ids"] = (mask.cumsum(1) - 1).clamp(min=0)
-    if "use_cache" in named:
-        given["use_cache"] = False
-    return {name: value for name, value in given.items() if name in named or _takes_any(named)}
-
-
-def _takes_any(named: Any) -> bool:
-    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in named.values())

@@ -28,16 +28,19 @@ class Tokens(Codec):
     first: tuple[int, ...]  # ids before a source
     last: tuple[int, ...]  # and behind it
     limit: int  # ids of a text
+    is_open: bool = (
+        False  # whether targets, which stand behind a text or in its masks, have no end symbol
+    )
     has_spare_rows = has_words = True
     reads_images = False
 
     @classmethod
-    def of(cls, tokenizer: Any, module: Any, is_causal: bool) -> "Tokens":
+    def of(cls, tokenizer: Any, module: Any, is_causal: bool, head: str | None) -> "Tokens":
         """The vocabulary of a model's tokenizer.
 
         A source of an encoder stands between the tokenizer's start and end symbols, one of a model
         that only looks back (``is_causal``) is read as the tokenizer writes it. An encoder-decoder
-        starts with the model's own start symbol.
+        starts with the model's own start symbol. What is written behind a text, or in masks, has no end.
 
         Raises:
             InputError: a symbol that the model or its tokenizer does not name.
@@ -55,7 +58,7 @@ class Tokens(Codec):
         else:
             first, last = (start,), (end,)
         sos, eos = _first(start, end, 0), _first(end, start, 0)
-        return cls(tokenizer, pad, sos or 0, eos or 0, first, last, limit)
+        return cls(tokenizer, pad, sos or 0, eos or 0, first, last, limit, head is not None)
 
     @property
     def source_start(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -64,6 +67,10 @@ class Tokens(Codec):
     @property
     def source_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return self.first, self.last
+
+    @property
+    def target_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return (self.sos,), () if self.is_open else (self.eos,)
 
     @property
     def most(self) -> tuple[int, int]:
