@@ -357,6 +357,7 @@ class Extraction:
                 "name": model.name,
                 "architecture": model.architecture,
                 "sha256": fingerprint(model),
+                **getattr(model, "notes", {}),
             },
             "data": {
                 "name": self.data.name,

@@ -4,17 +4,24 @@ The layout is the Hugging Face hub's, so a folder can be uploaded and a hub id l
 and runs are dataset repositories there.
 """
 
+import difflib
 import os
+import re
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
+from urllib.parse import urlparse
+from urllib.request import getproxies
 
 from tprprobe.errors import InputError
 from tprprobe.files import assets
 from tprprobe.files.writing import write_file
 
 HUB = "hub:"  # before the id of a dataset repository
+ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+PATIENCE = 3  # seconds
 
 CONFIG, WEIGHTS, CARD, RECIPE, EXPECTED = (
     "config.json",
@@ -36,6 +43,7 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
         return assets.find(kind, name)
     from huggingface_hub import snapshot_download
 
+    local_files_only = local_files_only or is_offline()
     try:
         return Path(snapshot_download(text, local_files_only=local_files_only))
     except Exception as error:  # the hub's client raises dozens of kinds; each one is one line here
@@ -95,6 +103,43 @@ def upload(
     except Exception as error:  # see above
         raise InputError(f"the hub did not take {folder}: {_reason(error)}") from error
     return str(url)
+
+
+def is_offline() -> bool:
+    """True where the hub is not to be asked (HF_HUB_OFFLINE), or does not answer within seconds."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return True
+    if getproxies():  # which reach it where this machine does not
+        return False
+    address = urlparse(constants.ENDPOINT)
+    try:
+        port = address.port or (443 if address.scheme == "https" else 80)
+        socket.create_connection((address.hostname or "", port), timeout=PATIENCE).close()
+    except OSError:
+        return True
+    return False
+
+
+def in_cache(repo_id: str) -> bool:
+    """True if a model's configuration lies in the hub's cache."""
+    from huggingface_hub import try_to_load_from_cache
+
+    return isinstance(try_to_load_from_cache(repo_id, CONFIG), str)
+
+
+def is_plain_id(text: str) -> bool:
+    """True if a text can be the id of a hub's model, ``name`` or ``owner/name``."""
+    return ID.fullmatch(text) is not None
+
+
+def near_folders(text: str) -> str:
+    """A hint at a folder of nearly this path, for an error; empty where there is none."""
+    parent = Path(text).parent
+    names = [str(each) for each in parent.iterdir() if each.is_dir()] if parent.is_dir() else []
+    near = difflib.get_close_matches(str(Path(text)), names, n=1, cutoff=0.6)
+    return f" (there is {near[0]!r})" if near else ""
 
 
 def _reason(error: Exception) -> str:

@@ -34,6 +34,7 @@ class Attached(nn.Module):
         self.name: str = getattr(module, "name", type(module).__name__)
         self.vocabulary: Any = None
         self.source: str | None = None
+        self.notes: dict[str, str] = {}  # what is to be known of its weights, for every manifest
         self.calls = 0  # what passes a site during one call belongs together
         self.first: int | None = None  # the position that a pass begins at, where that is known
 
