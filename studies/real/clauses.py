@@ -2,8 +2,8 @@
 
 import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -17,17 +17,23 @@ from tprprobe.data.frames.grammar import FOLDER as SHIPPED
 from tprprobe.files.writing import write_file
 
 FRAMES = Path(__file__).with_name("frames")
-SIZES = {"person": 12, "acted": 4, "handed": 2, "thing": 2}  # words of a list that are drawn
+SIZES = {
+    "person": 12,
+    "acted": 4,
+    "handed": 2,
+    "thing": 2,
+    "preposition": 6,
+}  # words of a list that are drawn
 NONE = "-"  # the role of a word that no slot is filled with
 
 
-def draw_frame(name: str, seed: int, out: Path) -> Path:
+def draw_frame(name: str, seed: int, out: Path, sizes: Mapping[str, int] = SIZES) -> Path:
     """The frame of a name with words that a seed draws from the shipped lists, as a file."""
     shipped = tomllib.loads((SHIPPED / "words.toml").read_text("utf-8"))
     frame = tomllib.loads((FRAMES / f"{name}.toml").read_text("utf-8"))
     rng = np.random.default_rng(seed)
     frame["words"] = {
-        key: _draw(shipped[key], SIZES[key], rng) for key in dict.fromkeys(frame["slots"].values())
+        key: _draw(shipped[key], sizes[key], rng) for key in dict.fromkeys(frame["slots"].values())
     }
     return write_file(out / f"{name}-{seed}.toml", tomli_w.dumps(frame))
 
@@ -49,6 +55,21 @@ class Clauses:
 
     def __len__(self) -> int:
         return len(self.data)
+
+    @property
+    def texts(self) -> list[str]:
+        """The sentences."""
+        return [each.source for each in self.examples]
+
+    def of(self, items: Sequence[int]) -> "Clauses":
+        """The sentences of some items, a sentence and its exchange each."""
+        chosen = tuple(self.data.items[i] for i in items)
+        return Clauses(replace(self.data, items=chosen, rows=range(2 * len(chosen))))
+
+    def pairs(self, task: str | None) -> list[list[tuple[str, str]]]:
+        """The (word, role) pairs of every sentence by a task; without one, all words have the same role."""
+        roles = self.roles(task) if task else [[""] * len(w) for w in self.words]
+        return [list(zip(w, r, strict=True)) for w, r in zip(self.words, roles, strict=True)]
 
     @cached_property
     def examples(self) -> list[Any]:

@@ -48,12 +48,6 @@ def measure_site(clauses: Clauses, vectors: Vectors, seed: int) -> dict[str, pd.
     }
 
 
-def _pairs(clauses: Clauses, scheme: str | None) -> list[list[tuple[str, str]]]:
-    """The (word, role) pairs of every sentence; without a scheme all words have the same role."""
-    roles = clauses.roles(scheme) if scheme else [[""] * len(w) for w in clauses.words]
-    return [list(zip(w, r, strict=True)) for w, r in zip(clauses.words, roles, strict=True)]
-
-
 def _shuffled(clauses: Clauses, seed: int) -> list[list[tuple[str, str]]]:
     """The same with the two persons' roles in either order, by chance."""
     rng, found = np.random.default_rng(seed), []
@@ -75,7 +69,7 @@ def _explain(
     fits = [("words", None, "bag"), ("clause", "clause", "bag")]
     fits += [(scheme, scheme, "saturated") for scheme in SCHEMES]
     for name, scheme, family in fits:
-        pairs = _pairs(clauses, None if scheme == "clause" else scheme)
+        pairs = clauses.pairs(None if scheme == "clause" else scheme)
         if scheme == "clause":  # the clause as one more word, so that it has a vector of its own
             pairs = [[*p, (c, "")] for p, c in zip(pairs, clauses.clauses, strict=True)]
         encoded = _fit(pairs, vectors, tested, family).encode(
@@ -109,12 +103,12 @@ def _exchange(
         "agent_first": clauses.agents_first[tested],
         "share": ((real**2).sum(1) / 2 / scale)[tested],
     }
-    designs = {scheme: _pairs(clauses, scheme) for scheme in SCHEMES} | {
+    designs = {scheme: clauses.pairs(scheme) for scheme in SCHEMES} | {
         "shuffled": _shuffled(clauses, seed)
     }
     for name, pairs in designs.items():
         encoded = _fit(pairs, vectors, tested, "saturated").encode(
-            _pairs(clauses, "role" if name == "shuffled" else name)
+            clauses.pairs("role" if name == "shuffled" else name)
         )
         fitted = encoded - encoded[clauses.exchange]
         rows[name] = _cosine(real, fitted)[tested]
