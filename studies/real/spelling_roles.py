@@ -27,7 +27,7 @@ from tprprobe.analyses.decomposition import TPDecomposition
 from tprprobe.files.runs import Part, join_parts
 from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums
 
-TESTED, SEEDS, TWINS = 5, (0, 1), 5  # one lemma of five is tested
+TESTED, SEEDS = 5, (0, 1)  # one lemma of five is tested
 VOWELS = "aeiouy"
 CONSONANTS = "".join(sorted({*"abcdefghijklmnopqrstuvwxyz"} - {*VOWELS}))
 Roles = list[list[str]]
@@ -303,21 +303,29 @@ def _regular_minus_irregular(rows: pd.DataFrame) -> Interval:
     return bootstrap(sums, statistic)
 
 
-def measure_twins(
-    words: Words, states: States, make: Callable[[int], Pronouncer], kind: str
+def measure_twin(
+    words: Words, states: States, make: Callable[[int], Pronouncer], kind: str, seed: int
 ) -> dict[str, pd.DataFrame]:
-    """A row a twin and tested word: errors of left*right at a twin's states and at the trained ones."""
-    roles, found = label(words, "left*right"), []
-    for seed in range(TWINS):
-        tested = choose_tested(words, seed)
-        rows: dict[str, Any] = {"twin": kind, "seed": seed, "lemma": words.groups[tested]}
-        for name, of in (("", states), ("twin_", encode_words(make(seed), words.forms))):
-            fit = fit_roles(words, of, tested, roles, "saturated", seed)
-            pairs = [p for p, t in zip(pair_up(words.forms, roles), tested, strict=True) if t]
-            rows[f"{name}error"] = ((of[tested] - fit.encode(pairs)) ** 2).sum(1)
-            rows[f"{name}total"] = ((of[tested] - of[~tested].mean(0)) ** 2).sum(1)
-        found.append(pd.DataFrame(rows))
-    return {"words": pd.concat(found, ignore_index=True)}
+    """A row a tested word: errors of left*right at a twin's states and at the trained ones."""
+    roles, tested = label(words, "left*right"), choose_tested(words, seed)
+    pairs = [p for p, t in zip(pair_up(words.forms, roles), tested, strict=True) if t]
+    rows: dict[str, Any] = {"twin": kind, "seed": seed, "lemma": words.groups[tested]}
+    for name, of in (("", states), ("twin_", encode_words(make(seed), words.forms))):
+        fit = fit_roles(words, of, tested, roles, "saturated", seed)
+        rows[f"{name}error"] = ((of[tested] - fit.encode(pairs)) ** 2).sum(1)
+        rows[f"{name}total"] = ((of[tested] - of[~tested].mean(0)) ** 2).sum(1)
+    return {"words": pd.DataFrame(rows)}
+
+
+def measure_twins(model: Pronouncer, words: Words, states: States, runs: Path) -> pd.DataFrame:
+    """The rows of all twins."""
+    parts = []
+    for kind, (make, seeds) in TWINS.items():
+        for seed in range(seeds):
+            measured = partial(measure_twin, words, states, partial(make, model), kind, seed)
+            parts.append(Part(runs / f"twin-{kind}-{seed}", measured))
+            parts[-1].finish()
+    return join_parts(parts, "words")
 
 
 def start_anew(module: Pronouncer, seed: int) -> Pronouncer:
@@ -336,6 +344,9 @@ def permute_weights(module: Pronouncer, seed: int) -> Pronouncer:
     }
     twin.load_state_dict(permuted)
     return twin
+
+
+TWINS = {"untrained": (start_anew, 5), "permuted": (permute_weights, 2)}  # and how many
 
 
 def summarize_twins(rows: pd.DataFrame) -> pd.DataFrame:
@@ -384,17 +395,8 @@ def measure(model_folder: Path, treebank: Path, runs: Path) -> pd.DataFrame:
     rows, surgery = (
         pd.concat([t[name] for t in tables], ignore_index=True) for name in ("words", "surgery")
     )
-    kinds = {"untrained": start_anew, "permuted": permute_weights}
-    twins = [
-        Part(
-            runs / f"twins-{kind}",
-            partial(measure_twins, words, states, partial(make, model), kind),
-        )
-        for kind, make in kinds.items()
-    ]
-    for part in twins:
-        part.finish()
+    twins = measure_twins(model, words, states, runs)
     publish("spelling-fits", [summarize(rows)])
     publish("spelling-surgery", [summarize_surgery(surgery)])
-    summary = publish("spelling-twins", [summarize_twins(join_parts(twins, "words"))])
+    summary = publish("spelling-twins", [summarize_twins(twins)])
     return publish("spelling-estimates", [estimate_all(rows, surgery, summary)])
