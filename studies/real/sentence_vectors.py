@@ -30,7 +30,7 @@ Vectors = Float[np.ndarray, "sentence d_model"]
 def read_vectors(name: str, data: Any, out: Path, seed: int = 0) -> dict[str, Vectors]:
     """The mean vectors of sentences at every layer, by site, from a store that is made if it is not there."""
     store = tp.extract(
-        tp.load_model(name, seed=seed), data, SITES, out, twin="none", pool=POOL, resume=True
+        tp.load_model(name, seed=seed), data, SITES, out, control=False, pool=POOL, resume=True
     )
     return {site: store.read(site).astype(float) for site in store.sites}
 
