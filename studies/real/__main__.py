@@ -85,9 +85,8 @@ def _measure(question: str, models: Path, treebank: Path | None, runs: Path):
 @app.command()
 def show() -> None:
     """Draw the figures and write the page from the committed tables."""
-    from studies.real.page import write_page
-
     from studies.real.drawings import draw_figures
+    from studies.real.page import write_page
 
     for path in [*draw_figures(), write_page()]:
         typer.echo(path)

@@ -83,7 +83,11 @@ def _sentences() -> dict[str, Any]:
         "role": _pick(rows, measure="cosine role", **own),
         "shuffled": _pick(rows, measure="cosine shuffled", **own),
         "twin": _pick(rows, measure="cosine place", twin="permuted-0", **at),
-        "gap": _pick(rows.assign(**{e: -rows[e] for e in ("value", "value_low", "value_high")}), measure="role − place", **own).replace("-", ""),
+        "gap": _pick(
+            rows.assign(**{e: -rows[e] for e in ("value", "value_low", "value_high")}),
+            measure="role − place",
+            **own,
+        ).replace("-", ""),
         "swap_first": _pick(rows, measure=f"own_exchange_first, {passive}", **own),
         "passive": _pick(rows, measure=f"before_exchange, {passive}", **own),
         "sure": "the second set of words says the same of every number here; three frames, one kind of sentence, no long texts.",
@@ -93,7 +97,13 @@ def _sentences() -> dict[str, Any]:
 def _spelling() -> dict[str, Any]:
     fits, surgery, twins = (read_result(f"spelling-{n}") for n in ("fits", "surgery", "twins"))
     of = {"family": "saturated", "control": "", "seed": 0}
-    keys = {"bag": "bag", "left": "left", "both": "left*right", "syllable": "syllable", "wickel": "wickel"}
+    keys = {
+        "bag": "bag",
+        "left": "left",
+        "both": "left*right",
+        "syllable": "syllable",
+        "wickel": "wickel",
+    }
     operated = {"edit": "exchange", "seed": 0}
     untrained = twins[twins["twin"] == "untrained"]
     return {

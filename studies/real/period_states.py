@@ -44,7 +44,7 @@ def choose_texts(clauses: Clauses, seed: int) -> tuple[Clauses, Clauses]:
     return clauses.of(fitted), clauses.of(tested)
 
 
-def read_store(name: str, clauses: Clauses, out: Path, seed: int) -> Store:
+def read_store(name: str, clauses: Clauses, out: Path) -> Store:
     """The states at the period at every layer, with those of the permuted twin."""
     return tp.extract(
         tp.load_model(name),
@@ -56,7 +56,6 @@ def read_store(name: str, clauses: Clauses, out: Path, seed: int) -> Store:
         pool=POOL,
         words="last",
         resume=True,
-        seed=seed,
     )
 
 
@@ -113,7 +112,7 @@ def measure_period(name: str, seed: int, runs: Path) -> dict[str, pd.DataFrame]:
     clauses = read_clauses(FRAME, seed, runs / "frames")
     fitted, tested = choose_texts(clauses, seed)
     folder = runs / f"seed-{seed}"
-    store = read_store(name, fitted, folder / "store", seed)
+    store = read_store(name, fitted, folder / "store")
     sites = [site for site in store.sites if not site.endswith("embedding")]
     nested = []
     for site in sites:
