@@ -22,7 +22,7 @@ from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums
 
 FRAMES, SEEDS, TWINS = ("clauses", "datives"), (0, 1), 5
 SITES, POOL = ("encoder.embedding", "encoder.*.hidden"), "mean"
-TESTED = 3  # one pair of persons of three is tested
+ENDS, TESTED = 2, 3  # symbols around a sentence; one pair of persons of three is tested
 SCHEMES = ("role", "place")
 Vectors = Float[np.ndarray, "sentence d_model"]
 
@@ -72,10 +72,8 @@ def _explain(
         pairs = clauses.pairs(None if scheme == "clause" else scheme)
         if scheme == "clause":  # the clause as one more word, so that it has a vector of its own
             pairs = [[*p, (c, "")] for p, c in zip(pairs, clauses.clauses, strict=True)]
-        encoded = _fit(pairs, vectors, tested, family).encode(
-            [p for p, t in zip(pairs, tested, strict=True) if t]
-        )
-        error = ((vectors[tested] - encoded) ** 2).sum(1)
+        encoded = _encode(pairs, pairs, vectors, tested, family)
+        error = ((vectors - encoded) ** 2).sum(1)[tested]
         rows.append(
             pd.DataFrame(
                 {"fit": name, "set": clauses.sets[tested], "error": error, "total": total[tested]}
@@ -84,11 +82,14 @@ def _explain(
     return pd.concat(rows, ignore_index=True)
 
 
-def _fit(
-    pairs: Any, vectors: Vectors, tested: Bool[np.ndarray, " sentence"], family: str
-) -> TPDecomposition:
+def _encode(
+    pairs: Any, asked: Any, vectors: Vectors, tested: Bool[np.ndarray, " sentence"], family: str
+) -> Vectors:
+    """The vectors that a fit gives to all sentences. A mean of n tokens is fitted as a sum, n times the mean."""
+    lengths = np.array([[len(of) + ENDS] for of in pairs])
     fitted = [p for p, t in zip(pairs, tested, strict=True) if not t]
-    return TPDecomposition(family=family, random_state=0).fit(fitted, vectors[~tested])
+    fit = TPDecomposition(family=family, random_state=0)
+    return fit.fit(fitted, (vectors * lengths)[~tested]).encode(asked) / lengths
 
 
 def _exchange(
@@ -107,9 +108,8 @@ def _exchange(
         "shuffled": _shuffled(clauses, seed)
     }
     for name, pairs in designs.items():
-        encoded = _fit(pairs, vectors, tested, "saturated").encode(
-            clauses.pairs("role" if name == "shuffled" else name)
-        )
+        asked = clauses.pairs("role") if name == "shuffled" else pairs
+        encoded = _encode(pairs, asked, vectors, tested, "saturated")
         fitted = encoded - encoded[clauses.exchange]
         rows[name] = _cosine(real, fitted)[tested]
     return pd.DataFrame(rows)
