@@ -97,7 +97,7 @@ def examine(
     states = extract(model, data, sites, folder / "states", pool=pool, words="last", **options)
     tables = {
         "nested": decompose_all(
-            states, sites, _schemes(data), folder / "nested", True, fillers="word", seed=seed
+            states, sites, _schemes(data), folder / "nested", True, seed=seed
         )
     }
     if tasks := [task for task in PROBED if task in data.tasks]:

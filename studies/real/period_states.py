@@ -61,7 +61,7 @@ def read_store(name: str, clauses: Clauses, out: Path) -> Store:
 
 def decompose_layer(store: Store, site: str, seed: int) -> dict[str, pd.DataFrame]:
     """The nested table of one layer: words, places, bindings, with gains and what of them is learnt."""
-    fit = tp.decompose(store, site, "place", fillers="word", seed=seed)
+    fit = tp.decompose(store, site, "place", seed=seed)
     return {"scores": fit.scores.assign(site=site, seed=seed)}
 
 
