@@ -23,7 +23,7 @@ from tprprobe.figures.report.sections import Section
 from tprprobe.files.runs import KeptRun
 from tprprobe.interventions.behaviour import measure_pairs
 from tprprobe.models.architectures import fingerprint
-from tprprobe.models.protocol import Language, Readable
+from tprprobe.models.protocol import Readable
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of, side_of
 from tprprobe.statistics import interval_text, read_interval
@@ -103,7 +103,7 @@ def examine(
     if tasks := [task for task in PROBED if task in data.tasks]:
         tokens = extract(model, data, sites, folder / "tokens", **options)
         tables["probes"] = probe(tokens, tasks, out=folder / "probes", resume=True)
-    if isinstance(data, MinimalPairs) and isinstance(model, Language):
+    if isinstance(data, MinimalPairs) and getattr(model, "head", None) is not None:
         asked = replace(data, asked=True)[:ASKED]
         tables["behavior"] = measure_pairs(
             model, asked, sites, out=folder / "behavior", resume=True, seed=seed
