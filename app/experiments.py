@@ -16,7 +16,7 @@ def try_edit(folder: str, posed, change) -> dict | None:
     if change is None:
         return None
     rows, key = _rows(), (folder, posed.text, change.told)
-    row = rows.pop(key, None) or tp.views.experiments.try_change(posed, change)
+    row = rows.pop(key, None) or tp.dashboard.experiments.try_change(posed, change)
     rows[key] = row
     return row
 
@@ -25,7 +25,7 @@ def show_rows() -> None:
     """The table of everything that was tried."""
     if not _rows():
         return
-    table = tp.views.experiments.tabulate([*_rows().values()])
+    table = tp.dashboard.experiments.tabulate([*_rows().values()])
     st.subheader("Experiments")
     parts.table(table)
     with st.container(horizontal=True):

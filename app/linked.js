@@ -68,7 +68,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && page.parts.size && page.mark && !typing) mark("");
 });
 
-// ---- marks: the grammar of tprprobe.views.selection
+// ---- marks: the grammar of tprprobe.dashboard.selection
 
 function readMark(text) {
   const cut = text.indexOf(":");

@@ -30,7 +30,7 @@ def _hear(key: str) -> None:
     """Takes over the mark that the browser shows already; ``turn`` tells it from an older one."""
     text, turn = st.session_state[key].mark
     try:
-        found = tp.views.selection.read_mark(text)
+        found = tp.dashboard.selection.read_mark(text)
     except tp.InputError:
         return
     state.set_mark(found)
@@ -50,7 +50,7 @@ def feed_mark(mark: Any) -> None:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def fill_scene(root: str, name: str, *given: Any) -> Any:
-    return tp.views.clouds.fill(state.build_scene(root, name, *given))
+    return tp.dashboard.scene.fill(state.build_scene(root, name, *given))
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,20 @@ class Place:
 
     def show_strips(self, samples: Sequence[int], mark: Any) -> None:
         """Samples as strips, under their title with its exports."""
-        packing, scene = tp.views.packing, state.build_scene(self.root, self.name, *self.given)
+        packing, scene = (
+            tp.dashboard.browser_payload,
+            state.build_scene(self.root, self.name, *self.given),
+        )
         with state.titled(f"Clusters of {scene.place}"):
             state.offer(
-                lambda: tp.views.show_strips(scene, samples, mark, state.is_dark()),
+                lambda: tp.dashboard.show_strips(scene, samples, mark, state.is_dark()),
                 f"strips-{self.name}",
             )
         mount("strips", "linked-strips", {"scene": self.key} | packing.pack_strips(scene, samples))
 
     def show_beside(self, scenes: Sequence[Any], first: int, second: int, strips: Any) -> None:
         """The same sample of a second store; its tokens are marked with those at their positions."""
-        views, (own, other) = tp.views, scenes
+        views, (own, other) = tp.dashboard, scenes
 
         def draw() -> Any:
             plain = views.show_strips(other, [second])
@@ -102,8 +105,8 @@ class Place:
 
         with state.titled(f"Clusters of {other.place}"):
             state.offer(draw, "strips-second")
-        sent = views.packing.pack_strips(other, [second], own, [first])
-        sent["names"] = views.packing.pack_names(other)
+        sent = views.browser_payload.pack_strips(other, [second], own, [first])
+        sent["names"] = views.browser_payload.pack_names(other)
         mount("strips", "linked-beside", {"scene": self.key} | sent)
 
     def feed_points(self, whole: bool = False) -> None:
@@ -112,28 +115,34 @@ class Place:
         mount("points", key, {"scene": self.key} | pack_points(self, whole))
 
     def feed_names(self) -> None:
-        names = tp.views.packing.pack_names(state.build_scene(self.root, self.name, *self.given))
+        names = tp.dashboard.browser_payload.pack_names(
+            state.build_scene(self.root, self.name, *self.given)
+        )
         if names is not None:
             mount("names", "feed-names", {"scene": self.key, "names": names})
 
 
 def show_rows(store: Any, maps: Any, head: int, rows: Sequence[int]) -> None:
     """The attention of some queries as strips of keys, under their title with its exports."""
-    views, dark = tp.views, state.is_dark()
+    views, dark = tp.dashboard, state.is_dark()
     with state.titled(f"{maps.site}, head {head}, sample {maps.sample}: rows"):
         state.offer(lambda: views.attention.show_rows(store, maps, head, rows, dark), "rows")
-    mount("strips", "linked-rows", {"scene": ""} | views.packing.pack_rows(maps, head, rows, dark))
+    mount(
+        "strips",
+        "linked-rows",
+        {"scene": ""} | views.browser_payload.pack_rows(maps, head, rows, dark),
+    )
     st.caption(state.escape(views.attention.PERCENT))
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def pack_map(place: Place, field: str) -> Any:
-    return tp.views.packing.pack_map(place.scene(), field)
+    return tp.dashboard.browser_payload.pack_map(place.scene(), field)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def pack_points(place: Place, whole: bool) -> Any:
-    return tp.views.packing.pack_points(place.scene(whole))
+    return tp.dashboard.browser_payload.pack_points(place.scene(whole))
 
 
 def foresee(place: Place, heads: int) -> None:

@@ -6,6 +6,8 @@ import guide
 import state
 import streamlit as st
 
+import tprprobe as tp
+
 HERE = Path(__file__).parent
 SIDE = 220  # pixels of the list of pages
 
@@ -25,6 +27,10 @@ st.set_page_config("tprprobe", layout="wide", initial_sidebar_state=SIDE)
 pages = [
     st.Page(HERE / "pages" / f"{name}.py", title=name.capitalize(), default=name == PAGES[0])
     for name in PAGES  # no icons: these would be fetched from elsewhere
+]
+pages += [
+    st.Page(state.plugged(each), title=each.title or name.capitalize(), url_path=name)
+    for name, each in tp.plugins.find("pages").items()
 ]
 page = st.navigation(pages)
 state.follow_link()

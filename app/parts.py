@@ -43,17 +43,6 @@ def tell(statement) -> None:
         show_links(statement.links)
 
 
-def claims(rows) -> None:
-    """The verdicts on claims, counted and listed, with links to the pages that show them."""
-    counts = rows["verdict"].value_counts()
-    st.markdown(" · ".join(f"{verdict}: **{count}**" for verdict, count in counts.items()))
-    pages = rows["page"].unique()
-    with st.container(horizontal=True):
-        show_links(tp.views.statements.Link(f"Show on {each.capitalize()}", each) for each in pages)
-    with st.expander("Every claim with its numbers"):
-        table(rows, 2)
-
-
 def table(rows, pinned: int = 1, **given):
     """A table whose first columns stay, and whose numbers have three digits."""
     columns = {}
@@ -80,7 +69,7 @@ def offer_runs(*kinds: str) -> None:
 
 
 def _offer_run(kind: str) -> None:
-    at, launches = (state.root(), state.store_name(), kind), tp.views.launches
+    at, launches = (state.root(), state.store_name(), kind), tp.dashboard.launches
     job = jobs().get(at)
     try:
         launch = job.launch if job else launches.plan(state.runs(), state.store_name(), kind)

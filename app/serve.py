@@ -8,7 +8,12 @@ import time
 from streamlit.runtime import Runtime
 from streamlit.web.cli import main
 
-NEEDED = ("zarr", "tprprobe.views.packing", "tprprobe.views.headlines", "tprprobe.views.folders")
+NEEDED = (
+    "zarr",
+    "tprprobe.dashboard.browser_payload",
+    "tprprobe.dashboard.headlines",
+    "tprprobe.dashboard.folders",
+)
 
 
 def prepare() -> None:

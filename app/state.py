@@ -32,7 +32,7 @@ KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 
 @st.cache_resource(ttl=30, show_spinner=False)
 def find_runs(root: str) -> Any:
-    return tp.views.folders.find_runs(root)
+    return tp.dashboard.folders.find_runs(root)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Opening the store …")
@@ -45,14 +45,14 @@ def open_store(root: str, name: str) -> Any:
     show_spinner="Clustering and placing the vectors (UMAP: minutes, the first time) …",
 )
 def build_scene(root: str, name: str, *given: Any) -> Any:
-    return tp.views.build_scene(open_store(root, name), *given)
+    return tp.dashboard.build_scene(open_store(root, name), *given)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Placing the vectors of all layers …")
 def stack_layers(root: str, name: str, sites: tuple[str, ...], method: str, *given: Any) -> Any:
     plane = "pca" if method == "umap" else method
     scene = build_scene(root, name, *given, method)
-    return tp.views.clouds.stack_layers(scene, sites, plane)
+    return tp.dashboard.scene.stack_layers(scene, sites, plane)
 
 
 def root() -> str:
@@ -140,11 +140,16 @@ def page(title: str) -> Callable[[Callable[[], None]], None]:
     return run
 
 
+def plugged(plugin: Any) -> Callable[[], None]:
+    """The page of a plug-in, which is imported when it is opened and draws a chosen store."""
+    return lambda: page(plugin.title or plugin.name.capitalize())(lambda: plugin.load()(store()))
+
+
 def mark() -> Any:
     """The marked tokens: what the address says, else what was marked on another page."""
     text = st.query_params.get("mark", st.session_state.get("kept_mark", ""))
     try:
-        found = tp.views.selection.read_mark(text)
+        found = tp.dashboard.selection.read_mark(text)
     except tp.InputError:
         found = None
     set_mark(found)
@@ -221,7 +226,7 @@ def titled(title: str) -> Any:
 
 def offer(make: Callable[[], Any], name: str, of: str = "") -> None:
     """One button per format; the view and its file are made when it is pressed."""
-    for kind, mime in tp.views.formats.FORMATS.items():
+    for kind, mime in tp.dashboard.formats.FORMATS.items():
         st.download_button(
             f"{of}{kind.upper()}",
             lambda kind=kind: make().export(kind),
@@ -281,45 +286,47 @@ def tell_unclaimed(*kinds: str) -> None:
 
 @st.cache_resource(ttl=60, max_entries=4, show_spinner="Reading the probes …")
 def read_probes(root: str, name: str) -> Any:
-    return tp.views.findings.read_probes(find_runs(root).beside(open_store(root, name), "probes"))
+    return tp.dashboard.findings.read_probes(
+        find_runs(root).beside(open_store(root, name), "probes")
+    )
 
 
 @st.cache_resource(ttl=60, max_entries=8, show_spinner="Reading what is known …")
 def summarize(root: str, name: str) -> Any:
-    return tp.views.run_summary.summarize(find_runs(root), open_store(root, name))
+    return tp.dashboard.run_summary.summarize(find_runs(root), open_store(root, name))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Comparing the heads …")
 def tell_attention(root: str, name: str) -> Any:
-    return tp.views.headlines.tell_heads(open_store(root, name))
+    return tp.dashboard.headlines.tell_heads(open_store(root, name))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Fitting bindings …")
 def fit_roles(root: str, name: str, run: str, site: str, roles: str, rank: str) -> Any:
     folder = find_runs(root).folder("decompositions", run)
-    return tp.views.role_fits.fit_roles(open_store(root, name), folder, site, roles, rank)
+    return tp.dashboard.role_fits.fit_roles(open_store(root, name), folder, site, roles, rank)
 
 
 @st.cache_resource(max_entries=2, show_spinner="Loading the model …")
 def load_asked(folder: str) -> Any:
-    return tp.views.dialogue.load_asked(folder)
+    return tp.dashboard.live_example.load_asked(folder)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Asking …")
 def pose(folder: str, text: str) -> Any:
-    return tp.views.dialogue.pose(load_asked(folder), text)
+    return tp.dashboard.live_example.pose(load_asked(folder), text)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Asking …")
 def pose_image(folder: str, number: int) -> Any:
-    return tp.views.dialogue.pose_image(load_asked(folder), number)
+    return tp.dashboard.live_example.pose_image(load_asked(folder), number)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading roles and attention …")
 def keep_asked(folder: str, text: str, _posed: Any) -> Any:
-    return tp.views.dialogue.keep(_posed)
+    return tp.dashboard.live_example.keep(_posed)
 
 
 def answer_changed(folder: str, store: Any, states: Any, at: int, filler: str) -> Any:
     """What the model in a folder writes if a filler is changed in a sample's states."""
-    return tp.views.role_fits.answer_changed(load_asked(folder), store, states, at, filler)
+    return tp.dashboard.role_fits.answer_changed(load_asked(folder), store, states, at, filler)

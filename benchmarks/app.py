@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tprprobe.dashboard.server import find_port
 from tprprobe.store import SiteSpec, StoreWriter
-from tprprobe.views.server import find_port
 
 TOKENS = (10_000, 100_000, 1_000_000)
 LENGTH, BLOCK, KEPT = 20, 2500, 32  # tokens of a sample, samples of a block and with attention

@@ -14,7 +14,7 @@ from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 
-from tprprobe.data.worlds.english import (
+from tprpapers.worlds.english import (
     CONSTRUCTIONS,
     HELD_OUT,
     STRUCTURES,
@@ -25,12 +25,12 @@ from tprprobe.data.worlds.english import (
     read_story,
     sample,
 )
-from tprprobe.data.worlds.english.annotation import analyze
-from tprprobe.data.worlds.english.constructions import pairs
-from tprprobe.data.worlds.english.grammar import rules
-from tprprobe.data.worlds.english.headlines import summarize
-from tprprobe.data.worlds.english.lexicon import lexicon
-from tprprobe.data.worlds.english.parsing import parse_tree
+from tprpapers.worlds.english.annotation import analyze
+from tprpapers.worlds.english.constructions import pairs
+from tprpapers.worlds.english.grammar import rules
+from tprpapers.worlds.english.headlines import summarize
+from tprpapers.worlds.english.lexicon import lexicon
+from tprpapers.worlds.english.parsing import parse_tree
 
 OPEN = re.compile("NN|VB|JJ|RB|CD")  # tags of open classes; names apart
 NAMES = ("PERSON", "ORG", "GPE")
@@ -221,7 +221,7 @@ def policy() -> str:
 
 
 def grammar() -> str:
-    text = (files("tprprobe.data.worlds.english") / "grammar.txt").read_text("utf-8")
+    text = (files("tprpapers.worlds.english") / "grammar.txt").read_text("utf-8")
     return f"```\n{text.strip()}\n```"
 
 

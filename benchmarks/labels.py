@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from tprprobe.gold.agreement import compare_labels
+from studies.label_agreement import compare_labels
 from tprprobe.gold.annotations import add_labels, read_annotated
 from tprprobe.gold.labels import Labelled
 from tprprobe.gold.pipelines import load_pipeline

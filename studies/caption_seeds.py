@@ -15,7 +15,7 @@ from tprprobe.data import load_data
 from tprprobe.files import assets
 from tprprobe.files.writing import write_file
 from tprprobe.models import load_model
-from tprprobe.scoring.answers import evaluate
+from tprprobe.models.answers import evaluate
 
 DATA, SPLIT, N = "scenes:persons=coloured", "test", 1000
 MODELS = ("tpgn-scenes", "cnn-lstm-scenes")

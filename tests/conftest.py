@@ -11,7 +11,7 @@ from typing import Any
 import jaxtyping
 import pytest
 from hypothesis import settings
-from instrument import check
+from jaxtyped import check
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers have two cores

@@ -1,8 +1,9 @@
 from . import algebra as algebra
+from . import dashboard as dashboard
 from . import figures as figures
 from . import gold as gold
 from . import interventions as interventions
-from . import views as views
+from . import plugins as plugins
 from .algebra import bind as bind
 from .algebra import unbind as unbind
 from .analyses.clustering import cluster as cluster

@@ -17,31 +17,31 @@ def _begin(store) -> None:
     before = st.session_state.get("asked_of", state.store_name())
     st.session_state["asked_of"] = state.store_name()
     if before != state.store_name():
-        first = tp.views.choices.first_text(store)
+        first = tp.dashboard.choices.first_text(store)
         st.session_state.update({"text": first, "image": 0, "cluster": None})
 
 
 def _pose(folder: str, store):
     """What is asked: the number of an image, or a text."""
-    if tp.views.dialogue.reads_images(state.load_asked(folder)):
+    if tp.dashboard.live_example.reads_images(state.load_asked(folder)):
         return state.pose_image(
             folder, st.number_input("Image", 0, 9999, key="image", **state.KEEP)
         )
     is_known = "text" in st.session_state or "text" in st.query_params
-    first = "" if is_known else tp.views.choices.first_text(store)
+    first = "" if is_known else tp.dashboard.choices.first_text(store)
     given = {"max_chars": 4000, "key": "text", "height": 95, **state.KEEP}
     return state.pose(folder, st.text_area("Question or text", first, **given))
 
 
 def _tell(posed, name: str, store) -> str:
-    dialogue = tp.views.dialogue
+    dialogue = tp.dashboard.live_example
     reference = "" if posed.is_image else dialogue.find_reference(store, posed.text)
     return dialogue.tell_answer(posed, name, dialogue.exact_answer(posed), reference)
 
 
 @state.page("Ask")
 def ask() -> None:
-    store, views = state.store(), tp.views
+    store, views = state.store(), tp.dashboard
     folder = views.model_card.find_checkpoint(state.runs(), store)
     if folder is None:
         st.info(

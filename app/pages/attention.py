@@ -11,7 +11,7 @@ import tprprobe as tp
 
 @state.page("Attention")
 def attention() -> None:
-    store, views = state.store(), tp.views
+    store, views = state.store(), tp.dashboard
     choices = views.choices
     sites = choices.list_maps(store)
     if not sites:

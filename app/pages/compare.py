@@ -10,7 +10,7 @@ import tprprobe as tp
 
 @state.page("Compare")
 def compare() -> None:
-    runs, first, views, dark = state.runs(), state.store_name(), tp.views, state.is_dark()
+    runs, first, views, dark = state.runs(), state.store_name(), tp.dashboard, state.is_dark()
     choices = views.choices
     others = [each for each in (*runs.names("control"), *runs.names("store")) if each != first]
     if not others:

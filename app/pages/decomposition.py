@@ -10,7 +10,7 @@ import tprprobe as tp
 @state.page("Decomposition")
 def decomposition() -> None:
     store, runs, dark = state.store(), state.runs(), state.is_dark()
-    views, name = tp.views.role_fits, state.store_name()
+    views, name = tp.dashboard.role_fits, state.store_name()
     found = list(runs.beside(store, "decompositions"))
     state.tell_unclaimed("decompositions")
     if not found:
@@ -25,11 +25,11 @@ def decomposition() -> None:
         own = scores[(scores["site"] == site) & (scores["control"] == "")]
         own = own.drop_duplicates("roles").set_index("roles")
         best = own.index.get_loc(
-            tp.views.headlines.find_scheme(scores[scores["site"] == site])["roles"]
+            tp.dashboard.headlines.find_scheme(scores[scores["site"] == site])["roles"]
         )
         roles = st.selectbox("Roles", own.index.tolist(), best, key="scheme", **state.KEEP)
     with lead:
-        parts.lead(tp.views.headlines.tell_decomposition(scores, site))
+        parts.lead(tp.dashboard.headlines.tell_decomposition(scores, site))
     state.show(views.show_schemes(scores, site, dark), "schemes")
     with st.expander("All scores"):
         parts.table(scores[scores["site"] == site], 4)
@@ -45,14 +45,14 @@ def decomposition() -> None:
     state.show(views.show_residuals(states, dark), "residuals")
     with st.container(horizontal=True):
         tokens, fillers = states.tokens["filler"].tolist(), list(map(str, fit.fit.pairs.fillers))
-        first, visible = views.first_change(states), tp.views.safe_text.visible
+        first, visible = views.first_change(states), tp.dashboard.safe_text.visible
         told = {i: f"{i}: {visible(token)}" for i, token in enumerate(tokens)}
         at = st.selectbox(
             "Token", range(len(tokens)), first[0], key="token", format_func=told.__getitem__
         )
         filler = st.selectbox("becomes", fillers, first[1], key="filler", format_func=visible)
     state.show(views.show_change(states, at, filler, dark), "changed")
-    folder = tp.views.model_card.find_checkpoint(runs, store)
+    folder = tp.dashboard.model_card.find_checkpoint(runs, store)
     if folder is None:
         st.info(
             "The model of this store is neither shipped nor below the folder: nothing is decoded."

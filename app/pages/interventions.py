@@ -21,11 +21,11 @@ def interventions() -> None:
     first = st.container()
     with parts.controls():
         name = st.selectbox("Run", names, key="intervention", **state.KEEP)
-        found = tp.views.interventions.read_interventions(runs.folder("interventions", name))
+        found = tp.dashboard.interventions.read_interventions(runs.folder("interventions", name))
         chosen = st.selectbox("What was done", list(found), key="edit", **state.KEEP)
     with first:
-        parts.lead(tp.views.headlines.tell_interventions(found[chosen], chosen))
-    view = tp.views.show_interventions(found[chosen], chosen, state.is_dark())
+        parts.lead(tp.dashboard.headlines.tell_interventions(found[chosen], chosen))
+    view = tp.dashboard.show_interventions(found[chosen], chosen, state.is_dark())
     state.show(view, "interventions")
     with st.expander("All numbers"):
         parts.table(view.data, 2)

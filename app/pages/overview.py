@@ -1,4 +1,4 @@
-"""Overview: what was read and answered, the strongest roles, their controls, claims; all stores."""
+"""Overview: what was read and answered, the strongest roles, their controls; all stores."""
 
 import cards
 import parts
@@ -10,7 +10,7 @@ import tprprobe as tp
 
 def _named(runs, store) -> None:
     """Which heads have a role for what: chosen by clicking what names are made of."""
-    summary = tp.views.run_summary
+    summary = tp.dashboard.run_summary
     named = summary.list_named(runs, store)
     if named.empty:
         return
@@ -20,7 +20,7 @@ def _named(runs, store) -> None:
         "Role",
         atoms,
         key="atom",
-        format_func=lambda each: state.escape(tp.views.safe_text.visible(each)),
+        format_func=lambda each: state.escape(tp.dashboard.safe_text.visible(each)),
         label_visibility="collapsed",
     )
     if atom:
@@ -43,7 +43,7 @@ def overview() -> None:
             st.caption(
                 "No role of this store has a name yet. Roles names the clusters of one head."
             )
-            parts.show_links([tp.views.statements.Link("Show on Roles", "roles")])
+            parts.show_links([tp.dashboard.sentence.Link("Show on Roles", "roles")])
             parts.offer_runs("names")
     with right:
         st.subheader("Beside their controls")
@@ -52,20 +52,14 @@ def overview() -> None:
         if not told.controls:
             st.caption("Nothing was compared with controls yet.")
             parts.offer_runs("probes")
-    if view := tp.views.run_summary.show_controls(runs, store, state.is_dark()):
+    if view := tp.dashboard.run_summary.show_controls(runs, store, state.is_dark()):
         state.show(view, "controls-chart")
     _named(runs, store)
-    if len(told.claims):
-        st.subheader("What the papers claim of this")
-        st.caption(
-            "Verdicts of the results pages, on their own models and data (docs/verdicts.csv)."
-        )
-        parts.claims(told.claims)
     with st.expander("Sizes and types", expanded=False):
         cards.show_sizes(store)
     names = runs.names("store")
     with st.expander(f"All {len(names)} stores of this folder", expanded=False):
         cards.show_cards(names, name)
     if st.button("Write a report of this run"):
-        page = tp.views.report.report_bytes(runs.run_of(name))
+        page = tp.dashboard.report.report_bytes(runs.run_of(name))
         st.download_button("Download report.html", page, "report.html", "text/html")

@@ -8,7 +8,7 @@ import tprprobe as tp
 
 
 def _probed() -> None:
-    panels = tp.views.probe_panels
+    panels = tp.dashboard.probe_panels
     rows = state.read_probes(state.root(), state.store_name())
     first = st.container()
     with parts.controls():
@@ -27,8 +27,8 @@ def _probed() -> None:
         every = st.toggle("All controls", key="every", **state.KEEP)
     shown = [one] if other == "none" else [one, other]
     with first:
-        parts.lead(tp.views.headlines.tell_probes(rows, task, shown, score))
-    view = tp.views.show_probes(rows, task, state.is_dark(), score, shown, every)
+        parts.lead(tp.dashboard.headlines.tell_probes(rows, task, shown, score))
+    view = tp.dashboard.show_probes(rows, task, state.is_dark(), score, shown, every)
     chosen = state.show_rows(view, "probes")
     if chosen:
         st.markdown("**The rows behind the marks**")
@@ -48,17 +48,17 @@ def _decoded(named) -> None:
         subset = st.selectbox("Digits", subsets, key="digits", **state.KEEP)
         every = st.toggle("Every head", key="heads", **state.KEEP)
     with lead:
-        parts.lead(tp.views.run_summary.tell_polarity(named[folder]))
-    view = tp.views.findings.show_decoding(named[folder], subset, state.is_dark(), every)
+        parts.lead(tp.dashboard.run_summary.tell_polarity(named[folder]))
+    view = tp.dashboard.findings.show_decoding(named[folder], subset, state.is_dark(), every)
     state.show(view, "decoding")
     st.caption("Discordant: the place in the whole fraction is not what a look at the ‘/’ tells.")
 
 
 def _worded(words) -> None:
     folder = st.selectbox("Names of words", list(words), key="word_names", **state.KEEP)
-    parts.lead(tp.views.headlines.tell_words(words[folder]))
-    state.show(tp.views.findings.show_word_names(words[folder], state.is_dark()), "words")
-    table = tp.views.findings.tabulate_word_names(words[folder])
+    parts.lead(tp.dashboard.headlines.tell_words(words[folder]))
+    state.show(tp.dashboard.findings.show_word_names(words[folder], state.is_dark()), "words")
+    table = tp.dashboard.findings.tabulate_word_names(words[folder])
     parts.table(table[["name", *table.columns.drop("name")]])
 
 

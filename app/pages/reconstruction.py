@@ -16,9 +16,9 @@ def reconstruction() -> None:
         )
         parts.offer_runs("reconstruction")
     else:
-        results = tp.views.findings.read_reconstruction(found)
-        parts.lead(tp.views.headlines.tell_reconstruction(results))
-        state.show(tp.views.show_reconstruction(results, state.is_dark()), "reconstruction")
+        results = tp.dashboard.findings.read_reconstruction(found)
+        parts.lead(tp.dashboard.headlines.tell_reconstruction(results))
+        state.show(tp.dashboard.show_reconstruction(results, state.is_dark()), "reconstruction")
         with st.expander("All results"):
             parts.table(results)
     state.tell_unclaimed("reconstruction")

@@ -12,7 +12,7 @@ METHODS = {"pca": "PCA", "linear": "linear (parts the clusters)", "umap": "UMAP"
 
 @state.page("Roles")
 def roles() -> None:
-    store, views, name = state.store(), tp.views, state.store_name()
+    store, views, name = state.store(), tp.dashboard, state.store_name()
     choices, root, dark = views.choices, state.root(), state.is_dark()
     sites = choices.list_vectors(store)
     if not sites:
@@ -39,7 +39,7 @@ def roles() -> None:
     drawn, mark = place.scene(), state.mark()
     with state.titled(f"{drawn.place}, coloured by {field}"):
         state.offer(lambda: views.show_map(drawn, field, mark and mark.find(drawn), dark), "map")
-        state.offer(lambda: views.inventory.show_clusters(scene), "clusters", "Clusters as ")
+        state.offer(lambda: views.tables.show_clusters(scene), "clusters", "Clusters as ")
     place.show_map(field)
     note = st.container()
     first = state.choose_sample(store.samples)
@@ -59,6 +59,6 @@ def roles() -> None:
     if mark is not None:
         marked = mark.find(whole)
         below.markdown(f"**Marked tokens** ({int(marked.sum()):,})")
-        below.dataframe(views.inventory.token_table(whole, marked), hide_index=True)
+        below.dataframe(views.tables.token_table(whole, marked), hide_index=True)
     if heads and method != "umap":
         linked.foresee(place, heads)

@@ -170,7 +170,9 @@ def draw_controls(store: Store) -> Drawing:
 
 def draw_verdicts(_: Store) -> Drawing:
     """The number of claims of each paper by verdict; one of which models agree counts once."""
-    verdicts = pd.read_csv(ROOT / "docs/verdicts.csv").drop_duplicates(["claim", "verdict"])
+    verdicts = pd.read_csv(ROOT / "studies/results/verdicts.csv").drop_duplicates(
+        ["claim", "verdict"]
+    )
     counts = pd.crosstab(verdicts["claim"].str.split("-").str[0], verdicts["verdict"])
     figure = drawing(6.4, 2)
     axes = figure.add_subplot()

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
-from tprprobe.figures.catalogue.entries import FIGURES, Entry
-from tprprobe.figures.catalogue.loaders import INPUTS
+from tprprobe.figures.catalogue.entries import Entry, list_figures
 
 DOCS = Path(__file__).parents[2] / "docs"
-DRAWN = ("results/{}.svg", "images/gallery/{}.webp")  # of the papers' report, and by studies.book
+DRAWN = (  # of the papers' report, and by studies.book
+    "../studies/results/report/{}.svg",
+    "images/gallery/{}.webp",
+)
 PAPERS = {
     "schlag": "Schlag et al. 2019",
     "jiang": "Jiang et al. 2021",
@@ -15,7 +17,7 @@ PAPERS = {
 HEAD = """# Gallery
 
 Every figure and table that `tprprobe figure` draws, and the command. Pictures are those of the
-[papers' report](results/README.md), which `tprprobe paper all` makes of the shipped checkpoints; those beyond the papers are drawn by
+[papers' report](../studies/results/report/README.md), which `tprprobe paper all` makes of the shipped checkpoints; those beyond the papers are drawn by
 `python -m studies.book gallery`. `--out` takes `.pdf`, `.svg` and `.png`, for tables also `.md`, `.tex` and `.csv`. Options are on
 [Commands](commands.md#figure).
 """
@@ -28,7 +30,7 @@ def write_gallery() -> str:
         "": "## Beyond the papers"
     }
     told: dict[str, list[str]] = {name: [] for name in sections}
-    for entry in FIGURES.values():
+    for entry in list_figures():
         told[next((name for name in PAPERS if entry.name.startswith(f"{name}-")), "")].append(
             _show(entry)
         )
@@ -48,7 +50,7 @@ def figure_command(entry: Entry) -> str:
 
 
 def _show(entry: Entry) -> str:
-    made = "; ".join(INPUTS[name][0].replace("give ", "") for name in entry.inputs)
+    made = "; ".join(each.text.replace("give ", "") for each in entry.inputs.values())
     drawn = [name for each in DRAWN if (DOCS / (name := each.format(entry.name))).is_file()]
     image = f"![{entry.title}]({drawn[0]}){{ loading=lazy }}\n\n" if drawn else PEOPLE
     needs = f"Made of {made}.\n\n" if made else ""

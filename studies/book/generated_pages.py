@@ -1,4 +1,4 @@
-"""Pages of the book that are generated when it is built: commands, API, gallery, and files of other folders.
+"""Pages of the site that do not lie in docs/: generated ones, files of other folders, and the laboratory's book.
 
 mkdocs calls the functions whose names begin with ``on_`` (``hooks`` in mkdocs.yml).
 """
@@ -14,7 +14,9 @@ from studies.book.interface_page import write_interface
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PUBLISHED = {  # files outside docs/ that are pages of the book
+RESULTS = ROOT / "studies/results"  # the laboratory's book: the second half of the site
+LABORATORY = "laboratory"  # its folder in the site
+PUBLISHED = {  # other files outside docs/ that are pages of the site
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
     "benchmarks/README.md": "measurements.md",
@@ -25,32 +27,33 @@ LIST = re.compile(r"^(?!\s*([-*>#|]|\d+\.)|\s*$)(.+)\n(?=([-*] |\d+\. ))", re.MU
 ROLE = re.compile(r":(?:func|class|meth|mod):(<code>)")
 
 
-def on_config(config: Any) -> Any:
-    """The configuration with all pages that no list names under *Results*."""
-    named = set(_named(config.nav))
-    pages = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
-    for section in config.nav:
-        if "Results" in section:
-            section["Results"] = [name for name in pages if name not in named]
-    return config
-
-
-def _named(pages: Any) -> Iterator[str]:
-    """The names of all pages in a list of pages and its sections."""
-    for each in pages if isinstance(pages, list) else pages.values():
-        if isinstance(each, str):
-            yield each
-        else:
-            yield from _named(each)
-
-
 def on_files(files: Any, config: Any) -> Any:
-    """All files of the book, the generated ones among them."""
+    """All files of the site: those of docs/, the generated ones, and the laboratory's."""
     from mkdocs.structure.files import File
 
     for name, text in generated():
         files.append(File.generated(config, name, content=text))
+    for path in sorted(path for path in RESULTS.rglob("*") if path.is_file()):
+        files.append(File.generated(config, name_in_site(path), abs_src_path=str(path)))
     return files
+
+
+def name_in_site(path: Path) -> str:
+    """The name of a file of the checkout in the site; empty if the site does not have it."""
+    if path.is_relative_to(DOCS):
+        return path.relative_to(DOCS).as_posix()
+    if path.is_relative_to(RESULTS):
+        return f"{LABORATORY}/{path.relative_to(RESULTS).as_posix()}"
+    inside = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
+    return PUBLISHED.get(inside, "")
+
+
+def find_source(name: str) -> Path:
+    """The file of the checkout that a page of the site was made from."""
+    if name.startswith(f"{LABORATORY}/"):
+        return RESULTS / name.removeprefix(f"{LABORATORY}/")
+    homes = {page: path for path, page in PUBLISHED.items()}
+    return ROOT / homes.get(name, f"docs/{name}")
 
 
 def generated() -> Iterator[tuple[str, str]]:
@@ -70,10 +73,8 @@ def generated() -> Iterator[tuple[str, str]]:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """A page's text as the book needs it: lists set apart, links into other folders led to their pages."""
-    homes = {name: path for path, name in PUBLISHED.items()}
-    place = ROOT / homes.get(page.file.src_uri, f"docs/{page.file.src_uri}")
-    parts = FENCE.split(markdown)
-    return "".join(part if part.startswith("```") else _prose(part, place) for part in parts)
+    name, parts = page.file.src_uri, FENCE.split(markdown)
+    return "".join(part if part.startswith("```") else _prose(part, name) for part in parts)
 
 
 def on_page_content(html: str, **_: Any) -> str:
@@ -81,17 +82,17 @@ def on_page_content(html: str, **_: Any) -> str:
     return ROLE.sub(r"\1", html)
 
 
-def _prose(text: str, place: Path) -> str:
-    return LINK.sub(lambda found: _led(found, place), LIST.sub(r"\2\n\n", text))
+def _prose(text: str, page: str) -> str:
+    return LINK.sub(lambda link: _lead(link, page), LIST.sub(r"\2\n\n", text))
 
 
-def _led(found: re.Match[str], place: Path) -> str:
-    """A link as the book has it: to a page of the book where there is one, else its text alone."""
-    mark, text, target, anchor = found.groups("")
-    path = Path(os.path.normpath(place.parent / target))
+def _lead(link: re.Match[str], page: str) -> str:
+    """A link as the site has it: to another page where there is one, else its text alone."""
+    mark, text, target, anchor = link.groups("")
+    path = Path(os.path.normpath(find_source(page).parent / target))
     if ":" in target or not path.exists():
-        return found[0]  # another site; or nowhere, which the strict build refuses
-    known = {ROOT / path: name for path, name in PUBLISHED.items()}
-    inside = known.get(path) or (str(path.relative_to(DOCS)) if path.is_relative_to(DOCS) else "")
-    page = place.parent if place.is_relative_to(DOCS) else DOCS
-    return f"{mark}[{text}]({os.path.relpath(DOCS / inside, page)}{anchor})" if inside else text
+        return link[0]  # another site; or nowhere, which the strict build refuses
+    inside = name_in_site(path)
+    if not inside:
+        return text
+    return f"{mark}[{text}]({os.path.relpath(inside, os.path.dirname(page) or '.')}{anchor})"

@@ -20,7 +20,7 @@ ROOMS = {  # modules that are public as a whole: what they export, and its headi
     "tp.interventions": "interventions/__init__.py",
     "tp.gold": "gold/__init__.py",
     "tp.figures": "figures/__init__.pyi",
-    "tp.views": "views/__init__.pyi",
+    "tp.dashboard": "dashboard/__init__.pyi",
 }
 RESULTS = (
     "store.reader.Store",
@@ -28,9 +28,9 @@ RESULTS = (
     "analyses.naming.run.Naming",
     "analyses.decomposition.decompositions.Decomposition",
     "analyses.decomposition.role_findings.RoleSearch",
-    "analyses.probing.saved_probes.SavedProbe",
+    "analyses.probing.probe_folder.SavedProbe",
     "interventions.edits.Edit",
-    "views.view.View",
+    "dashboard.view.View",
 )
 HEAD = """# The Python interface
 

@@ -11,15 +11,15 @@ import torch
 from studies.checkpoints.card import Log, cell, write_card
 from studies.checkpoints.training_run import FinishedRun
 from studies.templates import table
+from tprpapers.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
+from tprpapers.scoring.captions.toolkit import CaptionScores, compare_captions, score_rows
+from tprpapers.scoring.captions.writing import BEAM, caption_rows, matches
+from tprpapers.worlds.scenes import is_scenes
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.worlds.scenes import is_scenes
 from tprprobe.files import hub
+from tprprobe.models.answers import evaluate
 from tprprobe.models.checkpoint import save_pretrained
-from tprprobe.scoring.answers import evaluate
-from tprprobe.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
-from tprprobe.scoring.captions.toolkit import CaptionScores, compare_captions, score_rows
-from tprprobe.scoring.captions.writing import BEAM, caption_rows, matches
 from tprprobe.training.logs import FILE as LOG
 from tprprobe.training.logs import read_log
 

@@ -15,8 +15,8 @@ from tprprobe.files import hub
 from tprprobe.files.settings import parse, read_toml
 from tprprobe.gold.formulas import QUESTION
 from tprprobe.models import load_model
+from tprprobe.models.answers import evaluate, exact_match
 from tprprobe.models.checkpoint import save_pretrained
-from tprprobe.scoring.answers import evaluate, exact_match
 from tprprobe.training.logs import FILE as LOG
 from tprprobe.training.logs import read_log
 from tprprobe.training.loop import MODEL

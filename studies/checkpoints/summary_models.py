@@ -10,17 +10,17 @@ import torch
 
 from studies.checkpoints.summary_tables import describe_summaries
 from studies.checkpoints.training_run import FinishedRun
-from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles
+from tprpapers.jiang.discreteness import measure_roles, pool_roles
+from tprpapers.jiang.snapping import find_weights, measure_snapping, snapped
+from tprpapers.scoring import BASELINES, baseline_rows, compare_scores, mean_scores, score_summaries
+from tprpapers.worlds.english.reportsets import is_english
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_pairs
-from tprprobe.data.worlds.english.reportsets import is_english
 from tprprobe.extraction.passes import read_block
 from tprprobe.files import hub
-from tprprobe.interventions.snapping import find_weights, measure_snapping, snapped
+from tprprobe.models.answers import evaluate
 from tprprobe.models.checkpoint import save_pretrained
-from tprprobe.scoring import BASELINES, baseline_rows, compare_scores, mean_scores, score_summaries
-from tprprobe.scoring.answers import evaluate
 from tprprobe.training.logs import FILE as LOG
 from tprprobe.training.logs import read_log
 from tprprobe.training.loop import cut_note

@@ -7,7 +7,7 @@ import pandas as pd
 
 from studies.checkpoints.card import Log, cell, number, write_card
 from studies.templates import table
-from tprprobe.data.worlds.english.reportsets import is_english
+from tprpapers.worlds.english.reportsets import is_english
 from tprprobe.training.recipes import Recipe
 
 SHOWN = {

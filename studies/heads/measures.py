@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tprpapers.swaps.fractions import binding_probe
 from tprprobe.analyses.attention import score_relations
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.console import track
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
 from tprprobe.files import assets
-from tprprobe.interventions.fractions import binding_probe
 from tprprobe.models import load_model
 from tprprobe.models.protocol import Model, require_model
 from tprprobe.models.transformer import TransformerConfig

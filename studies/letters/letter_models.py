@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from tprprobe.data.worlds.sequences import PREFIX
+from tprpapers.worlds.sequences import PREFIX
 from tprprobe.training.loop import MODEL
 from tprprobe.training.recipes import Recipe, read_recipe
 

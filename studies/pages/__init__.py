@@ -1,4 +1,4 @@
-"""Pages of results in ``docs``, generated from shipped checkpoints: never typed.
+"""Pages of results in ``studies/results``, generated from shipped checkpoints: never typed.
 
-python -m studies.pages --out docs
+python -m studies.pages
 """

@@ -1,4 +1,4 @@
-"""``python -m studies.pages --out docs [PAGE]…``: the pages, from what ships."""
+"""``python -m studies.pages [PAGE]…``: the pages, from what ships."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from studies.pages.headlines import finish_page
-from studies.pages.learnt import write_learnt
-from studies.pages.verdicts import read_pages, write_verdicts
+from studies.pages.verdicts import write_verdicts
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.style import save
 from tprprobe.files.writing import write_file
 
-# NAME_page.make_page(runs) gives the text of docs/results-NAME.md, NAME_page.draw_figures() its images
+RESULTS = Path(__file__).parents[1] / "results"
+# NAME_page.make_page(runs) gives the text of studies/results/NAME.md, NAME_page.draw_figures() its images
 PAGES = (
     "arithmetic",
     "captions",
@@ -28,7 +28,7 @@ PAGES = (
 
 def main(
     pages: Annotated[list[str] | None, typer.Argument(help="Which pages; all by default.")] = None,
-    out: Annotated[Path, typer.Option(help="The folder of the pages.")] = Path("docs"),
+    out: Annotated[Path, typer.Option(help="The folder of the pages.")] = RESULTS,
     runs: Annotated[Path, typer.Option(help="What is kept in between.")] = Path("runs/results"),
 ) -> None:
     """Measure what ships, and write what was found."""
@@ -41,13 +41,12 @@ def main(
             text = make_page(runs)
         except InputError as error:
             raise typer.BadParameter(f"page {name!r}: {error}") from error
-        file = write_file(out / f"results-{name}.md", finish_page(name, text))
+        file = write_file(out / f"{name}.md", finish_page(name, text))
         typer.echo(f"written: {file}")
         drawn = module.draw_figures() if hasattr(module, "draw_figures") else {}
         for path, figure in drawn.items():
             typer.echo(f"drawn: {save(figure, out / path)}")
     typer.echo(f"written: {write_verdicts(out)}")
-    typer.echo(f"written: {write_learnt(out, read_pages(out))}")
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ from pathlib import Path
 import pandas as pd
 
 from studies.templates import table
-from tprprobe.interventions import find_data, read_recipe
+from tprpapers.swaps.agent_patient import judge_swaps
+from tprpapers.swaps.swap_recipes import read_recipe
+from tprpapers.swaps.swap_runs import find_pairs
+from tprprobe.interventions import find_data
 from tprprobe.interventions.exchanges import ALL, list_ways
-from tprprobe.interventions.participants import judge_swaps
-from tprprobe.interventions.swaps import find_pairs
 from tprprobe.models import load_model
 from tprprobe.models.protocol import require_model
 from tprprobe.statistics import interval_text, wilson

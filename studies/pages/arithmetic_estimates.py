@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from studies.pages.arithmetic_tables import Analyses
-from tprprobe.claims import ROOM, Evidence, exact
-from tprprobe.figures.catalogue.schlag_claims import (
+from tprpapers.claims import ROOM, Evidence, exact
+from tprpapers.schlag.claim_cases import (
     mean,
     of_capture,
     of_demonstration,

@@ -12,10 +12,10 @@ from studies.pages.arithmetic_tables import Analyses
 from studies.pages.markdown import verdict_table
 from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
+from tprpapers.claims import Verdict, judge
+from tprpapers.schlag.binding_drawings import binding_table, demonstration_table
+from tprpapers.schlag.hadamard_drawings import capture_table
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.claims import Verdict, judge
-from tprprobe.figures.binding import binding_table, demonstration_table
-from tprprobe.figures.hadamard import capture_table
 from tprprobe.figures.naming import COUNTS, heads_table, polarity_table
 from tprprobe.figures.reconstruction import reconstruction_table
 from tprprobe.statistics import Interval, interval_text, read_interval, wilson

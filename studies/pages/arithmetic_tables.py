@@ -8,19 +8,20 @@ import numpy as np
 import pandas as pd
 import torch
 
+from studies.pages.coupling import couple_roles
 from studies.pages.training_overlap import list_training, mark_trained
+from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
+from tprpapers.schlag.hadamard.variance import capture_variance
+from tprpapers.swaps.fractions import binding_probe
 from tprprobe.algebra import bind
-from tprprobe.analyses.attention import couple_roles, score_relations
-from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
+from tprprobe.analyses.attention import score_relations
 from tprprobe.analyses.clustering import cluster_all
-from tprprobe.analyses.hadamard.variance import capture_variance
 from tprprobe.analyses.naming.run import Naming, name_all
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.console import stderr, track
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
 from tprprobe.files import hub
-from tprprobe.interventions.fractions import binding_probe
 from tprprobe.models import load_model
 from tprprobe.models.listing import list_models
 from tprprobe.store import Store, open_store
@@ -31,7 +32,7 @@ MODEL, BASELINE = "tpt-c-arithmetic", "transformer-arithmetic"
 DATA, SPLIT, SEED = "mathematics:arithmetic__mixed", "small-test", 2
 N, MAPS, PAIRS, K = 2000, 300, 600, 20
 PROJECTIONS = 20  # random ones of LN(z), in every layer
-COMMITTED = Path(__file__).parents[2] / "benchmarks" / "binding" / "results" / "probe.csv"
+COMMITTED = Path(__file__).parents[2] / "studies" / "binding-problem" / "results" / "probe.csv"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Analyses:
     captured: pd.DataFrame
     pairs: (
         pd.DataFrame
-    )  # the binding probe: of the three of `benchmarks/binding` and of both models
+    )  # the binding probe: of the three of `studies/binding-problem` and of both models
     demonstration: pd.DataFrame
     degrees: pd.DataFrame
     swaps: pd.DataFrame  # of the two bindings of two fillers to two roles, the share that is equal

@@ -21,11 +21,11 @@ from studies.pages.differences import (
     steps_of,
     tell_outcome,
 )
+from tprpapers.study.comparisons import Answers, subsets
+from tprpapers.study.records import Study
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
 from tprprobe.statistics import Interval, read_interval
-from tprprobe.training.study.comparisons import Answers, subsets
-from tprprobe.training.study.records import Study
 
 ALIKE, ROLES = "TP-Transformer − Transformer, both torch", "roles learnt − roles one"
 START, PUBLISHED = (

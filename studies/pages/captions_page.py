@@ -15,25 +15,25 @@ from studies.pages.replacements_section import tell_replacements
 from studies.pages.training_times import judge_time
 from studies.pages.unbinding_section import tell_unbinding
 from studies.templates import fill, table
-from tprprobe.claims import Verdict
-from tprprobe.console import stderr
-from tprprobe.data import load_data
-from tprprobe.data.vocabularies.words import tokenize
-from tprprobe.errors import InputError
-from tprprobe.figures.catalogue.captions import judge_scores
-from tprprobe.files import hub
-from tprprobe.models import count_parameters, load_model
-from tprprobe.scoring.answers import evaluate
-from tprprobe.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
-from tprprobe.scoring.captions.toolkit import (
+from tprpapers.claims import Verdict
+from tprpapers.huang.caption_scores import judge_scores
+from tprpapers.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
+from tprpapers.scoring.captions.toolkit import (
     METEOR,
     PLAIN_METEOR,
     REFERENCES,
     compare_captions,
     score_rows,
 )
-from tprprobe.scoring.captions.writing import caption_rows, matches
-from tprprobe.scoring.meteor import java_meteor, meteor_missing
+from tprpapers.scoring.captions.writing import caption_rows, matches
+from tprpapers.scoring.meteor import java_meteor, meteor_missing
+from tprprobe.console import stderr
+from tprprobe.data import load_data
+from tprprobe.data.vocabularies.words import tokenize
+from tprprobe.errors import InputError
+from tprprobe.files import hub
+from tprprobe.models import count_parameters, load_model
+from tprprobe.models.answers import evaluate
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.training.recipes import read_recipe
 

@@ -5,8 +5,8 @@ asks for: a learning rate of another optimiser, a width of more layers).
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tprpapers.study.records import FILES, Study, load_study
 from tprprobe.files import assets
-from tprprobe.training.study.records import FILES, Study, load_study
 
 
 def load_with_companions(study: str, names: Iterable[str]) -> tuple[Study, dict[str, Study]]:

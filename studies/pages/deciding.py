@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from studies.summary_roles.records import LONGER
-from tprprobe.claims import Claim, Evidence, Verdict, judge
+from tprpapers.claims import Claim, Evidence, Verdict, judge
 
 T5, T5_TORCH, CONTINUOUS = "t5", "t5-torch", "tpt-c"
 DISCRETE, DISCRETE_T5 = "tpt-d", "tpt-d-t5"

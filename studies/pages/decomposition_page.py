@@ -20,8 +20,8 @@ from studies.templates import fill, table
 from studies.tpdn.cells import ADAM, CELL, CELLS, MODEL, Agreement, compare, compare_trainings
 from studies.tpdn.substitutions import SCHEMES
 from studies.tpdn.trainings import RECIPE, SHAPES, list_models
-from tprprobe.claims import Evidence, exact, judge
-from tprprobe.data.worlds.sequences import TASKS
+from tprpapers.claims import Evidence, exact, judge
+from tprpapers.worlds.sequences import TASKS
 from tprprobe.figures.style import Drawing
 from tprprobe.statistics import Interval, interval_text, wilson
 from tprprobe.training.recipes import read_recipe

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 from studies.templates import fill, table
-from tprprobe.analyses.dictionary.discreteness import SUFFIX
-from tprprobe.analyses.dictionary.role_names import name_dictionary, tell_labels
+from tprpapers.jiang.discreteness import SUFFIX
+from tprpapers.jiang.role_names import name_dictionary, tell_labels
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.statistics import Interval, interval_text, read_interval
 from tprprobe.store import Store

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from tprpapers.study.comparisons import Answers
+from tprpapers.study.records import Study
 from tprprobe.figures.style import INK, Drawing
 from tprprobe.statistics import Interval, interval_text
-from tprprobe.training.study.comparisons import Answers
-from tprprobe.training.study.records import Study
 
 Weights = Mapping[str, float]
 OTHERWISE = "the same runs otherwise"  # of a study beside its companion

@@ -13,8 +13,8 @@ from studies.pages import binding_contrasts
 from studies.pages.binding_contrasts import FULL, measure_contrasts
 from studies.pages.differences import count_seeds, signed
 from studies.templates import table
+from tprpapers.study.records import Study
 from tprprobe.statistics import read_interval
-from tprprobe.training.study.records import Study
 
 BOUND = "embedding binding − none, roles learnt"
 CONTRASTS = {

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from studies.pages.verdicts import claims_of, read_page
-from tprprobe.claims import SCOPES
+from tprpapers.claims import SCOPES
 
 BEGIN, END = "<!-- headline -->", "<!-- end of headline -->"
 LONG = 12  # rows of a table that a reader need not see first
@@ -88,15 +88,15 @@ QUESTIONS = {
 PICTURES = {
     "arithmetic": (
         "Share of digits told right by clusters of roles, queries, keys, random projections, and of the untrained twin",
-        "images/ideas/controls.webp",
+        "../../docs/images/ideas/controls.webp",
     ),
     "captions": (
         "Unbinding vectors of words, coloured by part of speech",
-        "results/huang-fig3.svg",
+        "report/huang-fig3.svg",
     ),
     "interventions": (
         "Shares of the new, the old and other answers after an exchange of vectors, by what is exchanged",
-        "results/swap.svg",
+        "report/swap.svg",
     ),
 }
 CASE = re.compile(r"^(.+) (\S+ \[.*\])$")

@@ -8,7 +8,7 @@ from scipy import stats
 
 from studies.heads.measures import HEADS, MEASURES
 from studies.templates import table
-from tprprobe.claims import Evidence
+from tprpapers.claims import Evidence
 from tprprobe.statistics import Interval, interval_text
 
 TP, TRANSFORMER, ALIKE = "tp-transformer", "transformer-torch", "weights that start alike"

@@ -9,19 +9,21 @@ import pandas as pd
 from studies.pages.agents_section import tell_judged
 from studies.pages.snapping_section import CONTINUOUS_ROLES, DISCRETE_ROLES, tell_snapping
 from studies.templates import fill, table
-from tprprobe.claims import Evidence, find_claim, judge
+from tprpapers.claims import Evidence, find_claim, judge
+from tprpapers.swaps.effect_intervals import best_heads, compare_places, summarise_swaps
+from tprpapers.swaps.shifts import OWN, RANDOM, SHIFTED
+from tprpapers.swaps.swap_recipes import read_recipe
+from tprpapers.swaps.swap_runs import SWAPS
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
+from tprprobe.files.settings import read_toml
 from tprprobe.gold import annotate
-from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
+from tprprobe.interventions import run_recipe
 from tprprobe.interventions.exchanges import ALIKE, ALL, ELSEWHERE, PAIR
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS
-from tprprobe.interventions.shares import best_heads, compare_places, summarise_swaps
-from tprprobe.interventions.shifts import OWN, RANDOM, SHIFTED
-from tprprobe.interventions.swaps import SWAPS
 from tprprobe.models import load_model
+from tprprobe.models.answers import exact_matches
 from tprprobe.models.checkpoint import UNTRAINED, read_checkpoint
-from tprprobe.scoring.answers import exact_matches
 from tprprobe.statistics import Interval, interval_text, read_interval, wilson
 
 MODEL, BASELINE, DISCRETE = "tpt-c-arithmetic", "transformer-arithmetic", "tpt-d-english"
@@ -88,10 +90,9 @@ def make_page(runs: Path) -> str:
 
 def _table_of(recipe: str, model: str, folder: Path) -> pd.DataFrame:
     """The table of a recipe, computed if the folder lacks it."""
-    settings, loaded = read_recipe(RECIPES / f"{recipe}.toml"), read_checkpoint(model)
-    run = run_swaps if settings.swaps else sweep
-    out = folder / (f"{recipe}-{model}" if settings.swaps else recipe)
-    return run(loaded, find_data(loaded, settings), settings, out, resume=out.exists())
+    path = RECIPES / f"{recipe}.toml"
+    out = folder / (f"{recipe}-{model}" if "swaps" in read_toml(path) else recipe)
+    return run_recipe(path, read_checkpoint(model), out, resume=out.exists())
 
 
 def _evidence(deciding: pd.DataFrame) -> Evidence:

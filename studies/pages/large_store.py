@@ -17,11 +17,11 @@ import pandas as pd
 
 from studies.pages.unbinding_section import KS, SEED, SITES, place, read_stores
 from studies.templates import fill
-from tprprobe.analyses.unbinding import compare_ks, load_learnt, read_words
+from tprpapers.huang import figures as huang
+from tprpapers.huang import unbinding_tables as tables
+from tprpapers.huang.unbinding import compare_ks, load_learnt, read_words
 from tprprobe.console import stderr
 from tprprobe.errors import InputError
-from tprprobe.figures import unbinding as tables
-from tprprobe.figures.catalogue import huang
 from tprprobe.store import Store, open_store
 
 MODEL, DATA, SPLIT, CAPTIONS = "tpgn-scenes", "scenes:persons=coloured,captions=1", "train", 140_000

@@ -1,7 +1,7 @@
 """The table of verdicts, which pages of results share."""
 
 from studies.templates import table
-from tprprobe.claims import Claim, Verdict
+from tprpapers.claims import Claim, Verdict
 
 
 def verdict_table(verdicts: list[Verdict]) -> str:

@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 
 from studies.pages.state_tables import (
-    agreement_texts,
     measure_once,
     replaced_rows,
     score_rows,
 )
 from studies.templates import fill, table
+from tprpapers.swaps.effect_intervals import summarise_swaps
 from tprprobe.analyses.decomposition import Decomposition, decompose
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
@@ -30,7 +30,6 @@ from tprprobe.interventions.decomposed_states import (
 )
 from tprprobe.interventions.exchanges import measure_swaps
 from tprprobe.interventions.number_pairs import find_swaps
-from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Model
@@ -85,35 +84,6 @@ def tell_own(runs: Path) -> str:
 def answer_own(runs: Path) -> dict[str, Any]:
     """The numbers of the section's first sentences."""
     return _plainly(*_collect(runs))
-
-
-def answer_model(name: str, runs: Path) -> dict[str, str]:
-    """What the first site and scheme of an arithmetic model say of it, beside controls: R² (and without
-    binding, of a bag of fillers, of the untrained twin), the shares of answers kept with all states
-    replaced, and of exchanged questions answered, by what changed places.
-    """
-    own = next(each for each in OWN if each.model == name)
-    found = _measure(own, runs)
-    scores, replaced = found["scores"].assign(model=name), found["replaced"]
-    kept, mean, random, _ = agreement_texts(replaced[replaced["site"] == own.sites[0]])
-    (row,) = score_rows(
-        scores[(scores["site"] == own.sites[0]) & (scores["roles"] == own.roles[0])]
-    )
-    exchanged = _answered(found["surgery"]).query("layer == 0")
-    return {
-        "r2": row["R²"],
-        **{each: row[each] for each in ("additive", "bag", "untrained")},
-        "kept": kept,
-        "mean": mean,
-        "random": random,
-        **{
-            key: ", ".join(
-                f"{interval_text(read_interval(each, 'counterfactual'))} ({each['kind']}, n {each['n']})"
-                for each in exchanged[exchanged["at"] == at].to_dict("records")
-            )
-            for key, at in (("exchanged", SURGERY), ("turned", DIRECTION), ("displaced", ROLE))
-        },
-    }
 
 
 def _collect(runs: Path) -> list[pd.DataFrame]:

@@ -20,8 +20,8 @@ from studies.pages.treebank import tell_treebank
 from studies.pages.verdicts import claims_of
 from studies.summary_roles.records import STUDY, Roles, load_companions, load_roles
 from studies.templates import fill, table
-from tprprobe.analyses.dictionary.discreteness import measure_roles, pool_roles, share_of_peaks
-from tprprobe.claims import Evidence
+from tprpapers.claims import Evidence
+from tprpapers.jiang.discreteness import measure_roles, pool_roles, share_of_peaks
 from tprprobe.console import stderr
 from tprprobe.figures.probes import table4
 from tprprobe.figures.style import Drawing

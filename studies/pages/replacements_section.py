@@ -10,12 +10,11 @@ import pandas as pd
 from studies.pages.markdown import verdict_table
 from studies.pages.unbinding_section import MODELS, SEED, place, read_stores
 from studies.templates import fill
+from tprpapers.huang import sentence_plans as tables
+from tprpapers.huang.state_tables import load_substitutions, read_swaps, tabulate_states
+from tprprobe import interventions
 from tprprobe.console import stderr
 from tprprobe.errors import InputError
-from tprprobe.figures import sentence_plans as tables
-from tprprobe.figures.catalogue.interventions import load_substitutions
-from tprprobe.figures.catalogue.states import read_swaps, tabulate_states
-from tprprobe.interventions import find_data, read_recipe, run_swaps, sweep
 from tprprobe.models import load_model
 
 RECIPES = Path(__file__).parents[1] / "captions"
@@ -51,7 +50,5 @@ def run_recipe(name: str, recipe: str, runs: Path) -> Path:
     folder = place(name, recipe, runs)
     stderr.print(f"{folder.name} …")
     model: Any = load_model(name)
-    settings = read_recipe(RECIPES / f"{recipe}.toml")
-    run = run_swaps if settings.swaps else sweep
-    run(model, find_data(model, settings), settings, folder, resume=folder.exists())
+    interventions.run_recipe(RECIPES / f"{recipe}.toml", model, folder, resume=folder.exists())
     return folder

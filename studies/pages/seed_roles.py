@@ -21,9 +21,9 @@ from studies.pages.deciding import (
 from studies.pages.differences import Weights
 from studies.summary_roles.measures import PEAK, VECTORS
 from studies.summary_roles.records import LONGER, Roles
-from tprprobe.claims import Evidence
+from tprpapers.claims import Evidence
+from tprpapers.study.comparisons import Answers
 from tprprobe.statistics import Interval
-from tprprobe.training.study.comparisons import Answers
 
 TASKS = ("pos", "dep", "srl", "nel")
 KINDS = tuple(each.rpartition(".")[2] for each in VECTORS)

@@ -12,7 +12,7 @@ from tprprobe.files.writing import write_file
 from tprprobe.interventions import Recipe, find_data
 from tprprobe.interventions.references import read_references
 from tprprobe.models import load_model
-from tprprobe.scoring.answers import evaluate
+from tprprobe.models.answers import evaluate
 from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
 from tprprobe.site.patterns import select
 from tprprobe.statistics import bootstrap_mean, interval_text, read_interval

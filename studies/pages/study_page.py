@@ -17,21 +17,20 @@ from studies.pages.binding_contrasts import (
     tell_answer,
 )
 from studies.pages.companions import count_runs, load_with_companions, take_runs
-from studies.pages.differences import signed
 from studies.pages.earlier_seeds import compare_seeds, tell_seeds, tell_table
 from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
 from studies.pages.markdown import verdict_table
 from studies.templates import fill, table
-from tprprobe.claims import Evidence, judge, load_claims
-from tprprobe.figures.study import matched_study
+from tprpapers.claims import Evidence, judge, load_claims
+from tprpapers.study.comparisons import Answers, at_equal_compute, compare_variants, subsets
+from tprpapers.study.plans import Plan, read_plan
+from tprpapers.study.records import Study, load_study
+from tprpapers.study.study_figure import matched_study
 from tprprobe.figures.style import Drawing
 from tprprobe.files import assets
 from tprprobe.models import expand
 from tprprobe.models.transformer import TransformerConfig
 from tprprobe.statistics import interval_text, read_interval, share_text
-from tprprobe.training.study.comparisons import Answers, at_equal_compute, compare_variants, subsets
-from tprprobe.training.study.plans import Plan, read_plan
-from tprprobe.training.study.records import Study, load_study
 
 STUDY, EARLIER = "matched-starts", "matched-arithmetic"
 COMPANIONS = {  # what is other in them
@@ -72,18 +71,6 @@ def make_page(runs: Path) -> str:
         read_heads(),
         {name: (each, read_plan(folder / f"{name}.toml")) for name, each in found.items()},
     )
-
-
-def tell_shipped() -> list[str]:
-    """The answer of what ships, in sentences."""
-    study, found = load_with_companions(STUDY, COMPANIONS)
-    return tell_study(study, found, load_study(assets.find("studies", EARLIER)))
-
-
-def tell_published() -> str:
-    """The difference between the two models as published, of all questions."""
-    study = load_study(assets.find("studies", STUDY))
-    return signed(Answers(study, subsets(study)["all"]).difference(MODEL, BASELINE))
 
 
 def tell_study(

@@ -40,16 +40,16 @@ from studies.pages.summary_contrasts import (
 from studies.pages.verdicts import claims_of
 from studies.summary_roles.records import COMPANIONS, LONGER, SIX, STUDY, Roles, load_roles
 from studies.templates import fill, table
-from tprprobe.claims import Evidence, Verdict
+from tprpapers.claims import Evidence, Verdict
+from tprpapers.scoring.baselines import BASELINES, baseline_rows
+from tprpapers.scoring.faithfulness import unsupported
+from tprpapers.scoring.summaries import mean_scores, score_summaries
+from tprpapers.study.comparisons import Answers, subsets
+from tprpapers.study.plans import Plan, read_plan
+from tprpapers.study.records import Study
 from tprprobe.figures.style import Drawing
 from tprprobe.files import assets
-from tprprobe.scoring.baselines import BASELINES, baseline_rows
-from tprprobe.scoring.faithfulness import unsupported
-from tprprobe.scoring.summaries import mean_scores, score_summaries
 from tprprobe.statistics import Interval, interval_text, read_interval, share_text
-from tprprobe.training.study.comparisons import Answers, subsets
-from tprprobe.training.study.plans import Plan, read_plan
-from tprprobe.training.study.records import Study
 
 TITLES = Path(__file__).parents[1] / "titles"  # models that do not ship, and what they scored
 TITLED = ("tpt-c", "t5", "tpt-d")
@@ -84,11 +84,6 @@ def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
         if each is not longest
     )
     return [*answer, *filter(None, beside)]
-
-
-def tell_shipped() -> list[str]:
-    """The answer of what ships, in sentences."""
-    return tell_study(*load_with_companions(STUDY, COMPANIONS))
 
 
 def draw_figures() -> dict[str, Drawing]:

@@ -26,11 +26,11 @@ from studies.pages.differences import (
     steps_of,
     tell_outcome,
 )
+from tprpapers.study.comparisons import Answers, subsets
+from tprpapers.study.records import EXACT, Study
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import Drawing
 from tprprobe.statistics import Interval, read_interval
-from tprprobe.training.study.comparisons import Answers, subsets
-from tprprobe.training.study.records import EXACT, Study
 
 START_T5, START_DISCRETE = "T5: torch − T5's start", "TPT-d: torch − T5's start"
 BOTH_TORCH, BOTH_T5 = f"TPT-d − T5, {TORCH}", "TPT-d − T5, both T5's start"

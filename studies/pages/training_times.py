@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from scipy import stats
 
-from tprprobe.claims import Evidence, Verdict, find_claim, judge
+from tprpapers.claims import Evidence, Verdict, find_claim, judge
 from tprprobe.console import stderr
 from tprprobe.models import build
 from tprprobe.statistics import Interval

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 import typer
 
+from studies.pages.paired_runs import compare_runs
 from studies.pages.probing_runs import ROWS, keep_probes, keep_store
 from studies.templates import fill, table
-from tprprobe.analyses.probing import compare_runs
 from tprprobe.data import load_data
 from tprprobe.data.annotated.sentencesets import AnnotatedFile, Source, join_labels, set_source
 from tprprobe.data.dataset import Dataset

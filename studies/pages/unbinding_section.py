@@ -8,7 +8,10 @@ from typing import Any
 from studies.pages.markdown import verdict_table
 from studies.pages.verdicts import claims_of
 from studies.templates import fill
-from tprprobe.analyses.unbinding import (
+from tprpapers.claims import Verdict, judge
+from tprpapers.huang import figures as huang
+from tprpapers.huang import unbinding_tables as tables
+from tprpapers.huang.unbinding import (
     compare_ks,
     find_clusters,
     interpret,
@@ -17,16 +20,13 @@ from tprprobe.analyses.unbinding import (
     read_words,
     tell_subjects,
 )
-from tprprobe.analyses.unbinding.conformity import share_whole
-from tprprobe.analyses.unbinding.ten_clusters import labels_of
-from tprprobe.claims import Verdict, judge
+from tprpapers.huang.unbinding.conformity import share_whole
+from tprpapers.huang.unbinding.ten_clusters import labels_of
+from tprpapers.verdicts import judge_cases
 from tprprobe.console import stderr
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
-from tprprobe.figures import unbinding as tables
-from tprprobe.figures.catalogue import huang
-from tprprobe.figures.catalogue.verdicts import judge_cases
 from tprprobe.figures.tables import Table
 from tprprobe.files import hub
 from tprprobe.files.writing import write_file

@@ -1,6 +1,6 @@
 """The one table of verdicts: every claim is decided on one page, and read from that page.
 
-``docs/verdicts.csv`` has a row for each claim (of captions for each claim and model).
+``studies/results/verdicts.csv`` has a row for each claim (of captions for each claim and model).
 """
 
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tprprobe.claims import Claim, judge, load_claims
+from tprpapers.claims import Claim, judge, load_claims
 
 FILE = "verdicts.csv"
 COLUMNS = ["claim", "page", "model", "verdict", "reason"]
@@ -85,20 +85,22 @@ def page_of(name: str) -> str:
     return OTHER_PAGE.get(name) or PAGE_OF_PAPER[name.partition("-")[0]]
 
 
-def write_verdicts(docs: Path) -> Path:
+def write_verdicts(results: Path) -> Path:
     """The table, written beside the pages that it was read from."""
-    read_pages(docs).to_csv(docs / FILE, index=False)
-    return docs / FILE
+    read_pages(results).to_csv(results / FILE, index=False)
+    return results / FILE
 
 
-def read_pages(docs: Path) -> pd.DataFrame:
+def read_pages(results: Path) -> pd.DataFrame:
     """The verdicts of the pages in a folder, in the order of the claims; also on claims without a
     page.
     """
+    pages = {*PAGE_OF_PAPER.values(), *OTHER_PAGE.values()}
     rows = [
         row
-        for file in sorted(docs.glob("results-*.md"))
-        for row in read_page(file.stem.removeprefix("results-"), file.read_text("utf-8"))
+        for file in sorted(results.glob("*.md"))
+        if file.stem in pages
+        for row in read_page(file.stem, file.read_text("utf-8"))
     ]
     rows += [(name, "", "", verdict, why) for name, (verdict, why) in NO_PAGE.items()]
     order, told = list(load_claims()), {row[0] for row in rows}

@@ -20,7 +20,8 @@ from studies.pages.snapping_section import (
     SCORES,
     list_edits,
 )
-from tprprobe.analyses.dictionary.discreteness import PEAKS, measure_roles, pool_roles
+from tprpapers.jiang.discreteness import PEAKS, measure_roles, pool_roles
+from tprpapers.jiang.snapping import find_weights
 from tprprobe.analyses.probing import probe
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
@@ -28,10 +29,9 @@ from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.extraction import extract
 from tprprobe.extraction.passes import decoder_inputs, read_block
 from tprprobe.interventions.references import read_references
-from tprprobe.interventions.snapping import find_weights
 from tprprobe.models import load_model
+from tprprobe.models.answers import evaluate
 from tprprobe.models.protocol import Model, require_model, require_vocabulary
-from tprprobe.scoring.answers import evaluate
 from tprprobe.site.hooks import find_sites, intervene
 from tprprobe.site.patterns import select, side_of
 

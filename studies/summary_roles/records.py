@@ -11,13 +11,13 @@ import pandas as pd
 from jaxtyping import Float
 
 from studies.summary_roles.measures import measure_model
+from tprpapers.study.comparisons import Answers
+from tprpapers.study.records import ANSWERS, EXACT, Study, column, common_seeds
 from tprprobe.console import track
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file, write_folder
 from tprprobe.training.loop import MODEL, STEPS
-from tprprobe.training.study.comparisons import Answers
-from tprprobe.training.study.records import ANSWERS, EXACT, Study, column, common_seeds
 
 STUDY, SIX, LONGER = "matched-summaries", "six-layers", "longer"
 COMPANIONS = {  # what is other in them

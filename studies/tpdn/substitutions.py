@@ -11,19 +11,19 @@ import torch
 from jaxtyping import Bool, Float
 
 from studies.tpdn.trainings import Trained, list_models
+from tprpapers.worlds.sequences import TASKS
 from tprprobe.analyses.decomposition import decompose
 from tprprobe.analyses.decomposition.decompositions import table_of
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs, encode_texts
-from tprprobe.data.worlds.sequences import TASKS
 from tprprobe.extraction import extract
 from tprprobe.files.locks import held
 from tprprobe.files.writing import write_file
 from tprprobe.interventions.edits import Edit, patch
+from tprprobe.models.answers import exact_matches
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model, require_vocabulary
-from tprprobe.scoring.answers import exact_matches
 from tprprobe.site.hooks import intervene
 
 SITE, FAMILY = "encoding", "saturated"  # the most that the roles can explain

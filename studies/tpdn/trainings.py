@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from tprpapers.worlds.sequences import PREFIX, TASKS
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.data.worlds.sequences import PREFIX, TASKS
 from tprprobe.files.locks import held
 from tprprobe.training.loop import MODEL, train
 from tprprobe.training.pools import Pool

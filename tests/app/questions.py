@@ -106,7 +106,7 @@ QUESTIONS: dict[str, Callable[[Reader, list[str]], str]] = {
 def main(runs: Path, out: Path) -> None:
     from playwright.sync_api import Error, sync_playwright
 
-    from tprprobe.views.folders import find_runs
+    from tprprobe.dashboard.folders import find_runs
 
     found = find_runs(runs)
     names = found.names("store")

@@ -8,8 +8,11 @@ import pytest
 
 import tprprobe as tp
 from tprprobe.analyses.clustering import cluster
+from tprprobe.dashboard import browser_payload as packing
+from tprprobe.dashboard import example_edits as changes
+from tprprobe.dashboard import experiments
+from tprprobe.dashboard import live_example as dialogue
 from tprprobe.errors import InputError
-from tprprobe.views import changes, dialogue, experiments, packing
 
 LEAD = "Roles of ‘12’ (1) and ‘45’ (7) exchanged: the answer"
 

@@ -8,8 +8,8 @@ from planted.sentences import plant as plant_words
 
 import tprprobe as tp
 from tprprobe.analyses.naming import name_all
+from tprprobe.dashboard import headlines, launches, run_summary
 from tprprobe.errors import InputError
-from tprprobe.views import headlines, launches, run_summary
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def named(tmp_path_factory):
     root = tmp_path_factory.mktemp("named") / "runs"
     store = plant(root / "store", 120)
     name_all(store, LAST, k=6, out=root / "names", projections=1)
-    return tp.views.folders.find_runs(root)
+    return tp.dashboard.folders.find_runs(root)
 
 
 def probed(beyond):
@@ -45,7 +45,7 @@ def test_probes_are_told_with_their_best_place_and_what_is_beyond_controls():
 
 def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
     rows = probed([False, True, False, True])
-    view = tp.views.show_probes(rows, "pos")
+    view = tp.dashboard.show_probes(rows, "pos")
     assert len(view.chart.layout.annotations) == 2  # a panel per vector
     below, above, _, own = view.chart.data[:4]
     assert list(below.y) == pytest.approx([0.2, 0.2])
@@ -53,7 +53,7 @@ def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
     assert own.marker.symbol == ("circle-open", "circle")
     chosen = view.data.iloc[int(own.customdata[1][0])]
     assert (chosen["site"], chosen["f1"]) == ("encoder.1.self.role", 0.6)
-    every = tp.views.show_probes(rows, "pos", every=True)
+    every = tp.dashboard.show_probes(rows, "pos", every=True)
     assert len(every.chart.data) > len(view.chart.data)
 
 
@@ -93,7 +93,7 @@ def test_what_a_page_starts_is_the_command_that_it_shows(named):
 
 def test_a_started_analysis_leaves_its_result_beside_the_store(tmp_path):
     plant_words(tmp_path / "runs" / "x;$(touch y)" / "store", 12)  # a name that a shell would run
-    runs = tp.views.folders.find_runs(tmp_path / "runs")
+    runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
     (name,) = runs.names("store")
     job = launches.start(launches.plan(runs, name, "decomposition"))
     assert job.process.wait(120) is not None
@@ -116,7 +116,7 @@ def test_what_a_first_line_names_is_a_link_away(named):
     )
     assert "head 2 follows ‘/’ most" in told.text
     assert told.links[0].query == {"maps": "encoder.1.self.attention", "head": "2"}
-    scene = tp.views.build_scene(named.open("runs/store"), "encoder.1.self.role", 0, k=6)
+    scene = tp.dashboard.build_scene(named.open("runs/store"), "encoder.1.self.role", 0, k=6)
     roles = headlines.tell_roles(scene)
     assert roles.links[0].query["mark"].removeprefix("cluster:") in roles.text
 

@@ -10,9 +10,9 @@ import pytest
 from planted.questions import plant
 
 import tprprobe as tp
+from tprprobe.dashboard import strips
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, open_store
-from tprprobe.views import strips
 
 ROLE, MAPS = "encoder.0.self.role", "encoder.0.self.attention"
 SITES = {
@@ -55,13 +55,13 @@ def drawn(view):
 
 
 def test_markup_in_tokens_is_text(odd):
-    scene = tp.views.build_scene(odd, ROLE, 0, k=3)
-    maps = tp.views.read_maps(odd, MAPS, 0)
+    scene = tp.dashboard.build_scene(odd, ROLE, 0, k=3)
+    maps = tp.dashboard.read_maps(odd, MAPS, 0)
     views = [
-        tp.views.show_map(scene, "token"),
-        tp.views.show_strips(scene, [0, 1]),
-        tp.views.show_matrix(odd, maps, 0),
-        tp.views.attention.show_rows(odd, maps, 0, [0]),
+        tp.dashboard.show_map(scene, "token"),
+        tp.dashboard.show_strips(scene, [0, 1]),
+        tp.dashboard.show_matrix(odd, maps, 0),
+        tp.dashboard.attention.show_rows(odd, maps, 0, [0]),
     ]
     for view in views:
         sent = drawn(view)
@@ -72,9 +72,9 @@ def test_markup_in_tokens_is_text(odd):
 
 
 def test_the_browser_takes_tokens_as_text_only(odd, root):
-    scene = tp.views.build_scene(odd, ROLE, 0, k=3)
-    sent = tp.views.packing.pack_strips(scene, [0])["strips"][0]
-    assert sent["signs"][:1] == [tp.views.safe_text.visible(HTML[0])]
+    scene = tp.dashboard.build_scene(odd, ROLE, 0, k=3)
+    sent = tp.dashboard.browser_payload.pack_strips(scene, [0])["strips"][0]
+    assert sent["signs"][:1] == [tp.dashboard.safe_text.visible(HTML[0])]
     script = "".join(each.read_text("utf-8") for each in (root / "app").glob("*.js"))
     for way in (
         "innerHTML",
@@ -85,14 +85,14 @@ def test_the_browser_takes_tokens_as_text_only(odd, root):
         "Function(",
     ):
         assert way not in script
-    foreign = tp.views.packing.pack_points(scene)["vocabulary"]
+    foreign = tp.dashboard.browser_payload.pack_points(scene)["vocabulary"]
     assert not any(each in "".join(foreign) for each in ("\u202e", "\x00"))
 
 
 def test_every_format_is_written_of_every_text(odd):
-    scene = tp.views.build_scene(odd, ROLE, 0, k=3)
-    view = tp.views.show_strips(scene, [0, 1, 2])
-    files = {kind: view.export(kind) for kind in tp.views.formats.FORMATS}
+    scene = tp.dashboard.build_scene(odd, ROLE, 0, k=3)
+    view = tp.dashboard.show_strips(scene, [0, 1, 2])
+    files = {kind: view.export(kind) for kind in tp.dashboard.formats.FORMATS}
     assert files["pdf"].startswith(b"%PDF")
     assert files["png"].startswith(b"\x89PNG")
     assert b"<script" not in files["svg"]
@@ -102,12 +102,12 @@ def test_every_format_is_written_of_every_text(odd):
 
 
 def test_texts_that_turn_others_around_or_hide_are_seen():
-    assert tp.views.safe_text.visible("\u202eabc") == "‹202E›abc"
-    assert tp.views.safe_text.visible("\x00") == "‹0000›"
-    assert tp.views.safe_text.visible("") == "∅"
-    assert tp.views.safe_text.visible("👩‍👩‍👧") == "👩‍👩‍👧"
-    assert tp.views.safe_text.visible("שלום") == "שלום"
-    assert len(tp.views.safe_text.visible("x" * 10_000)) < 30
+    assert tp.dashboard.safe_text.visible("\u202eabc") == "‹202E›abc"
+    assert tp.dashboard.safe_text.visible("\x00") == "‹0000›"
+    assert tp.dashboard.safe_text.visible("") == "∅"
+    assert tp.dashboard.safe_text.visible("👩‍👩‍👧") == "👩‍👩‍👧"
+    assert tp.dashboard.safe_text.visible("שלום") == "שלום"
+    assert len(tp.dashboard.safe_text.visible("x" * 10_000)) < 30
 
 
 def test_vectors_that_are_not_numbers_leave_only_their_samples_out(tmp_path):
@@ -115,11 +115,13 @@ def test_vectors_that_are_not_numbers_leave_only_their_samples_out(tmp_path):
         return values * np.nan if number == 1 else values
 
     store = write(tmp_path / "nan", [list("abcdef")] * 5, spoil)
-    scene = tp.views.build_scene(store, ROLE, 0, k=3)
+    scene = tp.dashboard.build_scene(store, ROLE, 0, k=3)
     assert scene.left_out == 1
     assert "1 samples" in scene.note
     assert 1 not in set(scene.tokens["sample"])
-    shown = tp.views.show_strips(scene, [1])  # the sample itself is still shown, without clusters
+    shown = tp.dashboard.show_strips(
+        scene, [1]
+    )  # the sample itself is still shown, without clusters
     assert set(shown.data["cluster"]) == {-1}
     assert len(scene.plane.points) == 24
 
@@ -127,47 +129,47 @@ def test_vectors_that_are_not_numbers_leave_only_their_samples_out(tmp_path):
 def test_nothing_but_vectors_that_are_not_numbers_is_one_line(tmp_path):
     store = write(tmp_path / "nan", [list("abc")] * 2, lambda _, values: values * np.inf)
     with pytest.raises(InputError, match="not finite"):
-        tp.views.build_scene(store, ROLE, 0)
+        tp.dashboard.build_scene(store, ROLE, 0)
 
 
 def test_a_sample_without_tokens(tmp_path):
     store = write(tmp_path / "empty", [list("abc"), [], list("de")])
-    scene = tp.views.build_scene(store, ROLE, 0, k=2)
-    assert set(tp.views.show_strips(scene, [0, 1, 2]).data["sample"]) == {0, 2}
+    scene = tp.dashboard.build_scene(store, ROLE, 0, k=2)
+    assert set(tp.dashboard.show_strips(scene, [0, 1, 2]).data["sample"]) == {0, 2}
     with pytest.raises(InputError, match="have no source tokens"):
-        tp.views.show_strips(scene, [1])
+        tp.dashboard.show_strips(scene, [1])
     with pytest.raises(InputError, match="no tokens"):
-        tp.views.read_maps(store, MAPS, 1)
+        tp.dashboard.read_maps(store, MAPS, 1)
 
 
 def test_a_huge_sample_is_drawn_in_part(tmp_path):
     store = write(tmp_path / "huge", [list("abcdefgh" * 160), list("ab")])
-    scene = tp.views.build_scene(store, ROLE, 0, k=4)
-    shown = tp.views.show_strips(scene, [0])
+    scene = tp.dashboard.build_scene(store, ROLE, 0, k=4)
+    shown = tp.dashboard.show_strips(scene, [0])
     assert len(shown.chart.data[0].text) == strips.LONGEST
     assert "first 600 tokens" in shown.note
-    view = tp.views.show_matrix(store, tp.views.read_maps(store, MAPS, 0), 0)
+    view = tp.dashboard.show_matrix(store, tp.dashboard.read_maps(store, MAPS, 0), 0)
     heat = next(trace for trace in view.chart.data if trace.type == "heatmap")
     assert max(heat.z.shape) <= 400
     assert "largest of 4 × 4" in view.note
 
 
 def test_a_run_is_what_lies_beside_its_only_store(runs, tmp_path):
-    found = tp.views.folders.find_runs(runs)
+    found = tp.dashboard.folders.find_runs(runs)
     assert found.run_of("runs/demo/store") == runs / "demo"
     store = found.open("runs/demo/store")
     assert list(found.beside(store, "clusters")) == ["runs/demo/clusters"]
     assert list(found.beside(store, "interventions")) == ["runs/demo/heads", "runs/demo/layers"]
     plant(tmp_path / "a", 4)
     plant(tmp_path / "b", 4)
-    assert tp.views.folders.find_runs(tmp_path).run_of(f"{tmp_path.name}/a") == tmp_path / "a"
+    assert tp.dashboard.folders.find_runs(tmp_path).run_of(f"{tmp_path.name}/a") == tmp_path / "a"
 
 
 def test_a_store_with_a_missing_array_is_refused_and_the_others_open(tmp_path):
     plant(tmp_path / "runs" / "whole", 4)
     plant(tmp_path / "runs" / "torn", 4)
     shutil.rmtree(tmp_path / "runs" / "torn" / "arrays.zarr" / ROLE)
-    runs = tp.views.folders.find_runs(tmp_path / "runs")
+    runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
     assert runs.open("runs/whole").samples == 4
     with pytest.raises(InputError, match="damaged"):
         runs.open("runs/torn")
@@ -177,7 +179,7 @@ def test_a_store_with_a_missing_array_is_refused_and_the_others_open(tmp_path):
 def test_a_damaged_or_foreign_manifest_is_one_line(tmp_path, text):
     (tmp_path / "runs" / "bad").mkdir(parents=True)
     (tmp_path / "runs" / "bad" / "manifest.json").write_text(text)
-    runs = tp.views.folders.find_runs(tmp_path / "runs")
+    runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
     with pytest.raises(InputError) as told:
         runs.open("runs/bad")
     assert "\n" not in str(told.value)
@@ -187,7 +189,7 @@ def test_a_foreign_zarr_is_found_and_refused(tmp_path):
     import zarr
 
     zarr.save_array(tmp_path / "runs" / "foreign.zarr", np.zeros(3))
-    runs = tp.views.folders.find_runs(tmp_path / "runs")
+    runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
     assert runs.names("store") == ["runs/foreign.zarr"]
     with pytest.raises(InputError, match="not a store"):
         runs.open("runs/foreign.zarr")
@@ -196,7 +198,7 @@ def test_a_foreign_zarr_is_found_and_refused(tmp_path):
 def test_what_an_address_names_is_looked_up_never_joined(tmp_path):
     plant(tmp_path / "outside", 4)
     (tmp_path / "runs").mkdir()
-    runs = tp.views.folders.find_runs(tmp_path / "runs")
+    runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
     for name in ("../outside", str(tmp_path / "outside"), "runs/../../outside", "%2e%2e/outside"):
         with pytest.raises(InputError, match="unknown store"):
             runs.open(name)
@@ -206,13 +208,13 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path):
     plant(tmp_path / "outside", 4)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "linked").symlink_to(tmp_path / "outside")
-    assert tp.views.folders.find_runs(tmp_path / "runs").names("store") == []
+    assert tp.dashboard.folders.find_runs(tmp_path / "runs").names("store") == []
     plant(tmp_path / "runs" / "inside", 4)
     tokens = tmp_path / "runs" / "inside" / "tokens.parquet"
     tokens.unlink()
     tokens.symlink_to(tmp_path / "outside" / "tokens.parquet")
     with pytest.raises(InputError, match="lies outside"):
-        tp.views.folders.find_runs(tmp_path / "runs").open("runs/inside")
+        tp.dashboard.folders.find_runs(tmp_path / "runs").open("runs/inside")
 
 
 @pytest.mark.parametrize(
@@ -221,17 +223,19 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path):
 )
 def test_marks_that_say_nothing_are_refused(text):
     with pytest.raises(InputError):
-        tp.views.selection.read_mark(text)
+        tp.dashboard.selection.read_mark(text)
 
 
 def test_models_named_oddly_load_nothing(tmp_path):
     for number, model in enumerate(("../../etc", "hf:owner/name", ["x"], {"name": {"a": 1}}, 7)):
         store = write(tmp_path / "runs" / str(number), [list("ab")], model=model)
-        runs = tp.views.folders.find_runs(tmp_path / "runs")
-        assert tp.views.model_card.find_checkpoint(runs, store) is None
-        assert tp.views.store_card.tell_store(store)["model"]
+        runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
+        assert tp.dashboard.model_card.find_checkpoint(runs, store) is None
+        assert tp.dashboard.store_card.tell_store(store)["model"]
 
 
 def test_a_text_is_not_put_to_a_model_of_images():
     with pytest.raises(InputError, match="tpgn-scenes writes captions of images"):
-        tp.views.dialogue.pose(tp.views.dialogue.load_asked("tpgn-scenes"), "What is 1+1?")
+        tp.dashboard.live_example.pose(
+            tp.dashboard.live_example.load_asked("tpgn-scenes"), "What is 1+1?"
+        )

@@ -7,8 +7,10 @@ import pytest
 from planted.questions import LAST, plant
 
 import tprprobe as tp
+from tprprobe.dashboard import browser_payload as packing
+from tprprobe.dashboard import planes
+from tprprobe.dashboard import scene as clouds
 from tprprobe.errors import InputError
-from tprprobe.views import clouds, packing, planes
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +20,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def scene(store):
-    return tp.views.build_scene(store, LAST, 0, k=6)
+    return tp.dashboard.build_scene(store, LAST, 0, k=6)
 
 
 def unpacked(table, name):
@@ -34,7 +36,7 @@ def spread(sent):
 
 
 def test_points_rows_and_tokens_can_be_read_back(store, scene):
-    few = tp.views.build_scene(store, LAST, 0, k=6, most=150)
+    few = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
     for each in (scene, few):
         sent = packing.pack_points(each)
         low, high = np.reshape(sent["bounds"], (2, 2))
@@ -47,7 +49,7 @@ def test_points_rows_and_tokens_can_be_read_back(store, scene):
         assert np.array_equal(samples, each.tokens["sample"])
         assert np.array_equal(positions, each.tokens["position"])
         words = np.array(sent["vocabulary"])[unpacked(sent["points"], "token")]
-        assert words.tolist() == [tp.views.safe_text.visible(t) for t in each.tokens["token"]]
+        assert words.tolist() == [tp.dashboard.safe_text.visible(t) for t in each.tokens["token"]]
         assert sent["points"].nbytes == 7 * len(each.rows)
 
 
@@ -56,7 +58,7 @@ def test_another_colouring_sends_a_byte_a_point(scene):
     assert "codes" not in by_cluster
     assert by_token["codes"].nbytes == len(scene.rows)
     values = np.array(by_token["values"])[unpacked(by_token["codes"], "code")]
-    expected = tp.views.colourings.read_field(scene, "token")
+    expected = tp.dashboard.colourings.read_field(scene, "token")
     assert values.tolist() == expected.tolist()
     assert len(by_token["colours"]) == len(by_token["values"])
     assert len(by_cluster["colours"]) == len(by_cluster["clusters"]) == 6
@@ -71,7 +73,7 @@ def test_names_come_with_what_they_hold(scene):
 
 
 def test_every_token_of_a_thinned_store_gets_its_place_and_cluster(store, scene):
-    few = tp.views.build_scene(store, LAST, 0, k=6, most=150)
+    few = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
     whole = clouds.fill(few)
     assert np.array_equal(whole.rows, np.arange(len(scene.rows)))
     drawn = np.searchsorted(whole.rows, few.rows)
@@ -91,7 +93,7 @@ def test_umap_places_no_more_vectors(store, scene):
 
 def test_strips_have_the_tokens_of_their_samples(scene):
     sent = packing.pack_strips(scene, [0, 3])
-    shown = tp.views.show_strips(scene, [0, 3]).data
+    shown = tp.dashboard.show_strips(scene, [0, 3]).data
     assert [row for each in sent["strips"] for row in each["rows"]] == shown["row"].tolist()
     assert [label for each in sent["strips"] for label in each["labels"]] == shown[
         "cluster"
@@ -101,7 +103,7 @@ def test_strips_have_the_tokens_of_their_samples(scene):
 
 
 def test_tokens_of_a_second_store_are_marked_with_those_at_their_positions(scene):
-    other = tp.views.build_scene(scene.store, LAST, 1, k=4)
+    other = tp.dashboard.build_scene(scene.store, LAST, 1, k=4)
     sent = packing.pack_strips(other, [3], scene, [0])["strips"][0]
     first = packing.pack_strips(scene, [0])["strips"][0]
     own = packing.pack_strips(other, [3])["strips"][0]

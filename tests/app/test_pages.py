@@ -78,7 +78,7 @@ def test_the_next_head_is_there_before_it_is_chosen(open_page, runs, monkeypatch
     def refuse(*given):
         raise AssertionError(given)
 
-    monkeypatch.setattr(tp.views, "build_scene", refuse)
+    monkeypatch.setattr(tp.dashboard, "build_scene", refuse)
     app.selectbox(key="head").set_value(1).run()
     assert not app.exception
     assert "head 1," in parts(app)["map"]["title"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from planted import soaked
 
-from tprprobe.views.server import find_port
+from tprprobe.dashboard.server import find_port
 
 HANDSHAKE = {
     "Connection": "Upgrade",

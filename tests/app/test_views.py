@@ -12,8 +12,8 @@ from planted.questions import LAST, MAPS, plant
 from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
+from tprprobe.dashboard import planes, sampling, server, strips
 from tprprobe.errors import InputError
-from tprprobe.views import planes, sampling, server, strips
 
 
 @pytest.fixture(scope="module")
@@ -23,13 +23,13 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def scene(store):
-    return tp.views.build_scene(store, "encoder.-1.self.role", 0, k=6)
+    return tp.dashboard.build_scene(store, "encoder.-1.self.role", 0, k=6)
 
 
 @given(st.sets(st.integers(0, 5000), min_size=1, max_size=60))
 def test_marked_rows_are_the_same_after_a_journey_through_an_address(rows):
-    mark = tp.views.selection.read_mark(
-        str(tp.views.selection.mark_rows(np.array(sorted(rows)), "source"))
+    mark = tp.dashboard.selection.read_mark(
+        str(tp.dashboard.selection.mark_rows(np.array(sorted(rows)), "source"))
     )
     everything = np.arange(5001)
     assert set(everything[mark.contains(everything, "source")]) == rows
@@ -41,40 +41,40 @@ def test_an_area_marks_the_points_inside_it(scene):
     corners = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
     inside = ((scene.points > low) & (scene.points < high)).all(1)
     for kind, outline in (("lasso", corners), ("box", corners[[0, 2]])):
-        found = tp.views.selection.mark_area(scene, outline, kind).find(scene)
+        found = tp.dashboard.selection.mark_area(scene, outline, kind).find(scene)
         assert inside.any()
         assert (found == inside).mean() > 0.99  # the border is rounded
 
 
 def test_a_scene_is_the_same_each_time(store, scene):
-    again = tp.views.build_scene(store, LAST, 0, k=6)
+    again = tp.dashboard.build_scene(store, LAST, 0, k=6)
     assert np.array_equal(again.roles.labels, scene.roles.labels)
     assert np.array_equal(again.points, scene.points)
 
 
 def test_a_large_store_is_drawn_in_whole_samples_with_the_same_clusters(store, scene):
-    few = tp.views.build_scene(store, LAST, 0, k=6, most=150)
+    few = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
     assert 0 < len(few.rows) <= 150
     assert f"of {len(scene.rows):,} tokens" in few.note
     counts = scene.tokens["sample"].value_counts()
     for sample, count in few.tokens["sample"].value_counts().items():
         assert counts[sample] == count
-    shown = tp.views.show_strips(few, [0, 15]).data  # any sample, drawn or not
-    whole = tp.views.show_strips(scene, [0, 15]).data
+    shown = tp.dashboard.show_strips(few, [0, 15]).data  # any sample, drawn or not
+    whole = tp.dashboard.show_strips(scene, [0, 15]).data
     assert adjusted_rand_score(shown["cluster"], whole["cluster"]) > 0.95
 
 
 def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
-    sites = tp.views.choices.like(store.sites, LAST)
+    sites = tp.dashboard.choices.like(store.sites, LAST)
     assert len(sites) > 1
-    every = tp.views.clouds.stack_layers(scene, sites)
+    every = tp.dashboard.scene.stack_layers(scene, sites)
     layers = every.tokens["layer"].value_counts()
     assert layers.to_dict() == dict.fromkeys(range(len(sites)), len(scene.rows))
-    shown = tp.views.show_map(every, "layer", np.isin(every.rows, scene.rows[:5]))
+    shown = tp.dashboard.show_map(every, "layer", np.isin(every.rows, scene.rows[:5]))
     assert shown.title == "encoder.*.self.role, head 0, coloured by layer"
     assert len(shown.chart.data[1].x) == 5 * len(sites)  # a mark rings its token in every layer
     assert shown.export("pdf").startswith(b"%PDF")
-    few = tp.views.clouds.stack_layers(scene, sites, most=len(scene.rows))
+    few = tp.dashboard.scene.stack_layers(scene, sites, most=len(scene.rows))
     assert len(few.rows) <= len(scene.rows) + len(sites)
     assert f"of {len(scene.rows):,} tokens" in few.note
 
@@ -83,8 +83,8 @@ def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path
     twin = plant(tmp_path / "untrained", 4, model={"name": "untrained:planted"})
     own = plant(tmp_path / "store", 4, model={"name": "planted"})
     headings = [
-        tp.views.show_strips(
-            tp.views.build_scene(each, LAST, 0, k=3), [0]
+        tp.dashboard.show_strips(
+            tp.dashboard.build_scene(each, LAST, 0, k=3), [0]
         ).chart.layout.annotations[0]
         for each in (own, twin)
     ]
@@ -93,7 +93,7 @@ def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path
 
 
 def test_a_cluster_without_a_name_has_no_precision(scene):
-    table = tp.views.inventory.cluster_table(scene)
+    table = tp.dashboard.tables.cluster_table(scene)
     unnamed = table["name"] == "unnamed"
     assert table.loc[~unnamed, "precision"].notna().all()
     assert table.loc[unnamed, ["precision", "recall"]].isna().all(axis=None)
@@ -132,7 +132,7 @@ def test_umap_is_computed_once_and_kept_in_the_store(store, scene, monkeypatch):
 
 def test_marks_in_a_map_leave_every_point_there(scene):
     marked = scene.roles.labels == 2
-    view = tp.views.show_map(scene, "cluster", marked)
+    view = tp.dashboard.show_map(scene, "cluster", marked)
     everything, ringed = view.chart.data[0], view.chart.data[1]
     assert len(everything.x) == len(scene.rows)
     assert len(ringed.x) == marked.sum()
@@ -142,11 +142,11 @@ def test_marks_in_a_map_leave_every_point_there(scene):
 
 
 def test_a_notebook_shows_views_without_a_network(store, scene):
-    maps = tp.views.read_maps(store, MAPS, 0)
+    maps = tp.dashboard.read_maps(store, MAPS, 0)
     views = (
-        tp.views.show_map(scene),
-        tp.views.show_strips(scene, [0]),
-        tp.views.show_matrix(store, maps, 0),
+        tp.dashboard.show_map(scene),
+        tp.dashboard.show_strips(scene, [0]),
+        tp.dashboard.show_matrix(store, maps, 0),
     )
     for view in views:
         shown = view._repr_html_()
@@ -181,7 +181,7 @@ def test_a_head_that_matters_is_told_from_one_that_does_not():
             for head, change in heads.items()
         ]
     )
-    view = tp.views.show_interventions(rows, "zero")
+    view = tp.dashboard.show_interventions(rows, "zero")
     assert [note.text for note in view.chart.layout.annotations] == ["-50", "(+1)"]
     assert view.chart.data[0].z.tolist() == [[1.0, 0.0]]
     assert view.export("svg").startswith(b"<?xml")
@@ -194,7 +194,7 @@ def test_shares_after_an_exchange_add_up_to_one():
     rows = pd.DataFrame(
         [at | parts | bounds | {"vectors": v, "at": "pair"} for v in ("none", "role")]
     )
-    view = tp.views.show_interventions(rows, "polarity")
+    view = tp.dashboard.show_interventions(rows, "polarity")
     assert np.sum([bar.x for bar in view.chart.data], axis=0).tolist() == [1.0, 1.0]
     assert list(view.chart.data[0].y) == [
         "no exchange ",

@@ -5,10 +5,11 @@ import json
 
 import pandas as pd
 
-from tprprobe.figures.catalogue.summaries import make_sheet
-from tprprobe.scoring import score_summaries
-from tprprobe.scoring.captions.writing import summarize_captions
-from tprprobe.scoring.predictions import save_lines, summarize_scores
+from tprpapers.jiang.summary_folders import make_sheet
+from tprpapers.scoring import score_summaries
+from tprpapers.scoring.captions.writing import summarize_captions
+from tprpapers.scoring.predictions import summarize_scores
+from tprprobe.models.answers import save_lines
 
 MODULES = {"arithmetic__mixed": 0.75, "arithmetic__mul": 0.5}
 

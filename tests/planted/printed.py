@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tprpapers.study.study_figure import matched_study
 from tprprobe.figures.ablation import ablation_map
 from tprprobe.figures.accuracy import module_bars
-from tprprobe.figures.study import matched_study
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.swap import swap_shares
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from studies.summary_roles.records import Roles
-from tprprobe.training.study.records import Study, column
+from tprpapers.study.records import Study, column
 
 SCORES = ("rouge1", "rouge2", "rougeL", "meteor", "exact_match", "grammatical", "faithful")
 SPLITS = ("test", "compositional")

@@ -2,12 +2,14 @@
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads starve others
 
 import typer
 
+from tprprobe import plugins
 from tprprobe.cli import (
     analyses,
     decomposition,
@@ -20,12 +22,27 @@ from tprprobe.cli import (
     training,
 )
 from tprprobe.cli.allocator import keep_freed_memory
+from tprprobe.cli.commands import Commands
 from tprprobe.cli.options import say
 from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
-from tprprobe.files.damage import reason
+from tprprobe.files.file_errors import reason
+
+EVERYWHERE = ("--offline", "--verbose")
+
+
+class Everywhere(Commands):
+    """Commands whose common flags may stand anywhere in a line."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        front = [each for each in args[:end] if each in EVERYWHERE]
+        rest = [each for each in args[:end] if each not in EVERYWHERE]
+        return super().parse_args(ctx, [*front, *rest, *args[end:]])
+
 
 app = typer.Typer(
+    cls=Everywhere,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -44,21 +61,22 @@ COMMANDS = {
     "probe": probing.probe,
     "predict": probing.predict,
     "reconstruct": analyses.reconstruct,
-    "binding": analyses.binding,
     "decompose": decomposition.decompose,
     "roles": decomposition.roles,
     "intervene": analyses.intervene,
     "examine": examination.examine,
     "name": analyses.name,
     "figure": figures.figure,
-    "sheet": figures.sheet,
-    "features": training.features,
     "report": figures.report,
-    "paper": figures.paper,
-    "demo": figures.demo,
     "app": figures.open_app,
     "docs": docs.docs,
 }
+
+
+def find_commands(words: Sequence[str]) -> dict[str, Callable[..., Any]]:
+    """Our commands by name, and those of plug-ins that are among the words."""
+    plugged = plugins.find("commands")
+    return COMMANDS | {word: plugged[word].load() for word in words if word in plugged}
 
 
 def _tell_version(asked: bool) -> bool:
@@ -81,8 +99,18 @@ def _common(
             help="Show the versions of tprprobe, Python and torch, and the devices, and exit.",
         ),
     ] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask no hub: models and data are those here.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show what libraries write while a model is read.")
+    ] = False,
 ) -> None:
     """See and test the roles and fillers inside Tensor-Product-Representation networks."""
+    if offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"
+    if verbose:
+        os.environ["TPRPROBE_VERBOSE"] = "1"
 
 
 for name, command in COMMANDS.items():
@@ -96,7 +124,7 @@ def main() -> None:
     try:
         app()
     except Stopped as stopped:
-        say(f"tprprobe: {stopped.advice(sys.argv[1:], COMMANDS)}")
+        say(f"tprprobe: {stopped.advice(sys.argv[1:], find_commands(sys.argv[1:]))}")
         sys.exit(ENDED + stopped.number)
     except InputError as error:
         say(f"tprprobe: {error}")

@@ -14,7 +14,11 @@ Unit = Annotated[
     typer.Option(help="What a vector is of: sample or token; default: what the site has."),
 ]
 Scope = Annotated[
-    str, typer.Option(help="What a token's vector is made of: self, before (up to it) or all.")
+    str,
+    typer.Option(
+        help="What a token's vector is made of: self, before (up to it), all, or context (itself "
+        "and the mean of the others)."
+    ),
 ]
 
 
@@ -29,7 +33,10 @@ def decompose(
         ),
     ] = None,
     family: Annotated[
-        str, typer.Option(help="saturated, factored, operator, additive or bag.")
+        str,
+        typer.Option(
+            help="roles, bag, additive, factored or saturated, nested; product, operator."
+        ),
     ] = "factored",
     rank: Annotated[
         str, typer.Option(help="auto, a number, or fillers x roles such as 9x6.")
@@ -48,7 +55,7 @@ def decompose(
     as_json: Json = False,
 ) -> None:
     """Decompose vectors into role–filler bindings: how much of them, held out, beside all controls."""
-    from tprprobe.analyses.decomposition import decompose_all
+    from tprprobe.analyses.decomposition import decompose_all, summarize
     from tprprobe.console import track
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
@@ -72,8 +79,9 @@ def decompose(
         )
     if as_json:
         return print_json(json.loads(scores.to_json(orient="records")))
-    columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high"]
-    columns += ["rank_withheld", "r2_withheld", "bits", "n", "n_withheld"]
+    typer.echo("\n".join(summarize(scores)))
+    columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high", "over"]
+    columns += ["gain", "gain_low", "gain_high", "learnt", "rank_withheld", "r2_withheld", "groups"]
     typer.echo(scores[columns].round(3).to_string(index=False, na_rep="–"))
     return None
 

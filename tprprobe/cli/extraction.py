@@ -69,12 +69,30 @@ def extract(
             help="Labels of words: TASK=FILE for an annotated file; pos,dep,nel=spacy:PIPELINE and srl=rules for any text."
         ),
     ] = None,
+    twin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Controls: permuted, untrained, rescaled (several times), or none; default: untrained for our models, permuted for others."
+        ),
+    ] = None,
     no_control: Annotated[
-        bool, typer.Option("--no-control", help="Do not write the untrained twin's vectors.")
+        bool, typer.Option("--no-control", help="The same as --twin none.")
     ] = False,
     control_samples: Annotated[
-        int, typer.Option(help="How many samples the untrained twin reads, from the first on.")
+        int, typer.Option(help="How many samples a twin reads, from the first on.")
     ] = 1000,
+    pool: Annotated[
+        str | None,
+        typer.Option(
+            help="One vector a sample: mean, first, last, or that of the last token that reads as a mark, such as '.'."
+        ),
+    ] = None,
+    words: Annotated[
+        str | None,
+        typer.Option(
+            help="One row a word instead of sub-words: the mean or the last one's vector."
+        ),
+    ] = None,
     out: Out = None,
     resume: Resume = False,
     repair: Annotated[
@@ -91,7 +109,7 @@ def extract(
     """Write the vectors of a model's sites on a data set into a store; under torchrun or srun, on all their processes."""
     from tprprobe.data.annotated.sentencesets import join_labels, set_source
     from tprprobe.extraction import extract as run
-    from tprprobe.files.ranks import Ranks
+    from tprprobe.files.processes import Ranks
     from tprprobe.gold.labellers import find_labellers, is_labeller
 
     ranks = Ranks.of()
@@ -111,10 +129,12 @@ def extract(
         "store_dtype": store_dtype or "float32",
         "compress": compress,
         "repair": repair,
+        "twins": None if twin in (None, ["none"]) else twin,
+        "pool": pool,
+        "words": words,
     }
-    store = run(
-        model, examples, sites, out, attention_samples, target.value, not no_control, **settings
-    )
+    control = not no_control and twin != ["none"]
+    store = run(model, examples, sites, out, attention_samples, target.value, control, **settings)
     if not ranks.rank:
         say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
 

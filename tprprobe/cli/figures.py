@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tprprobe.cli.options import Out, Resume, Seed, say
+from tprprobe.cli.options import Out, say
 
 
 def figure(
@@ -59,27 +59,6 @@ def figure(
     say(f"drawn: {catalogue.write_figure(name, store, ckpt or [], options, out)}")
 
 
-def sheet(
-    first: Annotated[Path, typer.Argument(help="An evaluation: a folder of `eval --out`.")],
-    second: Annotated[Path, typer.Argument(help="Another evaluation, of the same documents.")],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="The sheet, FILE.csv; FILE.key.json beside it says which model is which."
-        ),
-    ],
-    kind: Annotated[
-        str, typer.Option(help="votes (which summary is better) or facts (unsupported facts).")
-    ] = "votes",
-    n: Annotated[int, typer.Option("-n", help="How many documents.")] = 120,
-    seed: Seed = 0,
-) -> None:
-    """Write a blind sheet on which people compare two models' summaries (folders of `eval --out`)."""
-    from tprprobe.figures.catalogue.summaries import make_sheet
-
-    say(f"fill in: {make_sheet(first, second, out, kind, n, seed)}")
-
-
 def report(
     run: Annotated[Path, typer.Argument(help="A store, or a folder with results.")], out: Out = None
 ) -> None:
@@ -87,36 +66,6 @@ def report(
     from tprprobe.figures.report.page import report_run
 
     say(f"report: {report_run(run, out)}")
-
-
-def paper(
-    name: Annotated[str, typer.Argument(help="schlag, jiang, huang or all.")] = "all",
-    ckpt: Annotated[
-        list[str] | None,
-        typer.Option(help="Checkpoints to make it of, the most important first; default: shipped."),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="The folder of the paper.")] = Path("runs/paper"),
-    resume: Resume = False,
-) -> None:
-    """Make every table and figure of a paper, with the verdicts on its claims, and a report."""
-    from tprprobe.console import track
-    from tprprobe.figures.paper.making import make_papers
-
-    shown = make_papers(
-        name, ckpt or [], out, resume, lambda all_: track(all_, "making", len(all_))
-    )
-    say(f"open {shown}")
-
-
-def demo(
-    out: Annotated[Path, typer.Option(help="The folder of the demo, written anew.")] = Path(
-        "runs/demo"
-    ),
-) -> None:
-    """Show the roles of a trained TP-Transformer on fresh questions: a report and its figures."""
-    from tprprobe.figures.report.demo import run_demo
-
-    say(f"open {run_demo(out)}")
 
 
 def open_app(
@@ -128,6 +77,6 @@ def open_app(
     ] = None,
 ) -> None:
     """Open the dashboard over the stores and results in a folder, for this machine only."""
-    from tprprobe.views import serve
+    from tprprobe.dashboard import serve
 
     serve(runs, port)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
 Ckpt = Annotated[
     str,
-    typer.Option(help="The model: a shipped name, a folder, a hub id, untrained:NAME or hf:PATH."),
+    typer.Option(
+        help="The model: a shipped name, a folder, a hub id or hf:PATH; or its twin: untrained:NAME, permuted:NAME or rescaled:NAME."
+    ),
 ]
 Data = Annotated[
     str | None,

@@ -47,14 +47,15 @@ def train(
     device: Device = "cpu",
 ) -> None:
     """Train by a recipe, or train all runs of a study's plan; under torchrun, on all its processes."""
+    from tprprobe import plugins
+    from tprprobe.files.settings import read_toml
     from tprprobe.training.loop import train as run
     from tprprobe.training.recipes import read_recipe
-    from tprprobe.training.study.plans import is_plan, read_plan
-    from tprprobe.training.study.runner import run_study
 
-    if is_plan(recipe):
-        plan = read_plan(recipe, set_ or ())
-        return say(f"trained: {run_study(plan, out or Path('runs') / plan.name, resume, device)}")
+    content = read_toml(recipe)
+    plugged = next((each for key, each in plugins.find("recipes").items() if key in content), None)
+    if plugged:
+        return say(f"trained: {plugged.load()(recipe, set_ or (), out, resume, device)}")
     settings = read_recipe(recipe, set_ or ())
     return say(f"trained: {run(settings, out or Path('runs') / settings.name, resume, device)}")
 
@@ -107,8 +108,8 @@ def evaluate(
     """Score a model: exact match of answers, or scores of summaries and captions, with 95 %
     intervals.
     """
-    from tprprobe.scoring.answers import evaluate as run
-    from tprprobe.scoring.answers import save_evaluation, summarize
+    from tprprobe.models.answers import evaluate as run
+    from tprprobe.models.answers import save_evaluation, summarize
 
     model, examples = model_and_data(ckpt, data, split, n, seed, device)
     given = {
@@ -128,27 +129,6 @@ def evaluate(
     for line in _score_lines(summary):
         typer.echo(line)
     return None
-
-
-def features(
-    images: Annotated[Path, typer.Argument(help="A folder of images.")],
-    out: Annotated[
-        Path,
-        typer.Argument(
-            help="The file to write, FILE.parquet, which captions:…,features=FILE reads."
-        ),
-    ],
-    model: Annotated[
-        str, typer.Option(help="The ResNet: a folder, or a name in the hub's cache.")
-    ] = "microsoft/resnet-152",
-    device: Device = "cpu",
-    resume: Resume = False,
-) -> None:
-    """Compute image features for captioning models (needs the extra `images`)."""
-    from tprprobe.data.captions.resnet import compute_features
-
-    bad = compute_features(images, out, model, device, resume)
-    say(f"written: {out}" + (f"; left out: {len(bad)} files" if bad else ""))
 
 
 def _score_lines(summary: dict[str, Any]) -> Iterator[str]:

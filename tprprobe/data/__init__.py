@@ -1,8 +1,9 @@
 """Data sets by name: examples with a source and a target text, the same in every run."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from tprprobe import plugins
 from tprprobe.data.annotated.sentencesets import is_annotated_file, open_annotated
 from tprprobe.data.captions.imagesets import is_captions, open_captions
 from tprprobe.data.dataset import Dataset, Request, no_data
@@ -12,25 +13,29 @@ from tprprobe.data.documents.textfiles import open_list
 from tprprobe.data.frames.pairsets import draw_pairs, is_pairs
 from tprprobe.data.mathematics.modulefiles import is_folder, open_folder
 from tprprobe.data.mathematics.modulesets import generate_questions, is_generated
-from tprprobe.data.worlds.english.reportsets import draw_reports, is_english
-from tprprobe.data.worlds.english.reporttexts import is_texts, read_texts
-from tprprobe.data.worlds.scan import is_scan, list_commands
-from tprprobe.data.worlds.scenes import draw_scenes, is_scenes
-from tprprobe.data.worlds.sequences import draw_sequences, is_sequences
 
-SOURCES = {
+
+def is_plugged(spec: str) -> bool:
+    """True if a data set is of a plug-in: `PREFIX` or `PREFIX:REST`."""
+    return spec.partition(":")[0] in plugins.find("data")
+
+
+def open_plugged(request: Request) -> Dataset:
+    """The data set that the plug-in of the prefix loads, called with the options that were given."""
+    return plugins.find("data")[request.spec.partition(":")[0]].load()(
+        request.spec, **request.options
+    )
+
+
+SOURCES: dict[str, tuple[Callable[[str], bool], Callable[[Request], Dataset]]] = {
     "mathematics:MODULE (or a+b, or all)": (is_generated, generate_questions),
     "pairs:FRAME (or a+b, all, FILE.toml, with ,asked and ,one_token)": (is_pairs, draw_pairs),
-    "english (or english:KNOB=VALUE,…)": (is_english, draw_reports),
-    "texts:english, openings:english (or with :KNOB=VALUE,…)": (is_texts, read_texts),
+    "captions:FILE (or captions:FILE,features=FILE)": (is_captions, open_captions),
+    "PREFIX or PREFIX:… of a plug-in": (is_plugged, open_plugged),
     "FILE.conllu, FILE.conllup, FILE.iob2, edge-probing FILE.jsonl": (
         is_annotated_file,
         open_annotated,
     ),
-    "scenes (or scenes:KNOB=VALUE,…)": (is_scenes, draw_scenes),
-    "sequences:TASK (or sequences:TASK,KNOB=VALUE,…)": (is_sequences, draw_sequences),
-    "scan": (is_scan, list_commands),
-    "captions:FILE (or captions:FILE,features=FILE)": (is_captions, open_captions),
     "datasets:OWNER/NAME[,CONFIGURATION][:COLUMN]; xsum, cnn_dailymail, arxiv, wikihow (or NAME:PATH)": (
         is_hub_set,
         open_hub_set,
@@ -65,4 +70,13 @@ def load_data(
         if matches(spec):
             return open_data(Request(spec, split, n, seed, workers))
     words = (word.partition(":")[0].strip(",;") for name in SOURCES for word in name.split())
-    raise no_data(spec, [word for word in words if word.isidentifier() and word.islower()])
+    known = [word for word in words if word.isidentifier() and word.islower()]
+    raise no_data(spec, [*known, *plugins.find("data")])
+
+
+def pin_version(spec: str) -> str:
+    """The name of a data set with the version that it means today, where its plug-in has versions."""
+    if not is_plugged(spec) or is_generated(spec):
+        return spec
+    load = plugins.find("data")[spec.partition(":")[0]].load()
+    return getattr(load, "pin_version", str)(spec)

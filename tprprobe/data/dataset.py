@@ -144,11 +144,17 @@ class Request:
     """
 
     spec: str
-    split: str | None
-    n: int | None
-    seed: int
-    workers: int
+    split: str | None = None
+    n: int | None = None
+    seed: int = 0
+    workers: int = 0
     column: str | None = None  # of a table, that has the texts
+
+    @property
+    def options(self) -> dict[str, str | int]:
+        """Those that were given, by name."""
+        values = {"split": self.split, "n": self.n, "seed": self.seed, "workers": self.workers}
+        return {name: value for name, value in values.items() if value}
 
     def __post_init__(self):
         if self.n is not None and self.n < 1:

@@ -14,7 +14,7 @@ from tprprobe.data.dataset import ALL, Dataset, E, Request
 from tprprobe.data.documents.articles import Article, as_text, find_columns
 from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.writing import whole

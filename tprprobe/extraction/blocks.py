@@ -1,46 +1,51 @@
-"""An extraction: the model's store and its untrained twin's, written together, block by block."""
+"""An extraction: the model's store and those of its twins, written together, block by block."""
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
+import torch
 
 from tprprobe.console import progress, stderr
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_examples
 from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import align_words
 from tprprobe.extraction.passes import Block, read_block, rows_of
+from tprprobe.extraction.pooling import Pooling
 from tprprobe.extraction.ranges import cut_ranges, join_ranges, part_of
 from tprprobe.extraction.token_rows import token_table
 from tprprobe.files.locks import alone
-from tprprobe.files.ranks import Ranks
+from tprprobe.files.processes import Ranks
 from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
+from tprprobe.models.answers import exact_matches, write_answers
 from tprprobe.models.architectures import fingerprint
-from tprprobe.models.loading import find_twin
-from tprprobe.models.protocol import Readable, require_head, require_vocabulary
-from tprprobe.scoring.answers import exact_matches, write_answers
+from tprprobe.models.loading import find_twins
+from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
-from tprprobe.store.layout import CONTROL, SAMPLE
+from tprprobe.store.dtypes import check_storage
+from tprprobe.store.layout import SAMPLE, SIDES, twins_in
 from tprprobe.store.manifests import check_same, describe, is_finished, read_complete
-from tprprobe.store.numbers import check_storage
 from tprprobe.store.repairs import repair as repair_store
 
 BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
 LEAST = 512  # samples between places where every block ends
 ASKED = 64  # examples whose symbols are counted to know how many characters one has
 CONTROL_SAMPLES = 1000
+UNKNOWN = 0.1  # the share of unknown tokens above which it is said
 
 Target = Literal["reference", "generated"]
 
@@ -54,23 +59,36 @@ def extract(
     target: Target = "reference",
     control: bool = True,
     resume: bool = False,
-    vocabulary: Codec | None = None,
+    vocabulary: Any = None,
     labellers: Sequence[Labeller] = (),
     control_samples: int = CONTROL_SAMPLES,
     store_dtype: str = "float32",
     compress: str | None = None,
     repair: bool = False,
+    twins: Sequence[str] | None = None,
+    pool: str | None = None,
+    words: str | None = None,
 ) -> Store:
     """The store of ``sites`` (default: all) of a model on every example of ``data``.
 
     The decoder reads the reference (teacher forcing) or what the model itself generates. Attention
-    maps are of the first ``attention_samples`` only. ``OUT/untrained`` gets the same vectors of the
-    first ``control_samples`` from the model's randomly initialized twin, as a control; it reads the
-    same symbols and has the same token table. A killed run goes on with ``resume`` to a store identical
+    maps are of the first ``attention_samples`` only. A killed run goes on with ``resume`` to a store identical
     to an uninterrupted one; ``repair`` makes the damaged files of a complete store again, the same to the
-    byte, from the samples that they need. ``vocabulary`` is needed for an attached module, which has none;
-    ``labellers`` label the words of sources and targets, generated ones too. The store keeps numbers
+    byte, from the samples that they need. ``vocabulary`` is needed for an attached module, which has none: a
+    tokenizer of transformers, a ``tokenizers.Tokenizer``, a function from a text to its ids, or the ids of all
+    examples; ``labellers`` label the words of sources and targets, generated ones too. The store keeps numbers
     as ``store_dtype`` (float32, float16, bfloat16), compressed by none, lz4 (bfloat16's default) or zstd.
+
+    ``OUT/KIND`` gets the vectors of the first ``control_samples`` from a twin of the model, as a
+    control; it reads the same symbols and has the same token table. ``twins`` are the kinds:
+    ``permuted``, ``untrained``, ``rescaled`` (:func:`tprprobe.models.find_twins`, which says what the
+    default is); none (``[]``) without ``control``.
+
+    ``pool`` keeps one vector a sample: the ``mean`` over all tokens (start and end symbols among them,
+    as sentence-transformers does), that of the ``first`` or ``last`` token, or of the last token that
+    reads as the given mark, such as ``.``. ``words`` joins sub-words to words, a row a word: their
+    ``mean`` vector, or the ``last`` one's. Both leave out maps of attention; with both the pooled
+    vectors stand beside a table of words.
 
     Raises:
         InputError: no such site, text that cannot be encoded, an existing store, one that another
@@ -83,13 +101,17 @@ def extract(
         raise InputError(
             "control samples are 1 or more: without a twin, control=False (--no-control)"
         )
+    if twins and not control:
+        raise InputError(f"twins {', '.join(twins)} without a control: give one or the other")
     if target == "generated" and not _writes_apart(model):
         raise InputError(
             f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
         )
-    vocabulary = vocabulary or require_vocabulary(model)
+    vocabulary = _vocabulary(model, vocabulary, data)
     data = data.suited_to(vocabulary)
-    names = select(sites or "*", list(find_sites(model)))
+    pooling = Pooling(pool, words)
+    pooling.check(vocabulary)
+    names = _names(model, sites, pooling)
     run = Extraction(
         model.eval(),
         vocabulary,
@@ -99,12 +121,13 @@ def extract(
         target,
         tuple(labellers),
         (store_dtype, compress),
+        pooling,
     )
-    twin = find_twin(model) if control else None
+    others = find_twins(model, twins) if control else {}
     few = min(len(data), control_samples)
     out, ranks = Path(out), Ranks.of()
     if repair:
-        return _repair(run, twin, few, out)
+        return _repair(run, others, few, out)
     ranges, part = [range(len(data))], out
     if ranks.count > 1 and not is_finished(out):
         refuse_existing(out)
@@ -112,10 +135,20 @@ def extract(
         part = part_of(out, ranks.rank, ranks.count)
     own = ranges[ranks.rank] if part != out else ranges[0]
     with alone(part):
-        run.extract(part, own, twin, few, resume)
+        run.extract(part, own, others, few, resume)
     if part != out:
         join_ranges(out, ranges, ranks)
     return open_store(out)
+
+
+def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
+    """The vocabulary that was given, or else the model's."""
+    if vocabulary is None and (isinstance(model, Language) or model.vocabulary is not None):
+        return require_vocabulary(model)
+    if vocabulary is None:
+        raise InputError(f"{model.name} has no vocabulary: give vocabulary=, {ACCEPTED}")
+    tables = [len(each.weight) for each in model.modules() if isinstance(each, torch.nn.Embedding)]
+    return read_codec(vocabulary, data, max(tables, default=2**16))
 
 
 def _writes_apart(model: Readable) -> bool:
@@ -123,16 +156,31 @@ def _writes_apart(model: Readable) -> bool:
     return bool(require_vocabulary(require_head(model, "target='generated'")).target_frame[1])
 
 
-def _repair(run: "Extraction", twin: Readable | None, few: int, out: Path) -> Store:
-    def make(part: Path, own: range, with_twin: bool) -> None:
-        run.extract(part, own, twin if with_twin else None, few, resume=True)
+def _names(model: Readable, sites: str | Iterable[str] | None, pooling: Pooling) -> list[str]:
+    """The sites that are kept: those that match, but maps where vectors are pooled.
+
+    Raises:
+        InputError: no such site, or only maps to pool.
+    """
+    names = select(sites or "*", list(find_sites(model)))
+    kept = [name for name in names if not (pooling.is_used and name.endswith(ATTENTION))]
+    if not kept:
+        raise InputError(f"{names[0]} holds attention maps, which are not pooled: give other sites")
+    return kept
+
+
+def _repair(run: "Extraction", twins: Mapping[str, Readable], few: int, out: Path) -> Store:
+    def make(part: Path, own: range, kinds: Sequence[str]) -> None:
+        run.extract(part, own, {kind: twins[kind] for kind in kinds}, few, resume=True)
 
     with alone(out):
         run.check(run.model, out, len(run.data))
-        if (out / CONTROL).exists():
-            if twin is None:
-                raise InputError(f"{out} has a control: repair it without --no-control")
-            run.check(twin, out / CONTROL, few)
+        for kind, path in twins_in(out).items():
+            if kind not in twins:
+                raise InputError(
+                    f"{out} has a control: repair it without --no-control, with --twin {kind}"
+                )
+            run.check(twins[kind], path, few)
         count = repair_store(out, run.stride, make)
     stderr.print(f"made again: {count} damaged files")
     return open_store(out)
@@ -165,19 +213,20 @@ class Extraction:
     target: Target
     labellers: tuple[Labeller, ...] = ()
     storage: tuple[str | None, str | None] = (None, None)  # type and compression on disk
+    pooling: Pooling = field(default_factory=Pooling)
     tally: Counter[str] = field(
         default_factory=Counter
     )  # of sub-words, those of no word, and texts that were cut
 
     def extract(
-        self, out: Path, samples: range, twin: Readable | None, few: int, resume: bool
+        self, out: Path, samples: range, twins: Mapping[str, Readable], few: int, resume: bool
     ) -> None:
-        """Writes the store of these samples, and in it that of the twin on the first ``few`` of all."""
+        """Writes the store of these samples, and in it those of twins on the first ``few`` of all."""
         if not samples:
             return
         passes = [self.open(self.model, out, len(self.data), resume, samples.start)]
-        if twin is not None and samples.start < few:
-            passes.insert(0, self.open(twin.eval(), out / CONTROL, few, resume, samples.start))
+        for kind, twin in twins.items() if samples.start < few else ():
+            passes.insert(0, self.open(twin.eval(), out / kind, few, resume, samples.start))
         self.write(passes, samples)
 
     def open(self, model: Readable, out: Path, samples: int, resume: bool, first: int = 0) -> Pass:
@@ -230,11 +279,24 @@ class Extraction:
         predictions = [self.vocabulary.decode(ids) for ids in written]
         words = self._words(some, pairs, written)
         table = token_table(some, pairs, predictions, correct, first, self.vocabulary, words)
+        kept = self.pooling.table(table, self.vocabulary)
         for each in passes:
             if each.done <= first < each.samples:
                 own = each.model is self.model
                 found = block if own else read_block(each.model, pairs, names, self.vocabulary.pad)
-                each.writer.append(found.rows, table, found.maps)
+                found.check(pairs, first)
+                each.writer.append(self._pooled(found, table), kept, found.maps)
+
+    def _pooled(self, block: Block, table: pd.DataFrame) -> dict[str, np.ndarray]:
+        """The vectors of a block as they are kept."""
+        tokens = {side: table.loc[(table["side"] == side).to_numpy()] for side in SIDES}
+        sides = {name: self.specs[name].rows for name in block.rows}
+        return {
+            name: values
+            if sides[name] == SAMPLE
+            else self.pooling.vectors(values, tokens[sides[name]])
+            for name, values in block.rows.items()
+        }
 
     def _answers(self, pairs: Pairs, correct: Any) -> tuple[Any, list[list[int]]]:
         """Which answers are right, and what the model writes. A model that goes on with the text, which the
@@ -288,6 +350,7 @@ class Extraction:
         source = len(example.source) * self._density[0] + 2
         target = len(example.target) * self._density[1] + 1
         size = source * self._row_bytes["source"] + target * self._row_bytes["target"]
+        size += self._row_bytes[SAMPLE]
         if maps:
             size += source * source * self._row_bytes["source_source"]
             size += target * (
@@ -328,7 +391,8 @@ class Extraction:
     @property
     def _kept(self) -> dict[str, SiteSpec]:
         """The sites as they lie on disk."""
-        return {name: spec.kept_as(*self.storage) for name, spec in self.specs.items()}
+        specs = {name: self.pooling.kept_as(spec) for name, spec in self.specs.items()}
+        return {name: spec.kept_as(*self.storage) for name, spec in specs.items()}
 
     @cached_property
     def specs(self) -> dict[str, SiteSpec]:
@@ -368,5 +432,29 @@ class Extraction:
             "target": self.target,
             "labels": {k: v for each in self.labellers for k, v in each.describe().items()},
             "attention_samples": min(self.attention_samples, samples),
+            **self.pooling.settings(),
             "tprprobe": version("tprprobe"),
+            **self._unknown(model),
         }
+
+    def _unknown(self, model: Readable) -> dict[str, Any]:
+        """The share of unknown symbols in the first texts, where it is large; a line says so, too."""
+        if not self._unknown_share:
+            return {}
+        share, texts = self._unknown_share
+        if model is self.model:
+            stderr.print(
+                f"{share:.1%} of the tokens are unknown to {model.name} (first {texts} texts): is it a model "
+                "of this language?"
+            )
+        return {"unknown_tokens": {"share": share, "texts": texts}}
+
+    @cached_property
+    def _unknown_share(self) -> tuple[float, int] | None:
+        unknown = getattr(self.vocabulary, "unk", None)
+        if unknown is None or self.vocabulary.reads_images:
+            return None
+        some = list(self.data[:CONTROL_SAMPLES])
+        ids = encode_examples(some, self.vocabulary).source.ids
+        share = (ids == unknown).double().mean().item()
+        return (share, len(some)) if share > UNKNOWN else None

@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tprprobe.files.ranks import Ranks
-from tprprobe.store.layout import CONTROL, MANIFEST
+from tprprobe.files.processes import Ranks
+from tprprobe.store.layout import MANIFEST, TWINS
 from tprprobe.store.parts import concatenate
 
 
@@ -34,12 +34,13 @@ def join_ranges(out: Path, ranges: Sequence[range], ranks: Ranks) -> None:
         return ranks.wait((out / MANIFEST).exists)
     parts = [part_of(out, rank, ranks.count) for rank, each in enumerate(ranges) if each]
     ranks.wait(lambda: all((part / MANIFEST).exists() for part in parts))
-    joined, twin = _parts(out) / "joined", _parts(out) / CONTROL
+    joined = _parts(out) / "joined"
     concatenate(parts, joined, resume=True)
-    twins = [part / CONTROL for part in parts if (part / CONTROL).exists()]
-    if twins and not (joined / CONTROL).exists():
-        concatenate(twins, twin, resume=True)
-        os.replace(twin, joined / CONTROL)
+    for kind in TWINS:
+        twins = [part / kind for part in parts if (part / kind).exists()]
+        if twins and not (joined / kind).exists():
+            concatenate(twins, _parts(out) / kind, resume=True)
+            os.replace(_parts(out) / kind, joined / kind)
     os.replace(joined, out)
     return shutil.rmtree(_parts(out))
 

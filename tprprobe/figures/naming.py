@@ -6,7 +6,7 @@ import pandas as pd
 
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import Naming
-from tprprobe.analyses.naming.sources import TRAINED
+from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import count_names
 from tprprobe.figures.tables import Table
 from tprprobe.gold.expressions import POLARITIES

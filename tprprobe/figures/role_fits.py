@@ -90,7 +90,7 @@ def tell_cheapest(of: str, scores: pd.DataFrame, measure: str) -> str:
 
 def withheld_dots(scores: pd.DataFrame) -> Drawing:
     """R² of every family and scheme on held-out sequences, and on those with a pair that no fit has seen."""
-    own = scores[(scores["control"] == "") & (scores["family"] != "")]
+    own = scores[(scores["control"] == "") & ~scores["family"].isin(["", "roles"])]
     places = own[PLACE].agg(" ".join, axis=1)
     names = own["roles"] + ": " + own["family"]
     names = names if places.nunique() == 1 else places + ", " + names

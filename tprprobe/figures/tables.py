@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.claims import Verdict
 from tprprobe.errors import InputError
 from tprprobe.figures.style import FAINT, FORMATS, INK, LETTER, MUTED, Drawing, drawing, save
 from tprprobe.files.writing import write_file
@@ -29,7 +29,7 @@ class Table:
     title: str
     caption: str = ""
     ruled: tuple[int, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[Any, ...] = ()
 
     def with_caption(self, caption: str) -> "Table":
         """The table with another caption."""

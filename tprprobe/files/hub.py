@@ -4,6 +4,7 @@ The layout is the Hugging Face hub's, so a folder can be uploaded and a hub id l
 and runs are dataset repositories there.
 """
 
+import contextlib
 import difflib
 import os
 import re
@@ -17,6 +18,7 @@ from urllib.request import getproxies
 
 from tprprobe.errors import InputError
 from tprprobe.files import assets
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
 
 HUB = "hub:"  # before the id of a dataset repository
@@ -40,7 +42,10 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
     """
     text = str(name)
     if not is_id(text):
-        return assets.find(kind, name)
+        try:
+            return assets.find(kind, name)
+        except InputError as error:
+            raise _hinted(kind, text, error) from error
     from huggingface_hub import snapshot_download
 
     local_files_only = local_files_only or is_offline()
@@ -50,6 +55,32 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
         raise InputError(
             f"no folder {text!r} here, and the hub did not give it: {_reason(error)}"
         ) from error
+
+
+def is_foreign(folder: Path) -> bool:
+    """True for a folder of transformers: a config.json of another type of model than ours, or a GGUF file."""
+    config = folder / CONFIG
+    if not config.is_file():
+        return folder.is_dir() and any(folder.glob("*.gguf"))
+    with contextlib.suppress(InputError):
+        return read_json(config).get("model_type") not in (None, "tprprobe")
+    return False
+
+
+def _hinted(kind: str, text: str, error: InputError) -> InputError:
+    """The error of a name that is not here, with what it may be meant as."""
+    path = Path(text)
+    if kind != "models":
+        return error
+    if path.is_file():
+        if path.suffix == ".gguf":
+            return InputError(f"{text} is a GGUF file: say hf:{text}")
+        return InputError(
+            f"{text} is a file, a checkpoint is a folder: `tprprobe convert {text} OUT` makes one of a published "
+            "checkpoint (.pt), `tprprobe import` a store of another tool's activations"
+        )
+    hint = f"; a model of transformers is hf:{text}" if ID.fullmatch(text) else ""
+    return InputError(f"{error}{hint}")
 
 
 def locate_dataset(name: str | os.PathLike[str]) -> Path:
@@ -109,7 +140,12 @@ def is_offline() -> bool:
     """True where the hub is not to be asked (HF_HUB_OFFLINE), or does not answer within seconds."""
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE:
+    if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE", "0").upper() in (
+        "1",
+        "TRUE",
+        "YES",
+        "ON",
+    ):
         return True
     if getproxies():  # which reach it where this machine does not
         return False

@@ -2,13 +2,15 @@
 
 import os
 import pkgutil
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tprprobe import plugins
 from tprprobe.errors import InputError
 from tprprobe.files import hub
-from tprprobe.files.tables import Columns, columns, read_table
+from tprprobe.files.tables import Columns, read_table
 from tprprobe.notebook import as_html
 
 SETTINGS = "settings.json"  # of probes, whose first file is a table
@@ -45,6 +47,10 @@ class Kind:
     def is_finished_in(self, folder: Source) -> bool:
         """True if the folder is of this kind and finished."""
         return (Path(folder) / self.file).is_file()
+
+    def find_finished(self, folders: Iterable[Path]) -> list[Path]:
+        """Those of the folders that are of this kind and finished."""
+        return [each for each in folders if self.is_finished_in(each)]
 
     def load(self, folder: Source) -> Any:
         """The contents of the folder, loaded.
@@ -87,26 +93,19 @@ KINDS = {
     "roles": Kind(
         ("roles.json",), "roles STORE --site SITE --out", "analyses.decomposition:load_roles"
     ),
-    "bindings": Kind(
-        ("probe.csv",),
-        "binding --ckpt CKPT --out",
-        columns=columns(
-            text="model bar",
-            whole="depth",
-            flag="untrained",
-            number="paired_accuracy paired_accuracy_low paired_accuracy_high "
-            "exact_match exact_match_low exact_match_high",
-        ),
-    ),
     "interventions": Kind(("interventions.json",), "intervene RECIPE --ckpt CKPT --out"),
     "sweeps": Kind(("sweep.csv",), "intervene RECIPE --ckpt CKPT --out"),
+    "behaviours": Kind(("behaviour.csv",), "intervene --data pairs:FRAME --ckpt CKPT --out"),
     "swaps": Kind(("swaps.csv",), "intervene RECIPE --ckpt CKPT --out"),
-    "substitutions": Kind(("substitutions.csv",), "intervene RECIPE --ckpt CKPT --out"),
-    "unbindings": Kind(("unbindings.csv",), "intervene RECIPE --ckpt CKPT --out"),
     "runs": Kind(("log.csv",), "train RECIPE --out", "training.logs:read_log"),
     "checkpoint": Kind((hub.CONFIG,), "train RECIPE --out", "models:load_model"),
     "report": Kind(("report.html",), "report RUN"),
 }
+
+
+def list_kinds() -> dict[str, Kind]:
+    """Every kind by name, ours first, then those of plug-ins."""
+    return KINDS | plugins.load_all("kinds")
 
 
 def finished_in(folder: Source) -> dict[str, str]:
@@ -116,7 +115,7 @@ def finished_in(folder: Source) -> dict[str, str]:
     return {
         place.relative_to(path).as_posix(): name
         for place in places
-        for name, kind in reversed(KINDS.items())
+        for name, kind in reversed(list_kinds().items())
         if kind.is_finished_in(place)
     }
 
@@ -135,9 +134,9 @@ def verify_run(folder: Source) -> dict[str, Any]:
         raise InputError(f"{folder} holds no finished result: give a store, a run or a checkpoint")
     files = 0
     for place, kind in found.items():
-        if KINDS[kind].loader:
-            KINDS[kind].load(path / place)
-        kept = [path / place / name for name in (*KINDS[kind].files, SETTINGS)]
+        if list_kinds()[kind].loader:
+            list_kinds()[kind].load(path / place)
+        kept = [path / place / name for name in (*list_kinds()[kind].files, SETTINGS)]
         files += sum(
             check_tables(file) for file in kept if file.suffix == ".json" and file.is_file()
         )
@@ -169,7 +168,9 @@ def load_run(folder: Source) -> RunContents:
         InputError: nothing is finished there, or it is damaged.
     """
     path = hub.locate_dataset(folder)
-    found = {place: kind for place, kind in finished_in(path).items() if KINDS[kind].is_read}
+    found = {place: kind for place, kind in finished_in(path).items() if list_kinds()[kind].is_read}
     if not found:
         raise InputError(f"{folder} holds no finished result: give the folder of a command (--out)")
-    return RunContents({place: KINDS[kind].load(path / place) for place, kind in found.items()})
+    return RunContents(
+        {place: list_kinds()[kind].load(path / place) for place, kind in found.items()}
+    )

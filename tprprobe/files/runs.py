@@ -15,7 +15,7 @@ import google_crc32c
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import partial_of, write_file, write_folder

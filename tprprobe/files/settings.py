@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 
 
 class Settings(BaseModel):

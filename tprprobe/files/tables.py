@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 
 if TYPE_CHECKING:
     import pandas as pd  # which takes longer to import than what needs no table of a folder

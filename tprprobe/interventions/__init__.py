@@ -16,11 +16,9 @@ from tprprobe.interventions.edits import (
 )
 from tprprobe.interventions.exchanges import list_ways, measure_swaps
 from tprprobe.interventions.number_pairs import find_swaps
-from tprprobe.interventions.shares import summarise_swaps
 from tprprobe.interventions.surgeries import surgery
-from tprprobe.interventions.swaps import run_swaps
 from tprprobe.interventions.sweep_recipes import Recipe, read_recipe
-from tprprobe.interventions.sweeps import find_data, sweep
+from tprprobe.interventions.sweeps import find_data, run_recipe, sweep
 
 __all__ = [
     "Chain",
@@ -36,11 +34,10 @@ __all__ = [
     "patch",
     "read_recipe",
     "resample",
-    "run_swaps",
+    "run_recipe",
     "set_to",
     "shift",
     "snap",
-    "summarise_swaps",
     "surgery",
     "swap",
     "sweep",

@@ -11,11 +11,11 @@ from tprprobe.analyses.decomposition import Decomposition
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_examples
+from tprprobe.interventions.batched_edits import score_variants
 from tprprobe.interventions.edits import patch
 from tprprobe.interventions.token_states import read_states
-from tprprobe.interventions.variants import score_variants
+from tprprobe.models.answers import write_answers
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
-from tprprobe.scoring.answers import write_answers
 from tprprobe.site.patterns import side_of
 from tprprobe.statistics import bootstrap_mean, wilson
 from tprprobe.store.layout import SIDES

@@ -16,10 +16,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from tprprobe.data.pairs import Pairs, encode_texts
+from tprprobe.interventions.batched_edits import Scores, Variant, score_variants
 from tprprobe.interventions.digit_vectors import encoder_vectors
 from tprprobe.interventions.edits import exchange, swap
 from tprprobe.interventions.number_pairs import Pair
-from tprprobe.interventions.variants import Scores, Variant, score_variants
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of

@@ -17,16 +17,16 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
-from tprprobe.analyses.decomposition.families import RoleFit
+from tprprobe.analyses.decomposition.families import PAIR, PartFit, RoleFit
 from tprprobe.analyses.decomposition.pair_counts import Pairs
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
+from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.edits import Edit, Place
 from tprprobe.interventions.exchanges import ALL, BATCH, encode_swaps, tabulate
 from tprprobe.interventions.surgeries import find_wrong_roles
 from tprprobe.interventions.token_states import Texts, TokenStates, read_states
-from tprprobe.interventions.variants import Variant, score_variants
 from tprprobe.models.protocol import Model
 from tprprobe.site.patterns import layer_of
 
@@ -113,7 +113,8 @@ def displace(fit: Decomposition) -> Decomposition:
     to = [wrong[str(each)] for each in of.roles]
     vectors = fit.bindings([(of.fillers[f], to[r]) for f, r in zip(*grid, strict=True)])
     pairs = Pairs(of.fillers, of.roles, *grid)
-    other = RoleFit("saturated", pairs, vectors, fit.fit.bias, fit.fit.parameters, fit.fit.penalty)
+    part = PartFit(pairs, vectors.shape[1], {PAIR: vectors})
+    other = RoleFit("saturated", [part, *fit.fit.parts[1:]], fit.fit.bias, fit.fit.penalties)
     return replace(fit, fits={fit.scheme.name: other})
 
 

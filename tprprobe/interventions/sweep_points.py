@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from tprprobe.interventions.batched_edits import Variant
 from tprprobe.interventions.references import EDITS, Reference
 from tprprobe.interventions.sweep_recipes import Recipe
-from tprprobe.interventions.variants import Variant
 from tprprobe.site.patterns import layer_of
 
 ALL = -1  # heads

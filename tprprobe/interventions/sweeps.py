@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tprprobe import plugins
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
+from tprprobe.files.settings import read_toml
+from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
 from tprprobe.interventions.references import read_references
-from tprprobe.interventions.substitutions import sweep_captions
 from tprprobe.interventions.sweep_points import (
     NOTHING,
     PLACE,
@@ -25,8 +27,8 @@ from tprprobe.interventions.sweep_points import (
     list_points,
     make_variant,
 )
-from tprprobe.interventions.sweep_recipes import Recipe
-from tprprobe.interventions.variants import Variant, score_variants
+from tprprobe.interventions.sweep_recipes import Chosen, Recipe, read_recipe
+from tprprobe.models.answers import CAPTIONS, find_scores
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Language, require_vocabulary
 from tprprobe.site.hooks import find_sites
@@ -45,7 +47,7 @@ def sweep(
     resume: bool = False,
 ) -> pd.DataFrame:
     """One row per point of the recipe, and one unedited: exact match and log-probability of the answers;
-    of models of captions the table of :func:`sweep_captions`.
+    of models of captions the table of their scores' own sweep.
 
     ``data`` has n + reference examples, as :func:`find_data` loads them. Columns: site (the joined
     names where several are edited at once), layer, head (-1: all), edit, k, strength; n; exact_match
@@ -63,7 +65,7 @@ def sweep(
             f"{len(data)} examples: the recipe asks for {recipe.n} + {recipe.reference}"
         )
     if require_vocabulary(model).reads_images:
-        return sweep_captions(model, data, recipe, out, resume)
+        return _sweep_captions(model, data, recipe, out, resume)
     with kept(out) as folder:
         return keep_table(
             open_run(folder, model, data, recipe, resume),
@@ -73,15 +75,41 @@ def sweep(
         )
 
 
-def find_data(model: Language, recipe: Recipe) -> Dataset:
+def _sweep_captions(*run: Any) -> pd.DataFrame:
+    sweep_scores = find_scores(CAPTIONS).sweep
+    if sweep_scores is None:
+        raise InputError("the scores of captions that are installed have no sweep")
+    return sweep_scores(*run)
+
+
+def run_recipe(
+    path: str | os.PathLike[str],
+    model: Language,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+) -> pd.DataFrame:
+    """The table of a recipe file: a sweep, or what the plug-in of ``tprprobe.edits`` makes whose name is
+    a key of the file.
+
+    Raises:
+        InputError: no such file, or what is in it is wrong for the model or its data.
+    """
+    content = read_toml(path)
+    plugged = next((each for name, each in plugins.find("edits").items() if name in content), None)
+    if plugged:
+        return plugged.load()(path, model, out, resume)
+    recipe = read_recipe(path)
+    return sweep(model, find_data(model, recipe), recipe, out, resume)
+
+
+def find_data(model: Language, recipe: Chosen) -> Dataset:
     """The examples of a recipe: those that are scored, and those of reference.
 
     Raises:
         InputError: no such data, or no data named by recipe or card.
     """
     data, split = (recipe.data, recipe.split) if recipe.data else default_data(model, recipe.split)
-    n = recipe.n + (recipe.reference if recipe.has_reference else 0)
-    return load_data(data, split=split, n=n, seed=recipe.seed)
+    return load_data(data, split=split, n=recipe.examples, seed=recipe.seed)
 
 
 def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.DataFrame:

@@ -6,33 +6,40 @@ from typing import Any, Literal, get_args, get_origin
 
 import torch
 
+from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
-from tprprobe.models.bottleneck import Bottleneck, BottleneckConfig
-from tprprobe.models.captioner import Captioner, CaptionerConfig
 from tprprobe.models.presets import PRESETS
 from tprprobe.models.protocol import Config, Model
-from tprprobe.models.recurrent import LSTM, LSTMConfig
 from tprprobe.models.tpgn import TPGN
-from tprprobe.models.tpgnconfig import TPGNConfig
 from tprprobe.models.tpt import TPT
-from tprprobe.models.tptconfig import TPTConfig
-from tprprobe.models.transformer import Transformer, TransformerConfig
+from tprprobe.models.transformer import Transformer
 
-# name → (configuration, module, the configuration's values that make the name)
-ARCHITECTURES: dict[str, tuple[type, type[Model], dict[str, Any]]] = {
-    "transformer": (TransformerConfig, Transformer, {}),
-    "tp-transformer": (
-        TransformerConfig,
-        Transformer,
-        {"roles": "continuous", "embedding_binding": True},
-    ),
-    "lstm": (LSTMConfig, LSTM, {}),
-    "bottleneck": (BottleneckConfig, Bottleneck, {}),
-    "tpt": (TPTConfig, TPT, {}),
-    "t5": (TPTConfig, TPT, {"roles": "none"}),
-    "tpgn": (TPGNConfig, TPGN, {}),
-    "cnn-lstm": (CaptionerConfig, Captioner, {}),
+# name → (module, the configuration's values that make the name)
+ARCHITECTURES: dict[str, tuple[type[Model], dict[str, Any]]] = {
+    "transformer": (Transformer, {}),
+    "tp-transformer": (Transformer, {"roles": "continuous", "embedding_binding": True}),
+    "tpt": (TPT, {}),
+    "t5": (TPT, {"roles": "none"}),
+    "tpgn": (TPGN, {}),
 }
+
+
+def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
+    """The module of an architecture, ours or a plug-in's, and the configuration's values that make the name.
+
+    Raises:
+        InputError: there is none (the nearest name is suggested), or its plug-in cannot be imported.
+    """
+    if name in ARCHITECTURES:
+        return ARCHITECTURES[str(name)]
+    if name not in list_architectures():
+        raise unknown("architecture", name, list_architectures())
+    return plugins.find("models")[str(name)].load(), {}
+
+
+def list_architectures() -> tuple[str, ...]:
+    """The names of all architectures, ours first."""
+    return (*ARCHITECTURES, *plugins.find("models"))
 
 
 def build(settings: dict[str, Any], seed: int | None = None) -> Model:
@@ -43,8 +50,8 @@ def build(settings: dict[str, Any], seed: int | None = None) -> Model:
     """
     settings = expand(settings)
     name = settings.pop("architecture")
-    config_class, module_class, _ = ARCHITECTURES[name]
-    config = config_class(**settings)
+    module_class, _ = find_architecture(name)
+    config = module_class.config_class(**settings)
     check(config)
     with torch.random.fork_rng(devices=[]):
         if seed is not None:
@@ -62,10 +69,8 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
             raise unknown("preset", preset, PRESETS)
         settings = PRESETS[preset] | settings
     name = settings.pop("architecture", None)
-    if name not in ARCHITECTURES:
-        raise unknown("architecture", name, ARCHITECTURES)
-    config_class, _, fixed = ARCHITECTURES[name]
-    fields = {field.name: field for field in dataclasses.fields(config_class)}
+    module_class, fixed = find_architecture(name)
+    fields = {field.name: field for field in dataclasses.fields(module_class.config_class)}
     for key, value in settings.items():
         if key not in fields:
             raise unknown(f"option of {name}", key, sorted(fields))

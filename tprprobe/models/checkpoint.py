@@ -26,7 +26,10 @@ from tprprobe.files.writing import write_folder
 from tprprobe.models.architectures import build, expand
 from tprprobe.models.protocol import CaptionModel, Config, Model, Readable
 
-TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `tprprobe.huggingface`
+TYPED, SEQ2SEQ = (
+    {"model_type": "tprprobe"},
+    "TPRForSeq2SeqLM",
+)  # of `tprprobe.models.huggingface.auto`
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
 SUM = "crc32c"  # of the weights, in the metadata of their file
 FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")
@@ -92,6 +95,8 @@ def read_checkpoint(
     """
     text = str(name)
     folder = hub.locate("models", text, local_files_only)
+    if hub.is_foreign(folder):
+        raise InputError(f"{text} is a model of transformers: say {TRANSFORMERS}{text}")
     model = build(read_config(folder), seed=seed or 0)
     if seed is None:
         _load_weights(model, folder / hub.WEIGHTS)

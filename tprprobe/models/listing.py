@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.files import assets, hub
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import parse_json, read_json
 from tprprobe.models.presets import PARAMETERS, PRESETS
 

@@ -1,12 +1,23 @@
-"""Models by name, from every source, and their untrained twins."""
+"""Models by name, from every source, and their twins."""
 
 import os
+from collections.abc import Sequence
 
 import torch
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED, read_checkpoint, untrained_twin
+from tprprobe.models.checkpoint import TRANSFORMERS, read_checkpoint, untrained_twin
 from tprprobe.models.protocol import Model, Readable
+from tprprobe.models.twins import (
+    PERMUTED,
+    RESCALED,
+    UNTRAINED,
+    permute_weights,
+    rescale_weights,
+    split_name,
+    warn_of_scale,
+)
+from tprprobe.store.layout import TWINS
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -18,34 +29,100 @@ def load_model(
     seed: int = 0,
     dtype: str = "float32",
 ) -> Readable:
-    """The model in evaluation mode: a shipped name, a folder, a hub id, ``hf:PATH`` or ``untrained:NAME``.
+    """The model in evaluation mode: a shipped name, a folder, a hub id, ``hf:PATH``, or a twin of one.
 
-    ``hf:PATH`` is a model of transformers with sites attached, ``untrained:NAME`` the randomly initialized twin
-    (by ``seed``) of any of them. The model has ``.name``, ``.folder``, ``.config`` and ``.vocabulary`` (None
-    where it is not known). Weights are read in ``dtype``: float32, bfloat16 or float16.
+    ``hf:PATH`` is a model of transformers with sites attached. Twins are controls, by ``seed``:
+    ``permuted:NAME`` has the trained weights in another order within every matrix and vector, which
+    keeps their scale; ``untrained:NAME`` is initialized anew, as the configuration says (where
+    ``hf:`` weights have another scale, a warning says so); ``rescaled:NAME`` is initialized anew at
+    the scale of the trained matrices. The model has ``.name``, ``.folder``, ``.config`` and
+    ``.vocabulary`` (None where it is not known). Weights are read in ``dtype``: float32, bfloat16 or
+    float16.
 
     Raises:
         InputError: nothing of that name, or files that do not make a model.
     """
-    place, text = find_device(device), str(name)
-    known = text.removeprefix(UNTRAINED)
-    start = seed if text.startswith(UNTRAINED) else None
+    place = find_device(device)
+    kind, known = split_name(str(name))
     if dtype not in DTYPES:
         raise unknown("dtype", dtype, DTYPES)
-    return _read(known, local_files_only, start, DTYPES[dtype]).to(place)
+    if kind is None:
+        return _read(known, local_files_only, None, DTYPES[dtype]).to(place)
+    return _read_twin(kind, known, local_files_only, seed, DTYPES[dtype]).to(place)
 
 
-def find_twin(model: Readable) -> Readable | None:
-    """The model's untrained twin; None for a model that cannot be built anew."""
+def find_twins(
+    model: Readable, kinds: Sequence[str] | None = None, seed: int = 0
+) -> dict[str, Readable]:
+    """The twins of a model by kind: ``permuted``, ``untrained``, ``rescaled`` (see :func:`load_model`).
+
+    Args:
+        model: one of ours, of ``hf:``, or an attached module, of which only ``permuted`` can be made.
+        kinds: by default ``untrained`` for models of ours, which start at the scale that they were
+            trained from, and ``permuted`` for all others.
+        seed: of what is drawn.
+
+    Raises:
+        InputError: an unknown kind, or one that cannot be made of this model.
+    """
+    if kinds is None:
+        kinds = (UNTRAINED,) if isinstance(model, Model) else (PERMUTED,)
+    for kind in kinds:
+        if kind not in TWINS:
+            raise unknown("twin", kind, TWINS)
+    return {kind: _twin_of(model, kind, seed) for kind in kinds}
+
+
+def _twin_of(model: Readable, kind: str, seed: int) -> Readable:
+    """The twin of a model in memory."""
     if isinstance(model, Model):
-        return untrained_twin(model)
-    if model.source is None:
-        return None
-    weights = next(model.parameters())
-    return _read(TRANSFORMERS + model.source, False, 0, weights.dtype).to(weights.device)
+        twin = untrained_twin(model, seed)
+        if kind == PERMUTED:
+            twin.load_state_dict(model.state_dict())
+    elif model.source is not None:
+        dtype = next(model.parameters()).dtype
+        start = None if kind == PERMUTED else seed
+        twin = _read(TRANSFORMERS + model.source, False, start, dtype).to(model.device)
+    elif kind == PERMUTED:
+        twin = model.copied()
+    else:
+        raise InputError(
+            f"{model.name} is an attached module, which cannot be initialized anew: its twin is "
+            f"{PERMUTED}, or none"
+        )
+    return _changed(kind, twin, model, model.name, seed)
+
+
+def _read_twin(
+    kind: str, name: str, local_files_only: bool, seed: int, dtype: torch.dtype
+) -> Readable:
+    """The twin of a model that is read; a trained one is read only where its weights are needed."""
+    if kind == UNTRAINED and not name.startswith(TRANSFORMERS):
+        return _read(name, local_files_only, seed, dtype)
+    try:
+        trained = _read(name, local_files_only, None, dtype)
+    except InputError:
+        if kind != UNTRAINED:
+            raise
+        return _read(name, local_files_only, seed, dtype)  # a folder without weights
+    twin = trained if kind == PERMUTED else _read(name, local_files_only, seed, dtype)
+    return _changed(kind, twin, trained, trained.name, seed)
+
+
+def _changed(kind: str, twin: Readable, trained: Readable, name: str, seed: int) -> Readable:
+    """The twin with the weights and the name of its kind."""
+    if kind == PERMUTED:
+        permute_weights(twin, seed)
+    elif kind == RESCALED:
+        rescale_weights(twin, trained)
+    elif not isinstance(trained, Model):
+        warn_of_scale(twin, trained, name)
+    twin.name = f"{kind}:{name}"
+    return twin.eval()
 
 
 def _read(name: str, local_files_only: bool, seed: int | None, dtype: torch.dtype) -> Readable:
+    """The model of a name; with a seed, initialized anew."""
     if not name.startswith(TRANSFORMERS):
         return read_checkpoint(name, local_files_only, seed).to(dtype)
     from tprprobe.models.huggingface import read_transformers  # transformers takes seconds

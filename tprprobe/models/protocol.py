@@ -7,7 +7,7 @@ is a protocol.
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -139,6 +139,7 @@ class Model(Language, Generic[K, M, C]):
     where they are not known.
     """
 
+    config_class: ClassVar[type]
     config: K
     architecture: str
     folder: Path | None = None

@@ -77,6 +77,8 @@ class TPGN(CaptionModel[TPGNConfig, State, State]):
     Ŝ_t and p_t, not how they go on.
     """
 
+    config_class = TPGNConfig
+
     mean: Tensor
     output: Tensor | None
     output_bias: Tensor | None

@@ -76,6 +76,8 @@ class T5DecoderLayer(nn.Module):
 class TPT(Model[TPTConfig, Memory, Cache]):
     """A sequence-to-sequence model on sub-word ids: TPT-d, TPT-c in T5, or T5 (``roles="none"``)."""
 
+    config_class = TPTConfig
+
     def __init__(self, config: TPTConfig):
         super().__init__()
         self.config, self.n_heads = config, config.n_heads

@@ -203,6 +203,8 @@ class Transformer(Model[TransformerConfig, Memory, Cache]):
     ``roles="none"`` the Transformer.
     """
 
+    config_class = TransformerConfig
+
     pads_look_ahead = True  # a written pad reads later positions, which no cache can hold
 
     def __init__(self, config: TransformerConfig):

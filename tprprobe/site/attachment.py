@@ -1,6 +1,7 @@
 """Modules that we did not write, with sites: their submodules' tensors pass through them."""
 
 import contextlib
+import copy
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -37,6 +38,24 @@ class Attached(nn.Module):
         self.notes: dict[str, str] = {}  # what is to be known of its weights, for every manifest
         self.calls = 0  # what passes a site during one call belongs together
         self.first: int | None = None  # the position that a pass begins at, where that is known
+        self.attach_again: Callable[[nn.Module], Attached] | None = None
+
+    def copied(self) -> "Attached":
+        """The same sites on a copy of the module.
+
+        The copy's hooks that lead to the sites here do nothing while nobody reads these.
+
+        Raises:
+            InputError: the module cannot be copied.
+        """
+        if self.attach_again is None:
+            raise InputError(f"{self.name} cannot be copied with its sites: attach it anew")
+        try:
+            copied = self.attach_again(copy.deepcopy(self.get_submodule(FOREIGN)))
+        except (RuntimeError, TypeError) as error:
+            raise InputError(f"{self.name} cannot be copied, so it has no twin: {error}") from error
+        copied.vocabulary, copied.name = self.vocabulary, self.name
+        return copied
 
     @property
     def device(self) -> torch.device:
@@ -48,6 +67,10 @@ class Attached(nn.Module):
         read = any(isinstance(each, Site) and each.is_read for each in self.modules())
         with _padded(module) if read else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
+
+    def describe(self) -> dict[str, Any]:
+        """Facts of the module by name, in JSON types."""
+        return dict(self.notes)
 
     def run(self, source: Any, target: Any) -> Any:
         """A pass for the sites' sake, which an extraction makes: a call with source and target."""
@@ -86,6 +109,7 @@ def attach(
         InputError: the module has no such submodule, or a site's name is no dotted name.
     """
     attached = Attached(module, forward)
+    attached.attach_again = lambda other: attach(other, mapping, heads, forward)
     submodules = dict(module.named_modules())
     for name, where in mapping.items():
         path, _, end = where.partition(":")

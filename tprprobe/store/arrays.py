@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Shaped
 
 from tprprobe.store.checksums import Ledger
+from tprprobe.store.dtypes import compress, disk_type, zarr_codec
 from tprprobe.store.layout import BEGUN, SiteSpec
-from tprprobe.store.numbers import compress, disk_type, zarr_codec
 
 
 def write_rows(

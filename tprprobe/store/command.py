@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tprprobe.store.layout import CONTROL
+from tprprobe.store.layout import twins_in
 
 
 def making_command(path: Path, manifest: Mapping[str, Any]) -> str:
@@ -32,7 +32,10 @@ def making_command(path: Path, manifest: Mapping[str, Any]) -> str:
     if labels := manifest.get("labels"):
         words += ["--labels", f"{','.join(labels)}=…"]
     words += _storage(manifest["sites"])
-    words += [] if (path / CONTROL).exists() else ["--no-control"]
+    for key in ("pool", "words"):
+        words += [f"--{key}", manifest[key]] if key in manifest else []
+    twins = [word for kind in twins_in(path) for word in ("--twin", kind)]
+    words += twins or ["--no-control"]
     return shlex.join(["tprprobe", "extract", *map(str, words), "--out", str(path)])
 
 

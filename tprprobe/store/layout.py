@@ -3,24 +3,26 @@
 STORE/manifest.json       written last: its presence means complete
 STORE/arrays.zarr/SITE/   one Zarr v3 array a site, chunks of whole rows, compressed if wanted
 STORE/tokens.parquet      one row per token
-STORE/untrained/          the control, a store of its own
+STORE/permuted/ …         the controls, the stores of the model's twins (TWINS)
 STORE/journal.json, tokens.arrow   only while the store is written; so is SITE/c.N….begun, the rows of
                           a chunk that will be compressed when it is full
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tprprobe.files.kinds import KINDS
 from tprprobe.site.patterns import head_axis
-from tprprobe.store.numbers import BFLOAT16, NONE, disk_type
+from tprprobe.store.dtypes import BFLOAT16, NONE, disk_type
 
 MANIFEST, JOURNAL = KINDS["store"].files
 ARRAYS = "arrays.zarr"
-TOKENS, TOKENS_BEGUN, CONTROL = "tokens.parquet", "tokens.arrow", "untrained"
+TOKENS, TOKENS_BEGUN = "tokens.parquet", "tokens.arrow"
+TWINS = ("permuted", "untrained", "rescaled")  # the best control first
 SIDES = ("source", "target")
 SAMPLE = "sample"  # the rows of a site with one vector a sample
 CHUNK_BYTES = 2 * 2**20
@@ -97,6 +99,11 @@ class SiteSpec:
         if rest:
             sizes.append(sizes[0] if padded and full else rest * self.row_bytes)
         return sizes
+
+
+def twins_in(path: Path) -> dict[str, Path]:
+    """The folders of the twins' stores in a store's folder, by kind."""
+    return {kind: path / kind for kind in TWINS if (path / kind).exists()}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import partial_of, write_file
 from tprprobe.store.layout import JOURNAL, MANIFEST, SIZES, Part, SiteSpec, parts_of

@@ -14,10 +14,10 @@ from jaxtyping import Bool, Float, Integer, Shaped
 from tprprobe.errors import InputError
 from tprprobe.files.hub import locate_dataset
 from tprprobe.notebook import as_html
-from tprprobe.site.patterns import select
+from tprprobe.site.patterns import select, side_of
 from tprprobe.store import layout, manifests
+from tprprobe.store.dtypes import first_infinite
 from tprprobe.store.manifests import Manifest
-from tprprobe.store.numbers import first_infinite
 
 if TYPE_CHECKING:
     # both take longer to import than what is told of a store without its arrays and tokens
@@ -76,10 +76,16 @@ class Store:
             return xr.open_zarr(self.path / layout.ARRAYS)
 
     @functools.cached_property
+    def twins(self) -> "dict[str, Store]":
+        """The stores of the model's twins on (a sample of) the same inputs, by kind: ``permuted``,
+        ``untrained``, ``rescaled``, in this order.
+        """
+        return {kind: open_store(path) for kind, path in layout.twins_in(self.path).items()}
+
+    @property
     def control(self) -> "Store | None":
-        """The store of the untrained twin on (a sample of) the same inputs; None if there is none."""
-        path = self.path / layout.CONTROL
-        return open_store(path) if path.exists() else None
+        """The store of the first of ``twins``; None if there is none."""
+        return next(iter(self.twins.values()), None)
 
     @property
     def summary(self) -> "pd.DataFrame":
@@ -108,15 +114,32 @@ class Store:
     def tokens_of(self, site: str) -> "pd.DataFrame":
         """The tokens that the rows of a site belong to, one row each, in the same order.
 
-        Of a site with one vector a sample, a row is the sample: its ``token`` is all its source
-        tokens, its ``position`` that of the last one.
+        Of a site with one vector a sample, a row is the sample: its ``token`` is all its tokens, its
+        ``position`` that of the last one.
         """
         from tprprobe.store.tokens import join_samples
 
-        table, side = self.tokens, self.side(site)
+        tokens = self.sequences_of(site)
+        return join_samples(tokens) if self.side(site) == layout.SAMPLE else tokens
+
+    def sequences_of(self, site: str) -> "pd.DataFrame":
+        """The tokens that the vectors of a site are of, a row a token, by sample.
+
+        Those of a site of tokens are :meth:`tokens_of`; of a site with one vector a sample (pooled, or
+        an encoding) they are all tokens that it was made of: its n-th vector is of the n-th different
+        ``sample`` here.
+        """
+        side = self.side(site)
         if side == layout.SAMPLE:
-            return join_samples(table)
-        return table.loc[table["side"] == side].reset_index(drop=True)
+            side = side_of(self.select(site)[0]) if self.pool else layout.SIDES[0]
+        return self.tokens.loc[self.tokens["side"] == side].reset_index(drop=True)
+
+    @property
+    def pool(self) -> str | None:
+        """How the vectors of a sample's tokens were made one (``mean``, ``first``, ``last`` or a mark);
+        None where they were not.
+        """
+        return self.manifest.get("pool")
 
     def read(
         self, site: str, rows: Rows | None = None, head: int | None = None

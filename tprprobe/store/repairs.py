@@ -15,18 +15,17 @@ from tprprobe.errors import InputError
 from tprprobe.files.writing import whole
 from tprprobe.store import arrays, layout, manifests
 from tprprobe.store.checksums import sum_file
-from tprprobe.store.layout import CONTROL, SAMPLE, SIDES, TOKENS, Part
+from tprprobe.store.layout import SAMPLE, SIDES, TOKENS, Part, twins_in
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.tokens import samples_of
 from tprprobe.store.verification import find_damage
 
-Make = Callable[
-    [Path, range, bool], None
-]  # a store of a range of samples, and perhaps its control's
+# a store of a range of samples, and those of its twins of some kinds
+Make = Callable[[Path, range, Sequence[str]], None]
 
 
 def repair(out: Path, stride: int, make: Make) -> int:
-    """The number of files that were made again, of the store at ``out`` and its control.
+    """The number of files that were made again, of the store at ``out`` and its twins.
 
     ``make`` writes the store of samples that begin and end at multiples of ``stride``. A repair that was
     killed goes on.
@@ -34,21 +33,20 @@ def repair(out: Path, stride: int, make: Make) -> int:
     Raises:
         InputError: no complete store, one whose manifest is damaged, or a file that came out otherwise.
     """
-    damaged = [DamagedStore.open(out)]
-    if (out / CONTROL).exists():
-        damaged.append(DamagedStore.open(out / CONTROL))
+    damaged = {"": DamagedStore.open(out)}
+    damaged |= {kind: DamagedStore.open(path) for kind, path in twins_in(out).items()}
     scratch = out.with_name(f".{out.name}.repair")
-    for samples in _join(cell for each in damaged for cell in each.cells(stride)):
-        own = range(samples.start * stride, min(samples.stop * stride, damaged[0].store.samples))
+    for samples in _join(cell for each in damaged.values() for cell in each.cells(stride)):
+        own = range(samples.start * stride, min(samples.stop * stride, damaged[""].store.samples))
         made = scratch / f"{own.start}-{own.stop}"
-        make(made, own, any(each.needs(own) for each in damaged[1:]))
-        for each, place in zip(damaged, (made, made / CONTROL), strict=False):
-            if each.needs(own):
-                each.mend(open_store(place), own)
-    for each in damaged:
+        kinds = [kind for kind, each in damaged.items() if each.needs(own)]
+        make(made, own, [kind for kind in kinds if kind])
+        for kind in kinds:
+            damaged[kind].mend(open_store(made / kind), own)
+    for each in damaged.values():
         each.describe_arrays()
     shutil.rmtree(scratch, ignore_errors=True)
-    return sum(len(each.parts) for each in damaged)
+    return sum(len(each.parts) for each in damaged.values())
 
 
 @dataclass(frozen=True)

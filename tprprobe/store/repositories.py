@@ -122,7 +122,9 @@ def _text_of_store(store: Store, repo_id: str) -> str:
     for row in store.summary.itertuples():
         lines.append(f"| {row.site} | {row.axes} | {row.shape} | {row.dtype} | {row.compression} |")
     control = (
-        "The untrained twin's vectors, a control, are in `untrained/`." if store.control else ""
+        f"The vectors of twins, which are controls, are in {', '.join(f'`{kind}/`' for kind in store.twins)}."
+        if store.twins
+        else ""
     )
     return "\n".join([*lines, "", control, "", f"Made by `{command}`.", ""])
 

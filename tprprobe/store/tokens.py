@@ -30,11 +30,8 @@ def samples_of(table: pd.DataFrame, rows: str) -> np.ndarray:
     return table.loc[table["side"] == rows, "sample"].to_numpy()
 
 
-def join_samples(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a sample: its last source token's, whose ``token`` becomes all of them, with blanks
-    between.
-    """
-    source = table.loc[table["side"] == SIDES[0]]
+def join_samples(source: pd.DataFrame) -> pd.DataFrame:
+    """One row a sample: its last token's, whose ``token`` becomes all of them, with blanks between."""
     last = source.drop_duplicates("sample", keep="last").reset_index(drop=True)
     return last.assign(token=pd.Categorical(join_texts(source)))
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from tprprobe.store.checksums import sum_file, sum_manifest
 from tprprobe.store.command import making_command
-from tprprobe.store.layout import CONTROL, MANIFEST, Part, parts_of
+from tprprobe.store.layout import MANIFEST, Part, parts_of, twins_in
 from tprprobe.store.manifests import CHECKSUMS, Manifest, fault_of, read_complete, undamaged
 
 CHANGED = "is not what was written"
@@ -73,7 +74,7 @@ class Verification:
 
 
 def verify(path: Path) -> Verification:
-    """The damage of a store and its control, every file read once.
+    """The damage of a store and its twins, every file read once.
 
     Raises:
         InputError: no complete store, or a manifest that cannot be read.
@@ -84,23 +85,23 @@ def verify(path: Path) -> Verification:
         files = 1 + sum(1 for _ in parts_of(manifest))
         command = making_command(path, manifest)
     found = Verification(path, files, CHECKSUMS in manifest, damage, command)
-    return _with_control(found) if (path / CONTROL).exists() else found
+    return reduce(_with_twin, twins_in(path), found)
 
 
-def _with_control(found: Verification) -> Verification:
-    control = verify(found.store / CONTROL)
-    of_control = [Damage(f"{CONTROL}/{d.file}", d.fault, d.site, d.rows) for d in control.damage]
+def _with_twin(found: Verification, kind: str) -> Verification:
+    twin = verify(found.store / kind)
+    of_twin = [Damage(f"{kind}/{d.file}", d.fault, d.site, d.rows) for d in twin.damage]
     return Verification(
         found.store,
-        found.files + control.files,
-        found.has_checksums and control.has_checksums,
-        found.damage + of_control,
+        found.files + twin.files,
+        found.has_checksums and twin.has_checksums,
+        found.damage + of_twin,
         found.command,
     )
 
 
 def find_damage(path: Path, manifest: Manifest) -> Iterator[Damage]:
-    """The damaged files of a store, its control's left out; every file is read once."""
+    """The damaged files of a store, its twins' left out; every file is read once."""
     sums = manifest.get(CHECKSUMS, {})
     if sums and sums.get(MANIFEST) != sum_manifest(manifest):
         yield Damage(MANIFEST, CHANGED)

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import whole
 

@@ -22,14 +22,14 @@ from tprprobe.console import progress, stderr
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import whole
 from tprprobe.models import build
+from tprprobe.models.answers import exact_matches
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
 from tprprobe.models.tpgnstate import check_features
-from tprprobe.scoring.answers import exact_matches
 from tprprobe.training.captioning import center, prepare_captioner
 from tprprobe.training.logs import Log
 from tprprobe.training.losses import summed_loss

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tprprobe.data.worlds.english.reportsets import with_version
+from tprprobe.data import pin_version
 from tprprobe.files.settings import Settings, parse, read_toml
 
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -15,7 +15,7 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 class Mix(Settings):
     """Some examples of one corpus, used ``repeat`` times as often as the others of the mix."""
 
-    data: Annotated[str, AfterValidator(with_version)]
+    data: Annotated[str, AfterValidator(pin_version)]
     split: str | None = None
     n: Annotated[int, Field(gt=0)] | None = None
     seed: int = 0

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
+from tprprobe.analyses.decomposition.choices import AUTO, read_rank
 from tprprobe.analyses.decomposition.designs import design, gather
-from tprprobe.analyses.decomposition.families import FACTORED, Ranks, RoleFit
+from tprprobe.analyses.decomposition.families import FACTORED, RoleFit
+from tprprobe.analyses.decomposition.interactions import Ranks
 from tprprobe.analyses.decomposition.pair_counts import Pairs, number
-from tprprobe.analyses.decomposition.rank_choice import AUTO, read_rank
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.scheme_scores import Decoder
@@ -95,15 +96,18 @@ class Decomposition:
         """
         tokens = table_of(sequences, self.plan.fillers)
         sample = pd.factorize(tokens["sample"])[0]
-        at_token = np.zeros((len(tokens), len(self.fit.bias)))
-        filler = number(self.fit.pairs.fillers, tokens["filler"].to_numpy(object))
-        for term in self.scheme.label(tokens):
-            role = number(self.fit.pairs.roles, np.asarray(term, object))
-            known = np.flatnonzero((filler >= 0) & (role >= 0))
-            asked = Pairs(self.fit.pairs.fillers, self.fit.pairs.roles, filler[known], role[known])
-            at_token[known] += self.fit.vectors_of(asked)
         members = members_of(sample, self.plan.unit, self.plan.scope)
-        return members @ at_token + self.fit.bias
+        encoded = np.zeros((members[0].shape[0], len(self.fit.bias))) + self.fit.bias
+        for part, of_unit in zip(self.fit.parts, members, strict=True):
+            at_token = np.zeros((len(tokens), len(self.fit.bias)))
+            filler = number(part.pairs.fillers, tokens["filler"].to_numpy(object))
+            for term in self.scheme.label(tokens):
+                role = number(part.pairs.roles, np.asarray(term, object))
+                known = np.flatnonzero((filler >= 0) & (role >= 0))
+                asked = Pairs(part.pairs.fillers, part.pairs.roles, filler[known], role[known])
+                at_token[known] += part.vectors_of(asked)
+            encoded += of_unit @ at_token
+        return encoded
 
 
 def table_of(sequences: Sequences, fillers: str = "token") -> pd.DataFrame:
@@ -175,7 +179,8 @@ def decompose(
     unit       what a vector is of: ``sample`` (of tokens' sites the last token's) or ``token``, which
                is made of itself, of the tokens up to it, or of all of its sample (``scope`` self,
                before, all)
-    family     saturated, factored, operator (needs ``embedding``), additive or bag
+    family     roles, bag, additive, factored or saturated, each of which contains those before; product
+               (bindings alone) or operator (needs ``embedding``)
     rank       of the factored: auto, a number, or one for fillers and one for roles; auto is the
                smallest that errs least, but for chance, on sequences held out of the fitting part
     withheld   the share of pairs that is withheld to be predicted
@@ -184,12 +189,13 @@ def decompose(
 
     ``scores`` has a row per scheme, family and control: nothing, ``shuffled roles`` (within a sequence),
     ``shuffled fillers`` (across), ``random vectors`` (normal, of the same covariance), ``pca`` (of
-    the rank of the fit), ``untrained`` (the twin, where the store has one), ``itself`` (the vectors,
-    where there is a decoder).
+    as many dimensions as the fit has, where these are not all), ``permuted`` and ``untrained`` (the
+    twins that the store has), ``itself`` (the vectors, where there is a decoder).
+    gain       the difference of R² to the family ``over`` (below) which it is, paired, on the same sequences;
+    learnt     the same less the gain of the ``twin`` (permuted or untrained weights), where the store has one
     r2, substitution  on a quarter of the sequences, never fitted; with ``_low`` and ``_high``,
                95 % intervals over sequences (documents)
     …_withheld  of a fit without the withheld pairs, on held-out sequences that have one
-    bits       description length of the fitted vectors less that of their mean, a vector
     n, n_withheld, n_fit  units that these are of
     Source: McCoy et al. 2019 (arXiv:1812.08718), whose substitution accuracy this is, by closed form.
 
@@ -199,8 +205,9 @@ def decompose(
     keywords = (fillers, unit, scope, family, rank, withheld, embedding, decoder, seed)
     plan = plan_decomposition(store, site, roles, *keywords)
     units, schemes = plan.read(store, site), plan.schemes
-    found = [decompose_scheme(units, store.control, scheme, plan) for scheme in schemes]
-    scores = arrange(pd.concat([table for _, table in found], ignore_index=True))
+    found = [decompose_scheme(units, store.twins, scheme, plan) for scheme in schemes]
+    table = pd.concat([table for _, table in found], ignore_index=True)
+    scores = arrange(table, decoder is not None)
     fits = {scheme.name: fit for scheme, (fit, _) in zip(schemes, found, strict=True)}
     return Decomposition(units.site, plan, scores, fits)
 
@@ -216,7 +223,7 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
     real = next(iter(design(units, scheme, plan.withheld, plan.seed)))
-    moments = gather(units.vectors, [real])[0]
-    fits = SchemeFits(real.pairs, moments, plan.ranks, embed(units, real.pairs, plan.embedding))
+    embedding = embed(units, real.pairs, plan.embedding)
+    fits = SchemeFits(real, units.vectors, gather(units.vectors, [real])[0], plan.ranks, embedding)
     fit = fits.fit_all(plan.family)
     return Decomposition(units.site, plan, pd.DataFrame(), {scheme.name: fit})

@@ -1,23 +1,27 @@
 """Tensor-product decomposition as an estimator of scikit-learn, for pairs and vectors in memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float64
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from tprprobe.analyses.decomposition.families import FACTORED, FAMILIES, OPERATOR, RoleFit
+from tprprobe.analyses.decomposition.choices import read_rank
+from tprprobe.analyses.decomposition.designs import Design, gather
+from tprprobe.analyses.decomposition.families import FAMILIES, OPERATOR, PRODUCT, RoleFit
 from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs, number
-from tprprobe.analyses.decomposition.pair_moments import moments_of
-from tprprobe.analyses.decomposition.rank_choice import read_rank
+from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
-from tprprobe.analyses.decomposition.sequence_splits import PARTS, divide, divide_groups
+from tprprobe.analyses.decomposition.sequence_splits import divide, divide_groups
 from tprprobe.errors import InputError, unknown
 
+SCHEME = RoleScheme("given", ())
 Filled = tuple[np.ndarray, np.ndarray, csr_array]  # fillers, roles, and the rows that have them
 
 
@@ -32,13 +36,13 @@ class TPDecomposition(BaseEstimator):
     fillers_, roles_   f and r of every filler and role, whose names are in ``filler_names_`` and
                        ``role_names_``
     readout_           W [d_filler, d_role, d_model]; ``intercept_`` is b
-    A family that is not factored has unit vectors as fillers and roles, and W is its table of V.
+    A family other than the product has unit vectors as fillers and roles, and W is its table of V.
     """
 
     def __init__(
         self,
         rank: Any = "auto",
-        family: Any = FACTORED,
+        family: Any = PRODUCT,
         withheld: Any = 0.1,
         random_state: Any = None,
     ):
@@ -66,15 +70,12 @@ class TPDecomposition(BaseEstimator):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         labels: Any = pd.Categorical(role)
         found, occurrences = find_pairs(filler, [labels])
-        counts = count_pairs(members, found, occurrences)
-        nothing = np.zeros(len(e), bool)
-        judged = divide_groups(np.arange(len(e)), rng)[1]
-        parts = divide(counts, found, nothing, judged, 0.0, rng, self.withheld or 0.1).parts
-        moments = [
-            moments_of(csr_array(counts[of]), e[of])
-            for of in (np.flatnonzero(parts == part) for part in range(PARTS))
-        ]
-        fits = SchemeFits(found, moments, read_rank(self.rank))
+        counts = [count_pairs(members, found, occurrences)]
+        nothing, groups = np.zeros(n, bool), np.arange(n)
+        judged = divide_groups(groups, rng)[1]
+        division = divide(counts, [found], nothing, judged, 0.0, rng, self.withheld or 0.1)
+        of, held = Design(SCHEME, "", [found], counts, division, groups), HeldVectors(e)
+        fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
         self._fit = fits.fit_unwithheld(self.family) if self.withheld else fits.fit(self.family)
         self._keep(self._fit, found)
         self.n_features_in_ = len(self.role_names_)
@@ -86,8 +87,7 @@ class TPDecomposition(BaseEstimator):
             np.asarray(names, object) for names in (pairs.fillers, pairs.roles)
         )
         self.intercept_ = fit.bias
-        if fit.factors is not None:
-            of = fit.factors
+        if self.family == PRODUCT and (of := fit.factors):
             self.fillers_, self.roles_, self.readout_ = of.fillers, of.roles, of.readout
             return
         every = np.divmod(np.arange(pairs.cells), sizes[1])
@@ -141,6 +141,23 @@ class TPDecomposition(BaseEstimator):
         tags.target_tags.multi_output = True
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags
+
+
+@dataclass(frozen=True, eq=False)
+class HeldVectors:
+    """Vectors in memory, in one block."""
+
+    vectors: Float64[np.ndarray, "unit d_model"]
+
+    @property
+    def width(self) -> int:
+        return self.vectors.shape[1]
+
+    def parts(self) -> list[slice]:
+        return [slice(0, len(self.vectors))]
+
+    def blocks(self, part: slice = slice(None)) -> Iterator[tuple[slice, np.ndarray]]:
+        yield slice(0, len(self.vectors)), self.vectors
 
 
 def read_pairs(pairs: Any) -> Filled:

@@ -1,133 +1,195 @@
-"""The five families of fits: what a pair's vector V[f, r] may be, and what each fit predicts.
+"""Nested families of fits: what a pair's vector V[f, r] may be, block by block, each with its penalty.
 
-saturated  free: an upper bound of every scheme with these fillers and roles
-factored   W (f ⊗ r) with few dimensions: systematic binding, also of pairs never seen together
-operator   A_r e(f) with e(f) given: binding that extends to fillers never seen
-additive   a_f + c_r: no binding, a bag of fillers and a bag of roles
-bag        v_f: no structure
+roles      c_r: a bag of roles
+bag        a_f: a bag of fillers
+additive   a_f + c_r: no binding
+factored   + W (f ⊗ r), few dimensions: systematic binding, also of pairs never seen together
+saturated  + a free vector a pair: the most that these roles and fillers explain
+product    W (f ⊗ r) alone, the model of McCoy et al. 2019
+operator   U e(f) + c_r + A_r e(f), e(f) given: binding that extends to fillers never seen
+
+Each of bag, additive, factored, saturated contains the one before: with an infinite penalty on its last
+block it is that one. Main effects are a TPR, too, whose fillers and roles have a constant dimension.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
-from scipy.sparse import csr_array, hstack
+from jaxtyping import Float64, Int
+from scipy.sparse import csr_array, eye_array
 
-from tprprobe.analyses.decomposition.factors import SWEEPS, Factors, find_start, fit_factors
+from tprprobe.analyses.decomposition.interactions import bind_rows
 from tprprobe.analyses.decomposition.pair_counts import Pairs
-from tprprobe.analyses.decomposition.pair_moments import PairMoments
-from tprprobe.analyses.decomposition.ridge import solve_ridge
+from tprprobe.analyses.decomposition.ridge import Block
 
-FAMILIES = ("saturated", "factored", "operator", "additive", "bag")
-FACTORED, OPERATOR = "factored", "operator"
+BAG, ADDITIVE, FACTORED, SATURATED = "bag", "additive", "factored", "saturated"
+ROLES, PRODUCT, OPERATOR = "roles", "product", "operator"
+FAMILIES = (ROLES, BAG, ADDITIVE, FACTORED, SATURATED, PRODUCT, OPERATOR)
+BELOW = {ADDITIVE: BAG, FACTORED: ADDITIVE, SATURATED: FACTORED}  # "": the mean
+FILLER, ROLE, BINDING, PAIR, STATIC, ACTED = [
+    "filler",
+    "role",
+    "binding",
+    "pair",
+    "static",
+    "acted",
+]
+BLOCKS: Mapping[str, tuple[str, ...]] = {
+    ROLES: (ROLE,),
+    BAG: (FILLER,),
+    ADDITIVE: (FILLER, ROLE),
+    FACTORED: (FILLER, ROLE, BINDING),
+    SATURATED: (FILLER, ROLE, BINDING, PAIR),
+    PRODUCT: (BINDING,),
+    OPERATOR: (STATIC, ROLE, ACTED),
+}
 
-Ranks = tuple[int, int]
 Embedding = Float64[np.ndarray, "filler d_embedding"]
+Vectors = Float64[np.ndarray, "pair d_model"]
+
+
+def make_block(name: str, part: int, pairs: Pairs, embedding: Embedding | None = None) -> Block:
+    """The columns of a block that no fit is needed for."""
+    of_filler = _indicator(pairs.filler_of, len(pairs.fillers))
+    of_role = _indicator(pairs.role_of, len(pairs.roles))
+    if name == FILLER:
+        return Block(name, part, of_filler)
+    if name == ROLE:
+        return Block(name, part, of_role)
+    if name == PAIR:
+        return Block(name, part, csr_array(eye_array(len(pairs), format="csr")))
+    assert embedding is not None
+    if name == STATIC:
+        return Block(name, part, embedding[pairs.filler_of])
+    return Block(name, part, spread(embedding[pairs.filler_of], pairs.role_of, len(pairs.roles)))
+
+
+def _indicator(of: Int[np.ndarray, " pair"], n: int) -> csr_array:
+    return csr_array((np.ones(len(of)), of, np.arange(len(of) + 1)), (len(of), n))
+
+
+def spread(rows: Embedding, role_of: Int[np.ndarray, " pair"], roles: int) -> csr_array:
+    """e(f) in the columns of the role: [pair, role · d_embedding]."""
+    width = rows.shape[1]
+    columns = role_of[:, None] * width + np.arange(width)
+    starts = np.arange(0, rows.size + 1, width)
+    return csr_array((rows.ravel(), columns.ravel(), starts), (len(rows), roles * width))
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """f of every filler, r of every role, and W: ``Σ f_j r_k W[j, k]`` is a pair's binding."""
+
+    fillers: Float64[np.ndarray, "filler d_filler"]
+    roles: Float64[np.ndarray, "role_ d_role"]
+    readout: Float64[np.ndarray, "d_filler d_role d_model"]
+
+    @property
+    def ranks(self) -> tuple[int, int]:
+        """d_filler and d_role."""
+        return self.fillers.shape[1], self.roles.shape[1]
+
+    def vectors(self, pairs: Pairs) -> Vectors:
+        """W (f ⊗ r) of pairs, seen or not."""
+        bound = bind_rows(self.fillers[pairs.filler_of], self.roles[pairs.role_of])
+        return bound @ self.readout.reshape(bound.shape[1], -1)
+
+
+@dataclass(frozen=True, eq=False)
+class PartFit:
+    """V of one part of a design: the coefficients of its blocks, by name, and what they are of."""
+
+    pairs: Pairs
+    width: int
+    coefficients: Mapping[str, Float64[np.ndarray, "column d_model"]]
+    factors: Factors | None = None
+    embedding: Embedding | None = None
+
+    def vectors_of(self, other: Pairs) -> Vectors:
+        """V of pairs of the same fillers and roles, seen or not."""
+        found = np.zeros((len(other), self.width))
+        for name, of in self.coefficients.items():
+            if name == FILLER:
+                found += of[other.filler_of]
+            elif name == ROLE:
+                found += of[other.role_of]
+            elif name == PAIR:
+                known, at = self.pairs.find(other.codes)
+                found[known] += of[at[known]]
+            elif name != BINDING:
+                found += make_block(name, 0, other, self.embedding).basis @ of
+        return found if self.factors is None else found + self.factors.vectors(other)
+
+    @property
+    def parameters(self) -> int:
+        """Free numbers; of factors less the two changes of basis that change no V."""
+        free = sum(of.size for name, of in self.coefficients.items() if name != BINDING)
+        if self.factors is None:
+            return free
+        of = self.factors
+        return (
+            free + of.fillers.size + of.roles.size + of.readout.size - sum(n * n for n in of.ranks)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class RoleFit:
-    """A fit: ``vectors`` has V of every pair that occurs, ``bias`` the intercept b.
-
-    V of other pairs follows from ``factors``, or from the ``coefficients`` of its basis.
-    """
+    """A fit: the parts of its design, and the intercept b. ``vectors`` has V of every pair that occurs."""
 
     family: str
-    pairs: Pairs
-    vectors: Float64[np.ndarray, "pair d_model"]
+    parts: Sequence[PartFit]
     bias: Float64[np.ndarray, " d_model"]
-    parameters: int
-    penalty: float
-    coefficients: Float64[np.ndarray, "feature d_model"] | None = None
-    embedding: Embedding | None = None
-    factors: Factors | None = None
+    penalties: Mapping[str, float]
+
+    @property
+    def pairs(self) -> Pairs:
+        """The pairs of the first part."""
+        return self.parts[0].pairs
+
+    @property
+    def vectors(self) -> Vectors:
+        """V of the pairs of the first part."""
+        return self.parts[0].vectors_of(self.pairs)
+
+    def vectors_of(self, other: Pairs) -> Vectors:
+        """V of other pairs of the first part's fillers and roles."""
+        return self.parts[0].vectors_of(other)
+
+    @property
+    def factors(self) -> Factors | None:
+        """Those of the first part."""
+        return self.parts[0].factors
+
+    @property
+    def parameters(self) -> int:
+        return sum(each.parameters for each in self.parts)
 
     @property
     def rank(self) -> str:
-        """Dimensions of fillers × dimensions of roles, where these are limited."""
-        return "" if self.factors is None else "×".join(map(str, self.factors.ranks))
+        """Dimensions of fillers × dimensions of roles, where these are limited; by part."""
+        ranks = [each.factors.ranks if each.factors else (0, 0) for each in self.parts]
+        limited = any(BINDING in part.coefficients for part in self.parts)
+        return ", ".join("×".join(map(str, each)) for each in ranks) if limited else ""
 
     @property
     def dimensions(self) -> int:
-        """The dimensions that its predictions can have."""
-        features = self.parameters // len(self.bias)
+        """The dimensions that its predictions can have: of its bindings, where these are limited."""
+        width = len(self.bias)
         if self.factors is not None:
-            features = int(np.prod(self.factors.ranks))
-        return min(features, len(self.bias))
+            return min(width, int(np.prod(self.factors.ranks)))
+        return min(width, self.parameters // width)
 
-    def predict(self, counts: csr_array) -> Float64[np.ndarray, "unit d_model"]:
-        """X V + b."""
-        return counts @ self.vectors + self.bias
+    def predict(self, counts: Sequence[csr_array]) -> Float64[np.ndarray, "unit d_model"]:
+        """Σ X V + b over the parts."""
+        found = np.broadcast_to(self.bias, (counts[0].shape[0], len(self.bias)))
+        for x, table in zip(counts, self.tables, strict=True):
+            found = found + x @ table
+        return found
 
-    def vectors_of(self, other: Pairs) -> Float64[np.ndarray, "pair d_model"]:
-        """V of other pairs of the same fillers and roles; 0 where the family cannot tell."""
-        if self.factors is not None:
-            return self.factors.vectors(other.filler_of, other.role_of)
-        basis = find_basis(self.family, other, self.embedding)
-        if basis is not None:
-            return np.asarray(basis @ self.coefficients)
-        known, at = self.pairs.find(other.codes)
-        return np.where(known[:, None], self.vectors[at], 0.0)
-
-    def errors(self, moments: PairMoments) -> float:
-        """Σ |e − ê|² of the units that the moments are of."""
-        return moments.errors(self.vectors, self.bias)
-
-    def bits(self, moments: PairMoments) -> float:
-        """The description length of the fitted vectors, less that of their mean alone, in bits a
-        vector: ½ D log₂(RSS / TSS) + ½ p/n log₂ n for p parameters. Negative is shorter; of vectors that
-        are all alike nothing is left to describe.
-        """
-        total = moments.variation
-        share = max(self.errors(moments), 1e-12 * total) / total if total > 0 else 1.0
-        price = self.parameters * np.log2(max(2, moments.n)) / max(1, moments.n)
-        return float(len(self.bias) * np.log2(share) + price) / 2
-
-
-def fit_family(
-    family: str,
-    moments: PairMoments,
-    pairs: Pairs,
-    penalty: float,
-    ranks: Ranks | None = None,
-    embedding: Embedding | None = None,
-    sweeps: int = SWEEPS,
-) -> RoleFit:
-    """The fit of a family to moments; ``ranks`` are of the factored, ``embedding`` of the operator."""
-    if family == FACTORED:
-        assert ranks is not None
-        start = find_start(solve_ridge(moments, penalty), pairs, ranks)
-        factors, solved = fit_factors(moments, pairs, ranks, penalty, start, sweeps), None
-        vectors, features = factors.vectors(pairs.filler_of, pairs.role_of), factors.parameters
-    else:
-        factors, basis = None, find_basis(family, pairs, embedding)
-        coarse = moments if basis is None else moments.coarsen(basis)
-        solved = solve_ridge(coarse, penalty)
-        vectors = solved if basis is None else np.asarray(basis @ solved)
-        seen = np.asarray(abs(coarse.counts).sum(0)).reshape(-1) > 0
-        features = int(seen.sum() - (family == "additive")) * moments.cross.shape[1]
-    bias = moments.mean - moments.mean_counts @ vectors
-    return RoleFit(family, pairs, vectors, bias, features, penalty, solved, embedding, factors)
-
-
-def find_basis(family: str, pairs: Pairs, embedding: Embedding | None = None) -> csr_array | None:
-    """The features [pair, feature] that V is linear in; None where each pair is one of its own."""
-    if family == "saturated":
-        return None
-    of_filler = _indicator(pairs.filler_of, len(pairs.fillers))
-    if family == "bag":
-        return of_filler
-    of_role = _indicator(pairs.role_of, len(pairs.roles))
-    if family == "additive":
-        return csr_array(hstack([of_filler, of_role], format="csr"))
-    assert embedding is not None
-    rows, width = embedding[pairs.filler_of], embedding.shape[1]
-    columns = pairs.role_of[:, None] * width + np.arange(width)
-    starts = np.arange(0, rows.size + 1, width)
-    return csr_array(
-        (rows.ravel(), columns.ravel(), starts), (len(pairs), len(pairs.roles) * width)
-    )
-
-
-def _indicator(of: np.ndarray, n: int) -> csr_array:
-    return csr_array((np.ones(len(of)), of, np.arange(len(of) + 1)), (len(of), n))
+    @property
+    def tables(self) -> list[Vectors]:
+        """V of every part's pairs that occur, made once."""
+        if "_tables" not in self.__dict__:
+            object.__setattr__(self, "_tables", [p.vectors_of(p.pairs) for p in self.parts])
+        return self.__dict__["_tables"]

@@ -1,60 +1,242 @@
-"""Ridge solutions of (g + λ) B = c: by Cholesky for few columns, by conjugate gradients for many."""
+"""Ridge regression of vectors on blocks of columns, an intercept beside: one penalty a block, one Cholesky.
 
-from collections.abc import Callable
+Columns are sums of pairs, so that X, XᵀE and the means are all that a fit needs. Of fewer columns than
+units the normal equations are solved, of more their dual; where both are many, conjugate gradients.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from jaxtyping import Float64, Int
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array, hstack, issparse
 
-from tprprobe.analyses.decomposition.pair_moments import PairMoments
+DENSE = 5000  # columns or units up to which a system is one array
+TOLERANCE, MOST_STEPS = 3e-3, 100  # of conjugate gradients
+FLAT = 1e-12  # cosine of a direction and its image, below which rounding decides
+FLOOR = 1e-6  # variance of columns, of their mean square
+LEAST = 1e-10  # penalty, of the mean variance of a column: what rounding needs
 
 Matrix = Float64[np.ndarray, "_row _column"]
-TOLERANCE, MOST_STEPS = 1e-6, 200
-FLAT = 1e-12  # cosine of a direction and its image, below which rounding decides
 
 
-def solve_ridge(moments: PairMoments, penalty: float) -> Float64[np.ndarray, "pair d_model"]:
-    """B = (g + λI)⁻¹ c with λ = penalty · tr(g)/pairs: least squares whose intercept is free."""
-    penalized = penalty * moments.mean_variance
-    if moments.is_dense:
-        return solve_positive(moments.scatter, moments.centred_cross, penalized)
-    diagonal = np.asarray(moments.counts.power(2).sum(0)).reshape(-1)
-    diagonal = diagonal - moments.n * moments.mean_counts**2 + penalized
-    scale = 1 / np.maximum(diagonal, 1e-12)[:, None]
-    return conjugate_gradients(
-        lambda x: moments.times(x) + penalized * x, moments.centred_cross, lambda x: scale * x
-    )
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Columns of a regression that share a penalty: sums of the pairs of one part of a design."""
+
+    name: str
+    part: int
+    basis: Any  # [pair, column], an array or sparse
+
+    @property
+    def width(self) -> int:
+        return int(self.basis.shape[1])
 
 
-def solve_positive(matrix: Matrix, right: Matrix, penalty: float = 0.0) -> Matrix:
-    """(A + λI)⁻¹ B of a symmetric A without negative eigenvalues; B may have any columns."""
-    if not len(matrix):
-        return np.zeros_like(right)
-    shifted = matrix.copy()
-    shifted[np.diag_indices(len(shifted))] += max(penalty, 1e-12 * np.trace(matrix) / len(matrix))
-    try:
-        return cho_solve(cho_factor(shifted, lower=True, overwrite_a=True), right)
-    except LinAlgError:  # without a penalty, and singular
-        return np.linalg.lstsq(matrix, right)[0]
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """Units to fit to: X of every part of a design, and of their vectors XᵀE and ē."""
+
+    counts: Sequence[csr_array]
+    cross: Sequence[Float64[np.ndarray, "pair d_model"]]
+    mean: Float64[np.ndarray, " d_model"]
+    _grams: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        return int(self.counts[0].shape[0])
+
+    @functools.cached_property
+    def mean_counts(self) -> list[Float64[np.ndarray, " pair"]]:
+        """x̄ of every part."""
+        return [np.asarray(x.sum(0)).reshape(-1) / max(1, self.n) for x in self.counts]
+
+    def scale(self, block: Block) -> float:
+        """The mean variance of a column, times n: the unit of penalties."""
+        if ("scale", block) not in self._grams:
+            x, mean = self._columns(block), self._mean(block)
+            squares = x.power(2).sum() if issparse(x) else np.sum(x**2)
+            found = float(squares) - self.n * float(mean @ mean)
+            least = max(FLOOR * float(squares), LEAST)  # of columns that are constant
+            self._grams["scale", block] = max(found, least) / max(1, block.width)
+        return self._grams["scale", block]
+
+    def solve(
+        self,
+        blocks: Sequence[Block],
+        penalties: Sequence[float],
+        kept: Int[np.ndarray, " kept"] | None = None,
+    ) -> list[Matrix]:
+        """The coefficients of every block; penalties are in units of its ``scale``, and of the last
+        block only the columns ``kept`` are used.
+        """
+        if not blocks:
+            return []
+        kept = np.arange(blocks[-1].width) if kept is None else kept
+        widths = [*(each.width for each in blocks[:-1]), len(kept)]
+        scaled = [
+            max(p, LEAST) * self.scale(each) for p, each in zip(penalties, blocks, strict=True)
+        ]
+        penalty, k = np.repeat(scaled, widths), sum(widths)
+        right = self._right(blocks, kept)
+        if k <= min(self.n, DENSE):
+            found = self._solve_normal(blocks, kept, penalty, right)
+        elif self.n <= DENSE:
+            found = self._solve_dual(blocks, kept, penalty, right)
+        else:
+            found = self._solve_stepwise(blocks, kept, penalty, right)
+        return np.split(found, np.cumsum(widths)[:-1])
+
+    def _columns(self, block: Block) -> Any:
+        """X of a block, [unit, column], sparse where its basis is."""
+        x = self.counts[block.part] @ block.basis
+        return csr_array(x) if issparse(x) else x
+
+    def _mean(self, block: Block) -> Float64[np.ndarray, " column"]:
+        return np.asarray(block.basis.T @ self.mean_counts[block.part])
+
+    def _right(self, blocks: Sequence[Block], kept: np.ndarray) -> Matrix:
+        found = []
+        for each in blocks:
+            c = np.asarray(each.basis.T @ self.cross[each.part])
+            found.append(c - self.n * np.outer(self._mean(each), self.mean))
+        found[-1] = found[-1][kept]
+        return np.concatenate(found)
+
+    def _solve_normal(
+        self, blocks: Sequence[Block], kept: np.ndarray, penalty: np.ndarray, right: Matrix
+    ) -> Matrix:
+        """(g + Λ)⁻¹ c; only the lower half of g is made."""
+        for key in [key for key in self._grams if not {*_blocks_of(key)} <= {*blocks}]:
+            del self._grams[key]  # products of blocks that are not in use
+        columns = [slice(None)] * (len(blocks) - 1) + [
+            kept if len(kept) < blocks[-1].width else slice(None)
+        ]
+        ends = np.append(
+            0,
+            np.cumsum(
+                [len(c) if c is kept else b.width for b, c in zip(blocks, columns, strict=True)]
+            ),
+        )
+        system = np.empty((len(penalty), len(penalty)))
+        for i, one in enumerate(blocks):
+            for j, other in enumerate(blocks[: i + 1]):
+                product = self._product(one, other)[columns[i]][:, columns[j]]
+                system[ends[i] : ends[i + 1], ends[j] : ends[j + 1]] = product
+        system[np.diag_indices(len(system))] += penalty
+        return _solve(system, right)
+
+    def _product(self, one: Block, other: Block) -> Matrix:
+        """xᵀx of two blocks, centred."""
+        if (one, other) not in self._grams:
+            if issparse(one.basis) and issparse(other.basis):
+                found = self._columns(one).T @ self._columns(other)
+            elif issparse(other.basis):
+                found = (other.basis.T @ self._image(one, other.part)).T
+            else:
+                found = one.basis.T @ self._image(other, one.part)
+            found = np.asarray(found.todense() if issparse(found) else found)
+            means = np.outer(self._mean(one), self._mean(other))
+            self._grams[one, other] = found - self.n * means
+        return self._grams[one, other]
+
+    def _image(self, block: Block, part: int) -> Matrix:
+        """XᵀX of a part's pairs and those of a dense block, times its basis."""
+        if (block, part) not in self._grams:
+            if self._is_short(part) and part == block.part:
+                found = self._pair_gram(part) @ block.basis
+            else:
+                found = self.counts[part].T @ self._columns(block)
+            self._grams[block, part] = np.asarray(found)
+        return self._grams[block, part]
+
+    def _is_short(self, part: int) -> bool:
+        """True if XᵀX has hardly more entries than X, as for single tokens."""
+        return self.counts[part].nnz <= 4 * self.n
+
+    def _pair_gram(self, part: int) -> csr_array:
+        if part not in self._grams:
+            self._grams[part] = csr_array(self.counts[part].T @ self.counts[part])
+        return self._grams[part]
+
+    def _solve_dual(
+        self, blocks: Sequence[Block], kept: np.ndarray, penalty: np.ndarray, right: Matrix
+    ) -> Matrix:
+        """Λ⁻¹ (c − xᵀ (x Λ⁻¹ xᵀ + I)⁻¹ x Λ⁻¹ c)."""
+        x, mean = self._join(blocks, kept)
+        shrunk = right / penalty[:, None]
+        kernel, shift = np.eye(self.n), x @ (mean / penalty)
+        start = 0
+        for each in _split(x, blocks, kept):
+            weight = penalty[start]
+            product = each @ each.T
+            kernel += np.asarray(product.todense() if issparse(product) else product) / weight
+            start += each.shape[1]
+        kernel += (mean @ (mean / penalty)) - shift[:, None] - shift[None, :]
+        inner = _solve(kernel, x @ shrunk - mean @ shrunk)
+        back = x.T @ inner - np.outer(mean, inner.sum(0))
+        return shrunk - back / penalty[:, None]
+
+    def _solve_stepwise(
+        self, blocks: Sequence[Block], kept: np.ndarray, penalty: np.ndarray, right: Matrix
+    ) -> Matrix:
+        x, mean = self._join(blocks, kept)
+        turned = csr_array(x.T) if issparse(x) else x.T
+        squares = x.power(2).sum(0) if issparse(x) else np.sum(x**2, 0)
+        diagonal = np.asarray(squares).reshape(-1) - self.n * mean**2 + penalty
+        return conjugate_gradients(
+            lambda v: turned @ (x @ v) - np.outer(mean, self.n * (mean @ v)) + penalty[:, None] * v,
+            right,
+            lambda rest: rest / diagonal[:, None],
+            MOST_STEPS,
+            TOLERANCE,
+        )
+
+    def _join(self, blocks: Sequence[Block], kept: np.ndarray) -> tuple[Any, np.ndarray]:
+        columns = [self._columns(each) for each in blocks]
+        columns[-1] = columns[-1][:, kept]
+        means = [self._mean(each) for each in blocks]
+        means[-1] = means[-1][kept]
+        if not all(map(issparse, columns)):
+            columns = [np.asarray(c.todense()) if issparse(c) else c for c in columns]
+            return np.hstack(columns), np.concatenate(means)
+        return csr_array(hstack(columns, format="csr")), np.concatenate(means)
+
+
+def _blocks_of(key: Any) -> list[Block]:
+    return [each for each in key if isinstance(each, Block)] if isinstance(key, tuple) else []
+
+
+def _split(x: Any, blocks: Sequence[Block], kept: np.ndarray) -> list[Any]:
+    ends = np.cumsum([*(each.width for each in blocks[:-1]), len(kept)]).tolist()
+    return [x[:, start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _solve(matrix: Matrix, right: Matrix) -> Matrix:
+    """A⁻¹ B of a symmetric positive A, which is overwritten."""
+    factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    return cho_solve(factor, right, check_finite=False)
 
 
 def conjugate_gradients(
     apply: Callable[[Matrix], Matrix],
     right: Matrix,
     precondition: Callable[[Matrix], Matrix] = lambda rest: rest,
-    start: Matrix | None = None,
     steps: int = MOST_STEPS,
+    tolerance: float = TOLERANCE,
 ) -> Matrix:
     """The solution of ``apply(x) = right``, every column by itself, for a symmetric positive map.
 
     A column ends where the map has no curvature left, as in a direction that it takes to 0.
-
     ``precondition`` is about the inverse of the map.
     """
-    x = np.zeros_like(right) if start is None else start.copy()
-    rest = right - apply(x) if start is not None else right.copy()
+    x, rest = np.zeros_like(right), right.copy()
     direction = scaled = precondition(rest)
-    size, enough = _dots(rest, scaled), TOLERANCE**2 * _dots(right, precondition(right))
+    size = _dots(rest, scaled)
+    enough = tolerance**2 * size
     for _ in range(steps):
         active = size > enough
         if not active.any():
@@ -67,8 +249,7 @@ def conjugate_gradients(
             break
         step = np.where(active, size / np.where(active, curve, 1.0), 0)
         x += step * direction
-        image *= step
-        rest = rest - image
+        rest = rest - step * image
         scaled = precondition(rest)
         new = _dots(rest, scaled)
         direction = scaled + np.where(active, new / np.maximum(size, 1e-300), 0) * direction

@@ -216,7 +216,7 @@ def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
         reduce_width(vectors),
         groups,
         test,
-        csr_array(units.members[kept]),
+        csr_array(units.members[0][kept]),
         pd.factorize(units.tokens["filler"])[0],
         codes,
         values,

@@ -1,4 +1,4 @@
-"""Held-out scores of fits, beside their controls, with intervals over sequences."""
+"""Held-out scores of fits and their gains over the family below, with intervals over groups."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from tprprobe.store.dask_workers import each_part
 
 REPLICATES = 1000
 COVARIANCE_UNITS = 50_000  # that covariances are measured on, at most
+ERRORS, OF_MEAN, READ, UNITS = range(4)  # the terms that are summed up by group
 
 Vectors = Float64[np.ndarray, "unit d_model"]
 Decoder = Callable[[np.ndarray, list[list[str]]], Any]  # which of the sequences come back whole
@@ -22,13 +23,36 @@ Decoder = Callable[[np.ndarray, list[list[str]]], Any]  # which of the sequences
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Predictions that are scored, on which units to test on, and the row and columns that scores go to."""
+    """Predictions that are scored, on which units to test on, and the columns of their row.
+
+    ``over`` is the number of the prediction that a gain is over: itself, where there is no other.
+    """
 
     columns: dict[str, Any]
     predict: Callable[[slice, Any], Any]
     mean: Float64[np.ndarray, " d_model"]
     units: Bool[np.ndarray, " unit"]
-    suffix: str = ""
+    over: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """The values of a prediction (R², the share read back, gain) and their values if other groups had been drawn."""
+
+    values: Float64[np.ndarray, " measure"]
+    replicates: Float64[np.ndarray, "replicate measure"]
+    n: int
+    groups: int
+
+    def columns(self, names: Sequence[str], suffix: str = "") -> dict[str, float]:
+        """The values by name, with ``_low`` and ``_high``: 95 % intervals over groups."""
+        low, high = bounds(self.replicates, self.groups)
+        return {
+            name + suffix + end: float(of[i])
+            for i, name in enumerate(("r2", "substitution", "gain"))
+            for end, of in (("", self.values), ("_low", low), ("_high", high))
+            if name in names
+        }
 
 
 def covariance_of(units: Units, test: Bool[np.ndarray, " unit"]) -> tuple[np.ndarray, np.ndarray]:
@@ -71,17 +95,18 @@ def score(
     vectors: UnitVectors,
     rows: Sequence[Prediction],
     decoder: Decoder | None = None,
-) -> list[dict[str, float]]:
-    """R² of every row over its units, and the share that the decoder reads back, with intervals.
+) -> list[Score | None]:
+    """The score of every row over its units; None where it has no unit.
 
-    The names of scores have a place for what the units are: ``r2{}_low``. R² is 1 − Σ|e − ê|² / Σ|e − ē|², ē the mean of the fitted units; sequences (documents) are drawn.
+    R² is 1 − Σ|e − ê|² / Σ|e − ē|², ē the mean of the fitted units; a gain is the difference of two R² on the
+    same units; groups (documents and identical sequences) are drawn.
     """
     sums = np.zeros((len(rows), 4, int(units.groups.max()) + 1))
     texts = sequences_of(units) if decoder else []
     add_up = partial(_add_up, vectors, units.groups, rows, decoder, texts)
     for groups, found in each_part(add_up, vectors.parts()):
         sums[:, :, groups] += found
-    return _intervals(sums, decoder is not None)
+    return _draw(sums, [row.over for row in rows])
 
 
 def _add_up(
@@ -114,46 +139,40 @@ def _add_up(
             ]
             if decoder:
                 numbered = np.arange(block.start, block.stop)[of]
-                terms[2] = np.asarray(decoder(predicted, [texts[i] for i in numbered]), float)
+                terms[READ] = np.asarray(decoder(predicted, [texts[i] for i in numbered]), float)
             for total, term in zip(into, terms, strict=True):
                 total += np.bincount(group[of], term, len(known))
     return known, sums
 
 
-def _intervals(
-    sums: Float64[np.ndarray, "line term group"], decoded: bool
-) -> list[dict[str, float]]:
-    found: list[dict[str, float]] = []
-    drawn: dict[bytes, tuple[Any, list[int]]] = {}
+def _draw(
+    sums: Float64[np.ndarray, "line term group"], over: Sequence[int | None]
+) -> list[Score | None]:
+    drawn: dict[bytes, list[int]] = {}
     for i, line in enumerate(sums):
-        held = line[3] > 0
-        drawn.setdefault(held.tobytes(), (held, []))[1].append(i)
-    results: dict[int, dict[str, float]] = {}
-    for held, lines in drawn.values():
-        n = int(held.sum())
-        if not n:
-            results |= {i: {"r2{}": np.nan, "n{}": 0} for i in lines}
+        drawn.setdefault((line[UNITS] > 0).tobytes(), []).append(i)
+    found: list[Score | None] = [None] * len(sums)
+    for lines in drawn.values():
+        held = sums[lines[0], UNITS] > 0
+        if not (groups := int(held.sum())):
             continue
-        flat = sums[lines][:, :, held].reshape(-1, n).T
+        flat = sums[lines][:, :, held].reshape(-1, groups).T
         totals = replicate_totals(flat, REPLICATES).reshape(REPLICATES, len(lines), 4)
         whole = flat.sum(0).reshape(1, len(lines), 4)
-        values, replicates = _statistics(whole), _statistics(totals)
-        low, high = bounds(replicates, n)
+        below = [lines.index(over[i]) if over[i] in lines else -1 for i in lines]
+        values, replicates = (_statistics(each, below) for each in (whole, totals))
         for place, i in enumerate(lines):
-            names = ("r2", "substitution") if decoded else ("r2",)
-            results[i] = {"n{}": int(whole[0, place, 3])} | {
-                name + "{}" + end: float(of[place, k])
-                for k, name in enumerate(names)
-                for end, of in (("", values[0]), ("_low", low), ("_high", high))
-            }
-    found += [results[i] for i in range(len(sums))]
+            n = int(whole[0, place, UNITS])
+            found[i] = Score(values[0, place], replicates[:, place], n, groups)
     return found
 
 
-def _statistics(totals: np.ndarray) -> np.ndarray:
-    """R² and the share read back: [replicate, line, 2]."""
+def _statistics(totals: np.ndarray, below: Sequence[int]) -> np.ndarray:
+    """R², the share read back, and the gain (over the mean where nothing is below): [replicate, line, 3]."""
     errors, of_mean, read, n = np.moveaxis(totals, -1, 0)
-    return np.stack([1 - divide(errors, of_mean), divide(read, n)], -1)
+    r2 = 1 - divide(errors, of_mean)
+    lower = np.stack([r2[:, i] if i >= 0 else np.zeros(len(r2)) for i in below], 1)
+    return np.stack([r2, divide(read, n), r2 - lower], -1)
 
 
 def sequences_of(units: Units) -> list[list[str]]:

@@ -7,17 +7,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.linalg import eigh
+from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.designs import Design, design, gather
 from tprprobe.analyses.decomposition.families import (
+    ADDITIVE,
+    BAG,
+    BELOW,
     FACTORED,
     FAMILIES,
     OPERATOR,
+    ROLES,
+    SATURATED,
     Embedding,
-    Ranks,
     RoleFit,
 )
+from tprprobe.analyses.decomposition.interactions import Ranks
 from tprprobe.analyses.decomposition.pair_counts import Pairs
+from tprprobe.analyses.decomposition.ridge import Regression
 from tprprobe.analyses.decomposition.role_fields import spans_of
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
@@ -25,25 +32,26 @@ from tprprobe.analyses.decomposition.scheme_scores import (
     Decoder,
     NormalVectors,
     Prediction,
+    Score,
     covariance_of,
     score,
 )
-from tprprobe.analyses.decomposition.sequence_splits import TEST
 from tprprobe.analyses.decomposition.sequence_units import FEWEST, Units, read_units
 from tprprobe.errors import InputError, unknown
+from tprprobe.statistics import bounds
 from tprprobe.store import Store
 
-RANDOM, PRINCIPAL, UNTRAINED, ITSELF = "random vectors", "pca", "untrained", "itself"
+RANDOM, PRINCIPAL, ITSELF = "random vectors", "pca", "itself"
 UNSEEN = "_withheld"  # the columns of units with a pair that the fit has not seen
+ENDS = ("", "_low", "_high")
+GAINS = [f"{name}{end}" for name in ("gain", "learnt") for end in ENDS]
 MEASURES = [
-    f"{name}{of}{end}"
-    for name in ("r2", "substitution")
-    for of in ("", UNSEEN)
-    for end in ("", "_low", "_high")
+    f"{name}{of}{end}" for name in ("r2", "substitution") for of in ("", UNSEEN) for end in ENDS
 ]
-TEXTS = ("site", "roles", "family", "control", "rank", f"rank{UNSEEN}")
-COUNTS = ("n", f"n{UNSEEN}", "n_fit", "n_fillers", "n_roles", "pairs", "parameters")
-COLUMNS = (*TEXTS, *MEASURES, "bits", *COUNTS, "penalty")
+TEXTS = ("site", "roles", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
+COUNTS = ("n", f"n{UNSEEN}", "n_fit", "groups", "n_fillers", "n_roles", "pairs", "parameters")
+COLUMNS = (*TEXTS, *MEASURES[:3], *GAINS, *MEASURES[3:], *COUNTS, "penalty")
+CHAIN = (ROLES, BAG, ADDITIVE, FACTORED, SATURATED)
 
 
 @dataclass(frozen=True)
@@ -64,8 +72,10 @@ class DecompositionPlan:
     @property
     def families(self) -> list[str]:
         """The family that is asked for, then those that it is compared with."""
-        beside = [each for each in FAMILIES if each not in (self.family, FACTORED, OPERATOR)]
-        return [self.family, *beside]
+        last = CHAIN.index(self.family) if self.family in CHAIN else len(CHAIN) - 1
+        known = CHAIN[: max(last + 1, CHAIN.index(ADDITIVE) + 1)]
+        beside = (*known, SATURATED) if self.family == FACTORED else known
+        return list(dict.fromkeys((self.family, *beside)))
 
     def read(self, store: Store, site: str, fewest: int = FEWEST) -> Units:
         """The units of a site with all columns that the schemes read, of so many sequences at least.
@@ -89,130 +99,193 @@ class DecompositionPlan:
 
 
 def decompose_scheme(
-    units: Units, twin: Store | None, scheme: RoleScheme, plan: DecompositionPlan
+    units: Units, twins: Mapping[str, Store], scheme: RoleScheme, plan: DecompositionPlan
 ) -> tuple[RoleFit, pd.DataFrame]:
     """The fit of a scheme to all units, and its rows of scores: families, then controls."""
-    designs = list(design(units, scheme, plan.withheld, plan.seed))
-    real, test = designs[0], designs[0].division.parts == TEST
-    moments = gather(units.vectors, designs)
-    embedding = embed(units, real.pairs, plan.embedding)
-    fits = SchemeFits(real.pairs, moments[0], plan.ranks, embedding)
-    main = fits.fit(plan.family)
-    predictions = []
-    for family in plan.families:
-        fit = main if family == plan.family else fits.fit(family)
-        predictions += predict(real, fits, fit)
-    ranks = main.factors.ranks if main.factors else None
-    for each, of in zip(designs[1:], moments[1:], strict=True):
-        shuffled = SchemeFits(each.pairs, of, ranks, embedding, main.penalty)
-        predictions += predict(each, shuffled, shuffled.fit(plan.family))
-    mean, covariance = covariance_of(units, test)
-    predictions.append(_principal(main.dimensions, mean, covariance, test))
+    real, *shuffled = design(units, scheme, plan.withheld, plan.seed)
+    regressions = gather(units.vectors, [real, *shuffled])
+    fits = SchemeFits(
+        real, units.vectors, regressions[0], plan.ranks, embed(units, real.pairs, plan.embedding)
+    )
+    rows = _Rows(real, fits, plan.families)
+    for each, of in zip(shuffled, regressions[1:], strict=True):
+        as_it_is = replace(fits, design=each, regressions=of)
+        rows.add_control(as_it_is, plan.family, fits.by_sequences.choose)
+    mean, covariance = covariance_of(units, real.test)
+    rows.add_principal(plan.family, mean, covariance)
     if plan.decoder:
-        predictions.append(Prediction({"control": ITSELF}, lambda _, vectors: vectors, mean, test))
-    scores = score(units, units.vectors, predictions, plan.decoder)
+        rows.add({"control": ITSELF}, lambda _, vectors: vectors, mean, real.test)
+    found = _join(rows.found, score(units, units.vectors, rows.found, plan.decoder))
     noise = NormalVectors.like(units.vectors, mean, covariance, plan.seed)
-    chance = SchemeFits(real.pairs, gather(noise, [real])[0], ranks, embedding, main.penalty)
-    random = predict(real, chance, chance.fit(plan.family), RANDOM)[:1]
-    scores += score(units, noise, random)
-    table = _join([*predictions, *random], scores)
-    table = table.assign(n_fit=fits.fitting.n, **_of(scheme, units))
-    if twin is not None and units.site in twin.sites:
-        table = pd.concat([table, _untrained(twin, units.site, scheme, plan)], ignore_index=True)
+    random = replace(real, control=RANDOM)
+    chance = replace(fits, design=random, regressions=share(gather(noise, [random])[0], fits))
+    drawn = _Rows(random, chance, [])
+    drawn.add_control(chance, plan.family, fits.by_sequences.choose)
+    found |= _join(drawn.found, score(units, noise, drawn.found))
+    for name, twin in twins.items():
+        if units.site in twin.sites:
+            found |= _of_twin(twin, name, units.site, scheme, plan)
+    _compare(found, list(twins), plan.families)
+    first = [found.pop((name, "")) for name in plan.families]
+    table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])
+    table = table.assign(site=units.site, roles=scheme.name)
     return fits.fit_all(plan.family), table
 
 
-def predict(of: Design, fits: SchemeFits, fit: RoleFit, control: str = "") -> list[Prediction]:
-    """The rows of a fit: on all units to test on, and without the withheld pairs on those that have one."""
-    test, unseen = of.division.parts == TEST, of.division.unseen
-    columns = {
-        "family": fit.family,
-        "control": control or of.control,
-        "rank": fit.rank,
+class _Rows:
+    """The predictions of a scheme's fits, the family below before the one above."""
+
+    def __init__(self, of: Design, fits: SchemeFits, families: Sequence[str], control: str = ""):
+        self.found: list[Prediction] = []
+        self.design, self.fits = of, fits
+        self.at: dict[tuple[str, str, str], int] = {}
+        for family in FAMILIES:
+            if family in families:
+                self._add_family(family, control)
+
+    def add(
+        self, columns: dict[str, Any], predict: Any, mean: Any, units: Any, over: Any = None
+    ) -> int:
+        self.found.append(Prediction(columns, predict, mean, units, over))
+        return len(self.found) - 1
+
+    def _add_family(self, family: str, control: str) -> None:
+        of, fits = self.design, self.fits
+        fit = fits.fit(family)
+        self._add_fit(fit, of, control, of.test, fits.fitting.mean, "")
+        unseen = of.test & of.division.unseen
+        if not control and unseen.any():
+            new = fits.fit_unwithheld(family)
+            self._add_fit(new, of, control, unseen, fits.regressions[1].mean, UNSEEN)
+
+    def _add_fit(
+        self, fit: RoleFit, of: Design, control: str, units: Any, mean: Any, suffix: str
+    ) -> None:
+        over = self.at.get((BELOW.get(fit.family, ""), control, suffix))
+        columns = _columns(fit, control, self.fits.fitting.n) if not suffix else {}
+        if over is None and fit.family in BELOW:
+            columns.pop("over", None)
+        columns |= {"family": fit.family, "control": control, f"rank{suffix}": fit.rank}
+        predict = predictor(fit, of.counts)
+        self.at[fit.family, control, suffix] = self.add(columns, predict, mean, units, over)
+
+    def add_control(self, fits: SchemeFits, family: str, choose: Any) -> None:
+        """A family and the one below it, fitted to a control as they were chosen for the vectors themselves."""
+        for name in filter(None, (BELOW.get(family), family)):
+            fit = fits.fit_as(name, choose(name))
+            self._add_fit(
+                fit, fits.design, fits.design.control, fits.design.test, fits.fitting.mean, ""
+            )
+
+    def add_principal(self, family: str, mean: np.ndarray, covariance: np.ndarray) -> None:
+        """The vectors' own first principal components, as many as a fit has dimensions; all of them say nothing."""
+        rank = self.fits.fit(family).dimensions
+        width = len(covariance)
+        if not 0 < rank < width:
+            return
+        axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
+        columns = {"control": PRINCIPAL, "rank": str(rank)}
+        self.add(columns, lambda _, v: mean + (v - mean) @ axes @ axes.T, mean, self.design.test)
+
+
+def predictor(fit: RoleFit, counts: Sequence[csr_array]) -> Any:
+    """What a fit gives to a range of the units that have these counts."""
+    return lambda units, _: fit.predict([csr_array(each[units]) for each in counts])
+
+
+def _columns(fit: RoleFit, control: str, n_fit: int) -> dict[str, Any]:
+    return {
+        "over": BELOW.get(fit.family, "mean"),
+        "n_fit": n_fit,
         "n_fillers": len(fit.pairs.fillers),
         "n_roles": len(fit.pairs.roles),
-        "pairs": len(fit.pairs),
+        "pairs": sum(len(each.pairs) for each in fit.parts),
         "parameters": fit.parameters,
-        "penalty": fit.penalty,
-        "bits": fit.bits(fits.fitting),
+        "penalty": ", ".join(f"{name} {value:g}" for name, value in fit.penalties.items()),
     }
-    rows = [
-        Prediction(columns, lambda units, _: fit.predict(of.counts[units]), fits.fitting.mean, test)
-    ]
-    if not columns["control"] and np.any(test & unseen):
-        new = fits.fit_unwithheld(fit.family)
-        columns = {"family": fit.family, "control": "", f"rank{UNSEEN}": new.rank}
-        mean = fits.unwithheld.mean
-        rows.append(
-            Prediction(
-                columns, lambda units, _: new.predict(of.counts[units]), mean, test & unseen, UNSEEN
-            )
-        )
+
+
+def share(regressions: Sequence[Regression], fits: SchemeFits) -> list[Regression]:
+    """Regressions of other vectors on the same units, which need no product of counts anew."""
+    return [replace(fits.fitting, cross=each.cross, mean=each.mean) for each in regressions]
+
+
+Found = dict[tuple[str, str], tuple[dict[str, Any], Score | None]]
+
+
+def _join(predictions: Sequence[Prediction], scores: Sequence[Score | None]) -> Found:
+    """One row per family and control: its columns, scores, and scores on unseen pairs."""
+    rows: Found = {}
+    for each, found in zip(predictions, scores, strict=True):
+        columns = each.columns
+        key = (columns.get("family", ""), columns["control"])
+        suffix = UNSEEN if f"rank{UNSEEN}" in columns else ""
+        names = ["r2", "substitution"] + (["gain"] if columns.get("over") else [])
+        named = dict(columns)
+        if found is not None:
+            named |= found.columns(names, suffix) | {f"n{suffix}": found.n}
+            named |= {"groups": found.groups} if not suffix else {}
+        before, kept = rows.get(key, ({}, None))
+        rows[key] = (before | named, found if not suffix else kept)
     return rows
 
 
-def _principal(rank: int, mean: np.ndarray, covariance: np.ndarray, test: np.ndarray) -> Prediction:
-    """The vectors' own first principal components, as many as a fit has dimensions."""
-    width = len(covariance)
-    axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
-    columns = {"control": PRINCIPAL, "rank": str(rank)}
-    return Prediction(columns, lambda _, v: mean + (v - mean) @ axes @ axes.T, mean, test)
+def _compare(found: Found, twins: Sequence[str], families: Sequence[str]) -> None:
+    """Adds to every family's row how much of its gain is more than the first twin's, with its interval."""
+    for twin in twins:
+        for family in families:
+            one, other = found.get((family, "")), found.get((family, twin))
+            if one and other and one[1] and other[1] and "learnt" not in one[0]:
+                apart = one[1].replicates[:, 2] - other[1].replicates[:, 2]
+                low, high = bounds(apart, min(one[1].groups, other[1].groups))
+                value = float(one[1].values[2] - other[1].values[2])
+                learnt = {"learnt": value, "learnt_low": float(low), "learnt_high": float(high)}
+                one[0].update(learnt, twin=twin)
 
 
-def _join(predictions: Sequence[Prediction], scores: Sequence[dict[str, float]]) -> pd.DataFrame:
-    """One row per family and control: its columns, scores, and scores on unseen pairs."""
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for each, found in zip(predictions, scores, strict=True):
-        key = (each.columns.get("family", ""), each.columns["control"])
-        named = {name.format(each.suffix): value for name, value in found.items()}
-        rows.setdefault(key, {}).update(each.columns | named)
-    return pd.DataFrame(list(rows.values()))
+def _of_twin(
+    twin: Store, name: str, site: str, scheme: RoleScheme, plan: DecompositionPlan
+) -> Found:
+    """The rows of a twin's vectors: the same families, chosen anew."""
+    units = replace(plan, schemes=(scheme,), decoder=None).read(twin, site)
+    real = next(iter(design(units, scheme, plan.withheld, plan.seed)))
+    embedding = embed(units, real.pairs, plan.embedding)
+    fits = SchemeFits(real, units.vectors, gather(units.vectors, [real])[0], plan.ranks, embedding)
+    rows = _Rows(real, fits, plan.families, name)
+    return _join(rows.found, score(units, units.vectors, rows.found))
 
 
-def arrange(table: pd.DataFrame) -> pd.DataFrame:
+def arrange(table: pd.DataFrame, decoded: bool) -> pd.DataFrame:
     """The table in the order of COLUMNS; what has no text is empty, what has no number is missing."""
-    decoded = any(str(name).startswith("substitution") for name in table)
     names = [name for name in COLUMNS if decoded or not name.startswith("substitution")]
-    found = table.reindex(columns=names).astype(dict.fromkeys(TEXTS, object))
-    return found.fillna(dict.fromkeys(TEXTS, "")).astype(
-        {**dict.fromkeys(TEXTS, "str"), **dict.fromkeys(COUNTS, "Int64")}
+    texts = (*TEXTS, "penalty")
+    found = table.reindex(columns=names).astype(dict.fromkeys(texts, object))
+    return found.fillna(dict.fromkeys(texts, "")).astype(
+        {**dict.fromkeys(texts, "str"), **dict.fromkeys(COUNTS, "Int64")}
     )
 
 
-def _untrained(twin: Store, site: str, scheme: RoleScheme, plan: DecompositionPlan) -> pd.DataFrame:
-    """The row of the family that is asked for, of the twin's own vectors."""
-    alone = replace(plan, schemes=(scheme,), decoder=None)
-    units = alone.read(twin, site)
-    real = next(iter(design(units, scheme, plan.withheld, plan.seed)))
-    moments = gather(units.vectors, [real])[0]
-    fits = SchemeFits(real.pairs, moments, plan.ranks, embed(units, real.pairs, plan.embedding))
-    predictions = predict(real, fits, fits.fit(plan.family), UNTRAINED)
-    table = _join(predictions, score(units, units.vectors, predictions))
-    return table.assign(n_fit=fits.fitting.n, **_of(scheme, units))
-
-
-def _of(scheme: RoleScheme, units: Units) -> dict[str, str]:
-    return {"site": units.site, "roles": scheme.name}
-
-
-def embed(units: Units, pairs: Pairs, given: str | Mapping[str, Any] | None) -> Embedding | None:
-    """e(f) of every filler: as given, or the mean by filler of a site of tokens.
+def embed(
+    units: Units, pairs: Sequence[Pairs], given: str | Mapping[str, Any] | None
+) -> list[Embedding] | None:
+    """e(f) of every filler, part by part: as given, or the mean by filler of a site of tokens.
 
     Raises:
         InputError: a filler without an embedding, or a site of other tokens.
     """
     if given is None:
         return None
+    fillers = pairs[0].fillers
     if not isinstance(given, str):
-        if lacking := [each for each in pairs.fillers if each not in given]:
+        if lacking := [each for each in fillers if each not in given]:
             raise InputError(f"no embedding of the filler {lacking[0]!r}: give one of every filler")
-        return np.stack([np.asarray(given[each], float) for each in pairs.fillers])
+        return [np.stack([np.asarray(given[each], float) for each in fillers])] * len(pairs)
     tokens = read_units(units.store, given)
-    filler = pairs.fillers.get_indexer(pd.Index(units.tokens["filler"].to_numpy(object)))
+    filler = fillers.get_indexer(pd.Index(units.tokens["filler"].to_numpy(object)))
     if len(tokens) != len(filler):
         raise InputError(f"{given} and {units.site} are of different tokens: give another site")
-    total, n = np.zeros((len(pairs.fillers), tokens.width)), np.zeros((len(pairs.fillers), 1))
+    total, n = np.zeros((len(fillers), tokens.width)), np.zeros((len(fillers), 1))
     for block, vectors in tokens.vectors.blocks():
         np.add.at(total, filler[block], vectors)
         np.add.at(n, filler[block], 1)
-    return total / np.maximum(1, n)
+    return [total / np.maximum(1, n)] * len(pairs)

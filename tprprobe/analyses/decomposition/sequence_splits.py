@@ -1,5 +1,6 @@
 """The division of units: those to test on, those that rank and penalty are judged on, the others."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,18 +12,19 @@ from tprprobe.analyses.decomposition.withheld_pairs import have, withhold
 
 TEST_SHARE, JUDGED_SHARE = 0.25, 0.2
 INNER_UNITS = 0.25  # of the units, lost to pairs that are withheld to choose a rank
-CLEAN, INNER, OUTER = 0, 1, 2
-PARTS, TEST = 7, 6  # 2 · (clean, inner, outer) + judged, and the units to test on
+CLEAN, INNER, OUTER, TEST = range(4)
 Labels = Int[np.ndarray, " unit"]
 
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """The part of every unit, and which units have a pair that was withheld."""
+    """The part of every unit: to test on, with a withheld pair (OUTER), with one that is withheld within the
+    others to choose a rank (INNER), or with none (CLEAN); and which units choices are judged on.
+    """
 
     parts: Labels
+    judged: Bool[np.ndarray, " unit"]
     unseen: Bool[np.ndarray, " unit"]
-    withheld: int
 
 
 def divide_groups(
@@ -36,8 +38,8 @@ def divide_groups(
 
 
 def divide(
-    counts: csr_array,
-    pairs: Pairs,
+    counts: Sequence[csr_array],
+    pairs: Sequence[Pairs],
     test: Bool[np.ndarray, " unit"],
     judged: Bool[np.ndarray, " unit"],
     share: float,
@@ -47,10 +49,13 @@ def divide(
     """The parts of all units: a share of the pairs is withheld from the clean and the inner ones,
     another (by default the same, or a tenth) from the clean ones.
     """
-    fitting = np.flatnonzero(~test)
-    outer = withhold(csr_array(counts[fitting]), pairs, share, rng)
-    unseen = have(counts, outer)
-    rest = np.flatnonzero(~test & ~unseen)
-    inner = withhold(csr_array(counts[rest]), pairs, inner_share or share or 0.1, rng, INNER_UNITS)
-    kind = np.where(unseen, OUTER, np.where(have(counts, inner), INNER, CLEAN))
-    return Division(np.where(test, TEST, 2 * kind + judged), unseen, int(outer.sum()))
+    unseen, inner = (np.zeros(len(test), bool) for _ in range(2))
+    for x, of in zip(counts, pairs, strict=True):
+        outer = withhold(csr_array(x[np.flatnonzero(~test)]), of, share, rng)
+        unseen |= have(x, outer)
+    for x, of in zip(counts, pairs, strict=True):
+        rest = np.flatnonzero(~test & ~unseen)
+        part = inner_share or share or 0.1
+        inner |= have(x, withhold(csr_array(x[rest]), of, part, rng, INNER_UNITS))
+    kind = np.where(unseen, OUTER, np.where(inner, INNER, CLEAN))
+    return Division(np.where(test, TEST, kind), judged, unseen)

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array, eye_array
 
-from tprprobe.analyses.decomposition.role_fields import spans_of
 from tprprobe.analyses.naming.word_labels import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import join
@@ -16,11 +16,32 @@ from tprprobe.gold.expressions import COLUMNS
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import PART, parts_of
+from tprprobe.store.groups import group_tokens
 from tprprobe.store.layout import SIDES
 
-UNITS, SCOPES = ("sample", "token"), ("self", "before", "all")
+UNITS, SCOPES = ("sample", "token"), ("self", "before", "all", "context")
 BLOCK_BYTES = 2**25
 FEWEST = 20
+
+
+@runtime_checkable
+class VectorBlocks(Protocol):
+    """Vectors that are read block by block, as often as is asked for."""
+
+    @property
+    def width(self) -> int:
+        """Numbers of a vector."""
+        ...
+
+    def parts(self) -> list[slice]:
+        """The units in parts, over which workers may be spread."""
+        ...
+
+    def blocks(
+        self, part: slice = slice(None)
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "unit d_model"]]]:
+        """All vectors (of a part) in blocks, with the units that each block is of."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +81,13 @@ class Units:
 
     vectors  theirs
     tokens   one row a token: ``sample``, ``filler`` and what roles are made of
-    members  which tokens a unit may be a sum of
-    groups   the document or the sequence of fillers that it is of, which is never divided
+    members  which tokens a unit may be a sum of, part by part: of the scope context itself, then the others
+    groups   of documents and sequences of fillers (``group_tokens``), which are never divided
     """
 
     vectors: UnitVectors
     tokens: pd.DataFrame
-    members: csr_array
+    members: list[csr_array]
     groups: Int[np.ndarray, " unit"]
 
     def __len__(self) -> int:
@@ -119,7 +140,7 @@ def read_units(
     tokens = _read_tokens(store, side if side in SIDES else SIDES[0], fillers, columns)
     sample = pd.factorize(tokens["sample"])[0]
     last = np.flatnonzero(np.append(sample[1:] != sample[:-1], True))
-    groups, rows = _groups(tokens), np.arange(len(tokens))
+    groups, rows = group_tokens(tokens, "filler"), np.arange(len(tokens))
     if unit == "sample":
         groups, rows = groups[last], last if side in SIDES else np.arange(len(last))
     step = max(1, BLOCK_BYTES // (8 * int(np.prod(store.specs[name].shape))))
@@ -130,22 +151,28 @@ def read_units(
     return found
 
 
-def members_of(sample: Int[np.ndarray, " token"], unit: str, scope: str) -> csr_array:
-    """Which tokens a unit is made of: all of a sample; or, of a token, itself, those up to it, or all
-    of its sample.
+def members_of(sample: Int[np.ndarray, " token"], unit: str, scope: str) -> list[csr_array]:
+    """Which tokens a unit is made of, part by part: all of a sample; or, of a token, itself, those up to
+    it, all of its sample, or itself and then the mean of the others.
     """
-    at = np.arange(len(sample))
+    n, at = len(sample), np.arange(len(sample))
     if unit == "sample":
-        return csr_array((np.ones(len(sample)), (sample, at)))
+        return [csr_array((np.ones(n), (sample, at)))]
+    itself = csr_array(eye_array(n, format="csr"))
     if scope == "self":
-        return csr_array(eye_array(len(sample), format="csr"))
+        return [itself]
     starts = np.flatnonzero(np.append(True, sample[1:] != sample[:-1]))
-    ends = np.append(starts[1:], len(sample))[sample]
+    ends = np.append(starts[1:], n)[sample]
     counts = (at + 1 if scope == "before" else ends) - starts[sample]
     offsets = np.append(0, np.cumsum(counts))
     members = np.arange(offsets[-1]) + np.repeat(starts[sample] - offsets[:-1], counts)
-    shape = (len(sample), len(sample))
-    return csr_array((np.ones(len(members)), members, offsets), shape)
+    found = csr_array((np.ones(len(members)), members, offsets), (n, n))
+    if scope != "context":
+        return [found]
+    others = csr_array(found - itself)
+    others.eliminate_zeros()
+    shares = 1 / np.maximum(1, np.asarray(others.sum(1)).reshape(-1))
+    return [itself, csr_array(others * shares[:, None])]
 
 
 def _read_tokens(store: Store, side: str, fillers: str, columns: Collection[str]) -> pd.DataFrame:
@@ -164,13 +191,3 @@ def _read_tokens(store: Store, side: str, fillers: str, columns: Collection[str]
         gold = join(tokens)
         tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in COLUMNS})
     return tokens
-
-
-def _groups(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
-    """The document of every token, or its sequence: the same sequence read twice counts as one."""
-    if "document" in tokens:
-        return pd.factorize(tokens["document"])[0]
-    codes, known = pd.factorize(tokens["filler"])[0], {}
-    spans = spans_of(tokens)
-    group = [known.setdefault(codes[span].tobytes(), len(known)) for span in spans]
-    return np.repeat(group, [span.stop - span.start for span in spans])

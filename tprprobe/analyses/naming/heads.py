@@ -1,6 +1,7 @@
 """Names of the clusters of one head's vectors, from the gold structure of a store's questions."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from tprprobe.analyses.naming.word_labels import list_exact, read_labels
 from tprprobe.errors import InputError
 from tprprobe.gold import join
 from tprprobe.store import Store
+from tprprobe.store.groups import group_tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,11 +26,10 @@ class Gold:
     described: pd.DataFrame
     lattice: Lattice
 
-    @property
+    @cached_property
     def questions(self) -> Int[np.ndarray, " token"]:
-        """The number of every token's question, or of its document."""
-        unit = "document" if "document" in self.tokens else "sample"
-        return pd.factorize(self.tokens[unit])[0]
+        """The number of every token's question or document."""
+        return group_tokens(self.tokens)
 
     @property
     def characters(self) -> Shaped[np.ndarray, " token"]:

@@ -8,16 +8,16 @@ import pandas as pd
 from tprprobe.analyses.naming.heads import Gold
 from tprprobe.analyses.naming.lattice import AND
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.sources import (
+from tprprobe.analyses.naming.vector_sets import (
     BASELINE,
     CONTROLS,
     RANDOM,
     TRAINED,
-    UNTRAINED,
     NamingTarget,
 )
 from tprprobe.gold.expressions import POLARITIES
 from tprprobe.statistics import wilson
+from tprprobe.store.layout import TWINS
 
 KEYS = ["model", "vectors", "site", "layer", "head", "k"]
 AGREEMENTS = {  # of the summary: field, measure, null
@@ -100,7 +100,8 @@ def find_facts(targets: Sequence[NamingTarget], golds: Mapping[str, Gold]) -> di
     by_question: Any = pd.DataFrame(marks).groupby(tokens["sample"]).max()
     there = {target.vectors for target in targets if target.model == TRAINED}
     missing = [kind for kind in (*CONTROLS, RANDOM) if kind not in there]
-    missing += [model for model in (UNTRAINED, BASELINE) if model not in golds]
+    missing += [] if golds.keys() & {*TWINS} else ["untrained"]
+    missing += [] if BASELINE in golds else [BASELINE]
     return {
         "questions": _exact(by_question["correct"]),
         "discordant_questions": _exact(by_question.loc[by_question["discordant"], "correct"]),

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int, Shaped
 
-from tprprobe.analyses.naming.measures import Tables, count_tables, informations, measure
+from tprprobe.analyses.naming.partition_agreement import Tables, count_tables, informations, measure
 from tprprobe.statistics import exceedance, permutations_within
 
 PERMUTATIONS = 50

@@ -11,8 +11,8 @@ import pandas as pd
 
 from tprprobe.analyses.naming.heads import read_gold
 from tprprobe.analyses.naming.overviews import find_facts, summarize
-from tprprobe.analyses.naming.sources import BASELINE, TRAINED, UNTRAINED, find_targets
-from tprprobe.analyses.naming.steps import NamingPlan
+from tprprobe.analyses.naming.plan import NamingPlan
+from tprprobe.analyses.naming.vector_sets import BASELINE, TRAINED, find_targets
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
@@ -39,7 +39,7 @@ Progress = Callable[[Sequence[Part]], Iterable[Part]]
 class Naming:
     """The result of a run of naming: names of all heads' clusters, beside their controls.
 
-    In every table: model (trained, untrained: the twin, baseline: another store), vectors (what
+    In every table: model (trained; untrained, permuted, rescaled: twins; baseline: another store), vectors (what
     was clustered: role, query, key, filler, hidden, random projections of LN(z), shuffled labels of
     the first), site, layer, head, k.
     names      one row per cluster: the columns of ``name_roles``
@@ -111,8 +111,7 @@ def name_all(
         InputError: no arithmetic, no such site, a folder of something else, a baseline of other
             questions or without the sites to compare with.
     """
-    stores = {TRAINED: store, UNTRAINED: store.control, BASELINE: baseline}
-    stores = {model: each for model, each in stores.items() if each is not None}
+    stores = {TRAINED: store, **store.twins} | ({BASELINE: baseline} if baseline else {})
     ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
     settings = {
         "format": FORMAT,

@@ -1,4 +1,4 @@
-"""Names of the clusters of labelled words, of all heads, beside those of the untrained twin."""
+"""Names of the clusters of labelled words, of all heads, beside those of the model's twins."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.clustering.matrices import find_heads
 from tprprobe.analyses.naming.heads import name_roles
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.sources import TRAINED, UNTRAINED
+from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
@@ -42,9 +42,9 @@ def name_words(
     resume: bool = False,
     progress: Progress = iter,
 ) -> pd.DataFrame:
-    """One row per cluster of every head of the sites that match, in the model and its untrained twin.
+    """One row per cluster of every head of the sites that match, in the model and its twins.
 
-    Columns: model (trained, untrained), site, layer, head, stability of k-means over seeds, commonest
+    Columns: model (trained, or the kind of twin: untrained, permuted …), site, layer, head, stability of k-means over seeds, commonest
     (its commonest tokens), then those of ``name_roles``: names are exact labels (tag, relation, role, entity),
     chosen on one half of the documents and scored on the other. ``out`` is a new folder for them, where a run
     that was cut off goes on with ``resume``.
@@ -53,7 +53,7 @@ def name_words(
         InputError: no such site, no exact labels, fewer distinct vectors than k, a folder of something else.
     """
     targets = find_heads(store, patterns)
-    stores = {TRAINED: store} | ({UNTRAINED: store.control} if store.control else {})
+    stores = {TRAINED: store, **store.twins}
     settings = {"format": FORMAT, "sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
     settings |= {"raw": raw, "seed": seed, "tprprobe": version("tprprobe")}
     settings["stores"] = {model: each.fingerprint for model, each in stores.items()}

@@ -1,33 +1,19 @@
 """Edge probing: what vectors of a store know about the labels of its words.
 
-The modules in the order in which data goes through them, each read once:
+The modules in the order in which data goes through them:
 
-    settings tasks               choices of a run, and what is probed for
-    probed_sites sides           a store: its sites; its words, in documents that train or are held out
-    targets controls             spans with the states that are read for them; their labels, and others
-    labelled_splits              examples to train, validate and test on
-    vectors batches              what probes read, and how it streams from the store
-    pooling probes grid          a vector per span; the two kinds of probe; the list of all to be trained
-    stacks                       probes of one shape, side by side
-    edge_gradients               what a batch teaches a span-conv probe
-    descents, logistic linear    their training: by steps of Adam, or to the convex optimum
-    tallies rounds               testing; many stacks in one pass over the store
-    frequencies codelength scores rows     counts by document become a table
-    folders saved_probes comparison        what is kept, and what is done with it
-    probing_run                  one run of all of it
+    settings task what is chosen for a run, and what is probed for
+    labels        a store's words, their labels, those of controls, and which examples train or are tested
+    inputs        the vectors that probes read, and how they stream from the store
+    scores        counts by document become rows with intervals and paired tests
+    linear        probes at the one optimum of a convex loss
+    span_conv     probes with hidden units, trained by steps
+    probe_folder  trained probes on disk, and what they predict
+    run           one run of all of it
+
+    bilinear, place_probes   another kind: what stands at which place, read from one state
 """
 
-from tprprobe.analyses.probing.comparison import compare_runs
-from tprprobe.analyses.probing.probing_run import probe
-from tprprobe.analyses.probing.saved_probes import load_probe
-from tprprobe.analyses.probing.settings import ProbeSettings, Schedule
-from tprprobe.analyses.probing.tasks import read_task
+import lazy_loader
 
-__all__ = [
-    "ProbeSettings",
-    "Schedule",
-    "compare_runs",
-    "load_probe",
-    "probe",
-    "read_task",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

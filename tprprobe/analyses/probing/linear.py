@@ -1,117 +1,140 @@
 """Linear probes: multinomial logistic regression, its L2 penalty chosen on held-out documents.
 
-They take their turns, where the documents are divided by chance: in each, other documents are tested,
+The optimum of each is unique (the loss is strictly convex in the penalised weights), so that nothing
+depends on a seed, a learning rate or an order. Many problems on the same vectors are solved at once.
+Probes take their turns, where the documents are divided by chance: in each, other documents are tested,
 so that every document is tested once, by weights that have not seen it. The penalty is chosen in the
 first turn; the others begin at its optimum, and end at their own.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import Reader, chunks, read_batch
-from tprprobe.analyses.probing.labelled_splits import Examples, Splits
-from tprprobe.analyses.probing.logistic import Regressions
-from tprprobe.analyses.probing.probes import mean_states
-from tprprobe.analyses.probing.sides import Corpus
-from tprprobe.analyses.probing.stacks import Stack, losses
-from tprprobe.analyses.probing.tallies import Tally
+from tprprobe.analyses.probing.inputs import Reader, Shape
+from tprprobe.analyses.probing.labels import Places, Splits, Turn
+from tprprobe.analyses.probing.scores import (
+    Fitted,
+    Probe,
+    Tested,
+    count_probes,
+    labels_of,
+    losses,
+    sum_documents,
+)
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 COUNTED = 4096  # targets that are counted at once
 LEAST = 0.1  # of its deviation on dev documents: what the few targets of a portion hardly vary in
+MEMORY = 8  # steps that the quasi-Newton method remembers
+GAIN = 1e-3  # of its loss that a further step is still worth
+LEARNT = 4  # steps before what a further one is worth can be trusted
+MOST = 500  # steps
+BACKTRACKS = 12
+BLOCK = 2048  # targets whose logits are held at once
 
+Inputs = Float[Tensor, "target input"]
 Weights = Float[Tensor, "probe input_and_1 label"]
-Inputs = dict[Corpus, Float[Tensor, "target input"]]
+Points = Float[Tensor, "problem number"]
+Values = Float[Tensor, " problem"]
+Evaluate = Callable[[Points, Int[Tensor, " problem"]], tuple[Values, Points]]
 
 
-def fit_stack(stack: Stack) -> list[Tally]:
-    """The tallies of a stack's probes, a turn each; the stack keeps the weights of the first turn."""
-    turns = [stack.splits, *stack.splits.turns]
-    tallies = [Tally.to_test(stack, turn.test) for turn in turns]
-    for at, vector in enumerate(stack.vectors):
-        places = np.array([i for i, probe in enumerate(stack.probes) if probe.vector is vector])
-        inputs = _read(stack, at)
-        chosen: Chosen | None = None
-        for turn, tally in zip(turns, tallies, strict=True):
-            fit = _Turn(stack, places, turn, inputs)
-            if chosen is None:
-                chosen = fit.choose()
-                _keep(stack, places, chosen.weights)
-            else:
-                chosen = fit.go_on(chosen)
-            fit.count(chosen.weights, tally)
-    return tallies
+def fit_linear(
+    probes: Sequence[Probe], splits: Splits, reader: Reader, shape: Shape
+) -> list[Fitted]:
+    """Probes of one vector, which differ in their labels, fitted and tested in every turn of the splits.
+
+    Their weights are those of the first turn.
+    """
+    x = reader.means(splits.examples)
+    tested = x if splits.tested is splits.examples else reader.means(splits.tested)
+    fit = _Fit(probes, splits, splits.turns[0], x)
+    penalty, first, curves = fit.choose()
+    weights, sums = first, [fit.count(first, tested)]
+    for turn in splits.turns[1:]:
+        fit = _Fit(probes, splits, turn, x)
+        weights = fit.go_on(penalty, weights)
+        sums.append(fit.count(weights, tested))
+    total = np.sum(sums, axis=0)
+    return [
+        Fitted(
+            Tested(
+                probe,
+                len(splits.turns[0].train),
+                total[at],
+                np.array(curves[at], float).reshape(-1, 3),
+            ),
+            {"output_weight": first[at : at + 1, :-1], "output_bias": first[at : at + 1, -1]},
+            shape,
+            reader.mean,
+            reader.scale,
+        )
+        for at, probe in enumerate(probes)
+    ]
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """The penalties of probes, and the weights that are optimal under them, in raw coordinates."""
+class _Fit:
+    """The probes of one vector in a turn, on standardised inputs."""
 
-    penalty: Float[Tensor, " probe"]
-    weights: Weights
-
-
-class _Turn:
-    """The probes (``places``) of one vector in a turn; they differ in their labels."""
-
-    def __init__(self, stack: Stack, places: np.ndarray, splits: Splits, inputs: Inputs):
-        self.stack, self.places, self.splits, self.inputs = stack, places, splits, inputs
-        x = self._of(splits.train)
-        self.mean = x.mean(0)
-        deviation = torch.maximum(_deviation(x), LEAST * _deviation(self._of(splits.dev)))
+    def __init__(self, probes: Sequence[Probe], splits: Splits, turn: Turn, x: Inputs):
+        self.probes, self.splits, self.turn = probes, splits, turn
+        train, dev = (x[torch.from_numpy(places)] for places in (turn.train, turn.dev))
+        self.mean = train.mean(0)
+        deviation = torch.maximum(_deviation(train), LEAST * _deviation(dev))
         flat = deviation < 1e-6 * self.mean.abs() + 1e-12
         self.scale = torch.where(flat, 1.0, deviation)
-        marks = stack.marks(splits.train, np.arange(len(splits.train)), places)
-        shares = marks / marks.sum(-1, keepdim=True).clamp(min=1)
-        self.x, self.marks = (x - self.mean) / self.scale, marks
-        self.regressions = Regressions(self.x, shares)
+        self.train, self.dev = ((part - self.mean) / self.scale for part in (train, dev))
+        self.marks = self._marks(turn.train)
+        shares = self.marks / self.marks.sum(-1, keepdim=True).clamp(min=1)
+        self.regressions = Regressions(self.train, shares)
 
-    def _of(self, examples: Examples) -> Float[Tensor, "target input"]:
-        return self.inputs[examples.corpus][torch.from_numpy(examples.places)]
+    def _marks(self, places: Places) -> Float[Tensor, "probe target label"]:
+        return labels_of(self.probes, self.splits.examples, places, self.train.device)
 
-    def choose(self) -> Chosen:
-        """The best of PENALTIES for each, by the loss on the dev documents.
+    def choose(
+        self,
+    ) -> tuple[Float[Tensor, " probe"], Weights, list[list[tuple[int, float, float]]]]:
+        """The best of PENALTIES for every probe, by the loss on the dev documents; the weights that are
+        optimal under it, in raw coordinates; and the losses on the way, a step a penalty.
 
         From the strongest penalty on, each begins where the one before ended, until that loss rises.
-        A step of the training curves is a penalty's place in PENALTIES.
         """
-        dev, n, device = self.splits.dev, len(self.places), self.x.device
-        held_out = (
-            (self._of(dev) - self.mean) / self.scale,
-            self.stack.marks(dev, np.arange(len(dev)), self.places),
-        )
+        n, device = len(self.probes), self.train.device
+        marks = self._marks(self.turn.dev)
         live, lowest = torch.arange(n, device=device), torch.full((n,), torch.inf, device=device)
-        chosen, best = torch.full((n,), PENALTIES[0], device=device), None
-        weights: Tensor | None = None
+        chosen = torch.full((n,), PENALTIES[0], device=device)
+        curves: list[list[tuple[int, float, float]]] = [[] for _ in self.probes]
+        weights = best = self.regressions.solve(chosen)
         for step, penalty in enumerate(PENALTIES):
-            weights = self.regressions.solve(
-                torch.full((len(live),), penalty, device=device), live, weights
-            )
-            best = weights.clone() if best is None else best
-            found = [
+            if step:
+                weights = self.regressions.solve(
+                    torch.full_like(lowest[live], penalty), live, weights
+                )
+            train, dev = (
                 losses(_logits(x, weights), y[live], "softmax").mean(1)
-                for x, y in ((self.x, self.marks), held_out)
-            ]
-            for probe, *point in zip(live.tolist(), *(f.tolist() for f in found), strict=True):
-                self.stack.curves[self.places[probe]].append((step, *point))
-            better = found[1] < lowest[live]
+                for x, y in ((self.train, self.marks), (self.dev, marks))
+            )
+            for probe, *point in zip(live.tolist(), train.tolist(), dev.tolist(), strict=True):
+                curves[probe].append((step, *point))
+            better = dev < lowest[live]
             live, weights = live[better], weights[better]
             if not len(live):
                 break
-            lowest[live], chosen[live], best[live] = found[1][better], penalty, weights
-        assert best is not None
-        return Chosen(chosen, self._raw(best))
+            lowest[live], chosen[live] = dev[better], penalty
+            best = best.index_copy(0, live, weights)
+        return chosen, self._raw(best), curves
 
-    def go_on(self, other: Chosen) -> Chosen:
-        """The optima of this turn under the same penalties, from those of another turn."""
-        start = other.weights.clone()
+    def go_on(self, penalty: Float[Tensor, " probe"], weights: Weights) -> Weights:
+        """The optima of this turn under these penalties, from those of another turn."""
+        start = weights.clone()
         start[:, -1] += (self.mean[:, None] * start[:, :-1]).sum(1)
         start[:, :-1] *= self.scale[:, None]
-        return Chosen(other.penalty, self._raw(self.regressions.solve(other.penalty, start=start)))
+        return self._raw(self.regressions.solve(penalty, start=start))
 
     def _raw(self, weights: Weights) -> Weights:
         """Weights for standardised inputs as weights for the inputs as they are."""
@@ -119,48 +142,207 @@ class _Turn:
         shift = weights[:, -1:] - (self.mean[:, None] * slope).sum(1, keepdim=True)
         return torch.cat([slope, shift], 1)
 
-    def count(self, weights: Weights, tally: Tally) -> None:
-        """Count what the probes give the test targets."""
-        x = self._of(self.splits.test)
-        for start in range(0, len(x), COUNTED):
-            chosen = np.arange(start, min(start + COUNTED, len(x)))
-            tally.count(_logits(x[chosen], weights), chosen, self.places)
+    def count(self, weights: Weights, x: Inputs) -> Float[np.ndarray, "probe subset document term"]:
+        """The counts by document of what the probes give the test examples."""
+        examples, test = self.splits.tested, self.turn.test
+        parts = np.array_split(test, range(COUNTED, len(test), COUNTED))
+        terms = [
+            count_probes(self.probes, _logits(x[torch.from_numpy(some)], weights), examples, some)
+            for some in parts
+        ]
+        joined = np.concatenate(terms, 1)
+        return np.stack([sum_documents(part, examples, test) for part in joined])
 
 
-def _deviation(x: Float[Tensor, "target input"]) -> Float[Tensor, " input"]:
+def _deviation(x: Inputs) -> Float[Tensor, " input"]:
     return (x - x.mean(0)).square().mean(0).sqrt()
 
 
-def _keep(stack: Stack, places: Int[np.ndarray, " probe"], weights: Weights) -> None:
-    best, to = dict(stack.best.named_parameters()), torch.from_numpy(places).to(weights.device)
-    best["output_weight"].data[to] = weights[:, :-1]
-    best["output_bias"].data[to] = weights[:, -1]
-
-
-def _logits(
-    x: Float[Tensor, "target input"], weights: Weights
-) -> Float[Tensor, "probe target label"]:
+def _logits(x: Inputs, weights: Weights) -> Float[Tensor, "probe target label"]:
     return x @ weights[:, :-1] + weights[:, -1:]
 
 
-def _read(stack: Stack, at: int) -> Inputs:
-    """The mean states of all examples in the stack's vector number ``at``, in their places."""
-    width = stack.shape.spans * stack.shape.kernel * stack.shape.width
-    splits, found = stack.splits, dict[Corpus, Tensor]()
-    parts = (splits.train, splits.dev, splits.test) if splits.whole is None else (splits.whole,)
-    for part in parts:
-        new = torch.zeros(part.total, width, device=stack.device)
-        held = found.setdefault(part.corpus, new)
-        if len(part):
-            held[torch.from_numpy(part.places)] = _mean_states(stack, part, at)
+class Regressions:
+    """Problems that minimise the mean cross-entropy + penalty/2 ‖W‖² on the same vectors.
+
+    ``shares`` are the labels of every target, adding up to one; a target whose shares are all 0 does
+    not count. Source: Nocedal and Wright 2006, algorithm 7.5 (L-BFGS), in coordinates in which the
+    Hessian is about the identity: the principal directions of the vectors, each label's scale the
+    geometric mean of π (1 − π) and 1/K, its curvature where label shares π are predicted and where
+    all K labels are as likely.
+    """
+
+    def __init__(
+        self,
+        x: Float[Tensor, "target width"],
+        shares: Float[Tensor, "problem target label"],
+    ):
+        variance, self.axes = principal_axes(x)
+        self.x = torch.cat([x @ self.axes, x.new_ones(len(x), 1)], 1)
+        self.shares = shares.transpose(0, 1).contiguous()
+        n_problems, _, n_labels = shares.shape
+        self.counted = shares.sum((1, 2))
+        self.pull = (self.x.T @ self.shares.flatten(1)).view(-1, n_problems, n_labels).double()
+        self.complete = bool((self.counted > len(x) - 0.5).all())  # no target counts in some only
+        common = (shares.sum(1) + 0.5) / (self.counted + 0.5 * n_labels)[:, None]
+        self.intercept = common.log()
+        self.bend = torch.cat([variance, variance.new_ones(1)])[:, None, None] * (
+            (common * (1 - common)).sqrt() / n_labels**0.5
+        )
+        self.penalised = torch.ones_like(self.bend[:, :1, :1])
+        self.penalised[-1] = 0
+        self.n_problems, self.n_labels = n_problems, n_labels
+
+    def solve(
+        self,
+        penalty: Float[Tensor, " problem"],
+        which: Int[Tensor, " problem"] | None = None,
+        start: Float[Tensor, "problem width_and_1 label"] | None = None,
+        gain: float = GAIN,
+    ) -> Float[Tensor, "problem width_and_1 label"]:
+        """The weights (and last the intercept) of some problems, under a penalty for each.
+
+        ``start`` is where to begin, the weights for another penalty say; else at the label shares.
+        A problem has ended where a further step is worth less than the share ``gain`` of its loss.
+        """
+        which = torch.arange(self.n_problems, device=self.x.device) if which is None else which
+        held = self.penalised * penalty[:, None]
+        scale = (self.bend[:, which] + held).clamp(min=1e-12).rsqrt()
+        if start is None:
+            begin = torch.zeros_like(scale)
+            begin[-1] = self.intercept[which]
+        else:
+            begin = torch.cat([self.axes.T @ start[:, :-1], start[:, -1:]], 1).transpose(0, 1)
+
+        def evaluate(points: Points, some: Int[Tensor, " problem"]) -> tuple[Values, Points]:
+            shape = (len(points), len(self.x[0]), self.n_labels)
+            weight = scale[:, some] * points.view(shape).transpose(0, 1)
+            value, slope = self._losses(weight, which[some])
+            value += (held[:, some] * weight**2).sum((0, 2), dtype=torch.float64) / 2
+            slope = (slope + held[:, some] * weight) * scale[:, some]
+            return value, slope.transpose(0, 1).flatten(1)
+
+        ended = minimize(evaluate, (begin / scale).transpose(0, 1).flatten(1), gain)
+        ended = ended.view(len(which), -1, self.n_labels) * scale.transpose(0, 1)
+        return torch.cat([self.axes @ ended[:, :-1], ended[:, -1:]], 1)
+
+    def _losses(
+        self, weight: Float[Tensor, "width_and_1 problem label"], which: Int[Tensor, " problem"]
+    ) -> tuple[Values, Float[Tensor, "width_and_1 problem label"]]:
+        """The mean cross-entropy of some problems, and its slope; a block of targets at a time.
+
+        With logits z = x w it is Σ (log Σ exp z) − Σ shares · z, whose last term is xᵀ shares · w.
+        """
+        wide, pull = weight.flatten(1), self.pull[:, which]
+        value = -(pull * weight).sum((0, 2))
+        slope = -pull.to(wide.dtype).flatten(1)
+        for start in range(0, len(self.x), BLOCK):
+            x = self.x[start : start + BLOCK]
+            logits = (x @ wide).view(len(x), *weight.shape[1:])
+            logs = logits.log_softmax(-1)
+            norms, predicted = logits[..., 0] - logs[..., 0], logs.exp_()
+            if not self.complete:
+                counts = self.shares[start : start + BLOCK][:, which].sum(-1)
+                norms, predicted = norms * counts, predicted * counts[..., None]
+            value += norms.sum(0, dtype=torch.float64)
+            slope.addmm_(x.T, predicted.flatten(1))
+        n = self.counted[which]
+        return value / n, slope.view(weight.shape) / n[:, None]
+
+
+def principal_axes(
+    x: Float[Tensor, "target width"],
+) -> tuple[Float[Tensor, " width"], Float[Tensor, "width width"]]:
+    """The variance along the principal directions of vectors, and these."""
+    variance, axes = torch.linalg.eigh((x.T @ x).double() / len(x))
+    return variance.clamp(min=0).to(x.dtype), axes.to(x.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """A step of problems, the change of slope that came with it, and 1 / (step · change)."""
+
+    step: Points
+    change: Points
+    rate: Float[Tensor, "problem one"]
+
+    @classmethod
+    def of(cls, step: Points, change: Points) -> "Move":
+        curve = _dot(step, change)
+        return cls(step, change, torch.where(curve > 0, 1 / curve, 0))
+
+    def take(self, which: Bool[Tensor, " problem"]) -> "Move":
+        """The move of some of the problems."""
+        return Move(self.step[which], self.change[which], self.rate[which])
+
+
+def minimize(evaluate: Evaluate, start: Points, gain: float) -> Points:
+    """The minima of convex functions, by L-BFGS with backtracking until a step gains less than that share."""
+    points, live = start.clone(), torch.arange(len(start), device=start.device)
+    values, slopes = evaluate(points, live)
+    history: list[Move] = []
+    for n in range(MOST):
+        steps = -_precondition(slopes, history)
+        worth = -_dot(steps, slopes)[:, 0]
+        stays = worth > (gain * values if n >= LEARNT else 0)
+        if not stays.any():
+            break
+        if not stays.all():
+            live, values, slopes, steps = live[stays], values[stays], slopes[stays], steps[stays]
+            history = [move.take(stays) for move in history]
+        before, old = points[live], slopes
+        after, values, slopes, moved = _search(evaluate, live, before, values, slopes, steps)
+        points[live] = after
+        history = [*history, Move.of(after - before, slopes - old)][-MEMORY:]
+        if not moved.all():
+            live, values, slopes = live[moved], values[moved], slopes[moved]
+            history = [move.take(moved) for move in history]
+        if not len(live):
+            break
+    return points
+
+
+def _dot(one: Points, other: Points) -> Float[Tensor, "problem one"]:
+    return torch.linalg.vecdot(one, other)[:, None]
+
+
+def _precondition(slopes: Points, history: Sequence[Move]) -> Points:
+    """The inverse Hessian that the history of steps and changes of slope implies, times the slopes."""
+    found, shares = slopes.clone(), []
+    for move in reversed(history):
+        share = move.rate * _dot(move.step, found)
+        found.addcmul_(share, move.change, value=-1)
+        shares.append(share)
+    if history:
+        last = history[-1]
+        size = _dot(last.change, last.change).clamp(min=1e-30)
+        found *= (_dot(last.step, last.change) / size).clamp(min=1e-6)
+    for move, share in zip(history, reversed(shares), strict=True):
+        found.addcmul_(move.step, share - move.rate * _dot(move.change, found))
     return found
 
 
-def _mean_states(stack: Stack, examples: Examples, at: int) -> Float[Tensor, "target input"]:
-    parts = []
-    for samples in chunks(examples.samples):
-        chunk = Reader(stack.device).read([examples], samples)
-        chosen = examples.within(samples)
-        batch = read_batch(examples, chosen, chunk, chunk.stacked(stack.vectors[at : at + 1]))
-        parts.append(mean_states(batch.windows([0]), batch.spans)[0])
-    return torch.cat(parts)
+def _search(
+    evaluate: Evaluate, live: Tensor, points: Points, values: Values, slopes: Points, steps: Points
+) -> tuple[Points, Values, Points, Bool[Tensor, " problem"]]:
+    """The points after a step, halved until the value falls enough (Armijo); which of them moved."""
+    gains = _dot(steps, slopes)[:, 0]
+    ended = points + steps
+    value, slope = evaluate(ended, live)
+    worse = value > values + 1e-4 * gains
+    if worse.any():
+        size = torch.ones_like(gains)
+        open_ = worse.nonzero()[:, 0]
+        for _ in range(BACKTRACKS):
+            size[open_] /= 2
+            tried = points[open_] + size[open_, None] * steps[open_]
+            v, s = evaluate(tried, live[open_])
+            good = v <= values[open_] + 1e-4 * size[open_] * gains[open_]
+            at = open_[good]
+            ended[at], value[at], slope[at] = tried[good], v[good], s[good]
+            worse[at] = False
+            open_ = open_[~good]
+            if not len(open_):
+                break
+        ended[worse], value[worse], slope[worse] = points[worse], values[worse], slopes[worse]
+    return ended, value, slope, ~worse

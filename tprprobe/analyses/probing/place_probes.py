@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from jaxtyping import Float
 
-from tprprobe.analyses.decomposition.rank_choice import read_rank
+from tprprobe.analyses.decomposition.choices import read_rank
 from tprprobe.analyses.probing.bilinear import (
     PlaceProbe,
     Ranks,
@@ -18,8 +18,8 @@ from tprprobe.analyses.probing.bilinear import (
     fit_bilinear,
     fit_linear,
 )
+from tprprobe.analyses.probing.inputs import find_sites
 from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
-from tprprobe.analyses.probing.probed_sites import find_sites
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.errors import unknown
 from tprprobe.files.kinds import KINDS

@@ -1,4 +1,4 @@
-"""Settings of a run of probes, and the schedule of their training."""
+"""Settings of a run: which probes, beside which controls, trained how."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
@@ -54,19 +54,6 @@ SCHEDULES = {
 }
 
 
-def find_schedule(given: str | Schedule) -> Schedule:
-    """The schedule of that name, or the one given.
-
-    Raises:
-        InputError: there is none of that name.
-    """
-    if isinstance(given, Schedule):
-        return given
-    if given not in SCHEDULES:
-        raise unknown("schedule", given, SCHEDULES)
-    return SCHEDULES[given]
-
-
 @dataclass(frozen=True)
 class ProbeSettings:
     """The settings of a run of probes.
@@ -75,25 +62,27 @@ class ProbeSettings:
         probe: ``linear`` (the default) is multinomial logistic regression on the mean of a span's
             states, whose L2 penalty is chosen on held-out documents. It is optimal, so that it has one
             seed, no schedule, and the loss ``softmax``; probes of documents that are divided by chance
-            are cross-fitted. ``span-conv`` (Tenney et al.'s) is the default where seeds, a schedule or
-            the loss ``sigmoid`` are given.
-        sites: shell globs; by default roles, fillers, tprs and hidden states.
-        heads: one probe per head, instead of one for all heads side by side.
-        seeds: how many probes with different initialization and dropout; ``seed`` is the first.
-        controls: of CONTROLS; by default all that apply. BASELINES need no training.
-        span_mode: which states of a span are read: ``all_states`` (default of an encoder),
+            are cross-fitted. ``span-conv`` (Tenney et al. 2019) is the default where seeds, a schedule
+            or the loss ``sigmoid`` are set.
+        sites: Sites to probe, as shell globs; by default roles, fillers, tprs and hidden states.
+        heads: One probe per head, instead of one for all heads side by side.
+        seeds: How many probes with different initialization and dropout; ``seed`` is the first.
+        controls: ``control``, ``prefix``, ``shuffled``, ``untrained``, ``previous``, ``dictionary``; by
+            default all that apply. The commonest label, of all and of the word, needs no training.
+        span_mode: Which states of a span are read: ``all_states`` (default of an encoder),
             ``first_state`` (default of a decoder, where later states have read a part of the span)
             or ``last_state``.
-        kernel: width of the span convolution.
-        causal: whether a kernel looks back only (default in a decoder) or to both sides.
-        schedule: ``short``, ``tenney`` or a Schedule.
-        loss: ``sigmoid`` (every label by itself, default of span-conv) or ``softmax``.
-        information: also codelengths and usable information, from further probes with softmax;
+        kernel: Width of the span convolution.
+        causal: Whether a kernel looks back only (default in a decoder) or to both sides.
+        schedule: Training schedule: ``short``, ``tenney`` (Tenney et al. 2019) or a Schedule.
+        loss: ``sigmoid`` (every label by itself, default of span-conv) or ``softmax`` (linear has no
+            other).
+        information: Also codelengths and usable information, from further probes with softmax;
             by default of span-conv only.
-        most: how many targets a probe learns from, at most (whole samples, drawn by chance; 0: all);
-            by default SCREENED of linear probes, and all of others.
-        budget: bytes of memory for probes and vectors; probes that do not fit are trained in turns,
-            and vectors that do not are read in every epoch.
+        most: How many targets a probe learns from, at most (whole samples, drawn by chance; 0: all);
+            by default 2048 of linear probes, and all of others.
+        budget: Bytes of memory for probes and vectors; vectors that do not fit are read in every epoch.
+        seed: Seed of random choices.
     """
 
     probe: str | None = None
@@ -112,39 +101,31 @@ class ProbeSettings:
     seed: int = 0
 
     def __post_init__(self):
-        for control in self.controls or ():
-            if control not in CONTROLS:
-                raise unknown("control", control, CONTROLS)
-        if self.span_mode not in (None, *get_args(SpanMode)):
-            raise unknown("span mode", self.span_mode, get_args(SpanMode))
-        if self.loss not in (None, *get_args(Loss)):
-            raise unknown("loss", self.loss, get_args(Loss))
-        if self.probe not in (None, *get_args(Kind)):
-            raise unknown("probe", str(self.probe), get_args(Kind))
+        choices = [("control", control, CONTROLS) for control in self.controls or ()]
+        choices += [("span mode", self.span_mode, get_args(SpanMode))]
+        choices += [("loss", self.loss, get_args(Loss)), ("probe", self.probe, get_args(Kind))]
+        if isinstance(self.schedule, str):
+            choices.append(("schedule", self.schedule, SCHEDULES))
+        for name, value, accepted in choices:
+            if value is not None and value not in accepted:
+                raise unknown(name, value, accepted)
         if self.most is not None and self.most < 0:
             raise InputError("most is at least 1, or 0 for all targets")
         if self.kernel < 1 or self.seeds < 1 or self.budget < 1:
             raise InputError("kernel, seeds and budget are at least 1")
         if self.kernel % 2 == 0 and self.causal is False:
             raise InputError(f"a kernel of {self.kernel} has no middle: give an odd one, or causal")
-        find_schedule(self.schedule)
-        if self.probe == "linear" and (given := self._trained_by_steps()):
+        if self.probe == "linear" and (strange := self._trained_by_steps()):
             raise InputError(
-                f"{', '.join(given)}: a linear probe is the one optimum of its softmax loss, without "
+                f"{', '.join(strange)}: a linear probe is the one optimum of its softmax loss, without "
                 "seeds or schedule; leave it out, or train --probe span-conv"
             )
 
     def _trained_by_steps(self) -> list[str]:
-        """The settings given that only span-conv has."""
+        """The chosen settings that only span-conv has."""
         others = {"seeds": self.seeds > 1, "loss": self.loss == "sigmoid"}
         others["schedule"] = self.schedule != ProbeSettings.schedule
         return [name for name, other in others.items() if other]
-
-    @property
-    def loss_of_probes(self) -> Loss:
-        """The loss that is used; the default one where none is given."""
-        default = "softmax" if self.is_linear else "sigmoid"
-        return cast(Loss, self.loss or default)
 
     @property
     def kind(self) -> Kind:
@@ -157,9 +138,14 @@ class ProbeSettings:
         return self.kind == "linear"
 
     @property
-    def hidden(self) -> int:
-        """Hidden units of a probe."""
-        return 0 if self.is_linear else HIDDEN
+    def loss_of_probes(self) -> Loss:
+        """The loss that is used; the kind's default where none is chosen."""
+        return cast(Loss, self.loss or ("softmax" if self.is_linear else "sigmoid"))
+
+    @property
+    def training(self) -> Schedule:
+        """The schedule itself."""
+        return SCHEDULES[self.schedule] if isinstance(self.schedule, str) else self.schedule
 
     @property
     def informs(self) -> bool:
@@ -174,14 +160,13 @@ class ProbeSettings:
         return self.most or None
 
     @classmethod
-    def of(cls, **given: Any) -> "ProbeSettings":
+    def of(cls, **settings: Any) -> "ProbeSettings":
         """The settings of keyword arguments; lists and single globs become tuples."""
         for key in ("sites", "controls"):
-            if given.get(key) is None:
-                given.pop(key, None)
-            else:
-                given[key] = (given[key],) if isinstance(given[key], str) else tuple(given[key])
-        return cls(**given)
+            value = settings.pop(key, None)
+            if value is not None:
+                settings[key] = (value,) if isinstance(value, str) else tuple(value)
+        return cls(**settings)
 
     def mode(self, side: str) -> SpanMode:
         """Which states of a span are read on a side."""
@@ -200,6 +185,6 @@ class ProbeSettings:
 
     def as_dict(self) -> dict[str, Any]:
         """The settings in JSON types."""
-        meant = {"schedule": asdict(find_schedule(self.schedule)), "loss": self.loss_of_probes}
+        meant = {"schedule": asdict(self.training), "loss": self.loss_of_probes}
         meant |= {"probe": self.kind, "information": self.informs, "most": self.targets}
         return asdict(self) | meant

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Int
 
 from tprprobe.analyses.reconstruction.moments import Labels
 from tprprobe.errors import InputError
+from tprprobe.store.groups import group_tokens
 
 TEST_SHARE, FOLDS, FEWEST = 0.25, 5, 20
 SIZES = (100, 300, 1000, 3000, 10000)
@@ -40,19 +41,16 @@ class Split:
 def split_questions(tokens: pd.DataFrame, seed: int) -> Split:
     """A quarter of the questions held out, the others in folds and in nested training sets.
 
-    The same question asked twice counts as one.
+    The same question asked twice counts as one, and so does a document.
 
     Raises:
         InputError: too few questions.
     """
-    named = "question" if "question" in tokens else "sample"
-    questions, different = pd.factorize(tokens[named])
-    if len(different) < FEWEST:
-        raise InputError(
-            f"the store has {len(different)} different questions: extract {FEWEST} or more"
-        )
+    questions = group_tokens(tokens)
+    if (n := len(np.unique(questions))) < FEWEST:
+        raise InputError(f"the store has {n} different questions: extract {FEWEST} or more")
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(different))
+    order = rng.permutation(n)
     n_test = round(TEST_SHARE * len(order))
     place = np.empty(len(order), int)  # among the training questions, −1 if held out
     place[order] = np.maximum(np.arange(len(order)) - n_test, -1)

@@ -17,7 +17,7 @@ import zarr
 from jaxtyping import Float32
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.damage import check_claim, damage_told
+from tprprobe.files.file_errors import check_claim, damage_told
 from tprprobe.files.hdf5 import open_hdf5
 
 ARRAY, NAMES = "features", "image_id"

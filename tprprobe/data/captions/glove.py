@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float32
 
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.lines import opened
 
 

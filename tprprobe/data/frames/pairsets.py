@@ -1,5 +1,6 @@
 """Minimal pairs as a data set: two texts an item, which is a document; the items are drawn, seeded."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -7,6 +8,7 @@ from itertools import islice
 from tprprobe.console import stderr
 from tprprobe.data.dataset import ALL, Dataset, Labels, Request
 from tprprobe.data.frames.grammar import (
+    EXCHANGED,
     Frame,
     Item,
     draw_items,
@@ -17,11 +19,13 @@ from tprprobe.data.frames.grammar import (
 )
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.settings import parse
 from tprprobe.gold.labels import Labelled
 
 PREFIX, EVERY = "pairs:", "all"
 OPTIONS = ("asked", "one_token")
 DEFAULT = 1000  # texts
+TYPED = "text"  # the frame of a text that somebody typed
 
 
 @dataclass(frozen=True)
@@ -148,3 +152,48 @@ def _in_turn(frames: dict[str, Frame], seed: int) -> Iterator[Item]:
                 sources.remove(source)
             else:
                 yield item
+
+
+def find_pairs(spec: str, n: int | None, seed: int, default: int) -> MinimalPairs:
+    """The pairs of a name, asked; without n the first ``default`` texts of them.
+
+    Raises: InputError for what are no pairs.
+    """
+    if not is_pairs(spec):
+        raise InputError(
+            f"{spec} are no minimal pairs: give pairs:FRAME, of {', '.join(list_frames())}"
+        )
+    asked = replace(draw_pairs(Request(spec, None, n, seed, 0)), asked=True)
+    return asked if n else replace(asked, rows=asked.rows[:default])
+
+
+def pair_of_text(
+    text: str, words: Sequence[str], answers: Sequence[str] = ("", "")
+) -> MinimalPairs:
+    """The one item of a text and of the other text, in which two of its words have changed places.
+
+    Args:
+        text: what a model reads, open at its end.
+        words: two words of it; the first place of each counts.
+        answers: the word expected next, and the one expected next in the other text; default: the model's own.
+
+    Raises: InputError for a word that is not in the text, or other than two words or answers.
+    """
+    if len(words) != 2 or len(answers) != 2:
+        raise InputError(f"words {list(words)}, answers {list(answers)}: give two of each")
+    pattern, lists = text, {}
+    for slot, word in zip(EXCHANGED, words, strict=True):
+        pattern, n = re.subn(
+            rf"(?<![\w{{]){re.escape(word)}(?![\w}}])", f"{{{slot}}}", pattern, count=1
+        )
+        if not n:
+            raise InputError(f"no word {word!r} in {text!r}: give words as they stand there")
+        lists[slot] = {"forms": "word", "words": word}
+    answer, other = answers
+    patterns = [{"text": pattern, "answer": answer, "other": other}]
+    slots = {slot: slot for slot in EXCHANGED}
+    frame = parse(
+        Frame, {"says": text, "slots": slots, "patterns": patterns, "words": lists}, "text"
+    )
+    items = tuple(draw_items(TYPED, frame, 0))
+    return MinimalPairs(f"text: {text}", ALL, 0, range(2), {TYPED: frame}, items, asked=True)

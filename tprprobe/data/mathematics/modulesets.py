@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tprprobe.data.dataset import Dataset, Request
-from tprprobe.data.draws import make
+from tprprobe.data.generated import make
 from tprprobe.data.mathematics.generator import LEVELS, samplers, samples
 from tprprobe.data.mathematics.questions import Part, Question, parts
 from tprprobe.errors import unknown

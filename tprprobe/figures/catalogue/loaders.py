@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,27 +10,15 @@ import pandas as pd
 from pydantic import Field
 
 from tprprobe.errors import InputError
-from tprprobe.figures.catalogue.captions import load_captioned, read_scores
 from tprprobe.figures.catalogue.decomposition import load_decompositions, load_searches
-from tprprobe.figures.catalogue.interventions import (
-    load_substitutions,
-    load_swaps,
-    load_sweeps,
-    load_unbindings,
-)
-from tprprobe.figures.catalogue.summaries import (
-    find_scored,
-    load_matches,
-    load_summaries,
-    load_votes,
-)
+from tprprobe.figures.catalogue.entries import Input, load_figures
+from tprprobe.figures.catalogue.interventions import load_behaviour, load_swaps, load_sweeps
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.settings import Document, parse
 from tprprobe.store import Store, open_store
 from tprprobe.training.logs import read_log
-from tprprobe.training.study.records import Study, load_study
 
 PROBED = "settings.json"  # of `tprprobe probe --out`
 
@@ -122,15 +110,6 @@ def _log(folder: Path) -> pd.DataFrame:
     return pd.DataFrame(rows).astype({"step": int, "value": float})
 
 
-def load_bindings(sources: Iterable[Source]) -> pd.DataFrame:
-    """The tables of ``tprprobe binding --ckpt … --out``, one after another.
-
-    Raises:
-        InputError: a folder has none.
-    """
-    return pd.concat([KINDS["bindings"].load(each) for each in sources], ignore_index=True)
-
-
 def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
     """The rows of ``tprprobe probe --out``, one folder after another, with the model of each.
 
@@ -158,69 +137,67 @@ def _probed_model(folder: Path) -> str:
     return str(name or folder.resolve().name)
 
 
-def load_studies(sources: Iterable[Source]) -> Study:
-    """The study in a folder, or the shipped one of that name.
-
-    Raises:
-        InputError: more than one is given, or it has no tables.
-    """
-    first, *others = sources
-    if others:
-        raise InputError(f"one study is drawn at a time: given {len(others) + 1}")
-    return load_study(assets.find("studies", first))
-
-
 def _find(source: Source) -> Path:
     """A path that exists, or the folder of a shipped checkpoint."""
     return Path(source) if Path(source).exists() else assets.find("models", source)
 
 
 def find_inputs(folder: Source) -> dict[str, Any]:
-    """The inputs in a folder and its subfolders, by their names in INPUTS; one store at most."""
+    """The inputs of figures in a folder and its subfolders, by name; one store at most."""
     folder = Path(folder)
     folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
-    found: dict[str, Any] = {
-        name: [each for each in folders if kind.is_finished_in(each)]
-        for name, kind in KINDS.items()
-        if name in INPUTS
-    }
+    plugged = (entry.maker.inputs for entry in load_figures())
+    known = INPUTS | {name: each for inputs in plugged for name, each in inputs.items()}
+    found: dict[str, Any] = {name: [*each.find(folders)] for name, each in known.items()}
     found["store"] = found["store"] and found["store"][0]
-    found["evaluations"] = [each for each in folders if any(map(_summary, each.glob("*.json")))]
-    found["captioned"] = [each for each in folders if any(map(read_scores, each.glob("*.json")))]
-    return {key: paths for key, paths in (found | find_scored(folders)).items() if paths}
+    return {name: paths for name, paths in found.items() if paths}
 
 
-DEFAULTS = {"study": ["matched-starts"]}  # what ships
-INPUTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "store": ("a store: give --store STORE", load_store),
-    "evaluations": ("evaluations: give --ckpt with folders of `eval --out`", load_evaluations),
-    "runs": ("logs of training: give --ckpt with folders of `train --out`", load_runs),
-    "summaries": (
-        "summaries: give --ckpt with folders of `eval --out` of documents",
-        load_summaries,
+def find_files(read: Callable[[Path], Any]) -> Callable[[Sequence[Path]], list[Path]]:
+    """What finds the folders with a JSON file that can be read so."""
+    return lambda folders: [each for each in folders if any(map(read, each.glob("*.json")))]
+
+
+INPUTS = {
+    "store": Input("a store: give --store STORE", load_store, KINDS["store"].find_finished),
+    "evaluations": Input(
+        "evaluations: give --ckpt with folders of `eval --out`",
+        load_evaluations,
+        find_files(_summary),
     ),
-    "votes": ("sheets of votes: give --ckpt with files that `sheet` wrote, filled in", load_votes),
-    "matches": ("summaries or sheets of facts: give --ckpt with these", load_matches),
-    "bindings": ("binding probes: give --ckpt with folders of `binding --out`", load_bindings),
-    "sweeps": ("sweeps: give --ckpt with folders of `intervene --out`", load_sweeps),
-    "swaps": ("swaps: give --ckpt with folders of `intervene --out`", load_swaps),
-    "substitutions": (
-        "sweeps of captions: give --ckpt with folders of `intervene --out` of a captioning model",
-        load_substitutions,
+    "runs": Input(
+        "logs of training: give --ckpt with folders of `train --out`",
+        load_runs,
+        KINDS["runs"].find_finished,
     ),
-    "unbindings": (
-        "swaps of unbinding vectors: give --ckpt with folders of `intervene --out`",
-        load_unbindings,
+    "sweeps": Input(
+        "sweeps: give --ckpt with folders of `intervene --out`",
+        load_sweeps,
+        KINDS["sweeps"].find_finished,
     ),
-    "probes": ("probes: give --ckpt with folders of `probe --out`", load_probes),
-    "captioned": (
-        "scores of captions: give --ckpt with folders of `eval --out` of captions",
-        load_captioned,
+    "behaviours": Input(
+        "edits of minimal pairs: give --ckpt with the folder of `intervene --data pairs:FRAME --out`",
+        load_behaviour,
+        KINDS["behaviours"].find_finished,
     ),
-    "decompositions": (
+    "swaps": Input(
+        "swaps: give --ckpt with folders of `intervene --out`",
+        load_swaps,
+        KINDS["swaps"].find_finished,
+    ),
+    "probes": Input(
+        "probes: give --ckpt with folders of `probe --out`",
+        load_probes,
+        KINDS["probes"].find_finished,
+    ),
+    "decompositions": Input(
         "decompositions: give --ckpt with folders of `decompose --out`",
         load_decompositions,
+        KINDS["decompositions"].find_finished,
     ),
-    "roles": ("roles that were found: give --ckpt with folders of `roles --out`", load_searches),
-    "study": ("a study: give --ckpt with the folder of one", load_studies),
+    "roles": Input(
+        "roles that were found: give --ckpt with folders of `roles --out`",
+        load_searches,
+        KINDS["roles"].find_finished,
+    ),
 }

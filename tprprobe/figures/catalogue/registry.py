@@ -7,14 +7,13 @@ from typing import Any
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.entries import find_figure
-from tprprobe.figures.catalogue.loaders import DEFAULTS, INPUTS, Source
-from tprprobe.figures.catalogue.verdicts import CLAIMS, add_verdicts
+from tprprobe.figures.catalogue.loaders import Source
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
 
 
 def make(name: str, **given: Any) -> Drawing | Table:
-    """The figure or table of that name, with the verdicts on the paper's claims about it.
+    """The figure or table of that name.
 
     ``given`` is what it is made of, by name: ``store`` (a Store or its path), ``evaluations`` or
     ``runs`` (paths or names of checkpoints), and options of that figure.
@@ -23,15 +22,16 @@ def make(name: str, **given: Any) -> Drawing | Table:
         InputError: an unknown figure or option, or an input that is missing or lacks something.
     """
     entry = find_figure(name)
+    inputs = entry.inputs
     for key in given:
-        if key not in (*entry.inputs, *entry.options):
-            raise unknown(f"option of {name}", key, (*entry.inputs, *entry.options))
-    given = {key: DEFAULTS[key] for key in entry.inputs if key in DEFAULTS} | given
-    for key in entry.inputs:
+        if key not in (*inputs, *entry.options):
+            raise unknown(f"option of {name}", key, (*inputs, *entry.options))
+    given = {key: each.default for key, each in inputs.items() if each.default is not None} | given
+    for key, each in inputs.items():
         if key not in given:
-            raise InputError(f"{name} is made of {INPUTS[key][0]}")
-    loaded = {key: INPUTS[key][1](given[key]) for key in entry.inputs}
-    return add_verdicts(entry.make(**(given | loaded)), CLAIMS.get(name, ()))
+            raise InputError(f"{name} is made of {each.text}")
+    loaded = {key: each.load(given[key]) for key, each in inputs.items()}
+    return entry.maker.make(**(given | loaded))
 
 
 def draw(name: str, **given: Any) -> Drawing:

@@ -5,6 +5,7 @@ What reads models and corpora is imported where it is needed: a store is told of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.files.hub import HUB
@@ -44,7 +45,10 @@ def inspect(what: str) -> Overview:
     if what.startswith(HUB) or KINDS["store"].is_in(what):
         return inspect_store(what)
     from tprprobe.data import SOURCES
+    from tprprobe.files.hub import is_foreign
 
+    if is_foreign(Path(what)) or Path(what).suffix == ".gguf":
+        return inspect_model(f"hf:{what}")
     if not KINDS["checkpoint"].is_in(what) and any(
         matches(what) for matches, _ in SOURCES.values()
     ):
@@ -55,7 +59,7 @@ def inspect(what: str) -> Overview:
 def inspect_data(spec: str) -> Overview:
     """Size, lengths and labels of a corpus; of documents with summaries also how much these copy."""
     from tprprobe.data import load_data
-    from tprprobe.scoring.extractiveness import describe_corpus
+    from tprprobe.data.documents.extractiveness import describe_corpus
 
     data = load_data(spec)
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
@@ -89,7 +93,7 @@ def inspect_model(name: str) -> Overview:
 
 
 def inspect_store(path: str) -> Overview:
-    """Model, data, samples and sites of a store, and whether it has its untrained control."""
+    """Model, data, samples and sites of a store, and the twins that are its controls."""
     store = open_store(path)
     facts = {
         "store": str(path),
@@ -97,7 +101,7 @@ def inspect_store(path: str) -> Overview:
         "model": store.manifest["model"]["name"],
         "data": store.manifest["data"]["name"],
         "split": store.manifest["data"]["split"],
-        "control": "untrained twin" if store.control is not None else "none",
+        "control": ", ".join(f"{kind} twin" for kind in store.twins) or "none",
     }
     return Overview(facts, {"sites": describe_sites(store.manifest)})
 

@@ -23,7 +23,7 @@ from tprprobe.figures.tables import Table
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store, open_store
-from tprprobe.store.origins import sort_results
+from tprprobe.store.provenance import sort_results
 
 FILE, TEMPLATE = KINDS["report"].file, "page.html"
 METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
@@ -122,7 +122,7 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
     sections += [
         tell(KINDS[name].load(each)) for name, tell in TOLD.items() for each in found[name]
     ]
-    for entry in catalogue.list_figures():
+    for entry in catalogue.load_figures():
         concerns = store is None or entry.concerns(store.sites, store.has_questions)
         if concerns and all(found.get(name) for name in entry.inputs):
             sections.append(_drawn(entry, {key: found[key] for key in entry.inputs}))

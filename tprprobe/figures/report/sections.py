@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tprprobe.analyses.binding_problem import demonstrate, measure_degrees
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import Naming
 from tprprobe.analyses.reconstruction import reconstruct
-from tprprobe.figures.binding import demonstration_table
 from tprprobe.figures.naming import named_table, polarity_table
 from tprprobe.figures.reconstruction import reconstruction_table
 from tprprobe.figures.tables import Table
@@ -80,14 +78,3 @@ def tell_reconstruction(store: Store, layer: int = -1) -> Section:
     """The share of a state that one head's value vector keeps, held out, beside controls."""
     table = reconstruction_table(reconstruct(store, layer), layer)
     return Section("What a head's value keeps of the state", table.caption, {}, [table])
-
-
-def tell_binding() -> Section:
-    """The binding problem, shown exactly."""
-    table = demonstration_table(demonstrate(), measure_degrees())
-    text = (
-        "Two layers of attention: a attends to b and c to d, or a to d and c to b; then e attends to a and "
-        "c. Does e's state tell the two apart? With standard attention and equal weights it cannot; roles "
-        f"of a and c that differ tell them apart.\n{table.caption}"
-    )
-    return Section("The binding problem, exactly", text, {}, [table])

@@ -5,19 +5,20 @@ write pages to the terminal. Here alone is decided what that becomes; sizes are 
 """
 
 import os
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 from tprprobe.errors import InputError
-from tprprobe.files.damage import reason
+from tprprobe.files.file_errors import reason
 
 VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 PANIC = "PanicException"  # of Rust, which derives from BaseException
-SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
+SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
+         "max_position_embeddings")  # fmt: skip
 NEW = (
     "pooler",
     "classifier",
@@ -58,18 +59,16 @@ def held_back() -> Iterator[None]:
     if os.environ.get(VERBOSE):
         yield
         return
-    sys.stderr.flush()
     try:
         kept = os.dup(2)
     except OSError:  # there is no terminal's error stream
         yield
         return
-    with TemporaryFile() as file:
+    with TemporaryFile() as file, redirect_stderr(StringIO()):
         os.dup2(file.fileno(), 2)
         try:
             yield
         finally:
-            sys.stderr.flush()
             os.dup2(kept, 2)
             os.close(kept)
 
@@ -82,27 +81,25 @@ def check_sizes(path: str, config: Any) -> None:
             weights, or this machine's memory, holds.
     """
     text = config.get_text_config()
-    known = {name: getattr(text, name) for name in SIZES if hasattr(text, name)}
+    known = {name: getattr(text, name, 1) for name in SIZES}
     for name, value in known.items():
-        if type(value) is not int or value < 1:
+        if name == "intermediate_size" and isinstance(value, list):
+            known[name] = 1  # one a layer
+        elif type(value) is not int or value < 1:
             raise InputError(
                 f"{path}: config.json has {name} {value!r}, a whole number above 0 is needed"
             )
-    groups = getattr(
-        text, "num_hidden_groups", known.get("num_hidden_layers", 1)
-    )  # ALBERT's share weights
-    width = known.get("hidden_size", 1)
-    layers = min(groups, known.get("num_hidden_layers", 1))
-    least = layers * width**2 + known.get("vocab_size", 1) * getattr(text, "embedding_size", width)
-    memory = (
-        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        if hasattr(os, "sysconf")
-        else 2**40
-    )
+    width, layers, _, symbols, inner, positions = (known[name] for name in SIZES)
+    layers = min(getattr(text, "num_hidden_groups", layers), layers)  # ALBERT's share weights
+    narrow = getattr(text, "embedding_size", getattr(text, "word_embed_proj_dim", width))
+    least = layers * width**2 + width * inner + symbols * narrow
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     held = count_weights(path)
-    if 2 * least > memory or (held and least > SLACK * held):
+    if 2 * (least + width * positions) > memory or (held and least > SLACK * held):
         where = f"its files hold {held:,}" if held else f"the memory here is {memory:,} bytes"
-        raise InputError(f"{path}: config.json asks for at least {least:,} weights, {where}")
+        raise InputError(
+            f"{path}: config.json asks for at least {least + width * positions:,} weights, {where}"
+        )
 
 
 def count_weights(path: str) -> int:

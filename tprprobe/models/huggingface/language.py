@@ -23,6 +23,14 @@ TEXT, MASK, POSITIONS = "input_ids", "attention_mask", "position_ids"
 CACHE = "past_key_values"
 CAUSAL, MASKED, SEQ2SEQ = "causal", "masked", "seq2seq"  # kinds of heads
 
+READ = "extract, probe, decompose"
+ASKED = {  # commands that a model with this head takes
+    None: READ,
+    MASKED: f"{READ}, eval and intervene (of texts with masks)",
+    CAUSAL: f"{READ}, eval, predict, intervene",
+    SEQ2SEQ: f"{READ}, eval, predict, intervene",
+}
+
 
 @dataclass(frozen=True)
 class Symbols:
@@ -115,6 +123,27 @@ class Pretrained(Attached, Language):
                     given.pop(name, None)
         self.calls, self.first = self.calls + 1, 0
         return _first_of(self._pass(self.module, given))
+
+    def describe(self) -> dict[str, Any]:
+        """Sizes, head, tokenizer, and what can be asked of the model."""
+        known, config = self.vocabulary, self.module.config.get_text_config()
+        layers = {name.split(".")[0] for name in self.taps.sites}
+        depth = {
+            stack: sum(
+                name.startswith(f"{stack}.") and name.endswith(".hidden")
+                for name in self.taps.sites
+            )
+            for stack in sorted(layers, reverse=True)
+        }
+        return {
+            "layers": ", ".join(f"{stack} {n}" for stack, n in depth.items()),
+            "width": self.config.d_model,
+            "heads": getattr(config, "num_attention_heads", "none"),
+            "head": self.head or "none: it returns states",
+            "tokenizer": f"{type(known.tokenizer).__name__}, {len(known.tokenizer)} symbols, texts of {known.limit}",
+            "commands": ASKED[self.head],
+            **self.notes,
+        }
 
     def run(self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]) -> Any:
         """One pass for its sites, without a head that nobody reads: logits of an encoder-decoder, else None."""

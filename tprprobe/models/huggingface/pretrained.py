@@ -124,6 +124,7 @@ def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = N
     with refusing(f"the tokenizer of {name} cannot be used"):
         attached = Pretrained(module, tokenizer, anatomy, head_of(module))
     attached.name, attached.source = name, source
+    attached.attach_again = lambda other: attach_layers(other, tokenizer, name, source)
     return attached.eval()
 
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from tprprobe.errors import InputError
 from tprprobe.files import hub
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import read_json
 
 WEIGHT_FILES = (hub.WEIGHTS, "pytorch_model.bin")

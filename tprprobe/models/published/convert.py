@@ -9,14 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tprprobe.console import stderr
 from tprprobe.data.vocabularies import subwords
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, read_subwords
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import refuse_existing
-from tprprobe.models.architectures import ARCHITECTURES, build
+from tprprobe.models.architectures import build, find_architecture
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.published import jiang, jiangconfig, schlag
 from tprprobe.models.published.containers import PublishedFile, read_bytes, read_checkpoint
@@ -53,6 +54,12 @@ def convert(
         model, mapping, over = _rebuild(found, given)
     except InputError as error:
         raise InputError(f"{found.name}: {error}") from error
+    if schlag.is_ours(found.state) and "n_heads" not in given:
+        stderr.print(
+            f"{found.name}: {model.config.n_heads} heads are a guess, no shape tells them: "
+            "--config '{\"n_heads\": N}'",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
     if (file := vocab or _beside(Path(source))) is not None:
         model.vocabulary = _vocabulary(file, model.config)
     return save_pretrained(model, out, card=provenance_card(found, model, mapping, over))
@@ -88,7 +95,9 @@ def _rebuild(found: PublishedFile, given: dict[str, Any]) -> tuple[Any, dict[str
         folder = jiangconfig.read_options(found.config, strict=False)
         given, spelled = folder | jiangconfig.read_options(given), jiangconfig.SPELLED
     settings = {"architecture": family.architecture(admitted["roles"][0])}
-    settings |= settle(ARCHITECTURES[settings["architecture"]][0], admitted, given, spelled)
+    settings |= settle(
+        find_architecture(settings["architecture"])[0].config_class, admitted, given, spelled
+    )
     model = build(settings, seed=0)
     own = model.state_dict()
     options = dataclasses.asdict(model.config)

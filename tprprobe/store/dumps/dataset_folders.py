@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tprprobe.store.dtypes import as_stored, disk_type
 from tprprobe.store.dumps import dump
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
-from tprprobe.store.numbers import as_stored, disk_type
 from tprprobe.store.reader import Store
 
 DATA, STATE, INFO = "data-00000-of-00001.arrow", "state.json", "dataset_info.json"

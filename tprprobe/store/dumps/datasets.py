@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from tprprobe.errors import InputError
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.site.patterns import ATTENTION, side_of
 from tprprobe.store.dumps.attention_maps import Maps

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.errors import InputError
+from tprprobe.store.dtypes import disk_type
 from tprprobe.store.layout import SIDES, SiteSpec
-from tprprobe.store.numbers import disk_type
 from tprprobe.store.writer import Map, Rows
 
 BLOCK_BYTES = 64 * 2**20  # of vectors that are held at once

@@ -15,10 +15,10 @@ import numpy as np
 
 from tprprobe.errors import InputError
 from tprprobe.files.writing import refuse_existing, whole
+from tprprobe.store.dtypes import BFLOAT16, as_stored, disk_type
 from tprprobe.store.dumps.attention_maps import SHAPE
 from tprprobe.store.dumps.dataset_folders import write_dataset
 from tprprobe.store.layout import TOKENS, SiteSpec
-from tprprobe.store.numbers import BFLOAT16, as_stored, disk_type
 from tprprobe.store.reader import Store
 
 CHUNKS = 8  # of a site that are read at once

@@ -6,9 +6,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.locks import alone
 from tprprobe.store.checksums import sum_file
+from tprprobe.store.dtypes import check_storage, first_infinite
 from tprprobe.store.dumps.datasets import is_dataset, open_dataset
 from tprprobe.store.dumps.dump import Block, Dump
 from tprprobe.store.dumps.neurox import Sentences
@@ -16,7 +18,6 @@ from tprprobe.store.dumps.requests import Requests
 from tprprobe.store.dumps.tensors import is_array_file, open_arrays
 from tprprobe.store.dumps.tpdn import SequenceVectors
 from tprprobe.store.layout import SiteSpec
-from tprprobe.store.numbers import check_storage, first_infinite
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.tokens import samples_of
 from tprprobe.store.writer import StoreWriter
@@ -70,6 +71,18 @@ FORMATS = {
 }
 
 
+def find_format(name: str) -> Format:
+    """The format of that name, ours or a plug-in's.
+
+    Raises:
+        InputError: there is none (the nearest is suggested), or its plug-in cannot be imported.
+    """
+    plugged = plugins.find("formats")
+    if name not in FORMATS and name not in plugged:
+        raise unknown("format", name, (*FORMATS, *plugged))
+    return FORMATS[name] if name in FORMATS else plugged[name].load()
+
+
 def import_store(
     source: str | os.PathLike[str],
     out: str | os.PathLike[str],
@@ -98,12 +111,11 @@ def import_store(
     if not path.exists():
         raise InputError(f"no file or folder {path} to import")
     name = format or _recognize(path)
-    if name not in FORMATS:
-        raise unknown("format", name, FORMATS)
+    form = find_format(name)
     for option, value in {"tokens": tokens, "layers": layers}.items():
-        if value is not None and option not in FORMATS[name].options:
+        if value is not None and option not in form.options:
             raise InputError(f"{path} of the format {name} takes no --{option}")
-    dump = FORMATS[name].open(path, table, layers)
+    dump = form.open(path, table, layers)
     settings = {
         "model": {"name": path.name},
         "data": {"name": path.name, "split": None, "seed": None, "n": None},
@@ -124,10 +136,11 @@ def import_store(
 
 
 def _recognize(path: Path) -> str:
-    for name, each in FORMATS.items():
+    formats = FORMATS | plugins.load_all("formats")
+    for name, each in formats.items():
         if each.reads(path):
             return name
-    listed = "; ".join(f"{name}: {each.title}" for name, each in FORMATS.items())
+    listed = "; ".join(f"{name}: {each.title}" for name, each in formats.items())
     raise InputError(f"{path} is in no format that is known here ({listed}): give --format")
 
 

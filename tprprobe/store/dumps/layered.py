@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tprprobe.errors import InputError
+from tprprobe.store.dtypes import disk_type
 from tprprobe.store.dumps import dump
 from tprprobe.store.dumps.dump import Block, Dump, sequence_table, vector_spec
 from tprprobe.store.layout import SIDES
-from tprprobe.store.numbers import disk_type
 
 
 class Sample(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tprprobe.errors import InputError
-from tprprobe.files.damage import check_claim, damage_told
+from tprprobe.files.file_errors import check_claim, damage_told
 from tprprobe.files.hdf5 import open_hdf5
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store.dumps.layered import LayeredDump, Sample

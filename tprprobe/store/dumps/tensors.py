@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from tprprobe.errors import InputError
-from tprprobe.files.damage import check_claim, damage_told
+from tprprobe.files.file_errors import check_claim, damage_told
 from tprprobe.files.jsonfiles import parse_json
+from tprprobe.store.dtypes import BFLOAT16
 from tprprobe.store.dumps.attention_maps import Numbers, take_maps
 from tprprobe.store.dumps.symbols import find_table, read_table
 from tprprobe.store.dumps.token_arrays import TokenArrays
-from tprprobe.store.numbers import BFLOAT16
 
 # of safetensors; numpy has no bfloat16, whose bits are the upper half of a float32
 TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}

@@ -1,0 +1,431 @@
+"""Whatever is in a file that comes from outside, reading it ends in a result or in one line."""
+
+import gzip
+import json
+import tarfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import h5py
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import safetensors.numpy
+import safetensors.torch
+import torch
+import zarr
+from parity import publishedfiles
+from planted.damage import damage_each, damage_on
+
+import tprprobe as tp
+from tprpapers.study.plans import read_plan
+from tprprobe.analyses.probing.task import read_task
+from tprprobe.data.captions.captionfiles import read_annotations
+from tprprobe.data.captions.features import open_features
+from tprprobe.data.captions.glove import read_glove
+from tprprobe.data.parquet import write_parquet
+from tprprobe.data.vocabularies.characters import SPECIALS, Vocabulary, characters
+from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
+from tprprobe.data.vocabularies.symbols import SymbolTable
+from tprprobe.data.vocabularies.words import Words
+from tprprobe.errors import InputError
+from tprprobe.files import hdf5
+from tprprobe.gold.annotations import read_annotated
+from tprprobe.interventions.sweep_recipes import read_recipe as read_sweep
+from tprprobe.models.published.convert import convert, read_config
+from tprprobe.models.published.torchtext import read_vocabulary
+from tprprobe.training.recipes import read_recipe
+
+ROOT = Path(__file__).parents[3]
+PAIRS = [(f"Document {i}, naïve.", f"summary {i}") for i in range(8)]
+CONLLU = """# newdoc id = d1
+# sent_id = s1
+# text = The cat sleeps.
+1\tThe\tthe\tDET\tDT\tDefinite=Def\t2\tdet\t_\t_
+2\tcat\tcat\tNOUN\tNN\t_\t3\tnsubj\t_\t_
+3-4\tsleeps.\t_\t_\t_\t_\t_\t_\t_\t_
+3\tsleeps\tsleep\tVERB\tVBZ\t_\t0\troot\t_\t_
+4\t.\t.\tPUNCT\t.\t_\t3\tpunct\t_\t_
+
+"""
+EDGES = {
+    "text": "The cat sleeps",
+    "targets": [{"span1": [1, 2], "span2": [2, 3], "label": "nsubj"}],
+    "info": {"document": "d", "sent_id": "1"},
+}
+VECTORS = np.arange(24, dtype=np.float32).reshape(6, 4) / 7
+TOKENS = pd.DataFrame({"sample": [0, 0, 0, 1, 1, 1], "token": list("abcabd")})
+SMALL = {"vocab_size": 8, "d_model": 8, "n_heads": 2, "n_layers": [1, 1], "d_ff": 8}
+SWEEP = """
+data = "mathematics:arithmetic__mixed"
+n = 20
+sites = ["encoder.0.self.role"]
+edits = ["zero", "mean"]
+strengths = [0.5, 1.0]
+"""
+
+
+def _file(name: str, content: str | bytes):
+    def make(folder):
+        folder.mkdir()
+        text = content.encode() if isinstance(content, str) else content
+        (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+
+    return make
+
+
+def _copy(path: Path, name: str):
+    return lambda folder: _file(name, path.read_bytes())(folder)
+
+
+def _lines(*records: Any) -> str:
+    return "\n".join(json.dumps(each) for each in records) + "\n"
+
+
+def _read(name: str, **options: Any):
+    return lambda folder: list(tp.load_data(str(folder / name), **options))
+
+
+def _folder_of(name: str, write):
+    def make(folder):
+        folder.mkdir()
+        write(folder / name)
+
+    return make
+
+
+def _questions(path):
+    write_parquet(tp.load_data("mathematics:arithmetic__mul", split="small", n=20), path)
+
+
+def _articles(path):
+    columns = {"document": [a for a, _ in PAIRS], "summary": [b for _, b in PAIRS]}
+    pq.write_table(pa.table(columns), path)
+
+
+def _two(folder):
+    folder.mkdir()
+    for side, ending in enumerate(("source", "target")):
+        (folder / f"train.{ending}").write_text("".join(f"{pair[side]}\n" for pair in PAIRS))
+
+
+def _mathematics(folder):
+    (folder / "interpolate").mkdir(parents=True)
+    text = "Calculate 2/(3/4).\n8/3\nWhat is 1 - -2?\n3\n"
+    (folder / "interpolate" / "arithmetic__mixed.txt").write_text(text)
+
+
+def _hdf5(path):
+    with h5py.File(path, "w") as file:
+        file["features"], file["image_id"] = VECTORS, [str(i) for i in range(6)]
+
+
+def _zarr(path):
+    group = zarr.open_group(path, mode="w")
+    group["features"], group["image_id"] = VECTORS, np.arange(6)
+
+
+def _parquet_features(path):
+    pd.DataFrame({"image_id": range(6), "features": list(VECTORS)}).to_parquet(path)
+
+
+def _features(name):
+    def read(folder):
+        found = open_features(folder / name)
+        return found.width, [found.read(row) for row in range(found.vectors.shape[0])]
+
+    return read
+
+
+def _spiece(folder):
+    import sentencepiece
+
+    folder.mkdir()
+    texts = folder.parent / "texts"
+    texts.write_text("\n".join(f"the coin of {i} cats was found in a house" for i in range(30)))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(texts), model_prefix=str(folder / "spiece"), vocab_size=30, pad_id=0, eos_id=1,
+        unk_id=2, bos_id=-1, pad_piece="<pad>", minloglevel=2,
+    )  # fmt: skip
+    (folder / "spiece.vocab").unlink()
+
+
+def _tokenizer(folder):
+    folder.mkdir()
+    for name, text in train_subwords(["the coin of cats"] * 9, 300, max_source=40).files().items():
+        (folder / name).write_text(text)
+
+
+def _encode(name):
+    def read(folder):
+        found = load_subwords(folder / name)
+        return found.decode(found.encode("the coin of naïve cats")), found.offsets("a cat")
+
+    return read
+
+
+def _checkpoint(folder):
+    from tprprobe.models.architectures import build
+
+    model = build({"architecture": "tp-transformer", **SMALL})
+    tp.save_pretrained(model, folder, card="---\ntprprobe: {data: english}\n---\n")
+
+
+def _lists(kind, words):
+    def make(folder):
+        folder.mkdir()
+        for name, text in kind((*SPECIALS, *words)).files().items():
+            (folder / name).write_text(text)
+
+    return make
+
+
+def _archive(folder):
+    folder.mkdir()
+    file = publishedfiles.schlag_file(folder.parent / "c.pt")
+    packed = publishedfiles.archive(folder / "a.tar.gz", file)
+    with tarfile.open(packed) as whole:
+        assert whole.getnames()
+
+
+def _published(folder):
+    folder.mkdir()
+    publishedfiles.schlag_file(folder / "c.pt")
+
+
+def _pickle(zipped):
+    def write(path):
+        publishedfiles.vocabulary_file(path, list(characters().symbols), zipped)
+
+    return _folder_of("vocab.pt", write)
+
+
+def _converted(name, **options):
+    def read(folder):
+        with TemporaryDirectory(dir=folder.parent) as made:
+            convert(
+                folder / name, Path(made) / "out", **{"config": publishedfiles.HEADS, **options}
+            )
+
+    return read
+
+
+def _dump(name, **options):
+    def read(folder):
+        with TemporaryDirectory(dir=folder.parent) as made:
+            store = tp.import_store(folder / name, Path(made) / "store", **options)
+            return [store.read(site) for site in store.sites], store.tokens
+
+    return read
+
+
+def _arrays(name):
+    def make(folder):
+        folder.mkdir()
+        path = folder / name
+        if name.endswith(".npz"):
+            np.savez(path, layer=VECTORS)
+        elif name.endswith(".npy"):
+            np.save(path, VECTORS)
+        else:
+            safetensors.numpy.save_file({"layer.0": VECTORS}, path)
+        TOKENS.to_csv(path.with_suffix(".csv"), index=False)
+
+    return make
+
+
+def _vllm(folder):
+    folder.mkdir()
+    for request in range(2):
+        states = {"hidden_states": torch.randn(3, 2, 4), "token_ids": torch.arange(3)}
+        safetensors.torch.save_file(states, folder / f"{request}.safetensors")
+
+
+def _datasets(folder):
+    import datasets
+
+    rows = {"tokens": [["a", "b"], ["c"]], "layer": [VECTORS[:2].tolist(), VECTORS[2:3].tolist()]}
+    found = datasets.Dataset.from_dict({"token": rows["tokens"], "layer": rows["layer"]})
+    found.save_to_disk(str(folder / "saved"))
+
+
+def _neurox_hdf5(path):
+    with h5py.File(path, "w") as file:
+        file["0"] = VECTORS.reshape(2, 3, 4)
+        file.create_dataset("sentence_to_index", data=np.array([json.dumps({"a b c": "0"})], "S"))
+
+
+def _neurox_lines():
+    def word(token):
+        layers = [{"index": 0, "values": [0.5, 1.0]}, {"index": 1, "values": [0.25, 2]}]
+        return {"token": token, "layers": layers}
+
+    return _lines(*({"linex_index": i, "features": [word("a"), word("b")]} for i in range(2)))
+
+
+KARPATHY = json.dumps(
+    {
+        "images": [
+            {"cocoid": i, "split": "test", "sentences": [{"raw": "A cat."}, {"raw": "A dog."}]}
+            for i in range(4)
+        ]
+    }
+)
+OFFICIAL = json.dumps({"annotations": [{"image_id": i, "caption": f"{i} cats"} for i in range(4)]})
+CAPTIONED = _lines(*({"image_id": i, "captions": ["A cat.", "cats"]} for i in range(4)))
+GLOVE = "".join(f"{word} 0.5 {i} -1e-3\n" for i, word in enumerate(["the", "cat", "dog"]))
+WORDS = Words((*SPECIALS, "the", "cat", "dog"))
+TPDN = "1 9 8\t0.5 -1.25 2.0\n4\t1e-3 7 0\n9 9\t3 1 -2e5\n"
+CONFIG = json.dumps({"n_heads": 4, "dropout": 0.1})
+
+READERS = {  # what writes a folder, and what reads it
+    "parquet questions": (_folder_of("q.parquet", _questions), _read("q.parquet")),
+    "parquet articles": (_folder_of("a.parquet", _articles), _read("a.parquet")),
+    "jsonl": (
+        _file("a.jsonl", _lines(*({"document": a, "summary": b} for a, b in PAIRS))),
+        _read("a.jsonl"),
+    ),
+    "jsonl.gz": (
+        _file("a.jsonl.gz", _lines(*({"document": a, "summary": b} for a, b in PAIRS))),
+        _read("a.jsonl.gz"),
+    ),
+    "two files": (_two, _read("train.source")),
+    "mathematics": (_mathematics, _read("", split="interpolate")),
+    "conllu": (_file("a.conllu", CONLLU * 2), lambda folder: read_annotated(folder / "a.conllu")),
+    "conllup": (
+        _file(
+            "a.conllup",
+            "# global.columns = ID FORM UPOS HEAD DEPREL\n\n1\tA\tDET\t2\tdet\n2\tcat\tNOUN\t0\troot\n\n",
+        ),
+        lambda folder: read_annotated(folder / "a.conllup"),
+    ),
+    "iob2": (
+        _file("a.iob2", "Anna B-PER\nLee I-PER\nsleeps O\n\n1\tRome\tB-LOC\n\n"),
+        lambda folder: read_annotated(folder / "a.iob2"),
+    ),
+    "edges": (_file("dep.jsonl", _lines(EDGES, EDGES)), _read("dep.jsonl")),
+    "captions of Karpathy's split": (
+        _file("c.json", KARPATHY),
+        lambda folder: read_annotations(folder / "c.json"),
+    ),
+    "captions of COCO": (
+        _file("c.json.gz", OFFICIAL),
+        lambda folder: read_annotations(folder / "c.json.gz"),
+    ),
+    "caption lines": (
+        _file("c.jsonl", CAPTIONED),
+        lambda folder: list(tp.load_data(f"captions:{folder / 'c.jsonl'}", split="train", n=2)),
+    ),
+    "features npy": (_folder_of("f.npy", lambda path: np.save(path, VECTORS)), _features("f.npy")),
+    "features hdf5": (_folder_of("f.h5", _hdf5), _features("f.h5")),
+    "features zarr": (_folder_of("f.zarr", _zarr), _features("f.zarr")),
+    "features parquet": (_folder_of("f.parquet", _parquet_features), _features("f.parquet")),
+    "glove": (_file("g.txt", GLOVE), lambda folder: read_glove(folder / "g.txt", WORDS, 3)),
+    "glove.gz": (
+        _file("g.txt.gz", GLOVE),
+        lambda folder: read_glove(folder / "g.txt.gz", WORDS, 3),
+    ),
+    "spiece": (_spiece, _encode("spiece.model")),
+    "tokenizer": (_tokenizer, _encode("tokenizer.json")),
+    "vocabulary": (_lists(Vocabulary, "abc"), Vocabulary.load),
+    "words": (_lists(Words, ["cat", "dog"]), Words.load),
+    "symbols": (_lists(SymbolTable, ["1", "2"]), SymbolTable.load),
+    "pickled vocabulary": (
+        _pickle(False),
+        lambda folder: read_vocabulary((folder / "vocab.pt").read_bytes(), "vocab.pt"),
+    ),
+    "pickled vocabulary, zipped": (
+        _pickle(True),
+        lambda folder: read_vocabulary((folder / "vocab.pt").read_bytes(), "vocab.pt"),
+    ),
+    "checkpoint": (_checkpoint, tp.load_model),
+    "published file": (_published, _converted("c.pt")),
+    "archive": (_archive, _converted("a.tar.gz")),
+    "config": (_file("c.json", CONFIG), lambda folder: read_config(folder / "c.json")),
+    "npz": (_arrays("v.npz"), _dump("v.npz")),
+    "npy": (_arrays("v.npy"), _dump("v.npy")),
+    "safetensors": (_arrays("v.safetensors"), _dump("v.safetensors")),
+    "vllm": (_vllm, _dump("")),
+    "datasets": (_datasets, _dump("saved")),
+    "neurox hdf5": (_folder_of("n.hdf5", _neurox_hdf5), _dump("n.hdf5")),
+    "neurox json": (_file("n.json", _neurox_lines()), _dump("n.json", format="neurox")),
+    "tpdn": (_file("t.txt", TPDN), _dump("t.txt", format="tpdn")),
+    "tpdn.gz": (_file("t.gz", TPDN), _dump("t.gz", format="tpdn")),
+    "recipe": (
+        _copy(ROOT / "models" / "tpt-c-arithmetic" / "recipe.toml", "r.toml"),
+        lambda folder: read_recipe(folder / "r.toml"),
+    ),
+    "plan": (
+        _copy(ROOT / "studies" / "matched-arithmetic" / "plan.toml", "p.toml"),
+        lambda folder: read_plan(folder / "p.toml"),
+    ),
+    "sweep": (_file("s.toml", SWEEP), lambda folder: read_sweep(folder / "s.toml")),
+    "task": (_copy(ROOT / "probes" / "dep" / "task.toml", "task.toml"), read_task),
+    "questions": (
+        _file("q.txt", "Calculate 2/(3/4)."),
+        lambda folder: tp.gold.arithmetic((folder / "q.txt").read_text("utf-8", "surrogateescape")),
+    ),
+}
+ALWAYS, SOAK = range(6), 2500
+FEWER = {"features hdf5": 200}  # each read by a process of its own first
+
+
+@pytest.mark.filterwarnings("ignore")  # of libraries about what they read
+@pytest.mark.parametrize("name", READERS)
+def test_a_hostile_file_is_a_result_or_one_line(name, tmp_path):
+    make, read = READERS[name]
+    make(tmp_path / "given")
+    _, faults = damage_each(tmp_path / "given", read, ALWAYS, name)
+    assert not faults
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", READERS)
+def test_thousands_of_hostile_files_are_results_or_one_line(name, tmp_path, capsys):
+    make, read = READERS[name]
+    make(tmp_path / "given")
+    said = damage_on(tmp_path / "given", read, name, FEWER.get(name, SOAK))
+    with capsys.disabled():
+        print(said)
+
+
+def test_an_error_is_one_line_that_does_nothing_to_a_terminal():
+    given = "a\n\x1b[2Jb\u202ec\ud800d" + "x" * 10**5
+    said = str(InputError(f"no file {given}"))
+    assert said.isprintable()
+    assert len(said) < 2100
+    assert said.startswith(r"no file a\n\x1b[2Jb\u202ec\ud800d")
+
+
+@pytest.mark.parametrize("name", ["f.h5", "f.zarr"])
+def test_features_that_claim_more_than_they_hold_are_refused(tmp_path, name):
+    size = (2**31, 2**10)
+    if name == "f.h5":
+        with h5py.File(tmp_path / name, "w") as file:
+            file.create_dataset("features", size, "f4", chunks=(1, 2**10))
+    else:
+        zarr.open_group(tmp_path / name, mode="w").create_array(
+            "features", shape=size, chunks=(1, 2**10), dtype="f4"
+        )
+    with pytest.raises(InputError, match=r"claims 8,796,093,022,208 bytes"):
+        open_features(tmp_path / name)
+
+
+def test_texts_that_hdf5_never_ends_reading_are_refused(tmp_path, monkeypatch):
+    _hdf5(tmp_path / "f.h5")
+    content = (tmp_path / "f.h5").read_bytes()
+    at = content.index(b"GCOL") + 80  # in the heap of texts, whose objects then have other sizes
+    (tmp_path / "f.h5").write_bytes(content[:at] + b"{}" + content[at + 1 :])
+    monkeypatch.setattr(hdf5, "SECONDS", 2)
+    with pytest.raises(InputError, match="the texts of image_id cannot be read"):
+        open_features(tmp_path / "f.h5")
+
+
+def test_a_line_without_an_end_is_refused(tmp_path):
+    (tmp_path / "t.gz").write_bytes(gzip.compress(b"1 9\t0.5" + b" " * 2**23, 1))
+    with pytest.raises(InputError, match="line 1: more than 4,194,304 bytes"):
+        tp.import_store(tmp_path / "t.gz", tmp_path / "store", "tpdn")

@@ -1,0 +1,228 @@
+"""Exact match by teacher forcing, its proof against greedy decoding, and its intervals."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tprprobe.data import load_data
+from tprprobe.data.batching import Ragged
+from tprprobe.data.pairs import Pairs, encode_pairs, encode_texts
+from tprprobe.errors import InputError
+from tprprobe.models import build
+from tprprobe.models.answers import (
+    evaluate,
+    exact_match,
+    exact_matches,
+    save_evaluation,
+    summarize,
+    write_answers,
+)
+from tprprobe.models.decoding.generation import generate
+from tprprobe.site.attachment import attach
+
+UNKNOWN, PAD, SOS, EOS = range(4)
+CHARACTERS = "0123456789+-*/. abcxyz"
+
+
+def random_questions(n: int, seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return ["".join(rng.choice(list(CHARACTERS), rng.integers(1, 12))) for _ in range(n)]
+
+
+def greedy(model, question: str) -> list[int]:
+    """What the model writes, one question at a time, up to and with the end symbol."""
+    ids = [2, *model.vocabulary.encode(question), 3]
+    out = generate(model, torch.tensor([ids]))[0].tolist()
+    return out[: out.index(EOS) + 1] if EOS in out else out
+
+
+@pytest.fixture(scope="module")
+def model(make_model):
+    return make_model(fluent=True)
+
+
+@pytest.fixture(scope="module")
+def answered(model) -> dict[str, list[int]]:
+    """Questions with what the model writes; most of it ends, and all of it is text."""
+    written = {question: greedy(model, question) for question in random_questions(36)}
+    return {q: ids for q, ids in written.items() if not {UNKNOWN, PAD, SOS} & set(ids)}
+
+
+def test_teacher_forcing_agrees_with_greedy_decoding(model, answered):
+    """On targets that the model writes itself, and on ones that differ from these in one symbol."""
+    rng, questions, targets, expected = np.random.default_rng(0), [], [], []
+    for question, ids in answered.items():
+        if ids[-1] != EOS:
+            continue
+        wrong = list(ids)
+        wrong[rng.integers(len(ids) - 1) if len(ids) > 1 else 0] = 72
+        for target in (ids, wrong, [*ids[:-2], EOS], [*ids[:-1], 10, EOS]):
+            questions.append([2, *model.vocabulary.encode(question), 3])
+            targets.append([2, *target])
+            expected.append(target == ids)
+    pairs = Pairs(Ragged.from_lists(questions), Ragged.from_lists(targets))
+    correct, _ = exact_matches(model, pairs)
+    assert correct.tolist() == expected
+    assert expected.count(True) > 10
+
+
+@settings(max_examples=6)
+@given(
+    targets=st.lists(
+        st.lists(st.integers(4, 7), max_size=3).map(lambda ids: [2, *ids, 3]),
+        min_size=1,
+        max_size=6,
+    ),
+    seed=st.integers(0, 99),
+)
+def test_teacher_forcing_agrees_with_greedy_decoding_on_any_target(targets, seed):
+    """A model of eight symbols often writes a short target by chance."""
+    sizes = {"d_model": 8, "n_heads": 2, "n_layers": 1, "d_ff": 8, "vocab_size": 8}
+    model = build({"architecture": "tp-transformer", **sizes}, seed=seed).double().eval()
+    sources = [[2, 4 + i, 3] for i in range(4)]
+    pairs = [(source, target) for source in sources for target in targets]
+    correct, _ = exact_matches(model, Pairs(*map(Ragged.from_lists, zip(*pairs, strict=True))))
+    written = {tuple(s): generate(model, torch.tensor([s]))[0].tolist() for s in sources}
+    expected = [written[tuple(s)][: len(t) - 1] == t[1:] for s, t in pairs]
+    assert correct.tolist() == expected
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 256])
+def test_the_batch_size_changes_no_answer(model, answered, batch_size):
+    questions = list(answered)
+    pairs = encode_texts(questions, ["0"] * len(questions), model.vocabulary)
+    correct, predicted = exact_matches(model, pairs, batch_size)
+    expected, same = exact_matches(model, pairs)
+    assert correct.tolist() == expected.tolist()
+    assert predicted.tolist() == same.tolist()
+
+
+def test_predictions_begin_as_greedy_decoding_does(model, answered):
+    questions = list(answered)
+    pairs = encode_texts(questions, ["12345"] * len(questions), model.vocabulary)
+    _, predicted = exact_matches(model, pairs)
+    assert predicted.shape == (len(questions), 6)
+    for row, ids in zip(predicted.tolist(), answered.values(), strict=True):
+        assert row[0] == ids[0]
+
+
+def test_answers_are_what_greedy_decoding_writes(model, answered, make_data):
+    texts = {q: model.vocabulary.decode(ids) for q, ids in answered.items() if ids[-1] == EOS}
+    pairs = [(q, text if i % 2 else "wrong") for i, (q, text) in enumerate(texts.items())]
+    rows = evaluate(model, make_data(pairs))
+    assert list(rows.columns) == ["module", "question", "answer", "prediction", "correct"]
+    assert rows["question"].tolist() == list(texts)
+    assert rows["prediction"].tolist() == list(texts.values())
+    assert rows["answer"].tolist() == [answer for _, answer in pairs]
+    wrong = rows[rows["correct"] != (rows["prediction"] == rows["answer"])]
+    assert wrong.empty, wrong.to_dict("records")
+    assert 0 < rows["correct"].sum() < len(rows)
+
+
+def test_written_ids_have_their_start_and_end(model, answered):
+    some = list(answered.items())[:12]
+    pairs = encode_texts([q for q, _ in some], ["77"] * 12, model.vocabulary)
+    correct, _ = exact_matches(model, pairs)
+    written = write_answers(model, pairs, correct)
+    assert written == [[2, *ids] for _, ids in some]
+    assert not correct.any()
+
+
+def test_evaluating_streams_the_data_in_its_order(model, questions, monkeypatch):
+    data = load_data(questions, split="interpolate", n=12)
+    whole = evaluate(model, data)
+    monkeypatch.setattr("tprprobe.models.answers.EVALUATED_AT_ONCE", 5)
+    monkeypatch.setattr("tprprobe.models.answers.DECODED_AT_ONCE", 2)
+    pd.testing.assert_frame_equal(evaluate(model, data), whole)
+    assert whole["question"].tolist() == [question.question for question in data]
+    assert set(whole["module"]) == {"arithmetic__add_or_sub", "arithmetic__mixed"}
+
+
+def test_evaluation_turns_dropout_off(make_model, questions):
+    model = make_model(dropout=0.5, fluent=True).train()
+    data = load_data(questions, split="interpolate", n=8)
+    pd.testing.assert_frame_equal(evaluate(model, data), evaluate(model, data))
+
+
+@pytest.mark.parametrize("right", [0, 1, 53, 99, 100])
+def test_intervals_are_wilsons(right):
+    rows = pd.DataFrame({"correct": [True] * right + [False] * (100 - right)})
+    z, n, p = 1.959963984540054, 100, right / 100
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    found = exact_match(rows)
+    assert (found["exact_match"], found["n"]) == (p, 100)
+    assert found["exact_match_interval"] == pytest.approx([middle - half, middle + half], abs=1e-9)
+
+
+def test_a_summary_has_all_modules():
+    rows = pd.DataFrame({"module": ["b", "a", "b", "b"], "correct": [True, False, False, True]})
+    summary = summarize(rows)
+    assert (summary["exact_match"], summary["n"]) == (0.5, 4)
+    assert list(summary["modules"]) == ["a", "b"]
+    assert summary["modules"]["b"]["exact_match"] == pytest.approx(2 / 3)
+    assert summary["modules"]["a"]["n"] == 1
+    assert set(summary["modules"]["a"]) == {"exact_match", "exact_match_interval", "n"}
+    json.dumps(summary)
+
+
+def test_an_evaluation_is_saved_with_every_prediction(model, questions, tmp_path):
+    data = load_data(questions, split="interpolate", n=6)
+    model.name = "owner/tiny"
+    rows = evaluate(model, data)
+    path = save_evaluation(rows, model, data, tmp_path / "evaluations")
+    about = json.loads(path.read_text())
+    assert about["model"] == "owner/tiny"
+    assert about["parameters"] == sum(p.numel() for p in model.parameters())
+    assert (about["data"], about["split"], about["seed"]) == (questions, "interpolate", 0)
+    assert about["exact_match"] == summarize(rows)["exact_match"]
+    pd.testing.assert_frame_equal(pd.read_parquet(path.with_suffix(".parquet")), rows)
+    assert save_evaluation(rows, model, data, tmp_path / "evaluations") == path
+    assert len(list(path.parent.iterdir())) == 2
+
+
+def test_texts_that_cannot_be_encoded_are_refused(model, make_data):
+    with pytest.raises(InputError, match="'é'"):
+        evaluate(model, make_data([("1 + 1", "2"), ("caf\u00e9", "2")]))
+    with pytest.raises(InputError, match="question of 161 characters"):
+        evaluate(model, make_data([("1" * 161, "2")]))
+
+
+def test_models_that_cannot_answer_are_refused(make_model, make_data):
+    unknown = make_model()
+    unknown.vocabulary = None
+    with pytest.raises(InputError, match="vocabulary is unknown"):
+        evaluate(unknown, make_data([("1", "1")]))
+    attached = attach(torch.nn.Sequential(torch.nn.Embedding(73, 4)), {"encoder.0.hidden": "0"})
+    with pytest.raises(InputError, match="attached module"):
+        evaluate(attached, make_data([("1", "1")]), make_model().vocabulary)
+
+
+def test_a_short_training_makes_a_model_that_teacher_forcing_and_decoding_agree_on(
+    make_model, questions
+):
+    """Sums of digits, learnt for a moment: some right, some wrong, and both ways say which."""
+    model = make_model(d_ff=64)
+    pairs = encode_pairs(load_data(questions, split="train-easy"), model.vocabulary)
+    source, target = pairs.batch(torch.arange(len(pairs)), PAD)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(60):
+        logits = model(source, target[:, :-1])
+        loss = torch.nn.functional.cross_entropy(
+            logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    correct, _ = exact_matches(model, pairs)
+    written = generate(model, source, max_length=target.shape[1])
+    width = target.shape[1] - 1
+    decoded = torch.nn.functional.pad(written, (0, width), value=PAD)[:, :width]
+    assert correct.tolist() == decoded.eq(target[:, 1:]).all(1).tolist()
+    assert 0 < correct.sum() < len(correct)

@@ -1,0 +1,281 @@
+"""Heads that do what the paper says score so, others as their baselines; nothing is read into noise."""
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.questions import ANSWERS, CROSS, HIDDEN, LAST, plant, tokens_of
+
+from studies.pages.coupling import couple_roles
+from tprprobe.analyses.attention import pick_examples, score_relations
+from tprprobe.analyses.attention.gold_maps import mark_questions
+from tprprobe.analyses.attention.reference_maps import OFFSETS, make_baselines
+from tprprobe.errors import InputError
+from tprprobe.gold import join
+from tprprobe.store import SiteSpec, StoreWriter, open_store
+
+MAPS = "encoder.0.self.attention"
+QUESTIONS = [
+    "Calculate 12/345.",
+    "What is 7/3/45?",
+    "Evaluate 28/(-4)*297/55.",
+    "(18/(-15))/((-3)/(-50)*52/117)",
+    "1 + 2*3",
+    "What is (-8)/(-6)*(-12)/(-8)?",
+    "60/(5/(2/7)) - 3/4",
+]
+
+
+def store_of(path, heads, questions=QUESTIONS, right=(), control=None):
+    """A store whose attention maps are made by functions of a question's gold table."""
+    sites = {MAPS: SiteSpec(("source_source", "head"), (len(heads),))}
+    writer = StoreWriter.create(path, sites, {})
+    if control:
+        store_of(path / "untrained", control, questions, right)
+    for sample, question in enumerate(questions):
+        table = tokens_of(sample, question, "1").assign(correct=sample in right)
+        gold = join(table[table["side"] == "source"].reset_index(drop=True))
+        maps = np.stack([head(gold) for head in heads]).astype(np.float32)
+        writer.append({}, table, {MAPS: [maps]})
+    writer.finish()
+    return open_store(path)
+
+
+def to_target(gold, net=True):
+    """Every denominator's digit attends to its '/', what else there is to the start."""
+    weights = np.zeros((len(gold), len(gold)))
+    for query, row in enumerate(gold.itertuples()):
+        column = row.div_second if net else row.parent_position
+        is_below = row.kind == "digit" and (row.polarity == "denominator" if net else row.literal)
+        weights[query, int(column) + 1 if is_below else 0] = 1
+    return weights
+
+
+def to_digits(gold):
+    """Every '/' attends to the digits of the denominators that it divides by, else to the start."""
+    weights = to_target(gold).T.copy()
+    weights[0] = 0
+    weights[weights.sum(1) == 0, 0] = 1
+    return weights / weights.sum(1, keepdims=True)
+
+
+def to_any_slash(gold):
+    weights = np.tile((gold["token"].astype(str) == "/").to_numpy(float), (len(gold), 1))
+    return (weights + 1e-9) / (weights + 1e-9).sum(1, keepdims=True)
+
+
+def noise(gold):
+    seed = zlib.crc32("".join(gold["token"].astype(str)).encode())
+    return np.random.default_rng(seed).dirichlet(np.ones(len(gold)), len(gold))
+
+
+def pick(table, **values):
+    for name, value in values.items():
+        table = table.loc[(table[name] == value).fillna(False)]
+    (row,) = table.itertuples()
+    return row
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    heads = [to_target, lambda gold: to_target(gold, net=False), to_digits, to_any_slash, noise]
+    return score_relations(store_of(tmp_path_factory.mktemp("maps") / "store", heads))
+
+
+@pytest.mark.parametrize(
+    ("head", "way", "gold"), [(0, "rows", "net"), (1, "rows", "literal"), (2, "columns", "net")]
+)
+def test_head_of_the_relation_scores_fully(table, head, way, gold):
+    for score in ("mass", "argmax_accuracy"):
+        row = pick(table, source="head", head=head, way=way, gold=gold, score=score)
+        assert (row.value, row.low, row.high) == pytest.approx((1, 1, 1))
+    selective = pick(table, source="head", head=head, way=way, gold=gold, score="selectivity")
+    assert selective.value == pytest.approx(1) if way == "rows" else selective.value > 0.5
+
+
+def test_net_and_literal_heads_are_told_apart(table):
+    for head, gold in ((0, "literal"), (1, "net")):
+        row = pick(table, source="head", head=head, way="rows", gold=gold, score="mass")
+        assert 0.3 < row.value < 0.95
+        assert row.low < row.value < row.high
+
+
+def test_looking_at_any_slash_is_no_selectivity(table):
+    row = pick(table, source="head", head=3, way="rows", gold="net", score="selectivity")
+    assert row.value == pytest.approx(0, abs=1e-6)
+    assert pick(table, source="head", head=3, way="rows", gold="net", score="mass").value > 0.4
+
+
+def test_skipped_numerator_is_scored(table):
+    """In 28/(-4)*297/55 the numerator 297 stands between the denominators 4 and 55."""
+    for head, around, between in ((0, 1, 0), (3, 1, 1)):
+        values = [
+            pick(table, source="head", head=head, way="rows", gold="net", score=score).value
+            for score in ("around", "intervening", "skip")
+        ]
+        assert values == pytest.approx([around, between, around - between], abs=1e-6)
+    columns = pick(table, source="head", head=2, way="columns", gold="net", score="skip")
+    assert columns.value > 0.2
+
+
+def test_scores_are_what_a_loop_over_the_gold_table_finds(table):
+    """A second reading of the definitions, on the head of noise."""
+    for gold in ("literal", "net"):
+        for way in ("rows", "columns"):
+            mass, top, plus, minus = [], [], [], []
+            for question in QUESTIONS:
+                tokens = tokens_of(0, question, "1")
+                tokens = join(tokens[tokens["side"] == "source"].reset_index(drop=True))
+                if "/" not in question:
+                    continue
+                weights = noise(tokens).astype(np.float32)
+                related = {}
+                rows = list(tokens.itertuples())
+                slashes = [i for i, row in enumerate(rows) if row.token == "/"]
+                for i, row in enumerate(rows):
+                    if row.kind != "digit":
+                        continue
+                    below = row.literal if gold == "literal" else row.polarity == "denominator"
+                    place = row.parent_position if gold == "literal" else row.div_second
+                    if below and way == "rows":
+                        related[i] = [place + 1]
+                    elif below:
+                        related.setdefault(place + 1, []).append(i)
+                    if way == "rows":
+                        (plus if below else minus).append(sum(weights[i, j] for j in slashes))
+                    else:
+                        for j in slashes:
+                            (plus if below else minus).append(weights[j, i])
+                mass += [sum(weights[q, k] for k in keys) for q, keys in related.items()]
+                top += [weights[q].argmax() in keys for q, keys in related.items()]
+            n_slashes = sum(question.count("/") for question in QUESTIONS)
+            difference = (
+                np.mean(plus) - np.mean(minus)
+                if way == "rows"
+                else (sum(plus) - sum(minus)) / n_slashes
+            )
+            found = {"mass": np.mean(mass), "argmax_accuracy": np.mean(top)}
+            for score, value in (found | {"selectivity": difference}).items():
+                row = pick(table, source="head", head=4, way=way, gold=gold, score=score)
+                assert row.value == pytest.approx(value, abs=1e-6), (way, gold, score)
+
+
+def test_baselines(table):
+    """The nearest '/' is always the literal one, not always the net one: 9/8*7 in a denominator."""
+    for gold, exact in (("literal", True), ("net", False)):
+        row = pick(table, source="nearest", way="rows", gold=gold, score="argmax_accuracy")
+        assert row.value == 1 if exact else 0.5 < row.value < 1
+    offset = pick(table, source="offset", way="columns", gold="literal", score="argmax_accuracy")
+    assert offset.offset in (1, 2, 3)
+    null = pick(table, source="shuffled", way="rows", gold="net", score="mass")
+    best = pick(table, source="head", head=0, way="rows", gold="net", score="mass")
+    assert null.low < null.value < null.high < best.value
+
+
+def test_baseline_maps(tmp_path):
+    store = store_of(tmp_path / "store", [noise], ["12/345", "7/(3-45)"])
+    first, second = mark_questions(store, 2)
+    maps = make_baselines(first)  # <sos> 1 2 / 3 4 5 <eos>
+    np.testing.assert_allclose(maps.sum(-1), 1)
+    np.testing.assert_allclose(maps[0], 1 / 8)
+    assert maps[1, 6].argmax() == 3
+    np.testing.assert_allclose(maps[1, 3], np.isin(np.arange(8), (4, 5, 6)) / 3)
+    np.testing.assert_allclose(maps[1, 1], 1 / 8)  # no '/' on its left
+    two = maps[2 + OFFSETS.index(2)]
+    assert two[1, 3] == 1
+    np.testing.assert_allclose(two[7], 1 / 8)
+    assert make_baselines(second)[1, 2].argmax() == 4  # a '/', and 3 behind its bracket
+
+
+def test_untrained_twin_stands_beside_it(tmp_path):
+    found = score_relations(store_of(tmp_path / "store", [to_target], control=[noise]))
+    row = {"source": "head", "way": "rows", "gold": "net", "score": "mass"}
+    assert pick(found, untrained=False, **row).value == pytest.approx(1)
+    assert pick(found, untrained=True, **row).value < 0.3
+
+
+def test_a_score_without_any_query_has_no_rows(tmp_path):
+    found = score_relations(store_of(tmp_path / "store", [noise], ["1/2", "33/4"]))
+    assert "skip" not in set(found["score"])
+    assert {"mass", "selectivity"} < set(found["score"])
+
+
+def test_examples_of_three_kinds(tmp_path):
+    store = store_of(tmp_path / "store", [noise], right=(1, 3, 5))
+    found = pick_examples(store)
+    assert found["kind"].tolist() == ["simple", "several", "skipped"]
+    assert found["question"].tolist() == [QUESTIONS[0], QUESTIONS[1], QUESTIONS[5]]
+    assert pick_examples(store, per_kind=2)["kind"].tolist().count("skipped") == 2
+
+
+# ---------------------------------------------------------------- coupling
+
+
+@dataclass
+class Given:
+    site: str
+    head: int | None
+    labels: np.ndarray
+
+
+def to_start_or_here(gold):
+    """Digits attend to themselves, all else to the start."""
+    here = np.eye(len(gold)) * (gold["kind"] == "digit").to_numpy()[:, None]
+    here[here.sum(1) == 0, 0] = 1
+    return here
+
+
+@pytest.fixture(scope="module")
+def coupled(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    numbers = rng.integers(1, 99, (60, 3))
+    questions = [f"({a}/{b})*{c}" for a, b, c in numbers]
+    heads = [to_start_or_here, noise]
+    store = store_of(tmp_path_factory.mktemp("coupled") / "store", heads, questions)
+    tokens = join(store.tokens_of(MAPS))
+    symbol = pd.factorize(tokens["token"])[0]
+    return store, symbol, rng.permutation(symbol)
+
+
+def test_role_that_names_what_its_head_attends_to(coupled):
+    store, symbol, shuffled = coupled
+    given = [Given("encoder.0.self.role", head, own) for head, own in ((0, symbol), (1, shuffled))]
+    found = couple_roles(store, given)
+    row = pick(found, attended="symbol", head=0)
+    assert row.share > 0.8
+    assert row.information_low < row.information < row.information_high
+    assert row.advantage_low > 0.5
+    assert abs(row.others) < 0.1
+    assert pick(found, attended="gold", head=0).information > 0.5
+
+
+def test_a_target_that_every_cluster_tells_is_no_advantage(coupled):
+    """Both heads' clusters name what head 0 attends to: it is easy, and no head's role signifies it."""
+    store, symbol, _ = coupled
+    given = [Given("encoder.0.self.role", head, symbol) for head in (0, 1)]
+    found = couple_roles(store, given)
+    row = pick(found, attended="symbol", head=0)
+    assert row.information - row.others > 0.5
+    assert row.advantage == pytest.approx(0, abs=1e-9)
+
+
+def test_roles_of_noise_couple_with_nothing(coupled):
+    store, _, shuffled = coupled
+    found = couple_roles(store, [Given("encoder.0.self.role", head, shuffled) for head in (0, 1)])
+    assert found["information"].between(-0.2, 0.02).all()
+    assert found["chance"].between(-0.2, 0.02).all()
+
+
+def test_bad_input_is_one_line(coupled, tmp_path):
+    store, symbol, _ = coupled
+    with pytest.raises(InputError, match="roles couple with"):
+        couple_roles(store, [Given("encoder.0.self.role", None, symbol)])
+    with pytest.raises(InputError, match="clusters of one head"):
+        couple_roles(store, [Given("encoder.0.self.role", 0, symbol)])
+    with pytest.raises(InputError, match="no question with a division"):
+        score_relations(store_of(tmp_path / "sums", [noise], ["1 + 2"]))
+    none = plant(tmp_path / "planted", 2)
+    assert {LAST, HIDDEN, CROSS, ANSWERS} < set(none.sites)
+    assert (score_relations(none)["n_questions"] <= 2).all()

@@ -1,0 +1,370 @@
+"""Checkpoint folders: what is saved is what is loaded, and what is damaged is refused in one line."""
+
+import json
+import shutil
+from pathlib import Path
+
+import huggingface_hub
+import huggingface_hub.constants
+import pytest
+import safetensors.torch
+import torch
+from safetensors.torch import load_file, save_file
+
+from tprprobe.data.vocabularies.characters import characters
+from tprprobe.errors import InputError
+from tprprobe.files import assets, hub
+from tprprobe.models import build, load_model
+from tprprobe.models.answers import evaluate
+from tprprobe.models.checkpoint import (
+    checkpoint_files,
+    default_data,
+    save_pretrained,
+    untrained_twin,
+)
+from tprprobe.store.repositories import push_to_hub
+
+SOURCE, TARGET = torch.tensor([[2, 9, 8, 3]]), torch.tensor([[2, 9]])
+CARD = "---\nlicense: mit\ntprprobe:\n  data: mathematics:arithmetic__mixed\n  split: small-test\n---\n# T\n"
+
+
+@pytest.fixture
+def folder(checkpoint, tmp_path) -> Path:
+    """A copy of the tiny checkpoint that a test may damage."""
+    return shutil.copytree(checkpoint, tmp_path / "tiny")
+
+
+def edit_config(folder: Path, **changes) -> None:
+    config = json.loads((folder / hub.CONFIG).read_text())
+    for key, value in changes.items():
+        if value is None:
+            del config[key]
+        else:
+            config[key] = value
+    (folder / hub.CONFIG).write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"architecture": "tp-transformer", "binding": "outer", "embedding_binding": False},
+        {"architecture": "tp-transformer", "roles": "one"},
+        {"architecture": "transformer", "dropout": 0.1},
+        {"architecture": "tpt", "d_head": 8, "n_roles": 3},
+        {"architecture": "t5", "d_head": 8},
+        {"architecture": "lstm", "thinking_steps": 2},
+    ],
+)
+def test_what_is_saved_is_what_is_loaded(settings, tmp_path):
+    sizes = {"d_model": 16, "vocab_size": 73}
+    if settings["architecture"] != "lstm":
+        sizes |= {"n_heads": 2, "n_layers": (2, 1), "d_ff": 24}
+    model = build(sizes | settings, seed=1).eval()
+    save_pretrained(model, tmp_path / "saved")
+    loaded = load_model(tmp_path / "saved")
+    assert not loaded.training
+    assert loaded.config == model.config
+    assert loaded.architecture == settings["architecture"]
+    assert loaded.vocabulary is None
+    assert loaded(SOURCE, TARGET).equal(model(SOURCE, TARGET))
+    assert loaded.state_dict().keys() == model.state_dict().keys()
+
+
+def test_a_folder_is_that_of_the_hub(make_model, tmp_path):
+    recipe = {"name": "tiny", "stages": [{"steps": 3, "mix": []}]}
+    folder = save_pretrained(
+        make_model(),
+        tmp_path / "a" / "b",
+        card="# Tiny\n",
+        recipe=recipe,
+        extra={"log.csv": "step\n"},
+    )
+    assert {path.name for path in folder.iterdir()} == {
+        "config.json",
+        "model.safetensors",
+        "README.md",
+        "recipe.toml",
+        "vocabulary.json",
+        "log.csv",
+    }
+    config = json.loads((folder / "config.json").read_text())
+    assert config["architecture"] == "tp-transformer"
+    assert config["n_layers"] == [2, 1]
+    loaded = load_model(folder)
+    assert loaded.vocabulary == characters()
+    assert (loaded.name, loaded.folder) == ("b", folder)
+    assert oct(folder.stat().st_mode)[-3:] == "755"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_on_disk_is_single_in_memory(dtype, make_model, questions, tmp_path):
+    model = make_model()
+    folder = save_pretrained(model, tmp_path / "half", dtype=dtype)
+    on_disk = load_file(folder / hub.WEIGHTS)
+    assert {tensor.dtype for tensor in on_disk.values()} == {dtype}
+    loaded = load_model(folder)
+    assert {parameter.dtype for parameter in loaded.parameters()} == {torch.float32}
+    for name, tensor in model.state_dict().items():
+        assert loaded.state_dict()[name].equal(tensor.to(dtype).float())
+    assert model.embedding.token.weight.dtype == torch.float32
+
+
+def test_saving_leaves_the_model_on_its_own(make_model, tmp_path):
+    model = make_model().train()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    save_pretrained(model, tmp_path / "saved")
+    assert model.training
+    assert all(before[name].equal(tensor) for name, tensor in model.state_dict().items())
+
+
+def test_an_existing_folder_is_refused_and_kept(folder, make_model):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(InputError, match="exists already"):
+        save_pretrained(make_model(seed=2), folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("allowed", range(4))
+def test_a_folder_is_whole_or_not_there(allowed, make_model, tmp_path, monkeypatch):
+    """Whichever file is the last that fits on the disk."""
+    write, written = Path.write_bytes, []
+
+    def full(path: Path, data: bytes) -> int:
+        if len(written) == allowed:
+            raise OSError(28, "No space left on device")
+        written.append(path.name)
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(InputError, match="No space"):
+        save_pretrained(make_model(), tmp_path / "saved")
+    assert list(tmp_path.iterdir()) == []
+
+
+def refusal(folder: Path, **options) -> str:
+    with pytest.raises(InputError) as refused:
+        load_model(folder, **options)
+    message = str(refused.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"d_modle": 16}, "did you mean 'd_model'"),
+        ({"role": "none"}, "did you mean 'roles'"),
+        ({"architecture": "tp-transfomer"}, "did you mean 'tp-transformer'"),
+        ({"architecture": None}, "unknown architecture"),
+        ({"n_heads": "2"}, "n_heads = '2': give a positive int"),
+        ({"n_layers": [2]}, "n_layers"),
+        ({"n_heads": 3}, "cannot be divided among 3 heads"),
+        ({"roles": "discreet"}, "unknown roles"),
+        (
+            {"d_ff": 25},
+            "feed_forward.expand.weight has shape (24, 16), config.json asks for (25, 16)",
+        ),
+        ({"n_layers": [3, 1]}, "lacks the tensor 'encoder.2.norm1.weight'"),
+        ({"n_layers": [1, 1]}, "unknown tensor in model.safetensors 'encoder.1."),
+        ({"vocab_size": 80}, "(73, 16), config.json asks for (80, 16)"),
+    ],
+)
+def test_a_config_that_does_not_fit_is_refused(changes, message, folder):
+    edit_config(folder, **changes)
+    assert message in refusal(folder)
+
+
+def test_a_wrong_key_is_told_with_its_file(folder):
+    edit_config(folder, d_modle=16)
+    assert refusal(folder).startswith(f"{folder / 'config.json'}: ")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '"text"', "\u00ff{}"])
+def test_a_config_that_is_no_json_object_is_refused(content, folder):
+    (folder / hub.CONFIG).write_text(content, "latin-1")
+    assert str(folder / hub.CONFIG) in refusal(folder)
+
+
+def test_missing_files_are_named(folder):
+    (folder / hub.WEIGHTS).unlink()
+    assert refusal(folder) == f"{folder} has no model.safetensors"
+    (folder / hub.CONFIG).unlink()
+    assert refusal(folder) == f"{folder} has no config.json"
+
+
+def test_tensors_that_are_missing_or_too_many_or_of_another_shape_are_named(folder):
+    path = folder / hub.WEIGHTS
+    state = load_file(path)
+    name = "encoder.0.self.to_role.weight"
+    save_file({key: value for key, value in state.items() if key != name}, path)
+    assert f"lacks the tensor {name!r}" in refusal(folder)
+    save_file({**state, "encoder.0.self.to_rolle.weight": torch.zeros(1)}, path)
+    assert f"did you mean {name!r}" in refusal(folder)
+    save_file({**state, name: torch.zeros(16, 8)}, path)
+    assert f"{name} has shape (16, 8)" in refusal(folder)
+
+
+@pytest.mark.parametrize("kept", [0, 7, 8, 1000, -1])
+def test_weights_that_are_cut_short_are_refused(kept, folder):
+    path = folder / hub.WEIGHTS
+    path.write_bytes(path.read_bytes()[:kept])
+    assert "is damaged or no safetensors file" in refusal(folder)
+
+
+def test_a_pickle_is_not_opened(folder):
+    opened = folder / "opened"
+
+    class Trap:
+        def __reduce__(self):
+            return Path.touch, (opened,)
+
+    torch.save({"trap": Trap()}, folder / hub.WEIGHTS)
+    assert "damaged or no safetensors" in refusal(folder)
+    assert not opened.exists()
+
+
+def test_a_vocabulary_that_is_not_the_models_is_refused(folder):
+    (folder / "vocabulary.json").write_text(json.dumps(list(characters().symbols)[:-1]))
+    assert "vocabulary.json has vocab_size 72, the model 73" in refusal(folder)
+    symbols = list(characters().symbols)
+    (folder / "vocabulary.json").write_text(json.dumps([symbols[1], symbols[0], *symbols[2:]]))
+    assert "vocabulary.json has pad 0, the model 1" in refusal(folder)
+    (folder / "vocabulary.json").write_text("{")
+    assert "vocabulary.json is not JSON" in refusal(folder)
+
+
+@pytest.mark.parametrize("device", ["cuda:77", "gpu", "cpu:x", ""])
+def test_a_device_that_is_not_there_is_refused(device, folder):
+    assert f"no device {device!r}" in refusal(folder, device=device)
+
+
+def test_shipped_names_are_found_and_near_ones_suggested(checkpoint, tmp_path, monkeypatch):
+    shutil.copytree(checkpoint, tmp_path / "models" / "tpt-tiny-sums")
+    monkeypatch.setenv("TPRPROBE_PATH", f"{tmp_path / 'nothing'}:{tmp_path}")
+    model = load_model("tpt-tiny-sums")
+    assert model.name == "tpt-tiny-sums"
+    assert "did you mean 'tpt-tiny-sums'" in refusal("tpt-tiny-sum")
+    assert "unknown model or folder" in refusal(tmp_path / "no" / "such")
+    (tmp_path / "models" / ".hidden").mkdir()
+    assert ".hidden" not in assets.available("models")
+
+
+def test_untrained_twins_are_random_and_always_the_same(checkpoint):
+    trained, twin = load_model(checkpoint), load_model(f"untrained:{checkpoint}")
+    assert twin.name == "untrained:tiny"
+    assert twin.vocabulary == trained.vocabulary
+    assert twin.config == trained.config
+    assert twin(SOURCE, TARGET).equal(load_model(f"untrained:{checkpoint}")(SOURCE, TARGET))
+    other = load_model(f"untrained:{checkpoint}", seed=1)
+    assert not twin(SOURCE, TARGET).equal(other(SOURCE, TARGET))
+    made = untrained_twin(trained)
+    assert made.name == "untrained:tiny"
+    assert made(SOURCE, TARGET).equal(twin(SOURCE, TARGET))
+
+
+def test_an_untrained_twin_needs_no_weights_but_a_right_config(folder):
+    (folder / hub.WEIGHTS).unlink()
+    load_model(f"untrained:{folder}")
+    edit_config(folder, d_modle=3)
+    assert "did you mean 'd_model'" in refusal(Path(f"untrained:{folder}"))
+
+
+def test_a_model_that_was_built_can_be_saved_evaluated_and_twinned(tmp_path, make_data):
+    model = build(
+        {"architecture": "tp-transformer", "d_model": 8, "n_layers": 1, "d_ff": 8}, seed=4
+    )
+    save_pretrained(model, tmp_path / "saved")
+    assert untrained_twin(model).vocabulary is None
+    rows = evaluate(model, make_data([("1", "1")]), characters())
+    assert len(rows) == 1
+
+
+def snapshot(cache: Path, checkpoint: Path) -> None:
+    """The hub's own cache, holding a checkpoint as ``owner/tiny``."""
+    repository = cache / "models--owner--tiny"
+    shutil.copytree(checkpoint, repository / "snapshots" / "abc123")
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("abc123")
+
+
+def test_a_hub_id_is_read_from_the_hubs_cache(checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    snapshot(tmp_path, checkpoint)
+    model = load_model("owner/tiny", local_files_only=True)
+    assert model.name == "owner/tiny"
+    assert load_model("untrained:owner/tiny", local_files_only=True).name == "untrained:owner/tiny"
+    assert model(SOURCE, TARGET).equal(load_model(checkpoint)(SOURCE, TARGET))
+    message = refusal("owner/nothing", local_files_only=True)
+    assert message.startswith("no folder 'owner/nothing' here, and the hub did not give it: ")
+
+
+def test_local_files_only_is_passed_on(checkpoint, monkeypatch):
+    asked = []
+
+    def download(name, local_files_only):
+        asked.append((name, local_files_only))
+        return str(checkpoint)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    load_model("owner/tiny")
+    load_model("owner/tiny", local_files_only=True)
+    assert asked == [("owner/tiny", False), ("owner/tiny", True)]
+
+
+def test_a_folder_goes_before_a_hub_id(checkpoint, tmp_path, monkeypatch):
+    shutil.copytree(checkpoint, tmp_path / "runs" / "tiny")
+    monkeypatch.chdir(tmp_path)
+    assert load_model("runs/tiny").folder == Path("runs/tiny")
+
+
+def test_pushing_uploads_the_folder(checkpoint, tmp_path, monkeypatch):
+    calls = []
+
+    class Api:
+        def create_repo(self, repo_id, repo_type, private, exist_ok):
+            calls.append((repo_id, repo_type, private, exist_ok))
+            return f"https://hub/{repo_id}"
+
+        def upload_folder(self, repo_id, folder_path, repo_type):
+            calls.append((repo_id, folder_path, repo_type))
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
+    assert push_to_hub(checkpoint, "owner/tiny", private=True) == "https://hub/owner/tiny"
+    assert calls == [
+        ("owner/tiny", "model", True, True),
+        ("owner/tiny", str(checkpoint), "model"),
+    ]
+    with pytest.raises(InputError, match="holds nothing to share"):
+        push_to_hub(tmp_path, "owner/tiny")
+    assert len(calls) == 2
+
+
+def test_the_card_names_the_data(make_model, tmp_path, checkpoint):
+    model = load_model(save_pretrained(make_model(), tmp_path / "saved", card=CARD))
+    assert default_data(model) == ("mathematics:arithmetic__mixed", "small-test")
+    assert default_data(model, "interpolate") == ("mathematics:arithmetic__mixed", "interpolate")
+    for silent in (load_model(checkpoint), make_model()):
+        with pytest.raises(InputError, match="names no data: give --data"):
+            default_data(silent)
+
+
+@pytest.mark.parametrize(
+    "front",
+    ["tprprobe: text", "tprprobe:\n  split: small", "tprprobe: data", "- a\n- b", "a: [", ""],
+)
+def test_a_card_that_names_no_data_says_so(front, make_model, tmp_path):
+    card = f"---\n{front}\n---\n"
+    model = load_model(save_pretrained(make_model(), tmp_path / "saved", card=card))
+    with pytest.raises(InputError, match="names no data"):
+        default_data(model)
+
+
+def test_safetensors_say_their_format(checkpoint):
+    with safetensors.safe_open(checkpoint / hub.WEIGHTS, "pt") as file:
+        assert file.metadata()["format"] == "pt"
+
+
+def test_the_same_weights_are_the_same_bytes(make_model):
+    model = make_model()
+    files = {checkpoint_files(model)[hub.WEIGHTS] for _ in range(12)}
+    assert len(files) == 1

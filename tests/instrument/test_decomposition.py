@@ -1,0 +1,558 @@
+"""Decomposition into roles and fillers: against the formulas written out, planted schemes, and TPDN."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.bindings import HIDDEN, STATE, both, draw_sequences, left, plant_bindings
+from scipy.sparse import csr_array, issparse
+from sklearn.utils.estimator_checks import check_estimator
+from typer.testing import CliRunner
+
+import tprprobe as tp
+from tprprobe.analyses.decomposition import decompose_all, ridge
+from tprprobe.analyses.decomposition.families import BELOW, FAMILIES, make_block
+from tprprobe.analyses.decomposition.interactions import factor_table
+from tprprobe.analyses.decomposition.joining import join_smallest
+from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs
+from tprprobe.analyses.decomposition.ridge import Block, Regression, conjugate_gradients
+from tprprobe.analyses.decomposition.role_schemes import read_scheme
+from tprprobe.analyses.decomposition.sequence_units import members_of
+from tprprobe.analyses.decomposition.withheld_pairs import have, withhold
+from tprprobe.cli import app
+from tprprobe.store import SiteSpec, StoreWriter
+
+
+def table(sequences):
+    sample = np.repeat(np.arange(len(sequences)), [len(each) for each in sequences])
+    flat = np.array([each for row in sequences for each in row], object)
+    return pd.DataFrame({"sample": sample, "filler": flat})
+
+
+def counted(sequences, roles="left*right"):
+    tokens = table(sequences)
+    pairs, found = find_pairs(tokens["filler"].to_numpy(), read_scheme(roles).label(tokens))
+    sample = tokens["sample"].to_numpy()
+    return pairs, count_pairs(members_of(sample, "sample", "self")[0], pairs, found)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Pairs, counts and random vectors with structure."""
+    sequences = draw_sequences(400, seed=3)
+    pairs, counts = counted(sequences)
+    rng = np.random.default_rng(0)
+    v = rng.normal(size=(len(pairs), 7))
+    return pairs, counts, counts @ v + 0.5 * rng.normal(size=(400, 7)) + 3
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant_bindings(tmp_path_factory.mktemp("bindings") / "store", both, n=900, twin=True)
+
+
+@pytest.fixture(scope="module")
+def found(store):
+    return tp.decompose(store, STATE, "left*right", decoder=None)
+
+
+def row(scores, family="factored", control=""):
+    [found] = scores[(scores["family"] == family) & (scores["control"] == control)].to_dict(
+        "records"
+    )
+    return found
+
+
+# roles
+
+
+def roles_of(scheme, sequence):
+    return [str(each) for each in read_scheme(scheme).label(table([sequence]))[0]]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [
+        ("left", ["0", "1", "2"]),
+        ("right", ["2", "1", "0"]),
+        ("left*right", ["0*2", "1*1", "2*0"]),
+        ("wickel", ["#*1", "5*3", "1*#"]),
+        ("tree", ["0", "10", "11"]),
+        ("bag", ["any", "any", "any"]),
+        ("length", ["3", "3", "3"]),
+    ],
+)
+def test_built_in_roles(scheme, expected):
+    assert roles_of(scheme, ["5", "1", "3"]) == expected
+
+
+def test_neighbours_do_not_cross_sequences():
+    label = read_scheme("before").label(table([["a", "b"], ["c"]]))[0]
+    assert list(map(str, label)) == ["#", "a", "#"]
+
+
+def test_trees_join_the_leftmost_smallest_and_never_the_last():
+    # 4 1 1 0: the 0 is last, so the first 1 is joined with the second, then (1 1) with 0, then 4
+    assert join_smallest(list("4110")) == ["0", "100", "101", "11"]
+    assert join_smallest(["10", "9"]) == ["0", "1"]
+    assert join_smallest(["7"]) == [""]
+
+
+def test_sums_give_every_token_a_role_of_each_term():
+    pairs, counts = counted([["a", "b"], ["a"]], "left+right")
+    assert sorted(pairs.roles) == ["left:0", "left:1", "right:0", "right:1"]
+    assert counts.sum(1).tolist() == [4, 2]
+
+
+def test_functions_and_columns_are_roles(tmp_path):
+    planted = plant_bindings(
+        tmp_path / "store", left, n=300, parity=lambda s: [c in "aceg" for c in s]
+    )
+    mine = tp.decompose(
+        planted, STATE, lambda s: [str(i) for i in range(len(s))], family="saturated"
+    )
+    same = tp.decompose(planted, STATE, "left", family="saturated")
+    assert row(mine.scores, "saturated")["r2"] == pytest.approx(row(same.scores, "saturated")["r2"])
+    column = tp.decompose(planted, STATE, "parity", family="saturated")
+    assert list(column.fit.pairs.roles) == ["False", "True"]
+    with pytest.raises(tp.InputError, match="one role a filler"):
+        tp.decompose(planted, STATE, lambda s: ["x"])
+
+
+def test_scopes_say_which_tokens_a_token_is_made_of():
+    sample = np.array([0, 0, 1, 1, 1])
+    [before], [whole], [itself] = (
+        [part.toarray() for part in members_of(sample, "token", scope)]
+        for scope in ("before", "all", "self")
+    )
+    assert before.tolist() == [
+        [1, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0],
+        [0, 0, 1, 0, 0],
+        [0, 0, 1, 1, 0],
+        [0, 0, 1, 1, 1],
+    ]
+    assert np.array_equal(whole, (sample[:, None] == sample).astype(float))
+    assert np.array_equal(itself, np.eye(5))
+    own, others = (part.toarray() for part in members_of(sample, "token", "context"))
+    assert np.array_equal(own, np.eye(5))
+    assert np.allclose(others, (whole - own) / np.array([1, 1, 2, 2, 2])[:, None])
+
+
+# closed forms
+
+
+def least_squares(x, e, penalties):
+    """V and b by the textbook: an intercept that is not penalized."""
+    xc, ec = x - x.mean(0), e - e.mean(0)
+    v = np.linalg.solve(xc.T @ xc + np.diag(penalties), xc.T @ ec)
+    return v, e.mean(0) - x.mean(0) @ v
+
+
+def regress(counts, e):
+    return Regression([counts], [counts.T @ e], e.mean(0))
+
+
+@pytest.fixture
+def blocks(problem):
+    """Main effects, free vectors, and a dense block, with a penalty each."""
+    pairs, _, _ = problem
+    dense = Block("binding", 0, np.random.default_rng(4).normal(size=(len(pairs), 5)))
+    named = [make_block(name, 0, pairs) for name in ("filler", "role", "pair")]
+    return [*named[:2], dense, named[2]], [0.01, 0.1, 0.3, 0.03]
+
+
+@pytest.mark.parametrize("way", ["normal", "dual", "stepwise"])
+def test_ridge_is_the_textbook_s_whichever_way(way, problem, blocks, monkeypatch):
+    _pairs, counts, e = problem
+    blocks, penalties = blocks
+    n = 400 if way != "dual" else 100
+    counts, e = csr_array(counts[:n]), e[:n]
+    if way == "stepwise":
+        monkeypatch.setattr(ridge, "DENSE", 10)
+        monkeypatch.setattr(ridge, "TOLERANCE", 1e-9)
+        monkeypatch.setattr(ridge, "MOST_STEPS", 2000)
+    regression = regress(counts, e)
+    found = np.concatenate(regression.solve(blocks, penalties))
+    x = np.hstack(
+        [
+            np.asarray(
+                (counts @ each.basis).todense() if issparse(each.basis) else counts @ each.basis
+            )
+            for each in blocks
+        ]
+    )
+    scales = [
+        400
+        / 400
+        * np.mean(
+            np.var(
+                counts @ each.basis.toarray() if issparse(each.basis) else counts @ each.basis,
+                axis=0,
+            )
+        )
+        * n
+        for each in blocks
+    ]
+    lam = np.repeat(
+        [p * s for p, s in zip(penalties, scales, strict=True)], [b.width for b in blocks]
+    )
+    v, _ = least_squares(x, e, lam)
+    assert (x.shape[1] > n) == (way == "dual")
+    assert np.allclose(found, v, atol=1e-5 * abs(v).max())
+
+
+def test_fewer_columns_of_the_last_block_are_those_alone(problem, blocks):
+    _pairs, counts, e = problem
+    main, dense = blocks[0][:2], blocks[0][2]
+    kept = np.array([0, 3])
+    cut = Block("binding", 0, dense.basis[:, kept])
+    regression = regress(counts, e)
+    one = regression.solve([*main, dense], [0.01, 0.1, 0.2], kept)
+    same = 0.2 * regression.scale(dense) / regression.scale(cut)
+    other = regression.solve([*main, cut], [0.01, 0.1, same])
+    for a, b in zip(one, other, strict=True):
+        assert np.allclose(a, b)
+
+
+def test_conjugate_gradients_solve_every_column():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(9, 9))
+    matrix, right = root @ root.T + np.eye(9), rng.normal(size=(9, 3))
+    found = conjugate_gradients(lambda x: matrix @ x, right, tolerance=1e-9)
+    assert np.allclose(found, np.linalg.solve(matrix, right))
+
+
+@pytest.mark.parametrize("fillers", [8, 60])
+def test_a_table_s_factors_span_its_directions(fillers):
+    rng = np.random.default_rng(fillers)
+    f, r, w = (rng.normal(size=s) for s in ((fillers, 3), (9, 2), (3, 2, 7)))
+    whole = Pairs(
+        pd.Index(range(fillers)), pd.Index(range(9)), *np.divmod(np.arange(fillers * 9), 9)
+    )
+    table = np.einsum("aj,bk,jkd->abd", f, r, w)
+    one, other = factor_table(table.reshape(-1, 7), whole)
+    assert (one.shape[1], other.shape[1]) == (3, 2)
+    for found, axis in ((one, 0), (other, 1)):
+        unfolded = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
+        basis = found / np.linalg.norm(found, axis=0)
+        assert np.allclose(basis.T @ basis, np.eye(len(basis.T)), atol=1e-6)
+        assert np.allclose(basis @ (basis.T @ unfolded), unfolded)
+
+
+def test_operators_act_on_given_embeddings(tmp_path):
+    rng = np.random.default_rng(5)
+    embedding = {name: rng.normal(size=3) for name in "abcdefgh"}
+    store = plant_bindings(tmp_path / "store", left, n=600, noise=0.05, ranks=(3, 5))
+    scores = tp.decompose(store, STATE, "left", family="operator", embedding=embedding).scores
+    assert row(scores, "operator")["r2"] < row(scores, "saturated")["r2"]
+
+
+def test_withheld_pairs_leave_every_filler_and_role_seen(problem):
+    pairs, counts, _ = problem
+    chosen = withhold(counts, pairs, 0.1, np.random.default_rng(0))
+    rest = csr_array(counts[np.flatnonzero(~have(counts, chosen))])
+    assert 0 < chosen.sum() <= round(0.1 * len(pairs))
+    assert len(rest.toarray()) >= len(counts.toarray()) / 2
+    assert not rest[:, np.flatnonzero(chosen)].nnz
+    kept = ~chosen
+    assert np.bincount(pairs.filler_of[kept], minlength=len(pairs.fillers)).min() > 0
+
+
+# decompose
+
+
+def test_a_planted_scheme_comes_back(found):
+    scores = found.scores
+    good, additive = row(scores), row(scores, "additive")
+    assert good["r2_low"] < good["r2"] < good["r2_high"]
+    assert good["r2"] > 0.85 > additive["r2_high"]
+    assert good["rank"] == "4×3"
+    assert good["over"] == "additive"
+    assert good["gain"] == pytest.approx(good["r2"] - additive["r2"])
+    assert 0 < good["gain_low"] < good["gain"] < good["gain_high"]
+
+
+def test_what_is_learnt_is_the_gain_over_the_twin_s(found):
+    scores = found.scores
+    good, twin = row(scores), row(scores, control="untrained")
+    assert good["twin"] == "untrained"
+    assert good["learnt"] == pytest.approx(good["gain"] - twin["gain"])
+    assert good["learnt_low"] < good["learnt"] < good["learnt_high"]
+    assert abs(twin["gain"]) < 0.05
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["zipf", "few", "roles", "bag", "noise"])
+def test_no_family_errs_more_than_the_one_below_it_but_for_chance(kind, seed, tmp_path):
+    rng = np.random.default_rng((seed, 7))
+    sequences = planted_sequences(kind, rng)
+    store = write_states(tmp_path / "store", sequences, kind, rng)
+    rank = "1x2" if kind == "zipf" else "auto"
+    scores = tp.decompose(store, STATE, "left", rank=rank, seed=seed).scores
+    for family in BELOW:
+        assert row(scores, family)["gain_high"] > -0.005, (family, scores)
+
+
+def planted_sequences(kind, rng):
+    """Many fillers by Zipf's law; few sequences; long ones of many roles; or eight fillers."""
+    n, longest, size = {"few": (60, 5, 8), "roles": (300, 25, 8), "zipf": (500, 8, 300)}.get(
+        kind, (400, 5, 8)
+    )
+    chance = 1 / np.arange(1, size + 1)
+    names = np.array([f"w{i}" for i in range(size)])
+    return [
+        list(rng.choice(names, rng.integers(1, longest + 1), p=chance / chance.sum()))
+        for _ in range(n)
+    ]
+
+
+def write_states(path, sequences, kind, rng):
+    """A store of sums of bindings and noise, of fillers alone, or of noise."""
+    lengths = [len(each) for each in sequences]
+    tokens = table(sequences)
+    places = np.concatenate([np.arange(n) for n in lengths])
+    fillers, roles = rng.normal(size=(300, 4)), rng.normal(size=(25, 3))
+    code = np.array([int(each[1:]) for each in tokens["filler"]])
+    bound = np.einsum("ij,ik,jkd->id", fillers[code], roles[places], rng.normal(size=(4, 3, 12)))
+    if kind == "bag":
+        bound = fillers[code] @ rng.normal(size=(4, 12))
+    states = np.zeros((len(sequences), 12))
+    if kind != "noise":
+        np.add.at(states, tokens["sample"].to_numpy(), bound)
+    states += rng.normal(size=states.shape)
+    writer = StoreWriter.create(
+        path, {STATE: SiteSpec(("sample", "d_model"), (12,))}, {"model": "planted"}
+    )
+    rows = tokens.rename(columns={"filler": "token"}).assign(side="source", position=places)
+    writer.append({STATE: states}, rows)
+    writer.finish()
+    return tp.open_store(path)
+
+
+def test_only_systematic_binding_predicts_withheld_pairs(found):
+    good, free = row(found.scores), row(found.scores, "saturated")
+    assert good["n_withheld"] > 20
+    assert good["r2_withheld"] > 0.8
+    assert free["r2_withheld"] < good["r2_withheld_low"]
+
+
+def test_controls_are_beside_every_fit(found):
+    controls = set(found.scores["control"])
+    assert controls >= {"shuffled roles", "shuffled fillers", "random vectors", "pca", "untrained"}
+    best = row(found.scores)["r2_low"]
+    for control in ("shuffled roles", "shuffled fillers", "random vectors", "untrained"):
+        assert row(found.scores, control=control)["r2"] < best
+    assert abs(row(found.scores, control="random vectors")["r2"]) < 0.1
+
+
+def test_encoding_gives_the_fit_s_vectors(store, found):
+    sequences = draw_sequences(900)
+    vectors = store.read(STATE)
+    encoded = found.encode(sequences)
+    errors = np.sum((vectors - encoded) ** 2) / np.sum((vectors - vectors.mean(0)) ** 2)
+    assert encoded.shape == vectors.shape
+    assert errors < 0.2
+    assert np.allclose(found.encode([["z"], ["a", "z"]])[0], found.fit.bias)
+
+
+def test_tokens_are_units_too(tmp_path):
+    store = plant_bindings(tmp_path / "store", left, n=500, noise=0.1)
+    own = tp.decompose(store, HIDDEN, "left")
+    assert row(own.scores)["r2"] > 0.95
+    assert own.encode([["a", "b"]]).shape == (2, 16)
+    summed = tp.decompose(store, HIDDEN, "left", scope="all")
+    assert row(summed.scores)["r2"] < row(own.scores)["r2_low"]
+
+
+def test_embeddings_are_sites_or_vectors(tmp_path):
+    store = plant_bindings(tmp_path / "store", left, n=400, noise=0.1)
+    from_site = tp.decompose(store, STATE, "left", family="operator", embedding=HIDDEN)
+    assert row(from_site.scores, "operator")["r2"] > 0.8
+    with pytest.raises(tp.InputError, match="no embedding of the filler"):
+        tp.decompose(store, STATE, "left", family="operator", embedding={"a": [1.0]})
+    with pytest.raises(tp.InputError, match="needs an embedding"):
+        tp.decompose(store, STATE, "left", family="operator")
+
+
+def test_a_decoder_scores_substitution(store):
+    rng = np.random.default_rng(0)
+    asked = []
+
+    def decoder(vectors, sequences):
+        asked.extend(sequences)
+        return rng.random(len(vectors)) < 0.5
+
+    scores = tp.decompose(store, STATE, "left*right", family="saturated", decoder=decoder).scores
+    assert all(isinstance(each, list) for each in asked)
+    share = row(scores, "saturated")
+    assert (
+        0.3 < share["substitution_low"] < share["substitution"] < share["substitution_high"] < 0.7
+    )
+    assert "itself" in set(scores["control"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"roles": "lefd"}, "did you mean 'left'"),
+        ({"roles": "left*"}, "joined by"),
+        ({"family": "free"}, "unknown family"),
+        ({"rank": "0x2"}, "rank '0x2'"),
+        ({"withheld": 1.5}, "withheld 1.5"),
+        ({"scope": "some", "site": HIDDEN}, "unknown scope"),
+        ({"unit": "token"}, "one vector a sample"),
+        ({"fillers": "word"}, "unknown column of fillers"),
+        ({"site": "encoder.9.hidden"}, "unknown site"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(store, options, message):
+    with pytest.raises(tp.InputError, match=message):
+        tp.decompose(store, **{"site": STATE, "roles": "left"} | options)
+
+
+def test_a_run_goes_on_and_is_read_again(store, tmp_path):
+    roles, out = ["left", "bag"], tmp_path / "out"
+
+    class Stop(Exception):
+        pass
+
+    def first_only(parts):
+        yield parts[0]
+        raise Stop
+
+    with pytest.raises(Stop):
+        decompose_all(store, [STATE], roles, out, progress=first_only, family="saturated")
+    with pytest.raises(tp.InputError, match="--resume"):
+        decompose_all(store, [STATE], roles, out, family="saturated")
+    made = decompose_all(store, [STATE], roles, out, resume=True, family="saturated")
+    whole = decompose_all(store, [STATE], roles, family="saturated")
+    pd.testing.assert_frame_equal(made, whole)
+    assert sorted(path.name for path in out.iterdir()) == ["decomposition.json", "scores.csv"]
+
+
+def test_the_command_prints_rows(store, tmp_path):
+    args = [
+        "decompose",
+        str(store.path),
+        "--site",
+        STATE,
+        "--roles",
+        "left",
+        "--family",
+        "saturated",
+    ]
+    done = CliRunner().invoke(app, [*args, "--out", str(tmp_path / "out"), "--json"])
+    rows = json.loads(done.stdout)
+    assert {each["family"] for each in rows} >= {"saturated", "additive", "bag"}
+    assert rows[0]["roles"] == "left"
+    bad = CliRunner().invoke(app, [*args[:-4], "--roles", "x", "--out", str(tmp_path / "bad")])
+    assert isinstance(bad.exception, tp.InputError)
+    assert not (tmp_path / "bad").exists()
+
+
+# the estimator
+
+
+@pytest.mark.parametrize("family", [each for each in FAMILIES if each not in ("operator", "bag")])
+def test_the_estimator_keeps_the_contract(family):
+    fixed = "the names of its arguments are pairs and vectors"
+    checks = check_estimator(
+        tp.TPDecomposition(family=family),
+        expected_failed_checks={
+            "check_fit_score_takes_y": fixed,
+            "check_n_features_in_after_fitting": fixed,
+        },
+        on_skip=None,
+    )
+    assert {each["status"] for each in checks} <= {"passed", "xfail", "skipped"}
+
+
+def pair_lists(sequences):
+    return [list(zip(each, left(each), strict=True)) for each in sequences]
+
+
+def test_the_estimator_finds_factors_and_unbinds(tmp_path):
+    store = plant_bindings(tmp_path / "store", left, n=800, noise=0.05, ranks=(3, 5), width=24)
+    lists, vectors = pair_lists(draw_sequences(800)), store.read(STATE)
+    fit = tp.TPDecomposition(rank=(3, 5), random_state=0).fit(lists[:600], vectors[:600])
+    assert fit.score(lists[600:], vectors[600:]) > 0.95
+    assert fit.fillers_.shape == (8, 3)
+    assert fit.roles_.shape == (6, 5)
+    assert fit.readout_.shape == (3, 5, 24)
+    w = np.einsum("fj,rk,jkd->frd", fit.fillers_, fit.roles_, fit.readout_)
+    number = {name: i for i, name in enumerate(fit.filler_names_)}
+    one = w[number["a"], 0] + w[number["c"], 1] + fit.intercept_
+    assert np.allclose(fit.encode([[("a", "0"), ("c", "1")]])[0], one)
+    unbound = fit.unbind(one[None])[0]
+    assert unbound.shape == (6, 3)
+
+
+def test_a_table_s_columns_are_roles():
+    rng = np.random.default_rng(0)
+    words = pd.DataFrame({"S": rng.choice(list("abcd"), 200), "O": rng.choice(list("abcd"), 200)})
+    code = words.apply(lambda column: column.map(ord))
+    vectors = np.stack([code["S"] == 97, code["O"], code["S"] * 0.5], 1).astype(float)
+    fit = tp.TPDecomposition(family="saturated", random_state=0).fit(words, vectors)
+    assert list(fit.role_names_) == ["O", "S"]
+    assert fit.score(words, vectors) > 0.99
+    words.loc[0, "S"] = None
+    assert np.isfinite(fit.encode(words)).all()
+
+
+# what others measured
+
+
+@pytest.fixture(scope="module")
+def encodings(shared, tmp_path_factory):
+    file = shared / "data/tpdn/example.data_from_dev.gz"
+    if not file.is_file():
+        pytest.skip("the encodings of the TPDN's authors are absent")
+    return tp.import_store(file, tmp_path_factory.mktemp("tpdn") / "store")
+
+
+@pytest.mark.parametrize(
+    ("roles", "pairs", "low", "high"),
+    [
+        ("bag", 10, 0.26, 0.31),
+        ("left", 60, 0.86, 0.90),
+        ("right", 60, 0.61, 0.67),
+        ("left*right", 185, 0.92, 0.95),
+        ("tree", 444, 0.65, 0.72),
+    ],
+)
+def test_authors_encodings_have_the_known_shares(encodings, roles, pairs, low, high):
+    scores = tp.decompose(encodings, "encoding", roles, family="saturated").scores
+    found = row(scores, "saturated")
+    assert found["pairs"] == pairs
+    assert low < found["r2"] < high
+
+
+def test_authors_encodings_bind_systematically(encodings):
+    scores = tp.decompose(encodings, "encoding", "left*right").scores
+    assert row(scores)["r2_withheld"] > 0.9 > row(scores, "saturated")["r2_withheld_high"]
+
+
+# the tutorial
+
+
+def test_the_tutorial_runs_and_finds_the_planted_roles(root, tmp_path, monkeypatch):
+    text = (root / "docs/decomposition.md").read_text()
+    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec("\n".join(code), names)
+    assert names["found"].found == "left*right"
+    scores = names["both"].scores
+    assert row(scores)["r2_withheld_low"] > row(scores, "saturated")["r2_withheld_high"]
+
+
+def test_conjugate_gradients_end_where_a_map_is_singular():
+    scale = np.array([[2.0], [1.0], [0.0]])
+    right = np.array([[2.0, 4.0], [3.0, 0.0], [1.0, 0.0]])  # nothing gives the last row
+    found = conjugate_gradients(lambda x: scale * x, right)
+    assert np.isfinite(found).all()
+    assert np.abs(found[0, 1] - 2) < 1e-6
+    assert np.abs(found).max() < 1e6

@@ -1,0 +1,40 @@
+"""The documentation in the terminal."""
+
+from pathlib import Path
+
+import pytest
+
+from tprprobe.cli import main
+
+PAGES = Path(__file__).parents[2] / "docs"
+
+
+def _run(monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["tprprobe", "docs", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+def test_every_page_is_listed_with_its_title(monkeypatch, capsys):
+    assert not _run(monkeypatch)
+    lines = (line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
+    listed = {name.rstrip(): title.strip() for name, title in lines}
+    assert listed["training"] == "Train and resume"
+    assert len(listed) == len([*PAGES.glob("*.md"), *PAGES.glob("tutorials/*.md")])
+
+
+def test_a_page_is_as_written_in_a_pipe_and_formatted_on_a_terminal(monkeypatch, capsys):
+    assert not _run(monkeypatch, "tutorials/roles")
+    assert capsys.readouterr().out == (PAGES / "tutorials" / "roles.md").read_text("utf-8")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("rich.console.Console.pager", lambda self, styles: self)  # no other process
+    assert not _run(monkeypatch, "training")
+    shown = capsys.readouterr().out
+    assert "Train and resume" in shown
+    assert "# Train and resume" not in shown
+
+
+def test_an_unknown_page_is_one_line(monkeypatch, capsys):
+    assert _run(monkeypatch, "trainin") == 2
+    assert "unknown page 'trainin'; did you mean 'training'?" in capsys.readouterr().err

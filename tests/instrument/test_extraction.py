@@ -1,0 +1,251 @@
+"""What extraction writes beside vectors: words of sub-words, labels, what the encoder is given."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+import tprprobe as tp
+from tprpapers.worlds.english.reportsets import DrawnReports
+from tprprobe.data.annotated.sentencesets import join_labels, set_source
+from tprprobe.data.vocabularies.subwords import train_subwords
+from tprprobe.errors import InputError
+from tprprobe.extraction import blocks
+from tprprobe.extraction.alignment import PLAIN, place_written
+from tprprobe.files.locks import alone
+from tprprobe.gold.labels import Labelled, decode_cell, words_of_tokens
+from tprprobe.models import build
+
+SITES = ["encoder.0.hidden", "decoder.0.hidden"]
+CUT = "\N{REPLACEMENT CHARACTER}"  # bytes that are no character
+CONLLU = """# newdoc id = a
+# sent_id = 1
+# text = It's rain-ing.
+1\tIt\t_\t_\tPRP\t_\t3\tnsubj\t_\t_
+2\t's\t_\t_\tVBZ\t_\t3\taux\t_\t_
+3\train-ing\t_\t_\tVBG\t_\t0\troot\t_\t_
+4\t.\t_\t_\t.\t_\t3\tpunct\t_\t_
+
+# sent_id = 2
+# text = Kim naps
+1\tKim\t_\t_\tNNP\t_\t2\tnsubj\t_\t_
+2\tnaps\t_\t_\tVBZ\t_\t0\troot\t_\t_
+"""
+
+
+@pytest.fixture(scope="module")
+def reports() -> Any:
+    return tp.load_data("english", split="train", n=5, seed=3)
+
+
+@pytest.fixture(scope="module")
+def model(reports) -> Any:
+    vocabulary = train_subwords((r.source for r in reports), 400, max_source=60, max_target=30)
+    sizes = {"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 16, "n_layers": 1, "n_roles": 3}
+    built: Any = build({"architecture": "tpt", "vocab_size": len(vocabulary), **sizes}, seed=0)
+    built.vocabulary, built.name = vocabulary, "tiny"
+    return built
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "two.conllu"
+    path.write_text(CONLLU)
+    return path
+
+
+def side(store: Any, name: str, sample: int) -> pd.DataFrame:
+    tokens = store.tokens
+    return tokens[(tokens["side"] == name) & (tokens["sample"] == sample)]
+
+
+def words(model: Any, tokens: pd.DataFrame) -> list[str]:
+    """The words of a side as its sub-words spell them."""
+    inside = tokens[tokens["word"] >= 0]
+    return [model.vocabulary.decode(ids).strip() for _, ids in inside.groupby("word")["id"]]
+
+
+def test_words_are_spelt_by_their_subwords_and_cut_where_the_source_is(model, reports, tmp_path):
+    store = tp.extract(model, reports, SITES, tmp_path / "store", control=False)
+    for i, report in enumerate(reports):
+        summary, document = side(store, "target", i), side(store, "source", i)
+        spelt = words(model, summary)
+        assert spelt[:-1] == list(report.summary.forms)[: len(spelt) - 1]  # the last may be cut
+        assert len(summary) == 30 or len(spelt) == len(report.summary.forms)
+        forms = [form for sentence in report.document for form in sentence.forms]
+        found = words(model, document)
+        assert found[:-1] == forms[: len(found) - 1]
+        assert len(document) == 60 or len(found) == len(forms)
+
+
+def test_the_untrained_twin_reads_as_many_samples_as_asked(model, reports, tmp_path):
+    store = tp.extract(model, reports, SITES, tmp_path / "store", control_samples=3)
+    assert (store.samples, store.control.samples) == (5, 3)
+    whole = tp.extract(model, reports, SITES, tmp_path / "whole", control_samples=10**6)
+    assert whole.control.samples == 5
+    with pytest.raises(InputError, match="--no-control"):
+        tp.extract(model, reports, SITES, tmp_path / "none", control_samples=0)
+
+
+def test_labels_are_those_of_the_grammar(model, reports, tmp_path):
+    store = tp.extract(model, reports, SITES, tmp_path / "store", control=False)
+    for i, report in enumerate(reports):
+        tokens = side(store, "target", i).query("word >= 0").drop_duplicates("word")
+        for word, pos, dep in zip(tokens["word"], tokens["pos"], tokens["dep"], strict=True):
+            gold = report.summary.words[word]
+            assert pos == gold.xpos
+            (target,) = decode_cell(dep, word)
+            assert target.label == gold.deprel
+            assert target.span2 == ((gold.head - 1, gold.head) if gold.head else (word, word + 1))
+        entities = [
+            t
+            for cell, w in zip(tokens["nel"], tokens["word"], strict=True)
+            for t in decode_cell(cell, w)
+        ]
+        whole = [e for e in report.summary.entities if e.span[0] <= tokens["word"].max()]
+        assert [(t.label, t.span1) for t in entities] == [(e.label, e.span) for e in whole]
+
+
+def test_a_decoder_without_an_encoder_reads_texts(tmp_path):
+    texts = tp.load_data("openings:english", split="train", n=40)
+    vocabulary = train_subwords((t.target for t in texts), 300, max_source=4, max_target=150)
+    sizes = {"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 16, "n_layers": [0, 1]}
+    model: Any = build({"architecture": "t5", "vocab_size": len(vocabulary), **sizes})
+    model.vocabulary, model.name = vocabulary, "language-model"
+    store = tp.extract(model, texts, ["decoder.0.hidden"], tmp_path / "store", control=False)
+    last = store.tokens.groupby(["side", "sample"], observed=True).tail(1).set_index("side")
+    assert set(last.loc["source", "token"]) == {"</s>"}  # nothing but the end symbol
+    assert set(last.loc["target", "pos"]) == {"."}
+    fit = tp.decompose(store, "decoder.0.hidden", "svo", unit="sample", family="bag")
+    assert fit.scores["n"].iloc[0] == 10  # sentences, not tokens
+
+
+def test_what_a_model_writes_is_aligned_as_it_was_written(model, reports, tmp_path):
+    store = tp.extract(model, reports, SITES, tmp_path / "store", target="generated", control=False)
+    for i in range(len(reports)):
+        tokens = side(store, "target", i)
+        read = model.vocabulary.decode(list(tokens["id"]))
+        assert CUT not in read
+        assert "".join(words(model, tokens)) == "".join(read.split())
+        assert tokens["prediction"].iloc[0].startswith(read)
+
+
+def written_words(vocabulary: Any, ids: list[int]) -> tuple[str, list[tuple[int, int]], list[int]]:
+    """A written text, and the place and the word of each of its tokens."""
+    text = vocabulary.decode(ids)
+    places = place_written(vocabulary, ids, len(ids))
+    marked = Labelled("", "", tuple(PLAIN.findall(text)), text)
+    return text, places, list(words_of_tokens(marked.offsets, places))
+
+
+@given(ids=st.lists(st.integers(3, 399), max_size=12))
+@example(ids=[105, 205, 184, 105])  # the two bytes of a letter, between two letters
+@example(ids=[81, 233, 174, 174])
+@example(ids=[85, 211, 148])
+@example(ids=[131, 3])
+def test_every_token_that_is_written_has_its_place_and_its_word(model, ids):
+    text, places, numbers = written_words(model.vocabulary, ids)
+    assert len(places) == len(ids)
+    assert places == sorted(places)
+    for (start, end), word in zip(places, numbers, strict=True):
+        assert (word >= 0) == bool(text[start:end].strip())
+    held = {at for start, end in places for at in range(start, end)}
+    assert held >= {at for at, character in enumerate(text) if not character.isspace()}
+
+
+BYTES_OF_A_CHARACTER = st.characters(codec="utf-8").map(lambda c: [3 + byte for byte in c.encode()])
+
+
+@given(parts=st.lists(st.integers(259, 399).map(lambda i: [i]) | BYTES_OF_A_CHARACTER, max_size=12))
+def test_words_that_are_written_in_bytes_are_spelt_by_them(model, parts):
+    ids = list(chain.from_iterable(parts))
+    text, _, numbers = written_words(model.vocabulary, ids)
+    assume(CUT not in text)
+    spelt = words(model, pd.DataFrame({"id": ids, "word": numbers}))
+    assert "".join("".join(spelt).split()) == "".join(text.split())
+
+
+def test_sentences_of_a_file_are_read_with_their_labels(model, file, tmp_path):
+    store = tp.extract(model, tp.load_data(str(file)), SITES, tmp_path / "store", control=False)
+    for name in ("source", "target"):
+        tokens = side(store, name, 0)
+        assert words(model, tokens) == ["It", "'s", "rain-ing", "."]
+        assert list(tokens.query("word >= 0").drop_duplicates("word")["pos"]) == [
+            "PRP",
+            "VBZ",
+            "VBG",
+            ".",
+        ]
+    assert set(store.tokens["document"]) == {"a"}
+
+
+def test_the_encoder_reads_what_it_is_given(file):
+    data = tp.load_data(str(file))
+    sources = {
+        context: [example.source for example in set_source(data, context)]
+        for context in ("same", "document", "empty")
+    }
+    both = "It's rain-ing. Kim naps"
+    assert sources == {
+        "same": ["It's rain-ing.", "Kim naps"],
+        "document": [both, both],
+        "empty": ["", ""],
+    }
+
+
+def test_nothing_to_read_is_read(model, file, tmp_path):
+    data = set_source(tp.load_data(str(file)), "empty")
+    store = tp.extract(model, data, SITES, tmp_path / "store", control=False)
+    assert list(side(store, "source", 0)["token"]) == ["</s>"]
+    assert not any(side(store, "source", 0)["pos"])
+
+
+def test_labels_of_another_file_are_joined(file, tmp_path):
+    (tmp_path / "names.iob2").write_text("Kim B-PER\nnaps O\n")
+    data = join_labels(tp.load_data(str(file)), {"nel": str(tmp_path / "names.iob2")})
+    assert [[t.label for t in e.sentence.targets["nel"]] for e in data] == [[], ["PER"]]
+
+
+def test_what_is_not_annotated_has_no_other_source(reports):
+    assert isinstance(reports, DrawnReports)
+    with pytest.raises(InputError, match="--source is for annotated files"):
+        set_source(reports, "empty")
+
+
+def test_blocks_end_where_maps_end_and_before_they_are_too_large(model, reports, monkeypatch):
+    run = blocks.Extraction(model, model.vocabulary, reports, SITES, 2, "reference")
+    assert [(first, len(some)) for first, some in run.split(range(5), [5])] == [(0, 2), (2, 3)]
+    assert [(first, len(some)) for first, some in run.split(range(2, 5), [4])] == [(2, 2), (4, 1)]
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
+    assert [len(some) for _, some in run.split(range(5), [5])] == [1] * 5
+
+
+def test_a_second_writer_is_refused_while_the_first_is_at_work(
+    model, reports, tmp_path, monkeypatch
+):
+    out, told = tmp_path / "store", []
+    write = blocks.Extraction.write
+
+    def meanwhile(self, passes, samples):
+        with pytest.raises(InputError, match="written by another process") as refused:
+            tp.extract(model, reports, SITES, out, control=False, resume=True)
+        told.append(str(refused.value))
+        write(self, passes, samples)
+
+    monkeypatch.setattr(blocks.Extraction, "write", meanwhile)
+    store = tp.extract(model, reports, SITES, out, control=False)
+    assert [len(line.splitlines()) for line in told] == [1]
+    assert store.samples == len(reports)
+    assert [file.name for file in tmp_path.iterdir()] == ["store"]
+
+
+def test_the_lock_of_a_killed_extraction_is_taken(model, reports, tmp_path):
+    with alone(tmp_path / "store"):
+        (left,) = tmp_path.iterdir()
+    left.touch()
+    tp.extract(model, reports, SITES, tmp_path / "store", control=False)
+    assert [file.name for file in tmp_path.iterdir()] == ["store"]

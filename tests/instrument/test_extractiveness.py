@@ -1,0 +1,60 @@
+"""Coverage and density of Grusky et al.: fragments by hand, bounds, and what copying gives."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tprprobe.data import load_data
+from tprprobe.data.documents.extractiveness import describe_corpus, find_fragments, measure_pair
+
+WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("document", "summary", "lengths"),
+    [
+        ("a b c d", "b c", [2]),
+        ("a b c d", "b c a b", [2, 2]),
+        ("a b a c", "a c", [2]),  # the longer run, not the first
+        ("a b", "x a y b z", [1, 1]),
+        ("a b", "x y", []),
+        ("", "a", []),
+    ],
+)
+def test_fragments(document, summary, lengths):
+    assert find_fragments(document.split(), summary.split()) == lengths
+
+
+@given(WORDS, WORDS)
+def test_fragments_cover_the_words_that_the_document_has(document, summary):
+    lengths = find_fragments(document, summary)
+    assert sum(lengths) == sum(word in document for word in summary)
+    assert all(length <= len(document) for length in lengths)
+
+
+@given(WORDS, st.integers(0, 11), st.integers(1, 12))
+def test_a_copied_run_is_one_fragment(document, start, length):
+    copied = document[start : start + length]
+    assert find_fragments(document, copied) == ([len(copied)] if copied else [])
+
+
+def test_measures_of_a_pair():
+    found = measure_pair("The bank sold a boat. It is old.", "The bank sold Kim a boat.")
+    assert found["coverage"] == pytest.approx(5 / 6)
+    assert found["density"] == pytest.approx((9 + 4) / 6)
+    assert found["compression"] == pytest.approx(8 / 6)
+    assert found["novel 1-grams"] == pytest.approx(1 / 6)
+    assert math.isnan(measure_pair("a b", "")["coverage"])
+
+
+def test_a_corpus():
+    data = load_data("english", n=30)
+    table = describe_corpus(data).set_index("measure")
+    assert (table["n"] == 30).all()
+    assert table.loc["summary words", "mean"] == pytest.approx(
+        sum(measure_pair(r.source, r.target)["summary words"] for r in data) / 30
+    )
+    assert table.loc["density", "mean"] >= table.loc["coverage", "mean"]
+    assert 0.5 < table.loc["coverage", "mean"] < 1

@@ -1,0 +1,346 @@
+"""Commands killed at random moments and resumed, the resumed ones too, end in what they would have made.
+
+``extract`` and ``train PLAN`` are also run by two processes, one or both of which are killed.
+"""
+
+import csv
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from planted import sentences, soaked
+from planted.questions import LAST, plant
+
+SERVER = get_context("forkserver")  # which imports everything once
+SERVER.set_forkserver_preload(
+    ["tprprobe.cli", "torch", "pandas", "xarray", "zarr", "sklearn.cluster"]
+)
+TRAINING = """
+batch_size = 6
+evaluate_every = 4
+save_every = 4
+[model]
+architecture = "tp-transformer"
+d_model = 8
+n_heads = 2
+n_layers = [1, 1]
+d_ff = 16
+[[stages]]
+steps = 40
+learning_rate = 0.01
+mix = [{ data = "DATA:arithmetic__mixed", split = "train-easy" }]
+[[evaluate]]
+data = "DATA:arithmetic__mixed"
+split = "interpolate"
+n = 9
+"""
+SWEEP = """
+data = "DATA:arithmetic__mixed"
+n = 8
+reference = 8
+sites = ["encoder.*.self.role"]
+edits = ["zero", "mean"]
+strengths = [0.5, 1.0]
+"""
+PLAN = """
+name = "tiny"
+seeds = [0, 1]
+test = [{ data = "DATA:arithmetic__mixed", split = "interpolate" }]
+[variants.outer]
+binding = "outer"
+[variants.plain]
+[recipe]
+batch_size = 6
+evaluate_every = 4
+save_every = 4
+[recipe.model]
+architecture = "tp-transformer"
+d_model = 8
+n_heads = 2
+n_layers = [1, 1]
+d_ff = 16
+[[recipe.stages]]
+steps = 30
+learning_rate = 0.01
+mix = [{ data = "DATA:arithmetic__mixed", split = "train-easy" }]
+[[recipe.evaluate]]
+data = "DATA:arithmetic__mixed"
+split = "interpolate"
+n = 9
+"""
+PAPER = {  # two quick commands and what is drawn of them
+    "checkpoints": ["tpt-c-arithmetic"],
+    "architectures": ["tp-transformer"],
+    "commands": {
+        "binding": "binding --seed 1",
+        "store": "extract --ckpt {first} --data mathematics:arithmetic__mixed --split small-test -n 40 "
+        "--sites encoder.*.self.role --no-control",
+    },
+    "recipes": {},
+    "figures": {"schlag-sec6.2": ["binding"], "schlag-sec6.1": ["store"]},
+}
+CLOCKED = ("seconds",)  # columns that the clock writes
+CLOCKS = {"state.pt", "tensorboard"}  # what is only to go on with, and begins anew
+MOST = 9  # kills of a command in a run of `make soak`
+PAUSE, PATIENCE = 0.2, 600  # between two tries while a killed command's child writes; tries
+WRITTEN = "is being written by another process"
+
+
+class Places(NamedTuple):
+    """Where the commands read."""
+
+    checkpoint: Path
+    questions: str
+    made: Path
+
+
+def _store(places: Places) -> Path:
+    path = places.made / "store"
+    return path if path.exists() else plant(path, 24).path
+
+
+def _labelled(places: Places) -> Path:
+    path = places.made / "labelled"
+    return path if path.exists() else sentences.plant(path, 40).path
+
+
+def _written(places: Places, name: str, text: str) -> Path:
+    path = places.made / name
+    path.write_text(text.replace("DATA", places.questions))
+    return path
+
+
+def _numbers(places: Places, lines: int = 400) -> Path:
+    rng = random.Random(0)
+    rows = [
+        f"{' '.join(str(rng.randrange(10)) for _ in range(4))}\t"
+        f"{' '.join(f'{rng.gauss(0, 1):.6f}' for _ in range(8))}\n"
+        for _ in range(lines)
+    ]
+    return _written(places, f"{lines}.txt", "".join(rows))
+
+
+def _imported(places: Places) -> Path:
+    from tprprobe import import_store
+
+    path = places.made / "imported"
+    return path if path.exists() else import_store(_numbers(places), path, "tpdn").path
+
+
+def _photographs(places: Places) -> list[Any]:
+    """A folder of images, and a tiny network for them."""
+    from PIL import Image
+    from transformers import ResNetConfig, ResNetModel
+
+    images, network = places.made / "images", places.made / "network"
+    if not images.exists():
+        images.mkdir()
+        rng = np.random.default_rng(0)
+        for number in range(1200):
+            pixels = rng.integers(0, 255, (8, 8, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(images / f"{number}.png")
+        torch.manual_seed(0)
+        sizes = {"embedding_size": 4, "hidden_sizes": [4, 8], "depths": [1, 1]}
+        ResNetModel(ResNetConfig(**sizes, layer_type="basic")).save_pretrained(network)
+    return [images, "--model", network]
+
+
+class Killed(NamedTuple):
+    """A command that is killed: its words, how OUT is given, and by how many processes it is run."""
+
+    words: Callable[[Places], list[Any]]
+    out: str = "--out"
+    ending: str = ""
+    processes: int = 1
+    ranks: bool = False
+
+
+def _extracting(at: Places) -> list[Any]:
+    data = ["--data", f"{at.questions}:arithmetic__mixed", "--split", "train-easy"]
+    return ["extract", "--ckpt", at.checkpoint, *data]
+
+
+def _many(at: Places) -> list[Any]:
+    """Questions enough for two processes."""
+    data = ["--data", "mathematics:arithmetic__mixed", "--split", "small", "-n", "1100"]
+    return ["extract", "--ckpt", at.checkpoint, *data, "--attention-samples", "4"]
+
+
+COMMANDS = {
+    "extract": Killed(_extracting),
+    "extract by two processes": Killed(_many, processes=2, ranks=True),
+    "train": Killed(lambda at: ["train", _written(at, "r.toml", f'name = "t"\n{TRAINING}')]),
+    "train PLAN": Killed(lambda at: ["train", _written(at, "p.toml", PLAN)]),
+    "train PLAN by two processes": Killed(
+        lambda at: ["train", _written(at, "p.toml", PLAN)], processes=2
+    ),
+    "name": Killed(lambda at: ["name", _store(at), "--site", LAST, "--k", 3]),
+    "probe": Killed(lambda at: ["probe", "pos", _labelled(at)]),
+    "intervene": Killed(
+        lambda at: ["intervene", _written(at, "s.toml", SWEEP), "--ckpt", at.checkpoint]
+    ),
+    "features": Killed(
+        lambda at: ["features", *_photographs(at)[:1], "OUT", *_photographs(at)[1:]], "", ".parquet"
+    ),
+    "import": Killed(lambda at: ["import", _numbers(at, 20000), "OUT", "--format", "tpdn"], ""),
+    "decompose": Killed(
+        lambda at: ["decompose", _imported(at), "--site", "encoding", "--roles", "left"]
+    ),
+    "paper": Killed(lambda at: ["paper", "schlag"]),
+}
+
+
+def _run(words: list[str], log: str, rank: int | None) -> None:
+    """In a process of its own."""
+    with open(log, "w") as said:
+        os.dup2(said.fileno(), 2)
+    sys.argv = ["tprprobe", *words]
+    if rank is not None:
+        os.environ |= {"SLURM_PROCID": str(rank), "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "0"}
+    if words[0] == "paper":
+        from tprpapers.paper import contents, making
+
+        making.read_contents = lambda _: contents.Contents(**PAPER)  # pyright: ignore
+        contents.PAPERS = ("schlag",)
+    from tprprobe.cli import main
+
+    main()
+
+
+def _begin(command: Killed, words: list[str], log: Path) -> list[Any]:
+    processes = []
+    for number in range(command.processes):
+        rank = number if command.ranks else None
+        given = (words, f"{log}{number}", rank)
+        processes.append(SERVER.Process(target=_run, args=given))
+        processes[-1].start()
+    return processes
+
+
+def _wait(processes: list[Any], seconds: float) -> bool:
+    """True if all have ended before so many seconds."""
+    end = time.monotonic() + seconds
+    for each in processes:
+        each.join(max(0.0, end - time.monotonic()))
+    return not any(each.is_alive() for each in processes)
+
+
+def _complete(command: Killed, words: list[str], log: Path) -> float:
+    """How long a command took that ended well; what a killed one's child still writes is waited for."""
+    for _ in range(PATIENCE):
+        begun = time.monotonic()
+        processes = _begin(command, words, log)
+        for each in processes:
+            each.join()
+        said = [Path(f"{log}{number}").read_text() for number in range(len(processes))]
+        if not any(each.exitcode for each in processes):
+            return time.monotonic() - begun
+        assert WRITTEN in "".join(said), said
+        time.sleep(PAUSE)
+    raise AssertionError("it was written for ever")
+
+
+def _contents(place: Path) -> dict[str, Any]:
+    files = [place] if place.is_file() else [each for each in place.rglob("*") if each.is_file()]
+    names = {each: str(each.relative_to(place)) for each in files}
+    kept = {each: name for each, name in names.items() if not CLOCKS & {*Path(name).parts}}
+    return {name: _content(each, place) for each, name in kept.items()}
+
+
+def _content(path: Path, place: Path) -> Any:
+    """The bytes of a file, the same wherever its folder lies; of tables without what the clock says."""
+    if path.suffix == ".csv":
+        rows = csv.DictReader(io.StringIO(path.read_text()))
+        return [{name: row[name] for name in row if name not in CLOCKED} for row in rows]
+    if path.name.endswith(".done.json"):
+        return {**json.loads(path.read_text()), "seconds": 0, "command": ""}
+    if path.name.startswith("report."):  # of a paper: it tells the seconds of its commands
+        return "verdict" in path.read_text().lower()
+    return path.read_bytes().replace(str(place).encode(), b"")
+
+
+def _leftovers(folder: Path) -> list[str]:
+    return [each.name for each in folder.rglob(".*") if each.name.endswith((".lock", ".parts"))]
+
+
+def _kill(name: str, times: int, seed: object, places: Places, folder: Path) -> int:
+    """How often a command and its resumed runs were killed, which then ended in the same files."""
+    command = COMMANDS[name]
+    folder.mkdir()
+    whole, killed = (folder / f"{each}{command.ending}" for each in ("whole", "killed"))
+    given = [str(word) for word in command.words(places)]
+
+    def words(out: Path, resume: bool) -> list[str]:
+        placed = [str(out) if word == "OUT" else word for word in given]
+        placed += [command.out, str(out)] if command.out else []
+        return [*placed, *(["--resume"] if resume else [])]
+
+    took = _complete(Killed(command.words), words(whole, False), folder / "log")
+    shared = command.processes > 1 and not command.ranks  # by processes that are told to go on
+    expected, rng, left, begun = _contents(whole), random.Random(f"{name} {seed}"), times, shared
+    while left:
+        processes = _begin(command, words(killed, begun), folder / "log")
+        if _wait(processes, rng.uniform(0.02, took)):
+            said = "".join((folder / f"log{i}").read_text() for i in range(len(processes)))
+            if any(each.exitcode for each in processes):
+                assert WRITTEN in said, said
+                time.sleep(PAUSE)
+                continue
+            assert _contents(killed) == expected, (name, seed, left)
+            _remove(killed)
+            begun = shared
+            continue
+        some = [each for each in processes if each.is_alive()]
+        for each in some if rng.random() < 0.5 else some[:1]:
+            os.kill(each.pid or 0, signal.SIGKILL)
+            left -= 1
+        for each in processes:  # under a starter, the others of a group are ended too
+            if command.ranks and each.is_alive():
+                os.kill(each.pid or 0, signal.SIGKILL)
+            each.join()
+        begun = shared or _is_begun(killed, command)
+    _complete(command, words(killed, begun), folder / "log")
+    assert _contents(killed) == expected, (name, seed)
+    assert not _leftovers(folder)
+    return times
+
+
+def _is_begun(out: Path, command: Killed) -> bool:
+    parts = out.with_name(f".{out.name}.parts")  # of an extraction by several processes
+    return out.exists() or parts.exists() or Path(f"{out}.parts").exists()
+
+
+def _remove(place: Path) -> None:
+    shutil.rmtree(place) if place.is_dir() else place.unlink()
+
+
+@pytest.fixture(scope="module")
+def places(checkpoint, questions, tmp_path_factory) -> Places:
+    return Places(checkpoint, questions, tmp_path_factory.mktemp("places"))
+
+
+@pytest.mark.parametrize("name", ["extract", "train"])
+def test_killed_commands_go_on_to_the_same_results(name, places, tmp_path):
+    _kill(name, 2, 0, places, tmp_path / "kills")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_killed_many_times_go_on_to_the_same_results(name, places, tmp_path, capsys):
+    for tries in soaked.ahead("kills", name, MOST, MOST):
+        killed = _kill(name, len(tries), tries.start, places, tmp_path / str(tries.start))
+        soaked.add("kills", name, killed)
+    with capsys.disabled():
+        print(f"{name}: killed {soaked.so_far('kills', name).tried} times so far, the same results")

@@ -1,0 +1,285 @@
+"""Linear probes against scikit-learn, and what the other probes reach beside them."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from planted.sentences import ENCODER, FILLER, plant
+from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
+
+from tprprobe.analyses.probing import (
+    ProbeSettings,
+    Schedule,
+    linear,
+    load_probe,
+    probe,
+    read_task,
+)
+from tprprobe.analyses.probing.labels import read_corpus
+from tprprobe.analyses.probing.linear import PENALTIES, Regressions
+from tprprobe.analyses.probing.scores import screen, worth_refining
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
+
+SITE, DOCUMENTS, LENGTH, WIDTH, TAGS = "encoder.0.hidden", 100, 40, 8, 6
+PLAIN: dict[str, Any] = {"controls": (), "information": False}
+END = 1e-5  # of the loss, at which a solver has ended
+SHORT = Schedule(learning_rate=1e-3, batch=32, limit=20)  # twenty epochs, a hundred steps
+
+
+def draw_problem(seed: int, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Vectors and one-hot labels that an affine map of them tells, but for noise."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 10)) * np.geomspace(1, 0.1, 10)
+    y = (x @ rng.normal(size=(10, 4)) + rng.gumbel(size=(n, 4)) / 2).argmax(1)
+    return torch.from_numpy(x).float(), torch.eye(4)[y]
+
+
+@pytest.fixture(scope="module")
+def separable(tmp_path_factory) -> Store:
+    """A store whose tags are the largest of affine functions of vectors, most of them small."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(DOCUMENTS * LENGTH, WIDTH)) @ rng.normal(size=(WIDTH, WIDTH))
+    tags = (vectors @ rng.normal(size=(WIDTH, TAGS))).argmax(1)
+    writer = StoreWriter.create(
+        tmp_path_factory.mktemp("separable") / "store",
+        {SITE: SiteSpec(("source", "d_model"), (WIDTH,))},
+        {"model": "planted"},
+    )
+    tokens = pd.DataFrame({"sample": np.repeat(np.arange(DOCUMENTS), LENGTH), "side": "source"})
+    tokens["position"] = tokens["word"] = np.tile(np.arange(LENGTH), DOCUMENTS)
+    tokens["token"] = [f"w{i % 97}" for i in range(len(tokens))]
+    writer.append({SITE: vectors.astype(np.float32)}, tokens.assign(pos=[f"T{t}" for t in tags]))
+    writer.finish()
+    return open_store(writer.path)
+
+
+def real(rows: pd.DataFrame) -> pd.Series:
+    return rows.loc[rows["control"] == "real"].iloc[0]
+
+
+def reachable(store: Store) -> float:
+    """The accuracy of scikit-learn's optimum, its penalty the best for the held-out documents."""
+    from tprprobe.analyses.probing.labels import split_examples
+
+    task = read_task("pos")
+    corpus = read_corpus(store, store.tokens, "source", [task], 0)
+    splits = split_examples(task, corpus, None, ProbeSettings())
+    vectors, examples = store.read(SITE), splits.examples
+    names, turn = ("train", "dev", "test"), splits.turns[0]
+    parts = {name: examples.take(getattr(turn, name)) for name in names}
+    x = {name: vectors[part.rows[:, 0, 0]] for name, part in parts.items()}
+    y = {name: part.labels.argmax(1) for name, part in parts.items()}
+    mean, scale = x["train"].mean(0), x["train"].std(0)
+    x = {name: (each - mean) / scale for name, each in x.items()}
+    fits = [
+        LogisticRegression(C=1 / (c * len(x["train"])), tol=1e-8, max_iter=5000).fit(
+            x["train"], y["train"]
+        )
+        for c in PENALTIES
+    ]
+    held_out = [fit.predict_proba(x["dev"])[range(len(y["dev"])), y["dev"]] for fit in fits]
+    best = fits[int(np.argmax([np.log(shares.clip(1e-12)).sum() for shares in held_out]))]
+    return best.score(x["test"], y["test"])
+
+
+def test_the_optimum_is_scikit_learns():
+    x, shares = draw_problem(0, 600)
+    for penalty in (1e-1, 1e-3):
+        theirs = LogisticRegression(C=1 / (penalty * len(x)), tol=1e-8, max_iter=5000)
+        theirs.fit(x.numpy(), shares.argmax(1).numpy())
+        given = torch.from_numpy(theirs.predict_log_proba(x.numpy()))
+        least = -(shares * given).sum(1).mean() + penalty / 2 * (theirs.coef_**2).sum()
+        (ours,) = Regressions(x, shares[None]).solve(torch.tensor([penalty]), gain=END)
+        logs = (x @ ours[:-1] + ours[-1]).log_softmax(-1)
+        found = -(shares * logs).sum(1).mean() + penalty / 2 * (ours[:-1] ** 2).sum()
+        assert float(found) == pytest.approx(float(least), abs=1e-4)
+        torch.testing.assert_close(logs.exp(), given.exp().float(), atol=0.01, rtol=0)
+
+
+def test_problems_together_are_the_problems_one_by_one():
+    x, shares = draw_problem(1, 300)
+    some = torch.stack(
+        [shares, shares[torch.randperm(300)], shares * (torch.arange(300) < 200)[:, None]]
+    )
+    penalty = torch.tensor([1e-3, 1e-2, 1e-2])
+    together = Regressions(x, some).solve(penalty, gain=END)
+    for i in range(3):
+        (alone,) = Regressions(x, some[i : i + 1]).solve(penalty[i : i + 1], gain=END)
+        torch.testing.assert_close(together[i], alone, atol=0.02, rtol=0.02)
+    (fewer,) = Regressions(x[:200], shares[None, :200]).solve(penalty[2:], gain=END)
+    chosen = [(x @ each[:-1] + each[-1]).argmax(-1) for each in (together[2], fewer)]
+    assert (chosen[0] == chosen[1]).float().mean() > 0.99
+
+
+def test_probes_are_trained_to_their_end(separable):
+    """A linear probe is scikit-learn's; twenty epochs of so few documents stop far short of it."""
+    optimum = reachable(separable)
+    corpus = read_corpus(separable, separable.tokens, "source", [read_task("pos")], 0)
+    once = separable.tokens.assign(split=corpus.splits[0][separable.tokens["sample"]])
+    linear = real(probe(separable, "pos", tokens=once, probe="linear", most=0, **PLAIN))
+    trained = real(probe(separable, "pos", probe="span-conv", **PLAIN))
+    short = real(probe(separable, "pos", schedule=SHORT, **PLAIN))
+    assert abs(linear["accuracy"] - optimum) <= 0.005
+    assert short["accuracy"] < optimum - 0.05
+    assert short["validations"] == SHORT.limit
+    assert trained["validations"] < Schedule().limit
+    assert trained["f1"] > short["f1"] + 0.1
+    assert trained["accuracy"] > short["accuracy"] + 0.03
+
+
+def test_curves_are_kept_and_both_kinds_stand_in_one_table(tmp_path):
+    store = plant(tmp_path / "store", 60)
+    quick = Schedule(limit=3)
+    kinds: list[tuple[str, dict[str, Any]]] = [("span-conv", {"schedule": quick}), ("linear", {})]
+    tables = [
+        probe(store, "nel", sites=FILLER, out=tmp_path / kind, probe=kind, **more)
+        for kind, more in kinds
+    ]
+    both = pd.concat(tables)
+    assert {*both["probe"].dropna()} == {"span-conv", "linear"}
+    assert {*tables[0]["control"]} == {*tables[1]["control"]}
+    counts = [table.set_index(["site", "control"])["n_test"] for table in tables]
+    assert (counts[1] > 3 * counts[0]).all()  # every document in turn, not a fifth of them
+    for kind, rows in zip(("span-conv", "linear"), tables, strict=True):
+        curves = pd.read_parquet(tmp_path / kind / "curves.parquet")
+        whole = curves[curves["portion"].isna()]
+        sizes = whole.groupby(["site", "control"]).size()
+        expected = rows.dropna(subset=["validations"]).set_index(["site", "control"])["validations"]
+        pd.testing.assert_series_equal(sizes, expected.sort_index().astype(int), check_names=False)
+        one = whole[whole["control"] == "real"]
+        assert (np.diff(one["step"]) > 0).all()
+        assert one["train_loss"].iloc[-1] < one["train_loss"].iloc[0]
+    again = probe(store, "nel", sites=FILLER, out=tmp_path / "linear", probe="linear", resume=True)
+    pd.testing.assert_frame_equal(again, tables[1])
+    saved = load_probe(tmp_path / "linear" / "probes" / f"nel.{FILLER}.seed0")
+    found = saved.predict(store)
+    assert saved.metrics["accuracy"] <= 1
+    assert np.mean(found["label"] == found["predicted"]) > 0.9
+
+
+def test_a_linear_probe_has_one_optimum(separable):
+    given: list[dict[str, Any]] = [{"seeds": 2}, {"loss": "sigmoid"}, {"schedule": "tenney"}]
+    for settings in given:
+        with pytest.raises(InputError, match=f"{next(iter(settings))}: a linear probe is"):
+            probe(separable, "pos", probe="linear", **settings)
+    with pytest.raises(InputError, match="unknown probe 'liner'; did you mean 'linear'"):
+        probe(separable, "pos", probe="liner")
+
+
+def test_a_dimension_that_a_small_portion_hardly_varies_in_costs_no_bits(tmp_path, monkeypatch):
+    """Discrete roles do so: next to nothing in a few texts, all of it in another."""
+    rng = np.random.default_rng(0)
+    n = DOCUMENTS * LENGTH
+    vectors = 1e-4 * rng.normal(size=(n, WIDTH)) + (rng.random((n, WIDTH)) < 0.005)
+    writer = StoreWriter.create(
+        tmp_path / "store", {SITE: SiteSpec(("source", "d_model"), (WIDTH,))}, {"model": "planted"}
+    )
+    tokens = pd.DataFrame({"sample": np.repeat(np.arange(DOCUMENTS), LENGTH), "side": "source"})
+    tokens["position"] = tokens["word"] = np.tile(np.arange(LENGTH), DOCUMENTS)
+    tokens["token"] = [f"w{sample}" for sample in tokens["sample"]]
+    tokens["pos"] = [f"T{t}" for t in rng.integers(3, size=n)]
+    writer.append({SITE: vectors.astype(np.float32)}, tokens)
+    writer.finish()
+    found = []
+    for least in (0.0, linear.LEAST):
+        monkeypatch.setattr(linear, "LEAST", least)
+        settings: dict[str, Any] = {"controls": (), "information": True, "most": 0}
+        rows = probe(open_store(writer.path), "pos", probe="linear", **settings)
+        found.append(rows.set_index("control").loc["real", "compression"])
+    assert found[0] < 0.5 < 0.8 < found[1]
+
+
+def test_words_without_labels_are_predicted(tmp_path):
+    store = plant(tmp_path / "store", 60, control=False)
+    probe(store, ["pos", "dep"], sites=ENCODER, probe="linear", out=tmp_path / "run", **PLAIN)
+    tagger = load_probe(tmp_path / "run" / "probes" / f"pos.{ENCODER}.seed0")
+    labelled = tagger.predict(store)
+    bare = tagger.predict(store, store.tokens.drop(columns=["pos", "dep"]))
+    assert list(bare["predicted"]) == list(labelled["predicted"])
+    assert set(bare["label"]) == {""}
+    folder = str(tmp_path / "run" / "probes" / f"pos.{ENCODER}.seed0")
+    done = CliRunner().invoke(app, ["predict", folder, str(store.path), "--json"])
+    assert [row["predicted"] for row in json.loads(done.stdout)] == list(labelled["predicted"])
+    table = tmp_path / "predicted.csv"
+    done = CliRunner().invoke(app, ["predict", folder, str(store.path), "--out", str(table)])
+    assert list(pd.read_csv(table)["predicted"]) == list(labelled["predicted"])
+    done = CliRunner().invoke(app, ["predict", folder, str(store.path), "--out", "predicted.xls"])
+    assert isinstance(done.exception, InputError)
+    parser = load_probe(tmp_path / "run" / "probes" / f"dep.{ENCODER}.seed0")
+    with pytest.raises(InputError, match="what pairs of spans"):
+        parser.predict(store, store.tokens.drop(columns="dep"))
+
+
+def test_the_command_takes_every_choice(separable):
+    command = [
+        "probe",
+        "pos",
+        str(separable.path),
+        "--control",
+        "control",
+        "--no-information",
+        "--json",
+    ]
+    done = CliRunner().invoke(app, [*command, "--probe", "linear", "--kernel", "3", "--causal"])
+    assert done.exit_code == 0, done.output
+    causal = json.loads(done.stdout)[0]
+    assert causal["probe"] == "linear"
+    done = CliRunner().invoke(app, [*command, "--probe", "linear", "--loss", "sigmoid"])
+    assert isinstance(done.exception, InputError)
+
+
+def test_every_document_is_tested_once_by_weights_that_have_not_seen_it(separable):
+    """Labels that stand for their documents cannot be told of a document that is held out."""
+    tokens = separable.tokens.assign(pos=[f"T{s % 7}" for s in separable.tokens["sample"]])
+    corpus = read_corpus(separable, tokens, "source", [read_task("pos")], 0)
+    tested = np.stack([turn == "test" for turn in corpus.splits])
+    assert (tested.sum(0) == 1).all()
+    rows = probe(separable, "pos", tokens=tokens, **PLAIN)
+    assert real(rows)["n_test"] == DOCUMENTS * LENGTH
+    assert real(rows)["probe"] == "linear"
+    assert real(rows)["accuracy"] < 0.25
+    assert not real(rows)["beyond"]
+
+
+def test_the_screen_says_what_is_beyond_its_controls(separable):
+    rows = probe(separable, "pos", controls=("control",), most=500)
+    row = real(rows)
+    assert row["beyond"]
+    assert row["best_control"] in ("control", "majority", "identity")
+    others = rows[rows["control"] != "real"]
+    assert row["best_control_f1"] == pytest.approx(others["f1"].max())
+    assert row["n_train"] <= 500
+    told = screen(rows)
+    assert list(told["vector"]) == ["encoder.hidden"]
+    assert list(told[""]) == ["*"]
+    assert worth_refining(rows) == [SITE]
+    noise = separable.tokens.assign(
+        pos=np.random.default_rng(0).permutation(separable.tokens["pos"])
+    )
+    assert worth_refining(probe(separable, "pos", tokens=noise, controls=(), most=500)) == []
+
+
+def test_the_command_refines_what_it_screened(separable, tmp_path):
+    out = tmp_path / "run"
+    command = [
+        "probe",
+        "pos",
+        str(separable.path),
+        "--refine",
+        "--control",
+        "control",
+        "--most",
+        "800",
+    ]
+    done = CliRunner().invoke(app, [*command, "--no-information", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert {*pd.read_parquet(out / "rows.parquet")["probe"].dropna()} == {"linear"}
+    assert {*pd.read_parquet(out / "span-conv" / "rows.parquet")["probe"].dropna()} == {"span-conv"}
+    assert "span-conv" in done.stdout
+    assert "best control" in done.stdout

@@ -1,0 +1,364 @@
+"""Names, agreement and decoding on stores whose truth is known, and what the command leaves on disk."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.questions import ANSWERS, plant, plant_roles
+from sklearn import metrics
+
+import tprprobe as tp
+from tprprobe.analyses.naming import load_names, name_all
+from tprprobe.analyses.naming.fields import ARITHMETIC, describe
+from tprprobe.analyses.naming.heads import read_gold
+from tprprobe.analyses.naming.lattice import build_lattice
+from tprprobe.analyses.naming.names import name_clusters, split_questions
+from tprprobe.analyses.naming.ones_digits import score_ones
+from tprprobe.analyses.naming.partition_agreement import count_tables, measure
+from tprprobe.analyses.naming.permutations import PERMUTATIONS, agreement, conditional_agreement
+from tprprobe.analyses.naming.polarity import decode_polarity
+from tprprobe.analyses.naming.vector_sets import find_targets
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.figures.naming import polar_table, polarity_table
+from tprprobe.files.runs import Part
+
+ROLE = "encoder.0.self.role"
+NAMES = {"digit ∧ numerator", "digit ∧ denominator", "op", "lpar", "rpar", "space", "template"}
+NAMES |= {"sos", "eos"}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant_roles(tmp_path_factory.mktemp("roles") / "store", "polarity")
+
+
+@pytest.fixture(scope="module")
+def gold(store):
+    return read_gold(store)
+
+
+@pytest.fixture(scope="module")
+def roles(store):
+    return tp.cluster(store, ROLE, head=0, k=len(NAMES))
+
+
+@pytest.fixture(scope="module")
+def finished(store, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("names") / "run"
+    return folder, name_all(store, k=len(NAMES), out=folder)
+
+
+# ---------------------------------------------------------------- predicates
+
+
+def test_predicates_are_the_shortest_of_those_that_hold_for_the_same_tokens(gold):
+    lattice = gold.lattice
+    assert len(set(lattice.names)) == len(lattice.names)
+    extensions = lattice.members.toarray().astype(bool)
+    assert len(np.unique(extensions, axis=0)) == len(extensions)
+    assert (np.diff(lattice.sizes) >= 0).all()
+    numerators = (gold.tokens["kind"] == "digit") & (gold.tokens["polarity"] == "numerator")
+    np.testing.assert_array_equal(lattice.extension("digit ∧ numerator"), numerators)
+
+
+def test_rare_conjunctions_are_no_predicates():
+    described = pd.DataFrame({"a": pd.Categorical(["x"] * 98 + ["y"] * 2)})
+    assert build_lattice(described, support=0.05).names == ["x"]
+    assert set(build_lattice(described, support=0.02).names) == {"x", "y"}
+
+
+def test_values_are_put_into_words():
+    table = tp.gold.arithmetic("Calculate 12345/(6 + 7).")
+    words = describe(table, ARITHMETIC)
+    first = words[table["kind"] == "digit"].iloc[0]
+    assert (first["place"], first["msd"]) == ("ten thousands+", "first digit")
+    assert (first["argument"], first["n_digits"]) == ("argument 1 of /", "of 4+ digits")
+    assert words.loc[table["kind"] == "op", "polarity"].isna().all()
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_planted_clusters_get_their_names(store, roles):
+    names = tp.name_roles(store, roles)
+    assert set(names["name"]) == NAMES
+    for measure_ in ("precision", "recall", "f05", "lift"):
+        assert (names[f"{measure_}_low"] <= names[measure_] + 1e-12).all()
+        assert (names[measure_] <= names[f"{measure_}_high"] + 1e-12).all()
+    assert (names["precision"] > 0.99).all()
+    assert (names["q_value"] < 1e-4).all()
+
+
+def test_measures_are_those_of_the_other_half(gold):
+    labels = (gold.tokens["kind"] == "digit").to_numpy(int)
+    labels[(gold.tokens["kind"] == "op") & (gold.tokens["position"] % 3 == 0)] = 1
+    held_out = ~split_questions(gold.questions, 3)
+    row = name_clusters(labels, gold.lattice, gold.questions, seed=3).iloc[1]
+    said = gold.lattice.extension(row["name"])[held_out]
+    inside = labels[held_out] == 1
+    precision, recall = (said & inside).sum() / inside.sum(), (said & inside).sum() / said.sum()
+    assert row["size"] == inside.sum()
+    assert row["coverage"] == pytest.approx(inside.mean())
+    assert row["precision"] == pytest.approx(precision)
+    assert row["recall"] == pytest.approx(recall)
+    assert row["f05"] == pytest.approx(1.25 * precision * recall / (0.25 * precision + recall))
+    assert row["lift"] == pytest.approx(precision / said.mean())
+    together = (said & inside).mean()
+    assert row["npmi"] == pytest.approx(np.log(precision / said.mean()) / -np.log(together))
+
+
+def test_what_was_overfitted_on_one_half_is_no_name(gold):
+    chosen_on = split_questions(gold.questions, 0)
+    numerator = (gold.tokens["polarity"] == "numerator").to_numpy(bool)
+    rng = np.random.default_rng(0)
+    labels = np.where(chosen_on, numerator, rng.permutation(numerator)).astype(int)
+    row = name_clusters(labels, gold.lattice, gold.questions).iloc[1]
+    assert row["candidate"] == "digit ∧ numerator" or "numerator" in row["candidate"]
+    assert row["name"] == "unnamed"
+
+
+def test_more_clusters_are_corrected_more(gold):
+    labels = (gold.tokens["kind"] == "digit").to_numpy(int)
+    few = name_clusters(labels, gold.lattice, gold.questions)
+    rng = np.random.default_rng(0)
+    many = np.where(labels == 1, 1, 2 * rng.integers(1, 20, len(labels)))
+    one = name_clusters(many, gold.lattice, gold.questions).set_index("cluster").loc[1]
+    assert one["p_value"] == few["p_value"][1]
+    assert one["q_value"] > few["q_value"][1]
+
+
+def test_other_clusters_and_stores_are_refused(store, roles, tmp_path):
+    other = plant(tmp_path / "other")
+    with pytest.raises(InputError, match="give the store that they were found in"):
+        tp.name_roles(other, roles)
+    with pytest.raises(InputError, match="target tokens"):
+        tp.name_roles(other, tp.cluster(other, ANSWERS, head=0, k=3, n_seeds=2))
+    with pytest.raises(InputError, match="give 4 or more"):
+        split_questions(np.array([0, 0, 1, 2]))
+
+
+# ---------------------------------------------------------------- agreement
+
+
+def test_measures_equal_scikit_learn():
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 4, 300)
+    labels = np.where(rng.random(300) < 0.6, classes, rng.integers(0, 6, 300))
+    found = {name: value[0] for name, value in measure(count_tables(labels, classes[None])).items()}
+    theirs = metrics.homogeneity_completeness_v_measure(classes, labels)
+    assert [found[n] for n in ("homogeneity", "completeness", "v_measure")] == pytest.approx(theirs)
+    assert found["ami"] == pytest.approx(metrics.adjusted_mutual_info_score(classes, labels))
+    assert found["ari"] == pytest.approx(metrics.adjusted_rand_score(classes, labels))
+    table = metrics.cluster.contingency_matrix(classes, labels)
+    assert found["purity"] == pytest.approx(table.max(0).sum() / 300)
+    assert found["macro_purity"] == pytest.approx((table.max(0) / table.sum(0)).mean())
+
+
+def test_agreement_is_told_from_chance_within_strata(gold):
+    kind = gold.tokens["kind"].cat.codes.to_numpy(int)
+    noise = np.random.default_rng(0).integers(0, 4, len(kind))
+    by_character = gold.characters
+    labels = np.stack([kind, noise, by_character], 1)
+    nulls = {"question": gold.questions, "character": gold.characters}
+    table = agreement(labels, gold.described[["kind", "place"]], nulls, permutations=39)
+    ami = table[table["measure"] == "ami"].set_index(["clustering", "field", "null"])
+    assert ami.loc[(0, "kind", "question"), "value"] == pytest.approx(1)
+    assert ami.loc[(0, "kind", "question"), "p_value"] == 1 / 40
+    assert ami.loc[(1, "kind", "question"), "p_value"] > 0.05
+    # digits' symbols say a little of their place (no number starts with 0), all that goes with them
+    assert ami.loc[(2, "place", "character"), "p_value"] == 1
+
+
+def test_polarity_that_follows_from_the_place_alone_counts_for_nothing(gold):
+    known = gold.described[["polarity", "place"]].notna().all(axis=1)
+    place = gold.described["place"].cat.codes.to_numpy(int) + 1
+    polarity = gold.described["polarity"].cat.codes.to_numpy(int) + 1
+    labels = np.stack([place, polarity], 1)
+    nulls = {"given": np.zeros(len(place), int), "question": gold.questions}
+    table = conditional_agreement(labels, gold.described, "polarity", ["kind", "place"], nulls, 39)
+    table = table.set_index(["clustering", "null"])
+    assert known.sum() > 500
+    assert abs(table.loc[(0, "given"), "value"]) < 1e-9
+    assert table.loc[(0, "given"), "p_value"] == 1
+    assert table.loc[(1, "given"), "value"] == pytest.approx(1)
+    assert (table.loc[1, "p_value"] == 1 / 40).all()
+    assert table.loc[(1, "question"), "null_mean"] > table.loc[(1, "given"), "null_mean"]
+
+
+# ---------------------------------------------------------------- decoding
+
+
+def test_polarity_is_decoded_from_clusters_that_have_it(gold):
+    polarity = gold.tokens["polarity"].cat.codes.to_numpy(int) + 1
+    literal = gold.tokens["literal"].fillna(False).to_numpy(int)
+    net, own = (
+        decode_polarity(labels, gold.tokens, gold.questions).set_index(["subset", "predictor"])
+        for labels in (polarity[None], literal[None])
+    )
+    assert (net.xs("clusters", level="predictor")["accuracy"] == 1).all()
+    assert own.loc[("discordant", "clusters"), "accuracy"] == 0
+    assert own.loc[("all", "clusters"), "accuracy"] == own.loc[("all", "literal"), "accuracy"]
+    gain = net.loc[("discordant", "surface")]
+    assert gain["gain"] == pytest.approx(1 - gain["accuracy"])
+    assert 0 < gain["gain_low"] <= gain["gain"] <= gain["gain_high"]
+    assert own.loc[("all", "clusters"), "gain"] == 0
+
+
+def test_accuracies_are_of_held_out_digits(gold):
+    held_out = ~split_questions(gold.questions, 0)
+    digits = gold.tokens[(gold.tokens["kind"] == "digit") & held_out]
+    found = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
+    found = found.set_index(["subset", "predictor"])
+    surface = (digits["surface_polarity"].astype(str) == digits["polarity"].astype(str)).mean()
+    assert found.loc[("all", "surface"), "accuracy"] == pytest.approx(surface)
+    assert found.loc[("all", "surface"), "n"] == len(digits)
+    assert found.loc[("all", "clusters"), "accuracy"] == found.loc[("all", "majority"), "accuracy"]
+    answered = digits["discordant"].astype(bool) & digits["correct"]
+    assert found.loc[("discordant, answered", "clusters"), "n"] == answered.sum()
+
+
+def test_without_discordant_digits_there_is_no_number():
+    tokens = pd.concat(
+        [tp.gold.arithmetic("Calculate 1/2.").assign(sample=i, correct=True) for i in range(4)]
+    )
+    labels = np.zeros((1, len(tokens)), int)
+    found = decode_polarity(labels, tokens, tokens["sample"].to_numpy())
+    found = found.set_index(["subset", "predictor"])
+    assert found.loc[("discordant", "clusters"), "n"] == 0
+    assert np.isnan(found.loc[("discordant", "clusters"), "accuracy"])
+
+
+def test_the_rule_that_the_claim_writes_is_told_from_wider_ones(gold):
+    found = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
+    found = found[found["subset"] == "all"].set_index("predictor")
+    digits = gold.tokens[(gold.tokens["kind"] == "digit") & ~split_questions(gold.questions, 0)]
+    denominators = digits["polarity"] == "denominator"
+    for rule, behind in (
+        ("adjacent", ["/"]),
+        ("surface", ["/", "/(-"]),
+        ("distant", ["/", "/(-", "/…"]),
+    ):
+        accuracy = (digits["behind"].isin(behind) == denominators).mean()
+        assert found.loc[rule, "accuracy"] == pytest.approx(accuracy)
+    assert found.loc["adjacent", "accuracy"] < found.loc["surface", "accuracy"]
+
+
+def test_what_runs_of_kmeans_differ_by_is_in_the_interval(gold):
+    polarity = gold.tokens["polarity"].cat.codes.to_numpy(int) + 1
+    runs = np.stack([polarity, np.zeros_like(polarity)])
+    one, both = (
+        decode_polarity(labels, gold.tokens, gold.questions).iloc[0] for labels in (runs[:1], runs)
+    )
+    worst = decode_polarity(runs[1:], gold.tokens, gold.questions).iloc[0]
+    assert one["accuracy_low"] == one["accuracy_high"] == 1
+    assert both["accuracy"] == pytest.approx((1 + worst["accuracy"]) / 2)
+    assert both["accuracy_low"] < worst["accuracy"]
+    assert both["accuracy_high"] == 1
+
+
+def test_ones_digits_are_counted_whatever_a_cluster_is_named(gold):
+    """A cluster of ones digits of numerators whose shortest name is only `digit ∧ numerator`."""
+    numerator = (gold.tokens["polarity"] == "numerator").to_numpy(bool)
+    ones = (gold.tokens["place"] == 0).fillna(False).to_numpy(bool)
+    labels = np.where(ones & numerator, 1, 0)
+    kept = ~numerator | ones  # no other digit of a numerator: the place says nothing more
+    tokens, questions = gold.tokens[kept], gold.questions[kept]
+    lattice = build_lattice(describe(tokens, ARITHMETIC))
+    assert "ones" not in name_clusters(labels[kept], lattice, questions)["name"][1]
+    found = score_ones(labels[None, kept], tokens, questions).set_index("polarity")
+    assert found.loc["numerator", "precision"] == 1
+    assert found.loc["denominator", "precision"] < 0.5
+
+
+def test_random_projections_are_as_many_as_asked_for(store):
+    for count, expected in ((None, 2), (20, 20)):
+        found = find_targets(store, ROLE, projections=count)
+        assert sum(each.vectors == "random" for each in found) == expected
+
+
+# ---------------------------------------------------------------- whole runs
+
+
+def test_structure_is_found_where_it_is_and_not_in_controls(finished):
+    summary = finished[1].summary.set_index(["model", "vectors", "head"])
+    assert len(summary) == 2 * 6 + 1 + 2  # role, shuffled, three siblings, random; z; the twin
+    planted = summary.loc[("trained", "role", 0)]
+    assert planted["named"] == len(NAMES)
+    assert planted["with_polarity"] == 2
+    assert planted["polarity_given_surface"] > 0.9
+    assert planted["polarity_given_surface_p"] == pytest.approx(1 / (1 + PERMUTATIONS))
+    assert planted["accuracy_discordant_low"] > 0.9
+    rest = summary.drop(index=("trained", "role", 0))
+    assert (rest["named"] == 0).all()
+    assert (rest["polarity_given_place"].dropna() < 0.02).all()
+    assert (rest["accuracy_discordant_low"] <= rest["majority_discordant"]).all()
+
+
+def test_a_run_says_what_it_compared(finished):
+    naming = finished[1]
+    assert naming.facts["missing"] == ["baseline"]
+    assert naming.facts["questions"]["n"] == 200
+    assert naming.facts["questions"]["exact_match"] == 0.75
+    fields = set(naming.agreement["field"])
+    assert {"kind", "place", "polarity", "polarity_global", "argument", "word"} <= fields
+    marginal = naming.agreement[~naming.agreement["measure"].str.contains("given")]
+    assert set(marginal["null"]) == {"question", "character"}
+    assert set(marginal["measure"]) >= {"ami", "ari", "v_measure", "homogeneity", "purity"}
+    text = "\n".join(table(naming).markdown() for table in (polarity_table, polar_table))
+    assert "digit ∧ denominator" in text
+    assert "Not in this run: baseline" in text
+    document = json.loads(json.dumps(naming.as_dict(), allow_nan=False))
+    assert len(document["names"]) == len(naming.names)
+
+
+def test_labels_are_those_of_the_clustering(store, finished):
+    labels = pd.read_parquet(finished[0] / "labels.parquet")
+    again = tp.cluster(store, ROLE, head=0, k=len(NAMES), n_seeds=3)
+    np.testing.assert_array_equal(labels[f"{ROLE} 0 {len(NAMES)}"], again.labels)
+    assert len(labels.columns) == 2
+
+
+def test_an_interrupted_run_goes_on_to_the_same_tables(store, finished, tmp_path, monkeypatch):
+    made = []
+    make = Part.finish
+
+    def fail(part):
+        made.append(part.folder.name)
+        if len(made) == 9:
+            raise KeyboardInterrupt
+        make(part)
+
+    monkeypatch.setattr(Part, "finish", fail)
+    with pytest.raises(KeyboardInterrupt):
+        name_all(store, k=len(NAMES), out=tmp_path / "run")
+    monkeypatch.undo()
+    with pytest.raises(InputError, match=r"no naming\.json"):
+        load_names(tmp_path / "run")
+    with pytest.raises(InputError, match="--resume"):
+        name_all(store, k=len(NAMES), out=tmp_path / "run")
+    with pytest.raises(InputError, match="its k and raw"):
+        name_all(store, k=4, raw=True, out=tmp_path / "run", resume=True)
+    name_all(store, k=len(NAMES), out=tmp_path / "run", resume=True)
+    for file in finished[0].iterdir():
+        assert (tmp_path / "run" / file.name).read_bytes() == file.read_bytes()
+    assert len(list((tmp_path / "run").iterdir())) == len(list(finished[0].iterdir()))
+
+
+def test_a_baseline_must_hold_the_same_questions(store, tmp_path):
+    with pytest.raises(InputError, match="other questions"):
+        name_all(store, k=3, baseline=plant_roles(tmp_path / "other", samples=8, seed=1))
+    with pytest.raises(InputError, match="unknown site"):
+        name_all(store, "encoder.7.self.role")
+
+
+def test_the_command_prints_a_table_or_json(store, finished):
+    from typer.testing import CliRunner
+
+    options = ["--k", str(len(NAMES)), "--out", str(finished[0]), "--resume"]
+    shown = CliRunner().invoke(app, ["name", str(store.path), *options])
+    assert shown.exit_code == 0
+    assert "Clusters named by polarity" in shown.stdout
+    document = CliRunner().invoke(app, ["name", str(store.path), *options, "--json"])
+    assert json.loads(document.stdout)["facts"]["missing"] == ["baseline"]

@@ -1,0 +1,189 @@
+"""Labels from a spaCy pipeline that is trained here on a few sentences."""
+
+import pytest
+
+from studies.label_agreement import compare_labels
+from tprprobe.data import load_data
+from tprprobe.errors import InputError
+from tprprobe.extraction import extract
+from tprprobe.gold.labellers import find_labellers
+from tprprobe.gold.labels import Labelled, Target
+from tprprobe.gold.pipelines import load_pipeline
+from tprprobe.gold.rules import RoleRules, find_arguments
+from tprprobe.gold.taggers import read_sentences, train_pipeline
+from tprprobe.models import load_model
+
+pytest.importorskip("spacy")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+NOUNS, VERBS, NAMES = ("dog", "cat", "bird", "child"), ("sees", "likes", "hears"), ("Ann", "Bob")
+WORDS = [
+    (
+        ("the", "DT", "DET", 2, "det"),
+        (noun, "NN", "NOUN", 3, "nsubj"),
+        (verb, "VBZ", "VERB", 0, "root"),
+        (name, "NNP", "PROPN", 3, "obj"),
+        (".", ".", "PUNCT", 3, "punct"),
+    )
+    for noun in NOUNS
+    for verb in VERBS
+    for name in NAMES
+]
+
+
+def conllu():
+    blocks = []
+    for words in WORDS:
+        lines = [
+            f"{i}\t{form}\t_\t{upos}\t{xpos}\t_\t{head}\t{relation}\t_\t_"
+            for i, (form, xpos, upos, head, relation) in enumerate(words, 1)
+        ]
+        blocks.append("\n".join([f"# text = {' '.join(w[0] for w in words[:-1])}.", *lines]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def iob():
+    tags = ["\n".join(f"{w[0]}\t{'B-PER' if w[1] == 'NNP' else 'O'}" for w in s) for s in WORDS]
+    return "\n\n".join(tags) + "\n"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("treebank")
+    (folder / "train.conllu").write_text(conllu())
+    (folder / "train.iob2").write_text(iob())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(files):
+    train = read_sentences(files / "train.conllu", [f"nel={files / 'train.iob2'}"])
+    return train_pipeline(train, train, files / "pipeline", steps=40)
+
+
+def text(characters):
+    return Labelled("1", "1", (), characters)
+
+
+def test_a_trained_pipeline_labels_any_text(folder):
+    """Words are the tokenizer's, blanks are none of them, the root is paired with itself."""
+    pipeline = load_pipeline(folder)
+    assert {*pipeline.tasks} == {"pos", "upos", "dep", "nel"}
+    (found,) = pipeline.label([text("the  cat hears\nBob.")])
+    assert found.words == ("the", "cat", "hears", "Bob", ".")
+    assert [found.text[a:b] for a, b in found.offsets] == list(found.words)
+    assert [t.label for t in found.targets["pos"]] == ["DT", "NN", "VBZ", "NNP", "."]
+    assert [t.label for t in found.targets["upos"]] == ["DET", "NOUN", "VERB", "PROPN", "PUNCT"]
+    assert Target("root", (2, 3), (2, 3)) in found.targets["dep"]
+    assert Target("nsubj", (1, 2), (2, 3)) in found.targets["dep"]
+    assert found.targets["nel"] == (Target("PER", (3, 4)),)
+    assert pipeline.label([text("")])[0].words == ()
+
+
+def test_given_words_are_kept_and_only_asked_labels_are_added(folder):
+    pipeline = load_pipeline(folder, ["pos"])
+    words = ("the", "dog", "sees", "Ann.")
+    gold = {"mood": (Target("good", (0, 4)),), "pos": (Target("XX", (0, 1)),)}
+    (found,) = pipeline.label([Labelled("s", "d", words, "the dog sees Ann.", gold)])
+    assert found.words == words
+    assert found.targets["mood"] == gold["mood"]
+    assert [t.label for t in found.targets["pos"]][:3] == ["DT", "NN", "VBZ"]
+
+
+def test_a_pipeline_says_how_well_it_was_measured(folder):
+    about = load_pipeline(folder, ["pos", "dep"]).describe()
+    assert about["pos"] == {"source": "spacy:pipeline", "agreement": pytest.approx(1.0)}
+    assert {*about} == {"pos", "dep"}
+
+
+def test_what_is_missing_is_told(folder, tmp_path):
+    with pytest.raises(
+        InputError, match="no spaCy pipeline 'en_core_web_none' here: give a folder"
+    ):
+        load_pipeline("en_core_web_none")
+    with pytest.raises(InputError, match=r"unknown label of the pipeline .*'srl'"):
+        load_pipeline(folder, ["srl"])
+    with pytest.raises(InputError, match="exists already"):
+        train_pipeline([], [], folder)
+
+
+def test_labels_of_a_pipeline_and_of_rules_land_in_the_store(folder, make_data, tmp_path):
+    """Of summaries, and of what a model writes itself, in the words of the tokenizer."""
+    labellers = find_labellers({"pos,dep": f"spacy:{folder}", "srl": "rules"})
+    model = load_model("tpt-d-english")
+    reports = load_data("english:version=1,depth=1,sentences=4-6", split="test", n=3)
+    data = make_data([(each.source, each.target) for each in reports])  # nothing but the texts
+    settings = {"sites": "decoder.0.hidden", "control": False, "labellers": labellers}
+    for target in ("reference", "generated"):
+        store = extract(model, data, out=tmp_path / target, target=target, **settings)
+        tokens = store.tokens_of("decoder.0.hidden")
+        assert (tokens.loc[tokens["word"] >= 0, "pos"] != "").all()
+        assert tokens["dep"].str.contains(r"nsubj\[\d+,\d+\)\[\d+,\d+\)").any()
+        assert {"pos", "dep", "srl"} <= {*tokens}
+        assert store.manifest["labels"]["pos"]["source"] == "spacy:pipeline"
+        assert "heuristic" in store.manifest["labels"]["srl"]["source"]
+
+
+def test_labellers_are_named_as_files_are(folder):
+    for sources, said in (
+        ({"pos": "rules"}, "semantic roles by srl=rules"),
+        ({"srl,pos": "rules"}, "semantic roles by srl=rules"),
+        ({"srl": f"spacy:{folder}"}, "unknown label of the pipeline"),
+    ):
+        with pytest.raises(InputError, match=said):
+            find_labellers(sources)
+    bare = Labelled("s", "d", ("Ann", "sleeps"), "Ann sleeps")
+    with pytest.raises(InputError, match="need tags and dependencies"):
+        RoleRules().label([bare])
+
+
+def test_roles_by_rules():
+    """The textbook cases: passives, prepositions, negation, control, relative clauses, copulas."""
+    tagged = {
+        "The letter was not sent to Bob by Ann in May": (
+            "DT NN VBD RB VBN IN NNP IN NNP IN NNP",
+            "det:1 nsubj:pass:4 aux:pass:4 advmod:4 root:4 case:6 obl:4 case:8 obl:4 case:10 obl:4",
+            {("ARG1", "The letter"), ("ARGM-NEG", "not"), ("ARG2", "to Bob"), ("ARG0", "by Ann")}
+            | {("ARGM-TMP", "in May")},
+        ),
+        "Ann who sings wants to go": (
+            "NNP WP VBZ VBZ TO VB",
+            "nsubj:3 nsubj:2 acl:relcl:0 root:3 mark:5 xcomp:3",
+            {("R-ARG0", "who"), ("ARG0", "Ann"), ("ARG0", "Ann who sings"), ("ARG1", "to go")},
+        ),
+        "Ann may be a singer": (
+            "NNP MD VB DT NN",
+            "nsubj:4 aux:4 cop:4 det:4 root:4",
+            {("ARG1", "Ann"), ("ARGM-MOD", "may"), ("ARG2", "a singer")},
+        ),
+    }
+    for text, (tags, relations, expected) in tagged.items():
+        words = tuple(text.split())
+        heads = [each.rpartition(":") for each in relations.split()]
+        targets = {
+            "pos": tuple(Target(tag, (i, i + 1)) for i, tag in enumerate(tags.split())),
+            "dep": tuple(
+                Target(name, (i, i + 1), (int(head), int(head) + 1))
+                for i, (name, _, head) in enumerate(heads)
+            ),
+        }
+        found = find_arguments(Labelled("s", "d", words, text, targets))
+        assert {(t.label, " ".join(words[slice(*t.span2)])) for t in found if t.span2} == expected
+
+
+def test_agreement_is_micro_f1_of_spans_and_labels():
+    def sentence(name, *targets):
+        return Labelled(name, name, ("a", "b", "c"), "a b c", {"nel": tuple(targets)})
+
+    gold = [sentence("1", Target("PER", (0, 2)), Target("LOC", (2, 3))), sentence("2")]
+    given = [
+        sentence("1", Target("ORG", (0, 2)), Target("LOC", (2, 3))),
+        sentence("2", Target("PER", (0, 1))),
+    ]
+    row = compare_labels(given, gold, "nel")
+    assert row["precision"] == pytest.approx(1 / 3)
+    assert (row["recall"], row["labels_right"]) == (0.5, 0.5)
+    assert row["f1"] == pytest.approx(0.4)
+    assert (row["given"], row["gold"], row["documents"]) == (3, 2, 2)
+    assert compare_labels(gold, gold, "nel")["f1"] == 1
+    assert compare_labels(given, gold, "nel", ["PER"])["f1"] == pytest.approx(2 / 3)

@@ -1,0 +1,185 @@
+"""Vectors of samples and of words, made of those of tokens as these are extracted."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from planted.foreign import save_foreign
+
+import tprprobe as tp
+from tprprobe.data.vocabularies.subwords import train_subwords
+from tprprobe.errors import InputError
+from tprprobe.extraction import blocks
+from tprprobe.models import build, load_model
+
+SITES = ["encoder.0.hidden", "encoder.0.self.role", "decoder.0.hidden"]
+CONLLU = """# newdoc id = a
+# text = It's rain-ing.
+1\tIt\t_\t_\tPRP\t_\t3\tnsubj\t_\t_
+2\t's\t_\t_\tVBZ\t_\t3\taux\t_\t_
+3\train-ing\t_\t_\tVBG\t_\t0\troot\t_\t_
+4\t.\t_\t_\t.\t_\t3\tpunct\t_\t_
+
+# text = Dogs see. Cats sleep. Again
+1\tDogs\t_\t_\tNNS\t_\t2\tnsubj\t_\t_
+2\tsee.\t_\t_\tVBP\t_\t0\troot\t_\t_
+3\tCats\t_\t_\tNNS\t_\t4\tnsubj\t_\t_
+4\tsleep.\t_\t_\tVBP\t_\t2\tdep\t_\t_
+5\tAgain\t_\t_\tRB\t_\t2\tadv\t_\t_
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Any:
+    path = tmp_path_factory.mktemp("data") / "two.conllu"
+    path.write_text(CONLLU)
+    return tp.load_data(str(path))
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    text = ["It's rain-ing.", "Dogs see. Cats sleep. Again"]
+    vocabulary = train_subwords(iter(text), 270, max_source=60, max_target=60)
+    sizes = {"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 16, "n_layers": 1, "n_roles": 3}
+    built: Any = build({"architecture": "tpt", "vocab_size": len(vocabulary), **sizes}, seed=0)
+    built.vocabulary, built.name = vocabulary, "tiny"
+    return built
+
+
+@pytest.fixture(scope="module")
+def whole(model, data, tmp_path_factory) -> Any:
+    """The store of tokens that pooled ones are compared with."""
+    out = tmp_path_factory.mktemp("whole") / "store"
+    return tp.extract(model, data, SITES, out, control=False)
+
+
+def expected(whole: Any, site: str, pick: Any) -> np.ndarray:
+    """What ``pick`` makes of the vectors of every sample, and its tokens."""
+    values, tokens = whole.read(site), whole.tokens_of(site)
+    samples = [np.flatnonzero(tokens["sample"] == sample) for sample in range(whole.samples)]
+    return np.stack([pick(values[rows], tokens.iloc[rows]) for rows in samples])
+
+
+def at_mark(values: np.ndarray, tokens: pd.DataFrame) -> np.ndarray:
+    return values[max(i for i, each in enumerate(tokens["token"]) if each.strip("▁") == ".")]
+
+
+PICKED = {
+    "mean": lambda values, _: values.mean(0),
+    "first": lambda values, _: values[0],
+    "last": lambda values, _: values[-1],
+    ".": at_mark,
+}
+
+
+@pytest.mark.parametrize("pool", PICKED)
+def test_a_sample_has_one_vector_beside_all_its_tokens(model, data, whole, pool, tmp_path):
+    store = tp.extract(model, data, SITES, tmp_path / "store", pool=pool)
+    assert store.pool == pool
+    assert whole.pool is None
+    for site in SITES:
+        np.testing.assert_allclose(
+            store.read(site), expected(whole, site, PICKED[pool]), rtol=1e-5, atol=1e-6
+        )
+        assert store.side(site) == "sample"
+        pd.testing.assert_frame_equal(store.sequences_of(site), whole.tokens_of(site))
+        assert store.tokens_of(site)["sample"].tolist() == [0, 1]
+    assert store.control.read(SITES[0]).shape == (2, 16)
+    assert store.tokens_of("decoder.0.hidden")["side"].unique().tolist() == ["target"]
+
+
+def test_maps_are_left_out_and_a_missing_mark_is_one_line(model, data, tmp_path):
+    store = tp.extract(model, data, "encoder.*", tmp_path / "store", pool="mean", control=False)
+    assert not [site for site in store.sites if site.endswith("attention")]
+    with pytest.raises(InputError, match="attention maps, which are not pooled"):
+        tp.extract(model, data, "*.attention", tmp_path / "maps", pool="mean")
+    with pytest.raises(InputError, match=r"sample 0 has no token '\?' to pool by"):
+        tp.extract(model, data, SITES, tmp_path / "mark", pool="?", control=False)
+    with pytest.raises(InputError, match="state of a word 'first'"):
+        tp.extract(model, data, SITES, tmp_path / "words", words="first")
+    questions = tp.load_data("mathematics:arithmetic__mixed", split="interpolate", n=2)
+    with pytest.raises(InputError, match="reads characters"):
+        tp.extract(
+            load_model("tpt-c-arithmetic"), questions, None, tmp_path / "letters", words="last"
+        )
+
+
+@pytest.mark.parametrize("words", ["mean", "last"])
+def test_a_word_is_a_row_with_its_text_and_labels(model, data, whole, words, tmp_path):
+    store = tp.extract(model, data, SITES, tmp_path / "store", control=False, words=words)
+    site = "encoder.0.hidden"
+    tokens, values = store.tokens_of(site), store.read(site)
+    inside = tokens[tokens["word"] >= 0]
+    assert inside["token"].tolist() == [
+        "It", "'s", "rain-ing", ".", "Dogs", "see.", "Cats", "sleep.", "Again",
+    ]  # fmt: skip
+    assert inside["pos"].tolist() == ["PRP", "VBZ", "VBG", ".", "NNS", "VBP", "NNS", "VBP", "RB"]
+    assert len(values) == len(tokens)
+    of_pieces, pieces = whole.read(site), whole.tokens_of(site)
+    assert len(pieces) > len(tokens)
+    for row, word in inside.iterrows():
+        rows = np.flatnonzero(
+            (pieces["sample"] == word["sample"]) & (pieces["word"] == word["word"])
+        )
+        wanted = of_pieces[rows].mean(0) if words == "mean" else of_pieces[rows[-1]]
+        np.testing.assert_allclose(values[row], wanted, rtol=1e-5, atol=1e-6)
+    ends, own = pieces[pieces["word"] < 0], tokens[tokens["word"] < 0]
+    assert own["token"].tolist() == ends["token"].tolist()
+    for _, sample in tokens.groupby("sample"):
+        assert sample["position"].tolist() == [*range(len(sample))]
+
+
+def test_pooled_vectors_may_stand_beside_a_table_of_words(model, data, tmp_path):
+    both = tp.extract(
+        model, data, SITES, tmp_path / "both", control=False, pool="mean", words="last"
+    )
+    pooled = tp.extract(model, data, SITES, tmp_path / "pooled", control=False, pool="mean")
+    words = tp.extract(model, data, SITES, tmp_path / "words", control=False, words="last")
+    for site in SITES:
+        np.testing.assert_array_equal(both.read(site), pooled.read(site))
+        pd.testing.assert_frame_equal(both.sequences_of(site), words.tokens_of(site))
+
+
+def test_a_killed_run_goes_on_with_the_same_pool_only(model, data, tmp_path, monkeypatch):
+    given = {"control": False, "pool": "mean", "words": "mean"}
+    once = tp.extract(model, data, SITES, tmp_path / "once", **given)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)  # a block a sample
+    read, calls = blocks.read_block, []
+
+    def killed(*arguments: Any) -> Any:
+        calls.append(0)
+        if len(calls) == 3:  # the first pass finds the shapes
+            raise KeyboardInterrupt
+        return read(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(blocks, "read_block", killed)
+        with pytest.raises(KeyboardInterrupt):
+            tp.extract(model, data, SITES, tmp_path / "store", **given)
+    with pytest.raises(InputError, match="begun with pool"):
+        tp.extract(model, data, SITES, tmp_path / "store", **given | {"pool": "last"}, resume=True)
+    store = tp.extract(model, data, SITES, tmp_path / "store", **given, resume=True)
+    pd.testing.assert_frame_equal(store.tokens, once.tokens)
+    for site in SITES:
+        np.testing.assert_allclose(store.read(site), once.read(site), rtol=1e-5, atol=1e-6)
+
+
+def test_the_mean_of_a_foreign_encoder_is_that_of_sentence_transformers(data, tmp_path):
+    """Σ mask · state / Σ mask: all tokens of the sentence, padding left out."""
+    transformers = pytest.importorskip("transformers")
+    folder = save_foreign("bert", tmp_path / "bert")
+    store = tp.extract(
+        load_model(f"hf:{folder}"), data, "encoder.-1.hidden", tmp_path / "store", pool="mean"
+    )
+    rows = store.sequences_of("encoder.1.hidden").groupby("sample")["id"]
+    ids = [torch.tensor(each.to_numpy(), dtype=torch.int64) for _, each in rows]
+    assert len(ids[0]) != len(ids[1])  # so that one of them is padded here
+    padded = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=-1)
+    given = {"input_ids": padded.clamp(min=0), "attention_mask": (padded >= 0).long()}
+    states = transformers.AutoModel.from_pretrained(folder).eval()(**given).last_hidden_state
+    mask = given["attention_mask"][..., None]
+    wanted = ((states * mask).sum(1) / mask.sum(1)).detach().numpy()
+    np.testing.assert_allclose(store.read("encoder.1.hidden"), wanted, rtol=1e-4, atol=1e-5)
+    assert store.control.manifest["model"]["name"] == "permuted:hf:bert"

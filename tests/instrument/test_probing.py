@@ -1,0 +1,306 @@
+"""Probes of a store: what they may know and what not, alone and together, cut off and resumed."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.sentences import ENCODER, FILLER, ROLE, STATE, plant
+from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
+
+from tprprobe.analyses.probing import inputs, load_probe, probe, read_task, run
+from tprprobe.analyses.probing.inputs import Vector
+from tprprobe.analyses.probing.settings import Schedule
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.store import open_store
+
+KEY = ["task", "side", "site", "head", "seed", "control"]
+QUICK = Schedule(limit=3, learning_rate=3e-3)
+LONGER = Schedule(limit=25, learning_rate=5e-3)
+PLAIN = {"controls": (), "information": False}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant(tmp_path_factory.mktemp("labelled") / "store", 60)
+
+
+@pytest.fixture(scope="module")
+def larger(tmp_path_factory):
+    return plant(tmp_path_factory.mktemp("labelled") / "larger", 150, seed=1, control=False)
+
+
+def real(rows):
+    return rows.loc[rows["control"] == "real"].iloc[0]
+
+
+def guess(larger):
+    """The share of target words whose tag is the commonest one behind the word before."""
+    tokens = larger.tokens_of(STATE)
+    before = tokens["token"].astype(str).to_numpy()[:-1]
+    after = tokens["pos"].astype(str).to_numpy()[1:]
+    pairs = pd.DataFrame({"before": before, "after": after})[after != ""]
+    return pairs.groupby("before")["after"].agg(
+        lambda tags: tags.value_counts().iloc[0]
+    ).sum() / len(pairs)
+
+
+def test_a_state_knows_the_next_word_only_by_the_word_before(larger):
+    """Source: jiang §4: state i is probed for token i, of which it has seen nothing."""
+    settings = {"sites": STATE, "schedule": LONGER, **PLAIN}
+    alone = real(probe(larger, "pos", **settings))
+    causal = real(probe(larger, "pos", kernel=3, **settings))
+    leaking = real(probe(larger, "pos", kernel=3, causal=False, **settings))
+    chance = guess(larger)
+    assert abs(alone["accuracy"] - chance) < 0.08
+    assert causal["accuracy"] < chance + 0.08
+    assert leaking["f1"] > 0.97
+
+
+def test_later_states_of_a_span_have_read_its_words(larger):
+    """Entities here are told by their first word, which only the second state has read."""
+    settings = {"sites": STATE, "schedule": LONGER, **PLAIN}
+    first = real(probe(larger, "nel", **settings))
+    every = real(probe(larger, "nel", span_mode="all_states", **settings))
+    last = real(probe(larger, "nel", span_mode="last_state", **settings))
+    assert first["accuracy"] < 0.8
+    assert min(every["f1"], last["f1"]) > 0.95
+
+
+def test_probes_together_are_the_probes_one_by_one(store):
+    """Initialisation, dropout and batches depend on the seed only, so nothing else does."""
+    settings = {"sites": ["encoder.*.self.role", ENCODER], "schedule": QUICK, "seeds": 2}
+    settings |= {"controls": ("control", "untrained", "previous"), "information": False}
+    together = probe(store, ["pos", "srl"], **settings)
+    one_by_one = probe(store, ["pos", "srl"], budget=1, **settings)
+    alone = probe(store, "srl", **(settings | {"sites": ROLE, "controls": (), "seeds": 1}))
+    joined = together.merge(one_by_one, on=KEY, suffixes=("", "_alone"), validate="1:1")
+    assert len(joined) == len(together) == 2 * (2 * (4 * 1 + 2 + 1) + 2)
+    for measure in ("f1", "accuracy", "f1_single", "validations"):
+        np.testing.assert_allclose(joined[measure], joined[f"{measure}_alone"], atol=1e-9)
+    same = together.merge(alone, on=KEY, suffixes=("", "_alone"))
+    np.testing.assert_allclose(same["f1"], same["f1_alone"], atol=1e-9)
+    assert len(same) == 1 + 2
+
+
+def test_vectors_that_fit_are_read_once_and_others_in_every_epoch(store, monkeypatch):
+    """Each of three epochs trains and validates; before them is what standardizes, after them the test."""
+    calls, read = [], Vector.read
+    monkeypatch.setattr(Vector, "read", lambda *args: calls.append(0) or read(*args))
+    settings = {"sites": ROLE, "schedule": replace(QUICK, stop=3), "probe": "span-conv", **PLAIN}
+    rows = probe(store, "pos", **settings)
+    held = len(calls)
+    again = probe(store, "pos", budget=1, **settings)
+    assert real(rows)["validations"] == 3
+    assert held == 1
+    assert len(calls) - held == 1 + 3 * 2 + 1
+    assert real(rows)["f1"] == real(again)["f1"]
+
+
+def test_chunks_behind_the_last_sample_of_the_untrained_twin_have_none_of_it(store, monkeypatch):
+    assert store.control.samples < store.samples
+    settings = {"sites": ROLE, "schedule": QUICK, "controls": "untrained", "information": False}
+    whole = probe(store, "pos", **settings)
+    monkeypatch.setattr(inputs, "CHUNK", 8)
+    parts = probe(store, "pos", **settings)
+    twins = [rows.set_index("control").loc["untrained"] for rows in (whole, parts)]
+    assert (
+        twins[0]["n_test"] == twins[1]["n_test"] < whole.set_index("control").loc["real", "n_test"]
+    )
+    assert twins[1]["f1"] > 0
+
+
+def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
+    settings = {"sites": "encoder.*.self.*er", "schedule": QUICK, "budget": 10**7}
+    whole = probe(store, "pos", out=tmp_path / "whole", **settings)
+    n_rounds = len(list((tmp_path / "whole" / "rounds").iterdir()))
+    assert n_rounds > 3
+    train, done = run.train_round, []
+
+    def fail(*args):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(args)
+        return train(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "train_round", fail)
+        with pytest.raises(KeyboardInterrupt):
+            probe(store, "pos", out=tmp_path / "cut", **settings)
+    assert not (tmp_path / "cut" / "rows.parquet").exists()
+    with pytest.raises(InputError, match="--resume goes on"):
+        probe(store, "pos", out=tmp_path / "cut", **settings)
+    with pytest.raises(InputError, match=r"\(its settings\)"):
+        probe(store, "pos", out=tmp_path / "cut", resume=True, **(settings | {"seeds": 2}))
+    resumed = probe(store, "pos", out=tmp_path / "cut", resume=True, **settings)
+    pd.testing.assert_frame_equal(resumed, whole)
+    for name in ("rows.csv", "differences.csv"):
+        assert (tmp_path / "cut" / name).read_text() == (tmp_path / "whole" / name).read_text()
+    again = probe(store, "pos", out=tmp_path / "whole", resume=True, **settings)
+    pd.testing.assert_frame_equal(again, whole)
+
+
+def test_saved_probes_predict_what_they_were_tested_on(store, larger, tmp_path):
+    rows = probe(store, "dep", sites=ENCODER, schedule=LONGER, out=tmp_path / "run", **PLAIN)
+    saved = load_probe(tmp_path / "run" / "probes" / f"dep.{ENCODER}.seed0")
+    found = saved.predict(store)
+    assert list(found) == ["sample", "span1", "span2", "label", "predicted", "probability"]
+    assert saved.metrics["f1"] == pytest.approx(real(rows)["f1"])
+    assert np.mean(found["label"] == found["predicted"]) > 0.9
+    other = saved.predict(larger)
+    assert np.mean(other["label"] == other["predicted"]) > 0.85
+    with pytest.raises(InputError, match="is 8 wide, this probe reads 21 numbers"):
+        replace(saved, site=FILLER).predict(store)
+    config = tmp_path / "run" / "probes" / f"dep.{ENCODER}.seed0" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"shape": {}}))
+    with pytest.raises(InputError, match="is damaged"):
+        load_probe(config.parent)
+
+
+def test_another_store_is_tested_on(store, larger):
+    """No document of the test is trained on; labels that training lacks are missed, not hidden."""
+    found = real(probe(larger, "pos", sites=ENCODER, test=store, schedule=QUICK, **PLAIN))
+    words = (store.tokens_of(ENCODER)["word"] >= 0).sum()
+    assert found["n_test"] == words
+    alone = real(probe(larger, "pos", sites=ENCODER, schedule=QUICK, **PLAIN))
+    assert found["n_train"] < alone["n_train"]
+
+
+def test_a_probe_is_no_worse_than_logistic_regression(larger, tmp_path):
+    found = real(probe(larger, "pos", sites=FILLER, schedule=LONGER, **PLAIN))
+    tokens, vectors = larger.tokens_of(FILLER), larger.read(FILLER)
+    x, y = vectors.reshape(len(vectors), -1), tokens["pos"].astype(str)
+    held_out = tokens["sample"] // 2 % 5 == 0
+    floor = LogisticRegression(max_iter=2000).fit(x[~held_out], y[~held_out])
+    assert found["accuracy"] > floor.score(x[held_out], y[held_out]) - 0.05
+
+
+def test_what_tells_nothing_is_no_better_than_the_commonest_label(larger):
+    """ROLE is noise here, FILLER is a map of the word: what one adds to the other follows."""
+    sites = [ROLE, FILLER]
+    rows = probe(larger, "pos", sites=sites, schedule=QUICK, controls=("shuffled", "dictionary"))
+    by_site = rows[rows["control"] == "real"].set_index("site")
+    majority = rows.loc[rows["control"] == "majority", "accuracy"].iloc[0]
+    assert by_site.loc[ROLE, "accuracy"] < majority + 0.1
+    assert by_site.loc[ROLE, "information"] < 0.1
+    assert by_site.loc[FILLER, "information"] > 1
+    assert by_site.loc[FILLER, "added"] > 1
+    assert by_site.loc[ROLE, "added"] < 0.2
+    assert by_site.loc[FILLER, "compression"] > 1.2 > by_site.loc[ROLE, "compression"]
+    assert rows.loc[rows["control"] == "shuffled", "accuracy"].max() < majority + 0.15
+    assert {"indices", "quantised", "random_roles"} < {*rows["control"]}
+    quantised = rows.loc[rows["control"] == "quantised", "accuracy"].iloc[0]
+    indices = rows.loc[rows["control"] == "indices", "accuracy"].iloc[0]
+    assert quantised > indices + 0.2
+    assert rows.loc[rows["control"] == "identity", "f1"].iloc[0] == 1.0
+
+
+def test_heads_are_probed_one_by_one(store):
+    rows = probe(store, "nel", sites=FILLER, heads=True, schedule=QUICK, **PLAIN)
+    assert list(rows.loc[rows["control"] == "real", "head"]) == [0, 1]
+
+
+def test_bad_input_is_one_line(store, tmp_path, tmp_path_factory):
+    few = plant(tmp_path / "few", 12, control=False)
+    bare = plant(tmp_path / "bare", 40, control=False)
+    del bare.tokens["word"]
+    for arguments, settings, said in (
+        ((store, "poss"), {}, "unknown probe or folder 'poss'; did you mean 'pos'"),
+        ((store, "pos"), {"sites": "encoder.7.*"}, "unknown site"),
+        ((store, "pos"), {"controls": "contrl"}, "unknown control 'contrl'"),
+        ((store, "pos"), {"schedule": "long"}, "unknown schedule 'long'"),
+        ((store, "pos"), {"span_mode": "first"}, "unknown span mode"),
+        ((store, "pos"), {"kernel": 2, "causal": False}, "has no middle"),
+        ((few, "pos"), {}, "6 different documents"),
+        ((few, "pos"), {"controls": "untrained"}, "different documents|no untrained twin"),
+        ((bare, "pos"), {}, "no column 'word'"),
+    ):
+        with pytest.raises(InputError, match=said):
+            probe(*arguments, **settings)
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds something else"):
+        probe(store, "pos", out=tmp_path / "used")
+
+
+def test_a_store_to_test_on_is_looked_at_before_anything_is_trained(store, larger, tmp_path):
+    bare = plant(tmp_path / "bare", 12, control=False)
+    bare.tokens["pos"] = ""
+    for test, settings, said in (
+        (bare, {}, "has no labels of pos on the source side to test on"),
+        (larger, {"controls": "untrained"}, "has no untrained twin"),
+    ):
+        with pytest.raises(InputError, match=said):
+            probe(store, "pos", test=test, sites=ROLE, **settings)
+    with pytest.raises(InputError, match="no targets of pos in the train documents"):
+        probe(store, "pos", test=larger, sites=ROLE)  # it has all documents that this one has
+    few = plant(tmp_path / "few", 12, control=False)
+    rows = probe(store, "pos", test=few, sites=FILLER, schedule=QUICK, information=False)
+    assert "untrained" not in set(rows["control"])
+
+
+def test_a_run_is_that_of_its_labels(store, tmp_path):
+    settings = {"sites": ROLE, "schedule": QUICK, **PLAIN}
+    probe(store, "pos", out=tmp_path / "run", **settings)
+    other = store.tokens.assign(pos=store.tokens["pos"].astype(str).replace("NN", "VB"))
+    with pytest.raises(InputError, match=r"\(its labels\)"):
+        probe(store, "pos", tokens=other, out=tmp_path / "run", resume=True, **settings)
+
+
+def test_a_twin_whose_samples_lack_a_split_is_no_control(store):
+    last = store.tokens["sample"].max()
+    split = np.where(store.tokens["sample"] > last - 4, "test", "train")
+    split = np.where(store.tokens["sample"] < 4, "dev", split)
+    tokens = store.tokens.assign(split=split)
+    settings = {"sites": ROLE, "schedule": QUICK, "information": False, "tokens": tokens}
+    with pytest.raises(InputError, match="the untrained twin has read the first 50 samples"):
+        probe(store, "pos", controls="untrained", **settings)
+    assert "untrained" not in set(probe(store, "pos", **settings)["control"])
+
+
+def test_tasks_are_folders(tmp_path, store):
+    assert {read_task(name).spans for name in ("pos", "nel")} == {1}
+    assert not read_task("srl").is_scored("R-ARG0")
+    folder = tmp_path / "tag"
+    folder.mkdir()
+    for text, said in (
+        ("spans = 1", "title: Field required"),
+        ('title = "x"\nspans = 3', "spans: Input should be 1 or 2"),
+        (
+            'title = "x"\nspans = 1\nlabel = "training"',
+            "unknown key.*'label'; did you mean 'labels'",
+        ),
+        ("title = ", "task.toml is not TOML"),
+    ):
+        (folder / "task.toml").write_text(text)
+        with pytest.raises(InputError, match=said):
+            read_task(folder)
+    (folder / "task.toml").write_text('title = "Tag"\nspans = 1\nlabels = ["NN", "VB"]\n')
+    with pytest.raises(InputError, match="has no labels"):
+        probe(store, folder)
+    tokens = store.tokens.assign(tag=store.tokens["pos"])
+    row = real(probe(store, folder, tokens=tokens, sites=ENCODER, schedule=QUICK, **PLAIN))
+    assert row["labels"] == 2
+    assert row["recall"] < 0.9  # labels that the inventory lacks are missed
+
+
+def test_a_store_is_not_a_checkpoints_data(store):
+    for more in (["--ckpt", "tpt-d-english"], ["-n", "5"]):
+        done = CliRunner().invoke(app, ["probe", "pos", str(store.path), *more])
+        assert isinstance(done.exception, InputError)
+        assert f"{more[0]}: of a checkpoint, not of a store" in str(done.exception)
+
+
+def test_the_command_prints_rows(store, tmp_path):
+    command = ["probe", "nel", str(store.path), "--sites", FILLER, "--no-information", "--json"]
+    result = CliRunner().invoke(
+        app, [*command, "--control", "control", "--out", str(tmp_path / "o")]
+    )
+    assert result.exit_code == 0
+    rows = json.loads(result.stdout)
+    assert [row["control"] for row in rows] == ["real", "control", "majority", "identity"]
+    assert (tmp_path / "o" / "rows.parquet").exists()
+    assert open_store(store.path).sites == store.sites

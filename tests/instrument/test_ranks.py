@@ -1,0 +1,192 @@
+"""Extraction by several processes: the store of one process, whoever dies on the way."""
+
+import copy
+import functools
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tprprobe as tp
+from tprprobe.data.dataset import Dataset
+from tprprobe.errors import InputError
+from tprprobe.extraction import blocks
+from tprprobe.extraction.ranges import cut_ranges
+from tprprobe.files.processes import Ranks
+
+DATA = {"name": "mathematics:arithmetic__mul", "split": "small-test", "n": 13, "seed": 1}
+SITES = ["encoder.-1.hidden", "encoder.-1.self.attention", "decoder.-1.hidden"]
+
+
+class Killed(Exception):
+    """What ends a process in the middle."""
+
+
+@dataclass(frozen=True)
+class Questions(Dataset):
+    """Questions that were generated before: the generator's random numbers are shared by threads."""
+
+    questions: tuple[Any, ...]
+    noted: list[int] = field(default_factory=list)  # the rows that were read
+
+    def read(self, rows: range) -> Iterator[Any]:
+        for row in rows:
+            self.noted.append(row)
+            yield self.questions[row]
+
+
+@functools.cache
+def generated() -> tuple[Any, ...]:
+    return tuple(tp.load_data(DATA["name"], split=DATA["split"], n=DATA["n"], seed=DATA["seed"]))
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return tp.load_model("tpt-c-arithmetic")
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 3)
+    one_at_a_time = threading.Lock()  # threads share the state of torch's random numbers
+
+    def find_twin(model: Any, found: Any = blocks.find_twin) -> Any:
+        with one_at_a_time:
+            return found(model)
+
+    monkeypatch.setattr(blocks, "find_twin", find_twin)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def questions() -> Questions:
+    rows = range(len(generated()))
+    return Questions(DATA["name"], DATA["split"], DATA["seed"], rows, generated())
+
+
+def extract(model: Any, out: Path, resume: bool = False, data: Any = None) -> Any:
+    return tp.extract(model, data or questions(), SITES, out, 4, control_samples=8, resume=resume)
+
+
+@pytest.fixture(scope="module")
+def whole(model, tmp_path_factory) -> dict[str, bytes]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK", 3)
+        return contents(extract(model, tmp_path_factory.mktemp("whole") / "store").path)
+
+
+def run_ranks(model: Any, out: Path, count: int, monkeypatch, some=None, resume=False) -> list:
+    """What came of the processes (here threads, each with its own model) with these ranks."""
+    places = {str(rank): Ranks(rank, count, rank) for rank in range(count)}
+    monkeypatch.setattr(Ranks, "of", lambda: places[threading.current_thread().name])
+    found: list[Any] = [None] * count
+
+    def work(rank: int) -> None:
+        try:
+            found[rank] = extract(copy.deepcopy(model), out, resume)
+        except (Killed, InputError, AssertionError, ValueError) as error:
+            found[rank] = error
+
+    ranks = range(count) if some is None else some
+    threads = [
+        threading.Thread(target=work, args=(rank,), name=str(rank), daemon=True) for rank in ranks
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(timeout=300)  # a process whose fellow died waits for ever
+    return found
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_processes_write_the_store_of_one(model, whole, tmp_path, monkeypatch, count):
+    found = run_ranks(model, tmp_path / "store", count, monkeypatch)
+    assert {getattr(each, "samples", each) for each in found} == {13}
+    assert contents(tmp_path / "store") == whole
+    assert [p.name for p in tmp_path.iterdir()] == ["store"]  # no part is left
+
+
+def test_a_killed_process_goes_on(model, whole, tmp_path, monkeypatch):
+    append, written = blocks.StoreWriter.append, []
+
+    def until(self, *args):
+        if len(written) == 1:
+            raise Killed
+        written.append(append(self, *args))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks.StoreWriter, "append", until)
+        found = run_ranks(model, tmp_path / "store", 2, monkeypatch, some=[1])
+    assert isinstance(found[1], Killed)
+    assert not (tmp_path / "store").exists()  # readers see a whole store or none
+    refused = run_ranks(model, tmp_path / "store", 2, monkeypatch, some=[1])
+    assert "go on with --resume" in str(refused[1])
+    found = run_ranks(model, tmp_path / "store", 2, monkeypatch, resume=True)
+    assert contents(tmp_path / "store") == whole
+    again = run_ranks(model, tmp_path / "store", 2, monkeypatch, resume=True, some=[0])
+    assert again[0].samples == 13
+    assert "complete store" in str(run_ranks(model, tmp_path / "store", 2, monkeypatch, [0])[0])
+
+
+def test_a_process_reads_only_its_own_texts(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(Ranks, "of", lambda: Ranks(1, 2))
+
+    def stop(*_: Any) -> None:
+        raise Killed
+
+    monkeypatch.setattr(blocks, "join_ranges", stop)
+    data = questions()
+    with pytest.raises(Killed):
+        extract(model, tmp_path / "store", data=data)
+    assert {*data.noted} == {0, *range(9, 13)}  # the first one tells the shapes of sites
+
+
+def test_ranges_are_of_whole_blocks():
+    assert cut_ranges([0, 4, 8, 10], 13, 2) == [range(8), range(8, 13)]
+    assert cut_ranges([0], 3, 2) == [range(3), range(3, 3)]  # one block: nothing to share
+    for count in range(1, 9):
+        found = cut_ranges([0, 4, 5, 9], 11, count)
+        assert [i for each in found for i in each] == list(range(11))
+
+
+def test_the_starters_say_who_a_process_is():
+    assert Ranks.of({}) == Ranks(0, 1, 0)
+    assert Ranks.of({"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1"}) == Ranks(5, 8, 1)
+    step = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "1"}
+    assert Ranks.of(step) == Ranks(1, 2, 1)
+    assert (
+        Ranks.of({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}) == Ranks()
+    )  # a job's script, no srun
+    assert [Ranks(5, 8, 1).place(each) for each in ("cuda", "cuda:0", "cpu")] == [
+        "cuda:1", "cuda:0", "cpu"
+    ]  # fmt: skip
+    assert Ranks().place("cuda") == "cuda"
+    with pytest.raises(InputError, match="start them with torchrun or srun"):
+        Ranks.of({"RANK": "2", "WORLD_SIZE": "2"})
+
+
+@pytest.mark.soak
+def test_torchrun_writes_the_same_store(model, tmp_path, monkeypatch):
+    monkeypatch.undo()
+    options = [
+        "--ckpt",
+        "tpt-c-arithmetic",
+        "--data",
+        DATA["name"],
+        "--split",
+        "small-test",
+        "-n",
+        "300",
+    ]
+    command = ["-m", "tprprobe", "extract", *options, "--sites", "encoder.*.hidden", "--out"]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    subprocess.run([*torchrun, *command, str(tmp_path / "two")], check=True)
+    subprocess.run([sys.executable, *command, str(tmp_path / "one")], check=True)
+    assert contents(tmp_path / "two") == contents(tmp_path / "one")

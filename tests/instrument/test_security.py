@@ -1,0 +1,13 @@
+"""Every promise of SECURITY.md has a test of that name."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_promise_has_its_test():
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text("utf-8"))
+    assert len(named) > 12
+    for file, name in named:
+        assert f"\ndef {name}(" in (ROOT / file).read_text("utf-8"), (file, name)

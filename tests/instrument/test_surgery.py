@@ -1,0 +1,174 @@
+"""Surgery on vectors, and behaviour when states are replaced by their decompositions."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from planted.bindings import HIDDEN, STATE, bind, draw_sequences, left, plant_bindings
+
+import tprprobe as tp
+from tprprobe.interventions.edits import Place
+from tprprobe.interventions.exchanges import measure_swaps
+from tprprobe.interventions.surgeries import change_of
+from tprprobe.interventions.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
+from tprprobe.interventions.token_states import Texts
+
+surgery = tp.interventions.surgery
+AXES = Place(("batch", "seq", "d_model"))
+
+
+@pytest.fixture(scope="module")
+def fit(tmp_path_factory):
+    store = plant_bindings(tmp_path_factory.mktemp("surgery") / "store", left, n=900, noise=0.01)
+    return tp.decompose(store, STATE, "left", family="saturated")
+
+
+def state(sequence):
+    """The planted vector of a sequence: its bindings are those of every planted store of seed 0."""
+    everything = [*draw_sequences(900), sequence]
+    return bind(everything, left)[-len(sequence) :].sum(0)
+
+
+@pytest.mark.parametrize(
+    ("change", "before", "after"),
+    [
+        ({"replace": ("1", "b", "h")}, "abc", "ahc"),
+        ({"exchange": ("a", "0", "c", "2")}, "abc", "cba"),
+        ({"move": ("b", "1", "3")}, "ab", None),
+    ],
+)
+def test_changed_vectors_are_those_of_changed_sequences(fit, change, before, after):
+    moved = state(list(before)) + change_of(fit, **change)[0]
+    if after is None:  # no sequence has a gap: b is bound at 3 and no more at 1
+        v = fit.bindings([("b", "3"), ("b", "1")])
+        wanted = state(list(before)) + v[0] - v[1]
+    else:
+        wanted = state(list(after))
+    assert np.linalg.norm(moved - wanted) < 0.1 * np.linalg.norm(wanted)
+
+
+def test_changes_are_of_all_samples_or_one_a_sample(fit):
+    one = change_of(fit, replace=("0", "a", "b"))
+    many = change_of(fit, replace=[("0", "a", "b"), None, ("0", "b", "a")])
+    assert one.shape == (1, 16)
+    assert np.allclose(many, [one[0], 0 * one[0], -one[0]])
+    both = change_of(fit, replace=("0", "a", "b"), move=[None, ("c", "1", "2")])
+    assert np.allclose(both[0], one[0])
+
+
+def test_controls_move_vectors_as_far_elsewhere(fit):
+    x = torch.zeros(1, 2, 16)
+    true, direction, role = (
+        surgery(fit, replace=("0", "a", "b"), control=control)(x, AXES.axes)
+        for control in (None, "direction", "role")
+    )
+    assert torch.allclose(true[0, 0], true[0, 1])
+    assert torch.allclose(true.norm(dim=-1), direction.norm(dim=-1), rtol=1e-4)
+    for other in (direction, role):
+        assert torch.cosine_similarity(true[0, 0], other[0, 0], dim=0) < 0.9
+
+
+def test_positions_that_are_not_chosen_stay(fit):
+    x, chosen = torch.zeros(2, 3, 16), torch.tensor([[True, False, False]] * 2)
+    edited = surgery(fit, replace=("0", "a", "b"), positions=chosen)(x, AXES.axes)
+    assert edited[:, 1:].abs().sum() == 0 < edited[:, 0].abs().sum()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"replace": ("9", "a", "b")}, "unknown role '9'"),
+        ({"replace": ("0", "z", "b")}, "unknown filler 'z'"),
+        ({"replace": ("0", "a", "b"), "control": "some"}, "unknown control"),
+        ({"replace": [None] * 2, "move": [None] * 3}, "one a sample in every list"),
+    ],
+)
+def test_bad_changes_are_told(fit, change, message):
+    with pytest.raises(tp.InputError, match=message):
+        surgery(fit, **change)
+
+
+@pytest.fixture(scope="module")
+def asked(make_model, make_data, tmp_path_factory):
+    """A model, its questions, and the store of what it makes of them."""
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("abc"), 4)) for _ in range(60)]
+    data, model = make_data([(text, "a") for text in texts]), make_model(fluent=True)
+    out = tmp_path_factory.mktemp("substituted") / "store"
+    return model, data, tp.extract(model, data, ["encoder.0.hidden"], out, control=False)
+
+
+def rows_of(table):
+    return {row["edit"]: row for row in table.to_dict("records")}
+
+
+def test_states_are_replaced_by_their_decompositions(asked):
+    model, data, store = asked
+    exact = tp.decompose(store, HIDDEN, "question*left", family="saturated")
+    rows = rows_of(tp.substitute(model, data, exact))
+    assert list(rows) == [
+        "unedited",
+        "decomposition",
+        "mean",
+        "random",
+        "remainder",
+        "random as much",
+    ]
+    assert rows["remainder"]["probability"] == pytest.approx(rows["mean"]["probability"], rel=0.02)
+    assert rows["remainder"]["probability"] != rows["random as much"]["probability"]
+    assert rows["unedited"]["agreement"] > 0.9  # all but ties of this random model
+    exactly = rows["decomposition"]  # a role a question and place: nothing is lost
+    assert exactly["agreement"] > 0.9
+    assert exactly["probability"] > rows["mean"]["probability"]
+    bag = tp.decompose(store, HIDDEN, "bag", family="bag")
+    coarse = rows_of(tp.substitute(model, data, [bag]))
+    assert coarse["decomposition"]["probability"] < exactly["probability"]
+
+
+def test_only_vectors_that_a_model_has_are_replaced(asked):
+    model, data, store = asked
+    last = tp.decompose(store, HIDDEN, "left", unit="sample", family="saturated")
+    with pytest.raises(tp.InputError, match="only vectors of tokens"):
+        tp.substitute(model, data, last)
+
+
+def test_states_of_a_decoder_are_replaced_while_it_reads_its_own_answer(
+    asked, tmp_path_factory, make_data
+):
+    model, data, _ = asked
+    out = tmp_path_factory.mktemp("written") / "store"
+    store = tp.extract(model, data, ["decoder.0.hidden"], out, target="generated", control=False)
+    exact = tp.decompose(store, "decoder.0.hidden", "question*left", family="saturated")
+    rows = rows_of(tp.substitute(model, data, exact))
+    assert rows["unedited"]["agreement"] > 0.9
+    assert rows["decomposition"]["probability"] > rows["mean"]["probability"]
+
+
+def test_surgery_on_states_gives_the_answer_of_the_exchanged_question(asked):
+    """Where a role is a question and a place, the decomposition of each question is its own states."""
+    model, _, _ = asked
+    swaps = pd.DataFrame({"question": range(40), "kind": "first and second", "answer": "a"})
+    rng = np.random.default_rng(1)
+    swaps["text"] = ["".join(rng.choice(list("abc"), 4)) for _ in range(40)]
+    swaps["counterfactual"] = [text[1] + text[0] + text[2:] for text in swaps["text"]]
+    swaps = swaps.assign(predicted="b", first=[(0,)] * 40, second=[(1,)] * 40, elsewhere=0)
+    swaps["alike"] = [((), ())] * 40
+    both = Texts.of([*swaps["text"], *swaps["counterfactual"]], ["a"] * 80)
+    with TemporaryDirectory() as folder:
+        store = tp.extract(model, both, [HIDDEN], Path(folder) / "store", control=False)
+        fit = tp.decompose(store, HIDDEN, "question*left", family="saturated")
+    rows = pd.concat([measure_swaps(model, swaps, []), measure_surgeries(model, swaps, [fit])])
+    asked_rows = rows[rows["vectors"] == "question"].set_index("question")
+    moved = rows[rows["at"] == SURGERY].set_index("question")
+    changed = swaps["text"] != swaps["counterfactual"]
+    wanted = asked_rows["p_counterfactual"][changed.to_numpy()]
+    close = moved["p_counterfactual"].reindex(wanted.index)
+    alone = rows[rows["vectors"] == "none"].set_index("question")["p_counterfactual"]
+    miss = (close - wanted).abs().mean()
+    assert miss < (alone.reindex(wanted.index) - wanted).abs().mean()
+    others = {at: rows[rows["at"] == at].set_index("question") for at in (DIRECTION, ROLE)}
+    for other in others.values():
+        assert (other["p_counterfactual"].reindex(wanted.index) - wanted).abs().mean() > miss

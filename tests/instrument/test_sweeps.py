@@ -1,0 +1,184 @@
+"""Sweeps and swaps by a recipe: bad recipes, tables, going on after a cut, the command, the figures."""
+
+import json
+import sys
+
+import pandas as pd
+import pytest
+
+from tprprobe import cli
+from tprprobe import dashboard as views
+from tprprobe.data.pairs import encode_pairs
+from tprprobe.errors import InputError
+from tprprobe.figures import catalogue
+from tprprobe.files.runs import BEGUN, PARTS
+from tprprobe.interventions import Recipe, read_recipe, sweep
+from tprprobe.interventions.folders import MANIFEST
+from tprprobe.interventions.references import read_references
+from tprprobe.interventions.sweeps import SAMPLES, TABLE
+from tprprobe.models.answers import exact_matches
+from tprprobe.site.hooks import intervene
+
+SITES = ["encoder.*.self.role"]
+
+
+@pytest.fixture(scope="module")
+def data(make_data):
+    pairs = [(f"{a}/{b} - {b}", "1" if a % 2 else "2") for a in range(1, 7) for b in range(2, 5)]
+    return make_data(pairs, "arithmetic__mixed")
+
+
+@pytest.fixture(scope="module")
+def model(make_model):
+    model = make_model(fluent=True, seed=4)
+    model.name = "tiny"
+    return model
+
+
+@pytest.fixture(scope="module")
+def recipe():
+    edits = ["zero", "mean", "resample", "snap"]
+    return Recipe(n=12, reference=6, sites=SITES, edits=edits, clusters=[2], strengths=[0.5, 1.0])
+
+
+@pytest.fixture(scope="module")
+def folder(model, data, recipe, tmp_path_factory):
+    out = tmp_path_factory.mktemp("sweeps") / "roles"
+    sweep(model, data, recipe, out)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "sites = ['a']\nedits = ['zerro']",
+            r"r\.toml: unknown edit 'zerro'; did you mean 'zero'",
+        ),
+        ("site = ['a']", r"r\.toml: unknown key 'site'; did you mean 'sites'"),
+        ("sites = ['a']", "edits: Field required"),
+        ("sites = ['a']\nedits = ['snap']", "clusters"),
+        ("sites = ['a']\nedits = ['zero']\nn = 0", "n: Input should be greater than 0"),
+        ("sites = [", "not TOML"),
+    ],
+)
+def test_a_bad_recipe_is_one_line(tmp_path, text, message):
+    path = tmp_path / "r.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        read_recipe(path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_sweep_has_a_row_a_point_and_agrees_with_single_passes(model, data, recipe, folder):
+    table = pd.read_csv(folder / TABLE)
+    layers, heads, edits, strengths = 2, 2, 4, 2
+    assert len(table) == 1 + layers * heads * edits * strengths
+    pairs = encode_pairs(data[:12], model.vocabulary)
+    alone = table[table["edit"] == "none"].iloc[0]
+    assert alone["exact_match"] == pytest.approx(exact_matches(model, pairs)[0].mean())
+    assert alone["change"] == 0
+    others = encode_pairs(data[12:], model.vocabulary)
+    site = "encoder.1.self.role"
+    reference = read_references(model, others, [site])[site]
+    for edit, k in (("zero", 0), ("mean", 0), ("snap", 2)):
+        with intervene(model, {site: reference.edit(edit, k, heads=[1], strength=0.5)}):
+            expected = exact_matches(model, pairs)[0].mean()
+        row = table.query("site == @site and head == 1 and edit == @edit and strength == 0.5")
+        assert row["exact_match"].item() == pytest.approx(expected)
+    assert (table["change_low"] <= table["change"]).all()
+
+
+def test_sites_together_are_one_point(model, data):
+    recipe = Recipe(n=12, reference=6, sites=SITES, edits=["one"], heads="all", together=True)
+    table = sweep(model, data, recipe)
+    assert table["site"].tolist() == ["none", "encoder.0.self.role + encoder.1.self.role"]
+
+
+def test_a_sweep_goes_on_where_it_was_cut_off(model, data, recipe, folder, tmp_path, monkeypatch):
+    from tprprobe.interventions import sweeps
+
+    done, score = [], sweeps._score
+
+    def cut(*args):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(args)
+        return score(*args)
+
+    out = tmp_path / "cut"
+    monkeypatch.setattr(sweeps, "_score", cut)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(model, data, recipe, out)
+    assert (out / BEGUN).is_file()
+    assert len(list((out / PARTS).iterdir())) == 2
+    with pytest.raises(InputError, match="--resume goes on"):
+        sweep(model, data, recipe, out)
+    other = recipe.model_copy(update={"seed": 1})
+    with pytest.raises(InputError, match=r"another run \(its recipe\)"):
+        sweep(model, data, other, out, resume=True)
+    monkeypatch.setattr(sweeps, "_score", score)
+    found = sweep(model, data, recipe, out, resume=True)
+    pd.testing.assert_frame_equal(found, pd.read_csv(folder / TABLE))
+    assert sorted(path.name for path in out.iterdir()) == sorted([MANIFEST, SAMPLES, TABLE])
+    assert (out / SAMPLES).read_bytes() == (folder / SAMPLES).read_bytes()
+
+
+def test_an_unknown_site_and_too_few_examples_are_told(model, data, recipe):
+    with pytest.raises(InputError, match="did you mean"):
+        sweep(model, data, recipe.model_copy(update={"sites": ["encoder.0.self.rolle"]}))
+    with pytest.raises(InputError, match="the recipe asks for 12"):
+        sweep(model, data[:5], recipe)
+
+
+def test_another_model_of_the_same_name_is_another_run(make_model, data, recipe, folder):
+    other = make_model(fluent=True, seed=5)
+    other.name = "tiny"
+    with pytest.raises(InputError, match=r"holds another run \(its weights\)"):
+        sweep(other, data, recipe, folder, resume=True)
+
+
+def test_figures_of_a_sweep(folder, tmp_path):
+    for name in ("snap", "ablation-map"):
+        assert catalogue.write_figure(name, None, [folder], {}, tmp_path / f"{name}.pdf").is_file()
+    assert catalogue.find_inputs(folder.parent)["sweeps"] == [folder]
+    with pytest.raises(InputError, match=r"holds no sweep\.csv"):
+        catalogue.make("snap", sweeps=[tmp_path])
+
+
+def test_a_sweep_without_full_strength_is_drawn_at_its_largest(tmp_path):
+    at = {"site": "encoder.0.self.role", "n": 50, "exact_match": 0.5, "k": 0}
+    rows = pd.DataFrame(
+        at | {"head": head, "edit": "zero", "strength": strength, "change": -strength / 2}
+        for head in (0, 1)
+        for strength in (0.25, 0.5)
+    )
+    rows = rows.assign(change_low=rows["change"] - 0.1, change_high=rows["change"] + 0.1)
+    rows.to_csv(tmp_path / "sweep.csv", index=False)
+    figure = catalogue.make("ablation-map", sweeps=[tmp_path])
+    assert figure.axes[0].get_title(loc="left") == "zero × 0.5"
+    assert [each.get_text() for each in figure.axes[0].texts] == ["-25", "-25"]
+    shown = views.interventions.read_interventions(tmp_path)
+    assert views.show_interventions(shown["zero"], "zero").title.endswith("(zero) × 0.5")
+
+
+def test_the_command_writes_json_and_refuses_in_one_line(
+    checkpoint, questions, tmp_path, monkeypatch, capsys
+):
+    path = tmp_path / "one.toml"
+    path.write_text(
+        f"data = '{questions}'\nsplit = 'interpolate'\nn = 6\nreference = 4\n"
+        "sites = ['decoder.*.role']\nedits = ['one']\nheads = 'all'\n"
+    )
+    arguments = ["intervene", str(path), "--ckpt", str(checkpoint), "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["tprprobe", *arguments, "--json"])
+    with pytest.raises(SystemExit) as exit:
+        cli.main()
+    assert exit.value.code == 0
+    assert [row["edit"] for row in json.loads(capsys.readouterr().out)] == ["none", "one", "one"]
+    path.write_text("sites = 3")
+    monkeypatch.setattr(sys, "argv", ["tprprobe", *arguments])
+    with pytest.raises(SystemExit) as exit:
+        cli.main()
+    assert exit.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1

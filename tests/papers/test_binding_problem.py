@@ -1,0 +1,172 @@
+"""The binding problem: exact where it is algebra, right on planted states, refused in one line."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tprpapers.schlag.binding_drawings import binding_accuracy, binding_table, demonstration_table
+from tprpapers.schlag.binding_problem import demonstrate, draw_network, measure_degrees
+from tprpapers.schlag.binding_problem.networks import FIRST, SECOND, UNEQUAL, UpperHead
+from tprpapers.swaps.fractions import ask_pairs, binding_probe, choose
+from tprprobe.errors import InputError
+
+AMBIGUOUS = {
+    ("standard", "equal weights"),
+    ("tp", "constant roles"),
+    ("tp", "roles equal where V(b − d) ≠ 0"),
+    ("tp", "b − d in the kernel of V"),
+}
+
+
+# ---------------------------------------------------------------- the exact demonstration
+
+
+def test_the_papers_claim_bit_for_bit():
+    table = demonstrate(draws=200).set_index(["attention", "case"])
+    assert len(table) == 9
+    for case, row in table.iterrows():
+        assert row["draws"] == 200
+        if case == ("standard", "feed-forward between"):  # where no unit switches it is linear
+            assert 0 < row["equal"] < 0.1
+            continue
+        assert row["equal"] == (1 if case in AMBIGUOUS else 0), case
+        assert (row["largest_difference"] == 0) == (case in AMBIGUOUS)
+    assert (table["formula"].dropna() == 1).all()
+    assert table["formula"].isna().sum() == 1  # where a feed-forward layer stands between
+
+
+@given(st.integers(0, 2**31))
+@settings(max_examples=30)
+def test_difference_is_the_printed_one(seed):
+    """½ O'V'O[(V(z_b − z_d)) ⊙ (r_a − r_c)] (Eq. 11), and bound to r_e above as Eq. 4 demands."""
+    network = draw_network(np.random.default_rng(seed))
+    (head,), z, r = network.upper, network.cells, network.roles
+    moved = (network.value @ (z["b"] - z["d"])) * (r["a"] - r["c"])
+    printed = 0.5 * head.output @ head.value @ network.output @ moved
+    bound = 0.5 * head.output @ ((head.value @ network.output @ moved) * r["e"])
+    ones = replace(network, roles={**r, "e": np.ones_like(r["e"])})
+    for made, expected in ((ones, printed), (network, bound)):
+        found = made.represent(FIRST) - made.represent(SECOND)
+        assert np.array_equal(found, expected)
+        assert np.array_equal(made.difference(), expected)
+
+
+@given(st.integers(0, 2**31))
+@settings(max_examples=30)
+def test_standard_attention_tells_by_the_difference_of_its_weights(seed):
+    """(w_a − w_c) O'V'O V(z_b − z_d)."""
+    network = draw_network(np.random.default_rng(seed))
+    ones = dict.fromkeys("ace", np.ones_like(network.cells["a"]))
+    head = replace(network.upper[0], weights=UNEQUAL)
+    standard = replace(network, roles=ones, upper=(head,))
+    moved = network.output @ network.value @ (network.cells["b"] - network.cells["d"])
+    expected = (UNEQUAL[0] - UNEQUAL[1]) * head.output @ head.value @ moved
+    assert np.array_equal(standard.represent(FIRST) - standard.represent(SECOND), expected)
+    even = UpperHead(head.value, head.output, (0.5, 0.5))
+    assert np.array_equal(
+        replace(standard, upper=(even,)).represent(FIRST),
+        replace(standard, upper=(even,)).represent(SECOND),
+    )
+
+
+def test_demonstration_depends_on_its_seed_alone():
+    pd.testing.assert_frame_equal(demonstrate(5, seed=3), demonstrate(5, seed=3))
+    assert not demonstrate(5, seed=3).equals(demonstrate(5, seed=4))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_roles_double_the_degree_and_frozen_attention_leaves_it(seed):
+    degrees = measure_degrees(3, seed).set_index(["attention", "layer"])["degree"]
+    assert degrees["standard"].tolist() == [1, 1, 1, 1]
+    assert degrees["tp"].tolist() == [1, 2, 4, 8]
+
+
+# ---------------------------------------------------------------- the questions and the probe
+
+
+def test_pairs_hold_the_same_symbols_and_every_divisor_as_often():
+    table = ask_pairs(1512)
+    assert len(table) == 3024
+    assert table["question"].nunique() == 3024
+    assert table["divisor"].value_counts().nunique() == 1
+    for _, pair in table.groupby("pair"):
+        first, second = pair.to_dict("records")
+        assert sorted(first["question"]) == sorted(second["question"])
+        assert (first["divisor"], first["other"]) == (second["other"], second["divisor"])
+        assert first["group"] == second["group"]
+    for row in table.sample(100, random_state=0).to_dict("records"):
+        a, b, c, d = (int(each) for each in row["question"] if each.isdigit())
+        assert Fraction(row["answer"]) == Fraction(a, b) / Fraction(c, d)
+        assert (row["divisor"], row["other"]) == (b, d)
+    assert len({question.index("(") for question in table["question"]}) > 3
+
+
+def planted(table, bound, rng, noise=0.1):
+    """States that hold both digits, and which of them divides a if ``bound``."""
+    codes = rng.normal(size=(10, 16))
+    b, d = codes[table["divisor"]], codes[table["other"]]
+    states = np.concatenate([b, d], 1) if bound else np.tile(b + d, 2)
+    states = states + noise * rng.normal(size=states.shape)
+    return states @ rng.normal(size=(32, 32))
+
+
+def test_probe_reads_what_is_bound_and_not_what_is_a_sum():
+    table, rng = ask_pairs(400), np.random.default_rng(0)
+    right = choose(planted(table, True, rng), table, seed=0)
+    assert right.mean() == 1
+    same = choose(planted(table, False, rng, noise=0), table, seed=0)
+    assert same.mean() == pytest.approx(0.5)
+    assert not (same.reshape(-1, 2) == 1).all(1).any()
+    noise = choose(rng.normal(size=(800, 8)), table, seed=0).reshape(-1, 2)
+    assert (noise == 1).mean() == pytest.approx(0.5, abs=0.07)
+    assert (noise == 1).all(1).mean() == pytest.approx(0.25, abs=0.08)
+
+
+@pytest.fixture(scope="module")
+def probed(make_model):
+    models = [make_model(roles=roles) for roles in ("continuous", "one")]
+    for model, name in zip(models, ("tp", "ones"), strict=True):
+        model.name = name
+    return pd.concat([binding_probe(model, 60) for model in models], ignore_index=True)
+
+
+def test_every_depth_bar_and_twin_has_its_interval(probed):
+    counts = probed.groupby(["model", "untrained"]).size()
+    assert counts.tolist() == [9] * 4  # three depths of two layers, three bars
+    assert set(probed["site"]) == {"encoder.0.self.input", "encoder.0.hidden", "encoder.1.hidden"}
+    for name in ("accuracy", "paired_accuracy", "exact_match"):
+        assert (probed[f"{name}_low"] <= probed[name]).all()
+        assert (probed[name] <= probed[f"{name}_high"]).all()
+        assert probed[name].between(0, 1).all()
+    before = probed[probed["depth"] == 0]
+    assert (before["accuracy"] == 0.5).all()  # before any attention a bar knows no digit
+    assert (before["paired_accuracy"] == 0).all()
+
+
+def test_figures_show_every_model_and_number(probed):
+    table = binding_table(probed)
+    assert table.cells["model"].tolist() == ["tp", "tp, untrained", "ones", "ones, untrained"]
+    assert {"depth 0", "depth 1", "depth 2"} <= {*table.cells.columns}
+    figure = binding_accuracy(probed)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "first bar", "middle bar", "last bar",
+    ]  # fmt: skip
+    text = demonstration_table(demonstrate(3), measure_degrees(2)).markdown()
+    assert "tp 1, 2, 4" in text
+    assert "standard 1, 1, 1" in text
+
+
+def test_bad_input_is_one_line(make_model):
+    for n in (0, 1513):
+        with pytest.raises(InputError, match="there are 1512 pairs") as error:
+            ask_pairs(n)
+        assert "\n" not in str(error.value)
+    model = make_model()
+    model.vocabulary = None
+    with pytest.raises(InputError, match="vocabulary is unknown"):
+        binding_probe(model, 20)

@@ -1,0 +1,262 @@
+"""Models with one vector between source and answer: their parts beside the authors', training, surgery."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+import tprprobe as tp
+from tprpapers.mccoy.bottleneck import CODERS
+from tprpapers.mccoy.tree_coders import join_order
+from tprprobe.analyses.decomposition.joining import join_smallest
+from tprprobe.data.pairs import encode_pairs
+from tprprobe.data.vocabularies.characters import SPECIALS
+from tprprobe.data.vocabularies.symbols import SymbolTable
+from tprprobe.files.settings import parse, read_toml
+from tprprobe.interventions.surgeries import surgery
+from tprprobe.models import build
+from tprprobe.models.answers import exact_matches
+from tprprobe.models.checkpoint import save_pretrained
+from tprprobe.models.decoding.generation import generate
+from tprprobe.training.logs import read_log
+from tprprobe.training.loop import train
+from tprprobe.training.recipes import Recipe
+
+DIGITS = SymbolTable((*SPECIALS, *"0123456789"))
+SIZES = {"d_model": 8, "d_ff": 12, "d_embedding": 5, "n_heads": 2, "n_layers": 1}
+SEQUENCES = ["3 1 4 1 5", "2", "9 9 8", "0 7", "5 4 3 2 1 0"]
+
+
+def model_of(encoder: str, decoder: str, **sizes: int) -> Any:
+    settings = {"architecture": "bottleneck", "encoder": encoder, "decoder": decoder}
+    model: Any = build(settings | SIZES | sizes, seed=1).eval()
+    model.vocabulary = DIGITS
+    return model
+
+
+def ids_of(*texts: str) -> torch.Tensor:
+    rows = [torch.tensor(DIGITS.encode(text)) for text in texts]
+    return nn.utils.rnn.pad_sequence(rows, True, DIGITS.pad)
+
+
+@pytest.mark.parametrize("encoder", CODERS)
+@pytest.mark.parametrize("decoder", CODERS)
+def test_a_sequence_has_its_vector_and_answer_whatever_stands_beside_it(encoder, decoder):
+    model, together = model_of(encoder, decoder), ids_of(*SEQUENCES)
+    memory, written = model.encode(together), generate(model, together)
+    for row, text in enumerate(SEQUENCES):
+        alone, n = ids_of(text), len(text.split())
+        assert torch.allclose(model.encode(alone).vector[0], memory.vector[row], atol=1e-6)
+        answer = generate(model, alone)[0].tolist()
+        assert written[row].tolist()[: n + 1] == answer
+        assert answer[n] == DIGITS.eos
+        assert min(answer[:n]) not in (DIGITS.pad, DIGITS.sos, DIGITS.eos)
+    assert generate(model, together, beam=2).shape == written.shape
+
+
+def test_all_symbols_at_once_are_what_is_written_one_by_one():
+    model, source = model_of("bi", "tree"), ids_of(*SEQUENCES)
+    target = torch.zeros(len(SEQUENCES), 7, dtype=torch.long)
+    whole, _ = model.decode(target, model.encode(source))
+    cache, parts = None, []
+    for place in range(7):
+        part, cache = model.decode(target[:, place : place + 1], model.encode(source), cache)
+        parts.append(part)
+    assert torch.equal(torch.cat(parts, 1), whole)
+
+
+def gru(cell: Any, word: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+    return cell(word[None], h[None])[0]
+
+
+def tree_encoding(encoder: Any, digits: list[int]) -> torch.Tensor:
+    """The authors' recursion, symbol by symbol: EncoderTreeRNN of tommccoy1/tpdn."""
+    nothing, cell = torch.zeros(encoder.width), encoder.cell
+    nodes = [cell(encoder.embedding.weight[4 + d], nothing, nothing) for d in digits]
+    values = list(digits)
+    while len(nodes) > 1:
+        at = values.index(min(values[:-1]))
+        word = torch.zeros(encoder.embedding.embedding_dim)
+        nodes[at : at + 2] = [cell(word, nodes[at], nodes[at + 1])]
+        del values[at]
+    return nodes[0]
+
+
+def tree_leaves(decoder: Any, vector: torch.Tensor, digits: list[int]) -> list[torch.Tensor]:
+    """DecoderTreeRNN of tommccoy1/tpdn: what reaches the leaves on the ways to them."""
+    word, leaves = torch.zeros(decoder.d_word), []
+    for way in join_smallest(list(map(str, digits))):
+        state = vector
+        for turn in way:
+            state = gru(decoder.left_child if turn == "0" else decoder.right_child, word, state)
+        leaves.append(decoder.out(state))
+    return leaves
+
+
+@pytest.mark.parametrize("text", SEQUENCES)
+def test_trees_are_those_of_the_published_code(text):
+    digits, model = list(map(int, text.split())), model_of("tree", "tree")
+    memory = model.encode(ids_of(*SEQUENCES))
+    row = SEQUENCES.index(text)
+    assert torch.allclose(memory.vector[row], tree_encoding(model.encoder, digits), atol=1e-6)
+    logits = model.decoder(memory.vector, memory.lengths, memory.joins)[row, : len(digits)]
+    wanted = torch.stack(tree_leaves(model.decoder, memory.vector[row], digits))
+    assert torch.allclose(logits, wanted, atol=1e-6)
+
+
+def test_joins_follow_the_smallest_symbol():
+    joins = join_order(ids_of("3 1 4 1 5"), torch.tensor([5]))
+    assert joins.tolist() == [[1, 2, 0, 0]]  # 1 4, then 1 5, then 3 with 4, then 4 with 5
+    assert join_order(ids_of("7"), torch.tensor([1])).shape == (1, 0)
+
+
+def test_both_directions_read_and_write_the_whole_sequence():
+    model, (text, turned) = model_of("bi", "bi"), ("4 8 2", "2 8 4")
+    forth, back = (model.encode(ids_of(each)).vector[0] for each in (text, turned))
+    model.encoder.rnn_rev.load_state_dict(model.encoder.rnn_fwd.state_dict())
+    forth, back = (model.encode(ids_of(each)).vector[0] for each in (text, turned))
+    assert torch.allclose(forth.chunk(2)[0], back.chunk(2)[1], atol=1e-6)
+    model.decoder.rnn_rev.load_state_dict(model.decoder.rnn_fwd.state_dict())
+    first, second = model.decoder.out.weight.data.chunk(2, 1)
+    second.copy_(first)
+    logits = model.decode(torch.zeros(1, 3).long(), model.encode(ids_of(text)))[0][0]
+    assert torch.allclose(logits, logits.flip(0), atol=1e-6)
+
+
+def test_weights_of_the_authors_write_every_published_sequence(shared):
+    model: Any = build({"architecture": "bottleneck"}).eval()
+    state = model.state_dict()
+    for part in ("encoder", "decoder"):
+        for name, value in load_file(shared / "data" / "tpdn" / f"{part}.safetensors").items():
+            own = state[f"{part}.{name}"]  # four rows of special symbols stand first
+            own[len(own) - len(value) :] = value
+    model.load_state_dict(state)
+    with gzip.open(shared / "data" / "tpdn" / "example.data_from_dev.gz", "rt") as file:
+        lines = [line.split("\t") for line, _ in zip(file, range(500), strict=False)]
+    source = ids_of(*(line[0] for line in lines))
+    vectors = np.array([line[1].split() for line in lines], float)
+    with torch.no_grad():
+        assert np.abs(model.encode(source).vector.numpy() - vectors).max() < 1e-5
+    written = [DIGITS.decode(ids) for ids in generate(model, source).tolist()]
+    assert written == [line[0] for line in lines]
+
+
+def test_a_checkpoint_is_read_back(tmp_path):
+    model = model_of("tree", "bi")
+    again: Any = tp.load_model(save_pretrained(model, tmp_path / "model"))
+    assert again.vocabulary == DIGITS
+    source = ids_of(*SEQUENCES)
+    assert torch.equal(again.encode(source).vector, model.encode(source).vector)
+    twin: Any = tp.load_model(f"untrained:{tmp_path / 'model'}")
+    assert not torch.allclose(twin.encode(source).vector, model.encode(source).vector)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (["1 2 3 4 5 6 7"], 8, "a source of 7 symbols; this model has max_length 6"),
+        (["1 2"], 5, "answers of 4 symbols to questions of at most 2"),
+    ],
+)
+def test_what_a_model_cannot_hold_is_told(source, target, message):
+    with pytest.raises(tp.InputError, match=message):
+        model_of("mlp", "transformer")(ids_of(*source), torch.zeros(1, target).long())
+
+
+def test_widths_that_cannot_be_halved_are_refused():
+    with pytest.raises(tp.InputError, match="even multiple of the 2 heads"):
+        model_of("bi", "uni", d_model=7)
+
+
+def test_the_recipe_trains_a_model_that_learns(tmp_path):
+    settings = read_toml(Path(__file__).parents[2] / "studies" / "tpdn" / "recipe.toml")
+    [stage], [watched] = settings["stages"], settings["evaluate"]
+    stage["steps"], stage["warmup"] = 200, 8  # both in proportion
+    stage["mix"][0]["n"], watched["n"] = 2000, 100
+    settings["model"]["encoder"] = "tree"
+    out = train(parse(Recipe, settings | {"batch_size": 32}, "recipe"), tmp_path / "run")
+    model: Any = tp.load_model(out)
+    assert model.vocabulary == DIGITS
+    assert model.config.vocab_size == 14
+    losses = [row["value"] for row in read_log(tmp_path / "run") if row["metric"] == "loss"]
+    assert float(losses[-1]) < 0.8 * float(losses[0])
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory):
+    """A model that copies, by construction: its encoding is the one-hot symbols, place by place."""
+    model, data = (
+        model_of("mlp", "mlp", d_model=60, d_ff=120),
+        tp.load_data("sequences:copy", n=800),
+    )
+    state = {name: torch.zeros_like(value) for name, value in model.state_dict().items()}
+    model.load_state_dict(state)
+    encoder, decoder = model.encoder, model.decoder
+    encoder.embedding.weight.data = torch.eye(14, 5)  # too narrow: the codes are binary
+    for digit in range(10):
+        bits = [int(bit) for bit in f"{digit:04b}"]
+        encoder.embedding.weight.data[4 + digit] = torch.tensor([*bits, 1.0])
+    for place in range(6):
+        at = 5 * place
+        encoder.hidden.weight.data[at : at + 5, at : at + 5] = torch.eye(5)
+        encoder.out.weight.data[at : at + 5, at : at + 5] = torch.eye(5)
+        decoder.hidden.weight.data[at : at + 5, at : at + 5] = torch.eye(5)
+        for digit in range(10):
+            code = encoder.embedding.weight.data[4 + digit]
+            row = 14 * place + 4 + digit
+            decoder.out.weight.data[row, at : at + 5] = 2 * code - torch.tensor(
+                [0, 0, 0, 0, code[:4].sum()]
+            )
+    store = tp.extract(model, data, ["encoding"], tmp_path_factory.mktemp("bottleneck") / "store")
+    return model, data, store
+
+
+def test_encodings_are_extracted_a_vector_a_sample(exact):
+    model, data, store = exact
+    assert store.side("encoding") == "sample"
+    pairs = encode_pairs(data, DIGITS)
+    assert exact_matches(model, pairs)[0].all()
+    assert store.tokens["correct"].all()
+    source, _ = pairs.batch(torch.arange(len(pairs)), DIGITS.pad)
+    assert np.array_equal(store.read("encoding"), model.encode(source).vector.detach().numpy())
+    tokens = store.tokens[store.tokens["side"] == "source"]
+    assert " ".join(tokens[tokens["sample"] == 5]["token"]) == data[5].source
+    assert store.control.read("encoding").shape == (800, 60)
+
+
+def accuracies(table: Any) -> dict[str, float]:
+    return dict(zip(table["edit"], table["accuracy"], strict=True))
+
+
+def test_encodings_are_decomposed_and_replaced(exact):
+    model, data, store = exact
+    left, bag = (
+        tp.decompose(store, "encoding", roles, family="saturated") for roles in ("left", "bag")
+    )
+    assert left.scores["r2"].iloc[0] > 0.99
+    replaced = accuracies(tp.substitute(model, data[:200], left))
+    assert replaced["decomposition"] == replaced["unedited"] == 1
+    assert accuracies(tp.substitute(model, data[:200], bag))["decomposition"] < 0.2
+
+
+def test_a_filler_is_replaced_by_surgery(exact):
+    model, _, store = exact
+    fit = tp.decompose(store, "encoding", "left", family="saturated")
+    source = ids_of("3 1 4 1 5")
+    with tp.intervene(model, {"encoding": surgery(fit, replace=("2", "4", "9"))}):
+        assert DIGITS.decode(generate(model, source)[0].tolist()) == "3 1 9 1 5"
+
+
+def test_edits_of_positions_are_refused_where_there_are_none(exact):
+    model, *_ = exact
+    edit = tp.interventions.zero(positions=torch.ones(1, 5).bool())
+    with (
+        pytest.raises(tp.InputError, match="batch × d_model has no positions"),
+        tp.intervene(model, {"encoding": edit}),
+    ):
+        model.encode(ids_of("3 1 4 1 5"))

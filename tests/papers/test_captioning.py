@@ -1,0 +1,366 @@
+"""Captioning from training to a store: exact resumption, scores, labels, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from planted.recipes import CAPTIONERS, figures, killed_at, same, state, weights
+from planted.recipes import captioning as recipe
+
+from tprpapers.huang.caption_scores import judge_scores
+from tprpapers.scoring.captions.toolkit import score_captions, score_rows
+from tprpapers.scoring.captions.writing import matches
+from tprprobe.data import load_data
+from tprprobe.data.captions import Captioned
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.pairs import encode_mix, encode_pairs
+from tprprobe.data.vocabularies.words import count_words, tokenize
+from tprprobe.errors import InputError
+from tprprobe.extraction import extract
+from tprprobe.files.settings import parse
+from tprprobe.models import build, load_model
+from tprprobe.models.answers import evaluate, save_evaluation, summarize
+from tprprobe.models.decoding.generation import generate
+from tprprobe.training import loop
+from tprprobe.training.loop import train
+from tprprobe.training.pools import Pool, make_codec
+from tprprobe.training.recipes import Mix, Recipe
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch):
+    monkeypatch.setattr(loop, "REPORT_EVERY", 4)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A checkpoint of a tiny TPGN after twelve steps."""
+    return train(recipe(), tmp_path_factory.mktemp("runs") / "run")
+
+
+@pytest.fixture(scope="module")
+def model(trained) -> Any:
+    return load_model(trained)
+
+
+@pytest.mark.parametrize(("name", "step"), [("tpgn", 2), ("tpgn", 10), ("cnn-lstm", 7)])
+def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(name, step, tmp_path, monkeypatch):
+    """Bit for bit, dropout too: the checkpoint, the log and the state."""
+    settings = recipe(name, model=CAPTIONERS[name] | {"dropout": 0.2})
+    train(settings, tmp_path / "whole")
+    killed_at(step, monkeypatch, settings, tmp_path / "killed")
+    train(settings, tmp_path / "killed", resume=True)
+    whole, resumed = tmp_path / "whole", tmp_path / "killed"
+    assert same(weights(resumed / "model"), weights(whole / "model"))
+    assert figures(resumed) == figures(whole)
+    ours, theirs = state(resumed), state(whole)
+    assert ours.pop("seconds") > 0 < theirs.pop("seconds")
+    assert same(ours, theirs)
+    assert {row["metric"] for row in figures(whole)} == {"loss", "learning_rate", "held_out_loss"}
+
+
+def test_every_caption_is_a_pair_beside_its_images_features():
+    scenes, others = load_data("scenes", n=5), load_data("scenes:captions=6", split="dev", n=3)
+    words = count_words((c for e in scenes for c in e.captions), 1)
+    pairs = encode_mix([scenes, others], words)
+    assert pairs.parts == (25, 18)
+    assert len(pairs.source.values) == 8
+    examples = [(e.features, c) for part in (scenes, others) for e in part for c in e.captions]
+    features, target = pairs.batch(torch.arange(43), words.pad)
+    for row, (vector, caption) in enumerate(examples):
+        assert features[row].tolist() == vector.tolist()
+        assert target[row].tolist()[: len(tokenize(caption)) + 2] == [
+            words.sos,
+            *words.encode(caption),
+            words.eos,
+        ]
+
+
+def test_a_mix_repeats_captions():
+    mixes = [
+        Mix(data="scenes", split="train", n=2),
+        Mix(data="scenes", split="dev", n=1, repeat=2),
+    ]
+    words = make_codec(recipe())
+    pool = Pool.load(mixes, words, torch.device("cpu"))
+    assert sorted(pool.indices.tolist()) == sorted([*range(10), *[10, 11, 12, 13, 14] * 2])
+
+
+def test_words_and_the_mean_are_those_of_the_first_stage(model):
+    scenes = list(load_data("scenes", split="train", n=24))
+    assert model.vocabulary == count_words((c for e in scenes for c in e.captions), 2)
+    expected = np.mean([e.features for e in scenes], axis=0)
+    np.testing.assert_allclose(model.mean.numpy(), expected, atol=1e-6)
+
+
+def test_word_vectors_are_read(tmp_path):
+    words = make_codec(recipe())
+    known = words.symbols[4:7]
+    path = tmp_path / "glove.txt"
+    path.write_text("".join(f"{word} {' '.join([str(i)] * 6)}\n" for i, word in enumerate(known)))
+    settings = recipe(
+        words={"threshold": 2, "glove": str(path)},
+        model=CAPTIONERS["tpgn"] | {"embedding": "fixed"},
+    )
+    weight = load_model(train(settings, tmp_path / "run")).state_dict()["embedding.weight"]
+    assert weight[4:7].tolist() == [[-1.0] * 6, [0.0] * 6, [1.0] * 6]
+
+
+# What is written
+
+
+def test_an_evaluation_has_the_toolkits_scores_of_what_a_beam_writes(model, tmp_path):
+    data = load_data("scenes", n=6)
+    rows = evaluate(model, data)
+    features = torch.from_numpy(np.stack([e.features for e in data]))
+    written = [model.vocabulary.decode(ids) for ids in generate(model, features, beam=5).tolist()]
+    assert rows["prediction"].tolist() == written
+    found = summarize(rows)
+    table = score_captions(written, [e.captions for e in data]).table().set_index("metric")
+    for name, row in table.iterrows():
+        assert found["scores"][name]["value"] == pytest.approx(row["value"])
+    assert found["n"] == 6
+    path = save_evaluation(rows, model, data, tmp_path)
+    saved = json.loads(path.read_text())
+    assert saved["scores"] == found["scores"]
+    lines = path.with_suffix(".jsonl").read_text().splitlines()
+    assert [json.loads(line)["prediction"] for line in lines] == written
+    assert evaluate(model, data, beam=1)["prediction"].tolist() == [
+        model.vocabulary.decode(ids) for ids in generate(model, features).tolist()
+    ]
+
+
+def test_examples_of_one_image_are_one_image_of_the_intervals(tmp_path, model):
+    path = tmp_path / "c.jsonl"
+    texts = [["a dog", "a cat", "two dogs"], ["a red bus", "one bus", "a bus"]]
+    path.write_text(
+        "".join(json.dumps({"image_id": i, "captions": t}) + "\n" for i, t in enumerate(texts))
+    )
+    data = load_data(f"captions:{path}", split="train", seed=1)
+    rows = evaluate(model, data).assign(prediction="a dog")
+    assert len(rows) == 6 or len(rows) == 3  # the images of the split
+    scores = score_rows(rows)
+    assert len(scores.terms) == rows["image"].nunique()
+    whole = score_captions(rows["prediction"].tolist(), rows["references"].tolist())
+    np.testing.assert_allclose(scores.terms.sum(0), whole.terms.sum(0))
+    assert matches(rows).tolist() == [r == ["a dog"] for r in rows["references"]]
+
+
+# Stores
+
+
+def test_a_store_has_a_row_a_word_read_with_the_grammars_labels(model, tmp_path):
+    data = load_data("scenes", n=8)
+    store = extract(model, data, out=tmp_path / "store")
+    assert set(store.sites) == {"sentence.tpr", "word.filler", "word.hidden", "word.unbinding"}
+    tokens = store.tokens
+    assert set(tokens["side"]) == {"target"}
+    for sample, example in enumerate(data):
+        rows = tokens[tokens["sample"] == sample]
+        sentence = example.sentences[0]
+        assert rows["token"].tolist()[0] == "<sos>"
+        assert rows["pos"].tolist() == ["", *[word.xpos for word in sentence.words]]
+        assert rows["word"].tolist() == [-1, *range(len(sentence.words))]
+        assert rows["document"].unique().tolist() == [example.image]
+        ids = torch.tensor([[model.config.sos, *model.vocabulary.encode(example.target)]])
+        with torch.no_grad():
+            logits = model(torch.from_numpy(example.features)[None], ids)[0]
+        filler = torch.from_numpy(store.arrays["word.filler"].values[rows.index])
+        torch.testing.assert_close(filler @ model.output.T + model.output_bias, logits)
+    control = store.control
+    assert control is not None
+    assert not np.allclose(control.arrays["word.hidden"], store.arrays["word.hidden"])
+
+
+def test_what_a_model_writes_is_read(model, tmp_path):
+    data = load_data("scenes", n=5)
+    store = extract(model, data, "word.*", tmp_path / "store", target="generated", control=False)
+    written = store.tokens.groupby("sample")["token"].agg(lambda tokens: " ".join(tokens[1:]))
+    assert [text.removesuffix(" <eos>") for text in written] == evaluate(model, data, beam=1)[
+        "prediction"
+    ].tolist()
+    lexicon = data[0].lexicon
+    assert store.tokens["pos"].tolist() == [
+        lexicon.get(str(each), "") for each in store.tokens["token"]
+    ]
+
+
+def test_a_killed_extraction_goes_on_to_the_same_store(model, tmp_path, monkeypatch):
+    from tprprobe.extraction import blocks
+
+    monkeypatch.setattr(blocks, "BLOCK", 3)
+    data = load_data("scenes", n=8)
+    whole = extract(model, data, out=tmp_path / "whole")
+    write, calls = blocks.Extraction._write_block, []
+
+    def until(self: Any, *given: Any) -> None:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        write(self, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks.Extraction, "_write_block", until)
+        with pytest.raises(KeyboardInterrupt):
+            extract(model, data, out=tmp_path / "killed")
+    resumed = extract(model, data, out=tmp_path / "killed", resume=True)
+    assert resumed.tokens.equals(whole.tokens)
+    for site in whole.sites:
+        np.testing.assert_array_equal(resumed.arrays[site], whole.arrays[site])
+
+
+def test_the_untrained_twin_has_the_mean_of_the_images(model, trained, tmp_path):
+    from tprprobe.models.checkpoint import untrained_twin
+
+    twin: Any = untrained_twin(model)
+    assert twin.mean.equal(model.mean)
+    assert not twin.output.equal(model.output)
+
+
+# Refusals
+
+
+class Listed(Dataset):
+    """Given examples."""
+
+    def __init__(self, *examples: Any):
+        object.__setattr__(self, "given", examples)
+        super().__init__("listed", "train", 0, range(len(examples)))
+
+    def read(self, rows: range) -> Any:
+        return (self.given[row] for row in rows)
+
+
+def test_vectors_that_cannot_be_read_are_named(model):
+    def image(name: str, *numbers: float) -> Captioned:
+        return Captioned(name, np.array(numbers, np.float32), ("a dog",))
+
+    words = model.vocabulary
+    with pytest.raises(InputError, match="features of 2 and of 3 numbers"):
+        encode_pairs(Listed(image("a", 1, 2), image("b", 1, 2, 3)), words)
+    with pytest.raises(InputError, match="image b have NaN"):
+        encode_pairs(Listed(image("a", 1, 2), image("b", 1, float("nan"))), words)
+    with pytest.raises(InputError, match=r"shape \(1, 2\).*reads \[batch, 2048\]"):
+        evaluate(model, Listed(image("a", 1, 2)))
+    with pytest.raises(InputError, match="is a text: this model reads images' features"):
+        evaluate(model, load_data("english", n=1))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"words": None}, "needs a section [words]"),
+        ({"model": {"architecture": "lstm", "d_model": 8}}, "no other model has one"),
+        ({"words": {"threshold": 9999}}, "no word occurs 9999 times"),
+        ({"words": {"treshold": 2}}, "did you mean 'words.threshold'"),
+        ({"model": CAPTIONERS["tpgn"] | {"d_features": 100}}, "[batch, 100]"),
+        ({"words": {"glove": "none.txt"}}, "none.txt"),
+    ],
+)
+def test_recipes_that_do_not_fit_are_one_line(settings, said, tmp_path):
+    given = recipe().model_dump(exclude_none=True) | settings
+    with pytest.raises(InputError) as error:
+        train(
+            parse(Recipe, {key: value for key, value in given.items() if value}, "recipe"),
+            tmp_path / "run",
+        )
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "run" / "model").exists()
+
+
+# Cards and the page
+
+
+def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch):
+    from studies.checkpoints import caption_models as cards
+    from studies.pages import captions_page as results
+    from studies.pages.verdicts import read_page
+    from tprpapers.scoring import baselines
+
+    monkeypatch.setattr(cards, "TESTED", {"test": 6, "compositional": 4})
+    monkeypatch.setattr(cards, "RECOMPUTED", 4)
+    monkeypatch.setattr(baselines, "COMPARED", 10)
+    monkeypatch.setattr(results, "SETTINGS", {"scenes": {"test": 6}, "nothing": {"test": 6}})
+    monkeypatch.setattr(results, "tell_unbinding", lambda runs: [])  # tests/test_unbinding.py
+    monkeypatch.setattr(results, "read_seeds", lambda name, shipped: [shipped])
+    monkeypatch.setenv("TPRPROBE_PATH", str(tmp_path))
+    runs = []
+    for kind in CAPTIONERS:
+        settings = recipe(kind, name=f"{kind}-scenes")
+        train(settings, tmp_path / kind)
+        runs.append(cards.Captioner(tmp_path / kind, settings))
+    folders = cards.ship_captions(runs, tmp_path / "models")
+    page = results.tell_scores(tmp_path / "runs")
+    for folder in folders:
+        model: Any = load_model(folder)
+        rows = evaluate(model, load_data("scenes", split="test", n=6))
+        value = summarize(rows)["scores"]["CIDEr-D"]["value"]
+        expected = json.loads((folder / "expected.json").read_text())
+        assert expected["scores"]["test"]["CIDEr-D"]["value"] == pytest.approx(value, abs=1e-9)
+        card = (folder / "README.md").read_text()
+        for text in (card, page):
+            assert f"{value:.3f} [" in text
+            assert all(name in text for name in baselines.CAPTION_BASELINES)
+    assert "tpgn-scenes − cnn-lstm-scenes" in (folders[0] / "README.md").read_text()
+    assert "not measured (unknown model" in page  # of captions that do not ship
+    assert results.tell_scores(tmp_path / "runs") == page
+    rows = read_page("captions", page)
+    assert {(row[0], row[2]) for row in rows} == {
+        ("huang-table1", "scenes"),
+        ("huang-bleu-n", "scenes"),
+    }
+    assert page.count("1 model seed(s), must be at least 3") == 2
+    first, second = (
+        evaluate(load_model(each), load_data("scenes", split="test", n=6)) for each in folders
+    )
+    (verdict, _) = judge_scores([score_rows(first)], [score_rows(second)])
+    assert verdict.reason.split(";")[0] in page  # what was measured stands there
+
+
+def test_training_times_are_judged_as_measured(tmp_path, monkeypatch):
+    from studies.pages import training_times
+
+    seconds = {"tpgn": [3.0, 3.2, 2.9], "cnn-lstm": [2.0, 2.0, 2.0]}
+    rows = [(run, name, each[run]) for name, each in seconds.items() for run in range(3)]
+    made = pd.DataFrame(rows, columns=["run", "model", "seconds"])
+    monkeypatch.setattr(training_times, "time_steps", lambda: made)
+    verdict = training_times.judge_time(tmp_path)
+    assert verdict.outcome == "undecided"
+    assert verdict.reason.startswith("1.517 [1.327, 1.706]")
+    monkeypatch.setattr(training_times, "time_steps", None)  # it is kept
+    assert training_times.judge_time(tmp_path) == verdict
+    monkeypatch.undo()
+    for name, size in (("VOCABULARY", 20), ("FEATURES", 2048), ("CAPTIONS", 2), ("WORDS", 2)):
+        monkeypatch.setattr(training_times, name, size)
+    small = {"tpgn": {"d_model": 2}, "cnn-lstm": {"d_model": 4, "d_embedding": 4}}
+    monkeypatch.setattr(
+        training_times,
+        "build",
+        lambda given, seed: build(
+            {"architecture": given["preset"], "vocab_size": 20} | small[given["preset"]], seed
+        ),
+    )
+    found = training_times.time_steps(runs=2, steps=1)
+    assert found.groupby("model").size().to_dict() == {"tpgn": 2, "cnn-lstm": 2}
+    assert (found["seconds"] > 0).all()
+
+
+def test_what_costs_nothing_is_a_training_caption():
+    from tprpapers.scoring.baselines import CAPTION_BASELINES, baseline_captions
+
+    known = list(load_data("scenes", split="train", n=20))
+    images = list(load_data("scenes", n=5))
+    texts = [caption for each in known for caption in each.captions]
+    common, any_, nearest = (baseline_captions(name, known, images) for name in CAPTION_BASELINES)
+    assert len(set(common)) == 1
+    assert texts.count(common[0]) == max(map(texts.count, texts))
+    assert set(any_) <= set(texts)
+    assert baseline_captions(CAPTION_BASELINES[2], known, known) == [each.target for each in known]
+    assert nearest != common
+    with pytest.raises(InputError, match="unknown baseline"):
+        baseline_captions("none", known, images)

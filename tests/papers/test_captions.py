@@ -1,0 +1,585 @@
+"""Captions: words, scores against the COCO toolkit's, files and features, generated scenes."""
+
+import gzip
+import json
+import math
+import re
+import string
+from collections import Counter
+from dataclasses import replace
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tprpapers.huang.caption_scores import judge_scores
+from tprpapers.scoring import meteor
+from tprpapers.scoring.captions.toolkit import compare_captions, compare_lengths, score_captions
+from tprpapers.scoring.meteor import meteor_missing
+from tprpapers.scoring.rouge import longest_common
+from tprpapers.worlds.scenes import Group, Scene, SceneKnobs, describe, render, sample
+from tprpapers.worlds.scenes.captioning import noun
+from tprpapers.worlds.scenes.nouns import COLOURS, KINDS, PERSON
+from tprpapers.worlds.scenes.rendering import facts
+from tprpapers.worlds.scenes.scene import draw, split_of, unseen_colour
+from tprpapers.worlds.scenes.trees import label
+from tprprobe.data import load_data
+from tprprobe.data.captions import Captioned
+from tprprobe.data.captions.bags import bag_vector
+from tprprobe.data.captions.captionfiles import read_annotations
+from tprprobe.data.captions.glove import read_glove
+from tprprobe.data.vocabularies.words import BRACKETS, Words, count_words, tokenize
+from tprprobe.errors import InputError
+
+# What the toolkit's own program (commit 3a9afb2, its scorers in pycocoevalcap 1.2) computes of its
+# example; its notebook prints them as .579 .404 .279 .191 .600 .396 and METEOR .195.
+TOOLKIT = {
+    "BLEU-1": 0.5793995754573356,
+    "BLEU-2": 0.40439129741018104,
+    "BLEU-3": 0.2785363856619147,
+    "BLEU-4": 0.1908290437674253,
+    "CIDEr-D": 0.5997905185184199,
+    "ROUGE-L": 0.39625269357570847,
+}
+METEOR = 0.19525467177780284
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("caption", "words"),
+    [
+        ("A man's T-shirt isn't red.", "a man 's t-shirt is n't red"),
+        ('Two dogs , "one" (black) - asleep...', "two dogs one -lrb- black -rrb- asleep"),
+        (
+            "It cannot be 3:30 at the U.S. 7-eleven, etc.",
+            "it can not be 3:30 at the u.s. 7-eleven etc.",
+        ),
+        ("Player #25 at bat.", "player # 25 at bat"),
+        ("5 o'clock & 10,000 they're there!", "5 o'clock & 10,000 they 're there"),
+    ],
+)
+def test_words_are_those_of_the_toolkit(caption, words):
+    assert tokenize(caption) == words.split()
+
+
+@given(st.text(string.printable + "é—“", max_size=60))
+def test_words_stand_where_the_text_has_them(text):
+    vocabulary = Words(("<unk>", "<pad>", "<sos>", "<eos>", *dict.fromkeys(tokenize(text))))
+    spans = vocabulary.offsets(text)
+    assert len(spans) == len(vocabulary.encode(text)) == len(tokenize(text))
+    for (start, end), word in zip(spans, tokenize(text), strict=True):
+        assert word in (text[start:end].lower(), BRACKETS.get(text[start:end]))
+    assert vocabulary.decode(vocabulary.encode(text)) == " ".join(tokenize(text))
+
+
+def test_a_vocabulary_has_the_words_from_a_threshold_on(tmp_path):
+    words = count_words(["a dog", "A cat", "a dog runs"], threshold=2)
+    assert words.symbols == ("<unk>", "<pad>", "<sos>", "<eos>", "a", "dog")
+    assert words.encode("A dog and a cat") == [4, 5, 0, 4, 0]
+    assert words.decode([2, 4, 5, 3, 4]) == "a dog"
+    ids, offsets = words.encode_all(["a dog", "", "cat"])
+    assert (ids.tolist(), offsets.tolist()) == ([4, 5, 0], [0, 2, 2, 3])
+    for name, text in words.files().items():
+        (tmp_path / name).write_text(text)
+    assert Words.load(tmp_path) == words
+    with pytest.raises(InputError, match="no word occurs 3 times"):
+        count_words(["a cat"], threshold=3)
+
+
+# Scores
+
+
+@pytest.fixture(scope="module")
+def toolkit_example(shared, root) -> tuple[list[str], list[list[str]]]:
+    """The toolkit's example: 1,000 captions, and the references of their images."""
+    references: dict[int, list[str]] = {}
+    for part in ("train", "dev", "test"):
+        with gzip.open(shared / "data/coco" / f"captions_val2014.{part}.jsonl.gz", "rt") as lines:
+            references |= {row["image_id"]: row["captions"] for row in map(json.loads, lines)}
+    results = json.loads(gzip.decompress((root / "tests/cocoexample.json.gz").read_bytes()))
+    return [r["caption"] for r in results], [references[r["image_id"]] for r in results]
+
+
+def test_scores_are_those_of_the_toolkits_example(toolkit_example):
+    table = score_captions(*toolkit_example).table().set_index("metric")
+    assert set(table.index) == {*TOOLKIT, "METEOR (no synonyms)"}
+    for name, value in TOOLKIT.items():
+        assert table.value[name] == pytest.approx(value, abs=1e-9), name
+        assert table.low[name] < value < table.high[name]
+
+
+@pytest.mark.skipif(meteor_missing() is not None, reason=f"{meteor_missing()}")
+def test_meteor_is_that_of_the_toolkits_example(toolkit_example):
+    assert score_captions(*toolkit_example, with_meteor=True).meteor == pytest.approx(
+        METEOR, abs=1e-4
+    )
+
+
+def test_meteor_in_python_is_that_of_the_best_reference(monkeypatch):
+    single = [score_captions(["two dogs ran"], [[t]]) for t in ("two dog running", "a cat")]
+    name, values = "METEOR (no synonyms)", []
+    for each in (*single, score_captions(["two dogs ran"], [["a cat", "two dog running"]])):
+        values.append(each.table().set_index("metric").value[name])
+    assert values[0] == values[2] > values[1] == 0
+    monkeypatch.setattr("tprpapers.scoring.meteor.find_spec", lambda package: None)
+    bare = score_captions(["two dogs ran"], [["a cat"]])
+    assert name not in set(bare.table()["metric"])
+    assert "BLEU-1" in set(compare_captions(bare, bare)["metric"])
+
+
+def test_meteor_says_what_it_lacks():
+    if meteor_missing() is None:
+        pytest.skip("METEOR is installed")
+    with pytest.raises(InputError, match="METEOR needs"):
+        score_captions(["a dog"], [["a dog"]], with_meteor=True)
+
+
+def test_a_jar_that_is_not_there_is_told(monkeypatch, tmp_path):
+    package = tmp_path / "pycocoevalcap"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    spec = spec_from_file_location("pycocoevalcap", package / "__init__.py")
+    assert spec is not None
+    spec.submodule_search_locations = [str(package)]
+    monkeypatch.setattr(meteor, "check_extra", lambda *needed: None)
+    monkeypatch.setattr(meteor, "find_spec", lambda name: spec)
+    monkeypatch.setattr(meteor.shutil, "which", lambda program: "/usr/bin/java")
+    assert re.match("METEOR needs .*meteor-1.5.jar: install pycocoevalcap", meteor_missing() or "")
+    (package / "meteor").mkdir()
+    (package / "meteor" / "meteor-1.5.jar").touch()
+    assert meteor_missing() is None
+
+
+def test_the_java_program_decides_nothing_as_it_has_no_interval():
+    captions, references = ["a dog", "a cat sits"], [["a dog runs"], ["a cat sits"]]
+    scores = replace(score_captions(captions, references), meteor=0.4)
+    verdict, _ = judge_scores([scores], [scores])
+    assert "each of 6" in verdict.reason
+    assert "METEOR" in set(compare_captions(scores, scores)["metric"])
+
+
+def test_three_seeds_decide_where_their_spread_allows():
+    references = [["a dog runs here"], ["a cat sits on it"]] * 20
+    good = score_captions(["a dog runs here", "a cat sits on a"] * 20, references)
+    bad = score_captions(["a a a"] * 40, references)
+    (one, _), (three, _) = (judge_scores([good] * n, [bad] * n) for n in (1, 3))
+    assert "1 model seed(s), must be at least 3" in one.reason
+    assert "model seed(s)" not in three.reason
+    (mixed, _) = judge_scores([good, bad, good], [bad, good, bad])
+    assert mixed.outcome == "undecided"
+
+
+WORDS = st.lists(st.sampled_from("abcd"), min_size=1, max_size=7)
+
+
+@given(st.lists(st.tuples(WORDS, st.lists(WORDS, min_size=1, max_size=3)), min_size=2, max_size=5))
+def test_bleu_is_the_textbooks(pairs):
+    captions = [" ".join(words) for words, _ in pairs]
+    references = [[" ".join(words) for words in several] for _, several in pairs]
+    table = score_captions(captions, references).table().set_index("metric")
+    length = sum(len(words) for words, _ in pairs)
+    closest = sum(
+        min((abs(len(r) - len(words)), len(r)) for r in several)[1] for words, several in pairs
+    )
+    product = 1.0
+    for n in range(1, 5):
+        shared = total = 0
+        for words, several in pairs:
+            grams = [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+            total += len(grams)
+            for gram, times in Counter(grams).items():
+                most = max(sum(tuple(r[i : i + n]) == gram for i in range(len(r))) for r in several)
+                shared += min(times, most)
+        product *= (shared + 1e-15) / (total + 1e-9)
+        penalty = min(1.0, math.exp(1 - closest / length))
+        assert table.value[f"BLEU-{n}"] == pytest.approx(penalty * product ** (1 / n), rel=1e-6)
+
+
+@given(WORDS, WORDS)
+def test_the_longest_common_sequence_by_trying_all(first, second):
+    def subsequences(words: list[str]) -> set[tuple[str, ...]]:
+        found = {()}
+        for word in words:
+            found |= {(*each, word) for each in found}
+        return found
+
+    both = subsequences(first) & subsequences(second)
+    assert longest_common(first, second) == max(map(len, both))
+
+
+def test_a_caption_that_is_its_reference_has_the_most_cider_and_rouge():
+    texts = ["a dog runs fast", "two cats sleep here", "the red bus stops"]
+    best = score_captions(texts, [[text] for text in texts]).table().set_index("metric").value
+    assert best["CIDEr-D"] == pytest.approx(10)
+    assert best["ROUGE-L"] == pytest.approx(1)
+    others = score_captions(texts[::-1], [[text] for text in texts])
+    difference = compare_captions(score_captions(texts, [[t] for t in texts]), others)
+    steps = compare_lengths(score_captions(texts, [[t] for t in texts]), others)
+    gain = difference.set_index("metric")["difference"]
+    assert steps["metric"].tolist() == [f"BLEU-{n} − BLEU-{n - 1}" for n in (2, 3, 4)]
+    assert steps["difference"].tolist() == pytest.approx(
+        [gain[f"BLEU-{n}"] - gain[f"BLEU-{n - 1}"] for n in (2, 3, 4)]
+    )
+    row = difference.set_index("metric").loc["CIDEr-D"]
+    assert row.difference == pytest.approx(10 - others.table().set_index("metric").value["CIDEr-D"])
+
+
+def test_scores_need_a_caption_an_image_and_references():
+    with pytest.raises(InputError, match="2 captions for the references of 1"):
+        score_captions(["a", "b"], [["a"]])
+    for references in ([], ["..."]):
+        with pytest.raises(InputError, match="image 1 has no references"):
+            score_captions(["a", "b"], [["a"], references])
+
+
+# Files
+
+
+IMAGES = {"7": ["a dog", "one dog runs"], "9": ["two cats", "cats"], "5": ["a bus", "the red bus"]}
+
+
+def write_captions(folder: Path, kind: str) -> Path:
+    """The same images in one of the file formats; Karpathy's with splits."""
+    splits = {"7": "train", "9": "restval", "5": "test"}
+    if kind == "karpathy":
+        images = [
+            {"cocoid": int(i), "split": splits[i], "sentences": [{"raw": f" {c} "} for c in cs]}
+            for i, cs in IMAGES.items()
+        ]
+        content = json.dumps({"dataset": "coco", "images": images})
+    elif kind == "official":
+        rows = [{"image_id": int(i), "id": 0, "caption": c} for i, cs in IMAGES.items() for c in cs]
+        content = json.dumps({"images": [{"id": 7}], "annotations": rows})
+    else:
+        rows = [{"image_id": int(i), "captions": cs} for i, cs in IMAGES.items()]
+        content = "\n".join(map(json.dumps, rows))
+    path = folder / f"{kind}.{'jsonl' if kind == 'lines' else 'json'}.gz"
+    path.write_bytes(gzip.compress(content.encode()))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["karpathy", "official", "lines"])
+def test_every_format_gives_the_same_captions(tmp_path, kind):
+    images = read_annotations(write_captions(tmp_path, kind))
+    assert {each.image: list(each.captions) for each in images} == IMAGES
+
+
+def test_splits_are_karpathys_with_restval_trained_on(tmp_path):
+    path = write_captions(tmp_path, "karpathy")
+    train = load_data(f"captions:{path},held=1", split="train")
+    assert [each.image for each in train] == ["7#0", "7#1", "9#0", "9#1"]
+    assert [each.image for each in load_data(f"captions:{path}")] == ["5#0", "5#1"]
+    with pytest.raises(InputError, match=r"unknown split .*'dev'.*test, train"):
+        load_data(f"captions:{path}", split="dev")
+
+
+def test_images_without_splits_are_divided_and_none_is_lost(tmp_path):
+    rows = [json.dumps({"image_id": i, "captions": ["a dog", "a cat"]}) for i in range(200)]
+    (tmp_path / "c.jsonl").write_text("\n".join(rows))
+    parts = [
+        {
+            each.image.split("#")[0]
+            for each in load_data(f"captions:{tmp_path / 'c.jsonl'}", split=s)
+        }
+        for s in ("train", "dev", "test")
+    ]
+    assert sorted(map(int, set().union(*parts))) == list(range(200))
+    assert sum(map(len, parts)) == 200
+    assert len(parts[0]) > 130
+
+
+def write_features(folder: Path, kind: str, vectors: np.ndarray, names: list[str]) -> Path:
+    path = folder / f"f.{kind}"
+    if kind == "npy":
+        np.save(path, vectors)
+    elif kind == "parquet":
+        pd.DataFrame({"image_id": names, "features": list(vectors)}).to_parquet(path)
+    elif kind == "zarr":
+        group = zarr.open_group(path, mode="w")
+        group.create_array("features", data=vectors)
+        group.create_array("image_id", data=np.array(names, np.int64))
+    else:
+        h5py = pytest.importorskip("h5py", reason="the extra hdf5 is not installed")
+        with h5py.File(path, "w") as file:
+            file["features"], file["image_id"] = vectors, np.array(names, np.int64)
+    return path
+
+
+VECTORS = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.mark.parametrize("kind", ["npy", "h5", "zarr", "parquet"])
+def test_features_belong_to_their_images(tmp_path, kind):
+    captions = write_captions(tmp_path, "karpathy")
+    order = ["7", "9", "5"] if kind == "npy" else ["5", "7", "9"]
+    features = write_features(tmp_path, kind, VECTORS, order)
+    for split, images in (("train", ["7", "9"]), ("test", ["5"])):
+        data = load_data(f"captions:{captions},features={features}", split=split)
+        assert [each.image for each in data] == images
+        for each in data:
+            assert each.features.tolist() == VECTORS[order.index(each.image)].tolist()
+            assert list(each.captions) == IMAGES[each.image]
+
+
+def test_damaged_features_are_named(tmp_path):
+    captions = write_captions(tmp_path, "karpathy")
+
+    def refused(features: Path) -> str:
+        with pytest.raises(InputError) as error:
+            load_data(f"captions:{captions},features={features}", split="train")
+        assert "\n" not in str(error.value)
+        return str(error.value)
+
+    names = ["7", "9", "5"]
+    assert "2 feature vectors for 3 images" in refused(
+        write_features(tmp_path, "npy", VECTORS[:2], names)
+    )
+    vectors = VECTORS.copy()
+    vectors[1, 2] = np.nan
+    assert "vector 1 has NaN" in refused(write_features(tmp_path, "npy", vectors, names))
+    assert "vector 1 (image 9) has NaN" in refused(
+        write_features(tmp_path, "parquet", vectors, names)
+    )
+    missing = write_features(tmp_path, "parquet", VECTORS[:1], names[:1])
+    assert "no features of image 9 (1 of 2" in refused(missing)
+    assert "[image, width]" in refused(write_features(tmp_path, "npy", VECTORS[0], names))
+    uneven = pd.DataFrame({"image_id": names, "features": [[1.0], [1.0, 2.0], [3.0]]})
+    uneven.to_parquet(tmp_path / "u.parquet")
+    assert "2 widths" in refused(tmp_path / "u.parquet")
+    (tmp_path / "bad.npy").write_bytes(b"nothing")
+    assert "cannot be read as features" in refused(tmp_path / "bad.npy")
+    assert "no features at" in refused(tmp_path / "none.npy")
+    assert "unknown format of features '.csv'" in refused(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"image_id": 1, "captions": []}', "line 2: captions are []"),
+        ('{"image_id": 1, "captions": ["a", " "]}', "line 2: the caption is empty"),
+        ('{"image_id": 1, "captions": [3]}', "line 2: the caption is 3"),
+        ('{"image_id": 0, "captions": ["a"]}', "image 0 is there twice"),
+        ('{"image": 1}', "line 2 has no 'image_id' and 'captions'"),
+        ("{", "line 2 is not JSON"),
+    ],
+)
+def test_damaged_captions_are_named(tmp_path, line, said):
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"image_id": 0, "captions": ["a dog"]}\n' + line)
+    with pytest.raises(InputError, match=r"c\.jsonl") as error:
+        read_annotations(path)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "content", ["{}", "[]", '{"images": [{"id": 1}]}', '{"annotations": [{}]}', "{"]
+)
+def test_other_json_is_refused(tmp_path, content):
+    path = tmp_path / "c.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"c\.json"):
+        read_annotations(path)
+
+
+def test_nothing_of_a_held_out_caption_is_in_its_features(tmp_path):
+    path = write_captions(tmp_path, "karpathy")
+    for each in load_data(f"captions:{path}", split="train"):
+        image, held = each.image.split("#")
+        others = [c for i, c in enumerate(IMAGES[image]) if i != int(held)]
+        assert each.captions == (IMAGES[image][int(held)],)
+        assert each.features.tolist() == bag_vector(others).tolist()
+        assert each.features.shape == (2048,)
+
+
+@given(st.permutations(["a dog runs", "the dog", "a red bus"]))
+def test_bags_have_no_order(captions):
+    plain = bag_vector(["a dog runs", "the dog", "a red bus"])
+    np.testing.assert_allclose(bag_vector(captions), plain, atol=1e-6)
+    np.testing.assert_allclose(
+        bag_vector([" ".join(c.split()[::-1]) for c in captions]), plain, atol=1e-6
+    )
+
+
+def test_glove_rows_have_zero_mean(tmp_path):
+    words = Words(("<unk>", "<pad>", "<sos>", "<eos>", "dog", "cat", "emu"))
+    path = tmp_path / "glove.txt"
+    path.write_text("dog 1 2\nthe 5 5\ncat 3 0\n")
+    vectors, found = read_glove(path, words, 2)
+    assert found.tolist() == [False] * 4 + [True, True, False]
+    assert vectors[found].tolist() == [[-1, 1], [1, -1]]
+    with pytest.raises(InputError, match=r"line 1: 2 numbers; d_embedding is 3"):
+        read_glove(path, words, 3)
+
+
+# Scenes
+
+
+def a_scene(**changes: Any) -> Scene:
+    fields: dict[str, Any] = {
+        "main": Group("dog", 2, "orange", "old"),
+        "action": "sitting",
+        "manner": "quietly",
+        "relation": "under",
+        "other": Group("table", 1, "red", ""),
+        "place": "park",
+    }
+    return Scene(**fields | changes)
+
+
+def check_tree(words: Any) -> None:
+    """One root, heads that are there, no cycle, no crossing arcs."""
+    heads = [word.head for word in words]
+    assert [word.deprel for word in words if word.head == 0] == ["root"]
+    for place in range(1, len(words) + 1):
+        at = place
+        for _ in words:
+            at = heads[at - 1] if at else 0
+        assert at == 0
+    arcs = [tuple(sorted((place, head))) for place, head in enumerate(heads, 1) if head]
+    assert not any(a < c < b < d for a, b in arcs for c, d in arcs)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.sampled_from(["train", "dev", "test", "compositional"]))
+def test_a_scene_has_captions_with_labels(index, split):
+    scene = sample(index, split=split, knobs=SceneKnobs(captions=6))
+    assert len(set(scene.captions)) == len(scene.captions) >= 5
+    for caption, sentence in zip(scene.captions, scene.sentences, strict=True):
+        assert sentence.text == caption
+        assert list(sentence.forms) == tokenize(caption)
+        check_tree(sentence.words)
+        for word, after in zip(sentence.words, (*sentence.forms[1:], ""), strict=True):
+            if word.form in ("a", "an"):
+                assert (word.form == "an") == (after[0] in "aeiou")
+                assert (word.xpos, word.deprel) == ("DT", "det")
+            if word.deprel == "case":
+                assert sentence.words[word.head - 1].xpos in ("NN", "NNS", "PRP")
+            if word.deprel == "nsubj" and word.xpos != "WDT" and word.head > 0:
+                verb = sentence.words[word.head - 1]
+                forms = [w.form for w in sentence.words if w.deprel == "aux"]
+                finite = forms[0] if forms else verb.form
+                assert (word.xpos == "NNS") == (finite == "are" or verb.xpos == "VBP")
+
+
+def test_a_scene_is_worded_as_its_facts_are():
+    rng = np.random.default_rng(0)
+    texts = {s.text for _ in range(300) for s in describe(a_scene(), rng, 8)}
+    assert "two old orange dogs sitting quietly under a red table in the park" in texts
+    assert "a red table with two old orange dogs under it in the park" in texts
+    assert "there are two dogs under a table" in texts
+    words = {word for text in texts for word in text.split()}
+    told = {"a", "the", "two", "old", "orange", "dogs", "red", "table", "sitting", "sit"}
+    told |= {"quietly", "under", "in", "park", "with", "it", "there", "that", "are", "and"}
+    assert words == told
+
+
+def test_persons_have_hats_of_a_colour_and_no_colour_themselves():
+    rng = np.random.default_rng(0)
+    boys = a_scene(main=Group("boy", 1, "orange", "small"))
+    texts = {s.text for _ in range(300) for s in describe(boys, rng, 8)}
+    assert "a small boy with an orange hat sitting quietly under a red table in the park" in texts
+    assert "a table with a boy with an orange hat under it" in texts
+    assert label(noun(Group("boy", 2, "black", ""))).text == "two boys with black hats"
+    kinds = {name: kind.plural for name, kind in KINDS.items() if kind.category == PERSON}
+    persons = {*kinds, *kinds.values()}
+    for scene in load_data("scenes", n=200):
+        for sentence in scene.sentences:
+            told = {(w.form, sentence.words[w.head - 1].form) for w in sentence.words if w.head}
+            assert not {(colour, person) for colour in COLOURS for person in persons} & told
+
+
+def test_the_first_version_has_the_same_scenes_with_coloured_persons():
+    now, then = (load_data(spec, n=80) for spec in ("scenes", "scenes:persons=coloured"))
+    assert [each.features.tolist() for each in now] == [each.features.tolist() for each in then]
+    assert "a small orange boy" in {
+        label(noun(Group("boy", 1, "orange", "small", hats=False))).text
+    }
+    texts = [" ".join(each.captions) for each in then]
+    assert not any("hat" in text.split() or "hats" in text.split() for text in texts)
+    assert any("hat" in caption.split() for each in now for caption in each.captions)
+
+
+def test_every_form_has_the_one_tag_of_the_lexicon():
+    for spec in ("scenes:captions=12", "scenes:persons=coloured"):
+        for example in load_data(spec, n=200):
+            for sentence in example.sentences:
+                for word in sentence.words:
+                    assert example.lexicon[word.form] == word.xpos
+
+
+def test_scenes_are_the_same_whatever_is_read_before_and_by_whom():
+    data = load_data("scenes", n=70)
+    assert len(data) == 70
+    assert [each.captions for each in load_data("scenes", n=70, workers=1)] == [
+        each.captions for each in data
+    ]
+    assert data[60].features.tolist() == sample(60, split="test").features.tolist()
+    assert data[5].captions != load_data("scenes", n=70, seed=1)[5].captions
+    assert isinstance(data[0], Captioned)
+    assert data[0].target == data[0].captions[0]
+
+
+def test_no_scene_is_in_two_splits_and_unseen_colours_are_unseen():
+    rng = np.random.default_rng(0)
+    for split in ("train", "dev", "test"):
+        for _ in range(60):
+            scene = draw(rng, split)
+            assert split_of(scene) == split
+            assert scene.main.colour != unseen_colour(scene.main.kind)
+    for _ in range(60):
+        scene = draw(rng, "compositional")
+        assert scene.main.colour == unseen_colour(scene.main.kind)
+
+
+def test_an_image_is_its_facts_mixed_and_noise():
+    plain = render(a_scene(), np.random.default_rng(0), noise=0)
+    assert plain.shape == (2048,)
+    assert plain.min() == 0
+    assert render(a_scene(), np.random.default_rng(1), 0).tolist() == plain.tolist()
+    noisy = render(a_scene(), np.random.default_rng(1), 0.3)
+    assert 0.1 < np.abs(noisy - plain).mean() < 0.3
+    other = render(a_scene(main=Group("cat", 2, "orange", "old")), np.random.default_rng(0), 0)
+    assert 0.5 < np.corrcoef(plain, other)[0, 1] < 0.95
+    assert len(facts(a_scene(other=None, relation="", manner=""))) == 6
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("scenes:nois=1", "did you mean 'noise'"),
+        ("scenes:noise=loud", "'loud' for noise"),
+        ("scenes:noise=-1", "noise is 0 or more"),
+        ("scenes:persons=hat", "did you mean 'hats'"),
+        ("scenes:captions=13", "captions 1 to 12"),
+        ("captions:none.json", "no captions at 'none.json'"),
+    ],
+)
+def test_what_is_no_data_is_refused(spec, said):
+    with pytest.raises(InputError) as error:
+        load_data(spec)
+    assert said in str(error.value)
+
+
+def test_an_option_of_captions_that_is_none(tmp_path):
+    path = write_captions(tmp_path, "lines")
+    for text, said in (
+        ("feature=x", "did you mean 'features'"),
+        ("held=0", "held = '0'"),
+        ("held=1,features=x.npy", "held= is for features from captions"),
+    ):
+        with pytest.raises(InputError, match=said):
+            load_data(f"captions:{path},{text}", split="train")
+
+
+def test_images_are_the_same_however_many_captions_are_worded():
+    one, five = (sample(3, 0, "train", SceneKnobs(captions=n)) for n in (1, 5))
+    assert (one.features == five.features).all()
+    assert one.captions == five.captions[:1]

@@ -1,0 +1,394 @@
+"""Every figure is drawn by its name from what lies in a folder; what is wrong is said in a line."""
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+from planted.captions import plant_captions
+from planted.folders import (
+    write_binding,
+    write_captions,
+    write_evaluation,
+    write_log,
+    write_scores,
+    write_summaries,
+)
+from planted.questions import plant
+from planted.sentences import plant as plant_labelled
+from planted.states import plant_states
+from planted.values import plant_values
+from typer.testing import CliRunner
+
+from tprpapers.claims import load_claims
+from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, tell_verdicts
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.figures import catalogue, style
+from tprprobe.figures.catalogue import loaders, registry
+from tprprobe.figures.tables import Table
+
+RESULTS = Path(__file__).parents[2] / "studies/results"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A folder with a store, evaluations, the log of a training run and a binding probe."""
+    run = tmp_path_factory.mktemp("run")
+    plant(run / "store", 6, model={"name": "planted"})
+    write_evaluation(run / "eval", parameters=570_000)
+    write_evaluation(run / "eval", split="extrapolate")
+    write_log(run / "training")
+    write_binding(run / "binding")
+    plant_values(run.parent / "values")
+    plant_labelled(run.parent / "labelled", 40)
+    write_summaries(run.parent / "scored")
+    plant_captions(run.parent / "captioned" / "store", 60)
+    plant_states(run.parent / "states", 40)
+    write_scores(run.parent / "captioned" / "eval")
+    return run
+
+
+def given(run, name):
+    found = catalogue.find_inputs(run)
+    if name.startswith("schlag-sec"):
+        found |= {"store": run.parent / "values"}
+    if name.startswith("jiang-"):
+        found |= catalogue.find_inputs(run.parent / "scored")
+    if name in ("jiang-discreteness", "jiang-roles"):
+        found |= {"store": run.parent / "labelled"}
+    if name.startswith("huang-"):
+        found |= catalogue.find_inputs(run.parent / "captioned")
+    if name == "huang-states":
+        found |= {"store": run.parent / "states"}
+    return {key: found[key] for key in catalogue.find_figure(name).inputs}
+
+
+def test_a_folder_shows_what_it_holds(run, tmp_path):
+    assert catalogue.find_inputs(run) == {
+        "store": run / "store",
+        "evaluations": [run / "eval"],
+        "runs": [run / "training"],
+        "bindings": [run / "binding"],
+    }
+    assert catalogue.find_inputs(run / "store") == {"store": run / "store"}
+    assert catalogue.find_inputs(tmp_path) == {}
+
+
+ELSEWHERE = {
+    "probes",
+    "study",
+    "sweeps",
+    "swaps",
+    "substitutions",
+    "unbindings",
+    "decompositions",
+    "roles",
+}  # figures of these are drawn in their tests
+
+
+@pytest.mark.parametrize(
+    "name", [each.name for each in catalogue.list_figures() if not ELSEWHERE & {*each.inputs}]
+)
+def test_every_figure_is_drawn_from_what_it_is_made_of(run, name):
+    figure = catalogue.draw(name, **given(run, name))
+    assert isinstance(figure, Figure)
+    assert figure.axes
+
+
+def test_the_list_has_the_promised_names():
+    named = {entry.name for entry in catalogue.list_figures()}
+    assert named >= {"schlag-fig2", "schlag-fig3", "schlag-fig4", "schlag-fig5", "schlag-table1"}
+    assert "learning-curve" in named
+    assert named >= {"schlag-sec6.1", "schlag-sec6.2", "schlag-sec7"}
+    assert all(entry.title for entry in catalogue.list_figures())
+
+
+OWN = {"huang-table2", "huang-table3", "huang-regions", "huang-subjects"}  # judge what they show
+NO_CLAIM = {"huang-stability", "huang-states", "huang-substitution"}
+OF_RUNS = {"huang-swap"}  # judges what it shows; drawn in the tests of these runs
+
+
+def test_every_figure_of_a_paper_has_its_verdicts(run):
+    papers = ("schlag-", "jiang-", "huang-")
+    named = {each.name for each in catalogue.list_figures() if each.name.startswith(papers)}
+    assert named - OWN - NO_CLAIM - OF_RUNS <= CLAIMS.keys()
+    assert not CLAIMS.keys() & (OWN | NO_CLAIM | OF_RUNS)
+    for name in OWN:
+        store = run.parent / "captioned" / "store"
+        assert re.search(r"^huang-[a-z-]+: (holds|fails|undecided)", _told(name, store), re.M), name
+
+
+DECIDED = {  # figures whose own numbers decide claims
+    "schlag-sec6.1-table": {"schlag-full-information", "schlag-learned-projection"},
+    "schlag-sec7-table": {"schlag-hadamard-optimal"},
+    "jiang-discreteness": {"jiang-discrete"},
+}
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_claims_are_judged_on_what_is_shown(run, name):
+    made = add_verdicts(catalogue.make(name, **given(run, name)), CLAIMS.get(name, ()))
+    assert {each.claim.id for each in made.verdicts} == DECIDED[name]
+    below = made.caption if isinstance(made, Table) else made.texts[-1].get_text()
+    told = below.partition(HERE)[2].partition(HEAD)[0]  # not what the results pages say of others
+    for verdict in made.verdicts:
+        assert f"{verdict.claim.id}: {verdict.outcome}." in told
+        assert below.count(f"{verdict.claim.id}:") == 1
+
+
+CLAIMED = re.compile("|".join([*load_claims(), "verdicts?", "papers? claims"]))
+
+
+@pytest.mark.parametrize("name", ["schlag-fig2", "schlag-sec7-table", "schlag-sec6.1"])
+def test_a_figure_of_a_run_says_nothing_of_claims(run, tmp_path, monkeypatch, name):
+    monkeypatch.setitem(style.FILES, "svg.fonttype", "none")  # words stay words
+    options = {"k": 3} if name == "schlag-fig2" else {}
+    for kind in ("svg", "md", "tex", "csv") if name.endswith("-table") else ("svg",):
+        store = given(run, name)["store"]
+        path = catalogue.write_figure(name, store, (), options, tmp_path / f"figure.{kind}")
+        assert not CLAIMED.search(path.read_text("utf-8")), kind
+
+
+def _told(name, store):
+    made = add_verdicts(catalogue.make(name, store=store), ())
+    assert isinstance(made, Table)
+    return made.caption
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_lines_of_verdicts_are_those_of_the_table(name):
+    table = pd.read_csv(RESULTS / "verdicts.csv", keep_default_na=False).set_index("claim")
+    head, *lines = tell_verdicts(CLAIMS[name])
+    assert "models of the results pages" in head
+    for claim in CLAIMS[name]:
+        outcomes = set(table.loc[[claim], "verdict"])
+        said = {line for line in lines if re.search(rf"\b{claim}( \(|[:,.])", line)}
+        assert {each for each in outcomes if any(each in line for line in said)} == outcomes
+
+
+def test_verdicts_lengthen_a_figure_below_and_change_nothing_above(run):
+    plain, other = (catalogue.make("schlag-fig2", store=run / "store", k=3) for _ in range(2))
+    judged = add_verdicts(other, CLAIMS["schlag-fig2"])
+    shapes = []
+    for figure in (plain, judged):
+        with io.BytesIO() as stream:
+            figure.savefig(stream, format="png")
+            stream.seek(0)
+            shapes.append(imread(stream).shape)
+    assert shapes[1][0] > shapes[0][0] + 50
+    assert abs(shapes[1][1] - shapes[0][1]) <= 1
+    places = [[each.get_position().bounds for each in figure.axes] for figure in (plain, judged)]
+    assert places[0] == places[1]
+
+
+def test_without_the_table_nothing_is_said(monkeypatch):
+    monkeypatch.setattr("tprprobe.files.assets.roots", lambda kind: [])
+    assert tell_verdicts(CLAIMS["schlag-fig2"]) == []
+
+
+def test_a_claim_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="schlag-used"):
+        tell_verdicts(["schlag-use"])
+
+
+def test_options_reach_the_figure(run):
+    figure = catalogue.draw("schlag-fig2", store=run / "store", layer=0, head=1, k=3, raw=False)
+    title, caption = (text.get_text() for text in figure.texts)
+    assert title.endswith("encoder.0.self.role, head 1")
+    assert "k = 3, standardised" in caption
+    raw = catalogue.draw("schlag-fig2", store=run / "store", k=3)  # as in the paper
+    assert "k = 3, raw" in raw.texts[1].get_text()
+
+
+def test_attention_is_of_examples_or_of_one_question(run):
+    figure = catalogue.draw("schlag-fig3", store=run / "store")
+    assert figure.texts[0].get_text().endswith("head 0: from numbers to '/'")
+    figure = catalogue.draw("schlag-fig3", store=run / "store", sample=1, head=1)
+    assert figure.texts[0].get_text().endswith("head 1, question 1")
+
+
+def test_the_command_shows_wrong_answers_and_chosen_positions(run, tmp_path, monkeypatch):
+    drawn = []
+
+    def keep(figure, path):
+        drawn.append([*figure.texts, *(text for axes in figure.axes for text in axes.texts)])
+        return path
+
+    monkeypatch.setattr(registry, "save", keep)
+
+    def texts(*options):
+        command = [
+            "figure",
+            *options,
+            "--store",
+            str(run / "store"),
+            "--out",
+            str(tmp_path / "f.pdf"),
+        ]
+        assert CliRunner().invoke(app, command).exit_code == 0
+        return " ".join(text.get_text() for text in drawn[-1])
+
+    assert "✗" not in texts("schlag-fig2", "--k", "3")
+    assert "✗" in texts("schlag-fig2", "--k", "3", "--every")
+    options = ["schlag-fig3", "--sample", "1", "--head", "1"]
+    shown = texts(*options, "--position", "2", "--position", "5")
+    assert [f"at {at}" in shown for at in (2, 5, 6)] == [True, True, False]
+    with pytest.raises(InputError, match="number of a sample"):
+        catalogue.draw("schlag-fig3", store=run / "store", positions=[2])
+
+
+def test_evaluations_are_tidy(run):
+    frame = loaders.load_evaluations([run / "eval", run / "eval" / "tiny.interpolate.json"])
+    assert len(frame) == 6
+    assert set(frame["split"]) == {"interpolate", "extrapolate"}
+    row = frame[(frame["split"] == "interpolate") & (frame["module"] == "arithmetic__mul")].iloc[0]
+    assert (row["model"], row["n"], row["exact_match"]) == ("tiny", 80, 0.5)
+    assert (row["low"], row["high"], row["parameters"]) == (0.4, 0.6, 570_000)
+    assert frame.loc[frame["split"] == "extrapolate", "parameters"].isna().all()
+
+
+def test_runs_of_one_name_are_told_apart(run, tmp_path):
+    write_log(tmp_path / "training")
+    assert list(loaders.load_runs([run / "training"])) == ["training"]
+    both = loaders.load_runs([run / "training", tmp_path / "training"])
+    assert list(both) == [str(run / "training"), str(tmp_path / "training")]
+    log = both[str(run / "training")]
+    assert log["step"].tolist() == [10, 20, 20]
+    assert log["value"].tolist() == [0.2, 0.1, 0.5]
+
+
+def test_files_by_their_endings(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = catalogue.write_figure("schlag-table1", sources=[run / "eval"], out="t/table1.md")
+    assert "tiny" in table.read_text()
+    options = {"k": 3, "sample": None}
+    figure = catalogue.write_figure("schlag-fig2", run / "store", options=options)
+    assert str(figure) == "runs/schlag-fig2.pdf"
+    assert figure.read_bytes().startswith(b"%PDF")
+    assert isinstance(catalogue.make("schlag-table1", evaluations=[run / "eval"]), Table)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "said"),
+    [
+        ("schlag-fig22", {}, "unknown figure 'schlag-fig22'; did you mean 'schlag-fig2'"),
+        ("schlag-fig2", {}, "schlag-fig2 is made of a store: give --store"),
+        ("schlag-table1", {}, "schlag-table1 is made of evaluations"),
+        ("schlag-fig2", {"store": "nowhere"}, "no store at nowhere"),
+        (
+            "schlag-fig2",
+            {"store": "", "heads": 1},
+            "unknown option of schlag-fig2 'heads'; did you",
+        ),
+        ("schlag-fig4", {"evaluations": ["empty"]}, "empty holds no evaluation"),
+        ("schlag-fig4", {"evaluations": ["absent"]}, "unknown model or folder 'absent'"),
+        ("learning-curve", {"runs": ["empty"]}, r"empty holds no log\.csv"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch, name, asked, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "other.json").write_text("[1, 2")
+    with pytest.raises(InputError, match=said) as error:
+        catalogue.make(name, **asked)
+    assert "\n" not in str(error.value)
+
+
+def test_no_division_no_attention_figure(run):
+    store = loaders.load_store(run / "store")
+    assert loaders.load_store(store) is store
+    worded = store.tokens.assign(question="Where does it go?")
+    store.__dict__["tokens"] = worded
+    with pytest.raises(InputError, match="not the characters of its questions"):
+        catalogue.make("schlag-fig3", store=store)
+    assert isinstance(catalogue.make("schlag-fig3", store=store, sample=1, head=0), Figure)
+
+
+def cells(table, column, value):
+    (row,) = table.cells[table.cells[column] == value].to_dict("records")
+    return row
+
+
+def test_scores_of_captions_stand_above_the_printed_ones(run):
+    table = catalogue.make("huang-table1", captioned=[run.parent / "captioned" / "eval"])
+    own = cells(table, "captions of", "scenes, test, 40")
+    assert (own["BLEU-1"], own["METEOR"], own["CIDEr-D"]) == ("0.500 [0.400, 0.600]", "0.500", "–")
+    printed = table.cells[table.cells["model"] == "TPGN"].to_dict("records")
+    assert [row["CIDEr-D"] for row in printed] == ["0.909"]
+    assert "huang-table1: " not in table.caption  # nothing here decides
+    with pytest.raises(InputError, match="holds no scores of captions"):
+        catalogue.make("huang-table1", captioned=[run / "eval"])
+
+
+def test_a_tpgn_and_a_cnn_lstm_on_the_same_images_are_compared(tmp_path):
+    write_captions(tmp_path / "both")
+    table = catalogue.make("huang-table1", captioned=[tmp_path / "both"])
+    own, other, difference = table.cells.iloc[:3].to_dict("records")
+    assert difference["model"] == "TPGN − CNN-LSTM"
+    values = [float(row["BLEU-1"].split()[0]) for row in (own, other, difference)]
+    assert values[1] - values[0] == pytest.approx(values[2], abs=2e-3)  # by file name
+    judged = add_verdicts(table, ()).caption
+    assert "huang-table1: undecided. " in judged
+    assert "1 model seed(s), must be at least 3" in judged
+
+
+def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
+    store = run.parent / "captioned" / "store"
+    table = catalogue.make("huang-table2", store=store)
+    assert cells(table, "category", "noun")["share (recomputed)"] == "0.9660"  # printed: 0.969
+    assert cells(table, "category", "all")["share (recomputed)"] == "0.9608"
+    assert "huang-nominal-verbal: " in add_verdicts(table, ()).caption
+    told = catalogue.make("huang-table3", store=store)
+    assert told.cells["interpretation (proportion)"].str.startswith("position 1").sum() >= 1
+    assert (told.cells["from"] == "printed").sum() == 10
+    assert "huang-first-position: " in add_verdicts(told, ()).caption
+    few = catalogue.make("huang-table3", store=store, k=4)
+    assert "huang-" not in add_verdicts(few, ()).caption  # the claims are about ten clusters
+
+
+def test_scatters_are_of_words_that_the_axes_were_not_found_on(run):
+    store = run.parent / "captioned" / "store"
+    figure = catalogue.draw("huang-fig4", store=store, method="pca")
+    (panel,) = figure.axes
+    handles, names = panel.get_legend_handles_labels()
+    drawn = {
+        name.partition(" (")[0]: len(each.get_offsets())
+        for name, each in zip(names, handles, strict=True)
+    }
+    assert set(drawn) == {"noun", "not noun"}
+    assert names[0] == f"noun ({drawn['noun']})"
+    tokens = figure.get_supxlabel()
+    assert f"Drawn: {sum(drawn.values())} words of held-out images" in tokens
+    with pytest.raises(InputError, match="unknown projection 'tsne'"):
+        catalogue.draw("huang-fig4", store=store, method="tsne")
+
+
+ALONE = """
+import sys
+from tprprobe.cli import app
+from tprprobe.figures import catalogue
+
+for entry in catalogue.list_figures():
+    if entry.inputs == ["store"]:
+        entry.make  # which imports what makes it
+store, captions, out = sys.argv[1:]
+for command in (
+    ["inspect", store],
+    ["cluster", store, "--site", "encoder.-1.self.role", "--head", "0", "--k", "3"],
+    ["figure", "schlag-fig2", "--store", store, "--k", "3", "--out", f"{out}/two.png"],
+    ["figure", "huang-table2", "--store", captions, "--out", f"{out}/table.md"],
+):
+    app(command, standalone_mode=False)
+    assert "torch" not in sys.modules, command
+"""
+
+
+def test_a_store_is_inspected_clustered_and_drawn_without_torch(run, tmp_path):
+    stores = [run / "store", run.parent / "captioned" / "store"]
+    subprocess.run([sys.executable, "-c", ALONE, *stores, tmp_path], check=True)

@@ -1,0 +1,111 @@
+"""Features of images by a tiny random ResNet saved here."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from PIL import Image
+from typer.testing import CliRunner
+
+from tprpapers.huang import resnet
+from tprpapers.huang.resnet import compute_features, read_image
+from tprprobe.cli import app
+from tprprobe.data.captions.features import open_features
+from tprprobe.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory) -> str:
+    from transformers import ResNetConfig, ResNetModel
+
+    torch.manual_seed(0)
+    config = ResNetConfig(
+        embedding_size=4, hidden_sizes=[4, 8], depths=[1, 1], layer_type="basic", num_channels=3
+    )
+    folder = tmp_path_factory.mktemp("network")
+    ResNetModel(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def images(tmp_path) -> Path:
+    folder, rng = tmp_path / "images", np.random.default_rng(0)
+    (folder / "more").mkdir(parents=True)
+    for name, size in (("b.png", (300, 260)), ("more/a.jpg", (64, 90)), ("c.png", (224, 224))):
+        pixels = rng.integers(0, 255, (*size, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / name)
+    Image.new("L", (50, 50), 9).save(folder / "COCO_val2014_000000000042.jpg")
+    (folder / "broken.jpg").write_bytes(b"no image")
+    (folder / "notes.txt").write_text("left alone")
+    return folder
+
+
+def test_every_image_has_its_vector_and_bad_ones_are_named(network, images, tmp_path, capsys):
+    out = tmp_path / "f.parquet"
+    bad = compute_features(images, out, network)
+    assert [path.name for path in bad] == ["broken.jpg"]
+    assert "broken.jpg is no image" in capsys.readouterr().err.replace("\n", "")
+    found = open_features(out)
+    assert found.names == ("42", "b", "c", "a")
+    assert not Path(f"{out}.parts").exists()
+    model = resnet.load_network(network)
+    with torch.no_grad():
+        pixels = torch.from_numpy(read_image(images / "b.png"))[None]
+        expected = model(pixel_values=pixels).pooler_output.flatten()
+    torch.testing.assert_close(torch.from_numpy(found.read(1).copy()), expected)
+
+
+def test_an_image_is_cut_in_its_middle(tmp_path):
+    pixels = np.zeros((512, 1024, 3), np.uint8)
+    pixels[144:368, 400:624] = 255
+    Image.fromarray(pixels).resize((512, 256)).save(tmp_path / "x.png")
+    values = read_image(tmp_path / "x.png")
+    assert values.shape == (3, 224, 224)
+    white = (1 - np.array(resnet.MEAN)) / resnet.DEVIATION
+    np.testing.assert_allclose(values[:, 112, 112], white, rtol=1e-5)
+    assert (values[:, 0, 0] < 0).all()
+
+
+def test_a_run_that_was_cut_off_goes_on(network, images, tmp_path, monkeypatch):
+    monkeypatch.setattr(resnet, "PART", 2)
+    whole, out = tmp_path / "whole.parquet", tmp_path / "f.parquet"
+    compute_features(images, whole, network)
+    encode, calls = resnet._encode, []
+
+    def until(*given):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return encode(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resnet, "_encode", until)
+        with pytest.raises(KeyboardInterrupt):
+            compute_features(images, out, network)
+    assert not out.exists()
+    with pytest.raises(InputError, match="--resume goes on"):
+        compute_features(images, out, network)
+    compute_features(images, out, network, resume=True)
+    assert pq.read_table(out).equals(pq.read_table(whole))
+
+
+def test_the_command_says_what_is_wrong(images, tmp_path):
+    def said(*arguments: object) -> str:
+        result = CliRunner().invoke(app, ["features", *map(str, arguments)])
+        assert isinstance(result.exception, InputError)
+        return str(result.exception)
+
+    out = tmp_path / "f.parquet"
+    assert "ends in .parquet" in said(images, tmp_path / "f.npy")
+    assert "no folder" in said(tmp_path / "none", out)
+    assert "has no image" in said(_empty(tmp_path), out)
+    assert "no network 'nobody/none' here" in said(images, out, "--model", "nobody/none")
+    (images / "a.png").write_bytes(b"")
+    assert "have one name" in said(images, out)
+
+
+def _empty(tmp_path: Path) -> Path:
+    (tmp_path / "empty").mkdir()
+    return tmp_path / "empty"

@@ -1,0 +1,256 @@
+"""What d numbers keep of v ⊗ r, and unbinding, equal their closed forms on planted vectors."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import hadamard
+
+from tprpapers.schlag.hadamard import bases, crosstalk
+from tprpapers.schlag.hadamard.crosstalk import measure_unbinding, unbind_sums
+from tprpapers.schlag.hadamard.variance import (
+    Bound,
+    capture_variance,
+    fit_bases,
+    second_moment,
+)
+from tprprobe.algebra import bind, unbind
+from tprprobe.errors import InputError
+from tprprobe.store import SiteSpec, StoreWriter, open_store
+
+ROLE, FILLER = "encoder.0.self.role", "encoder.0.self.filler"
+D = 16
+
+
+def spectrum(power, width=D):
+    return np.arange(1.0, width + 1) ** -power
+
+
+def made(path, fillers, roles, per_question=20, control=None):
+    """A store of one layer: fillers and roles [token, head, d_head] in questions of equal length."""
+    spec = SiteSpec(("source", "head", "d_head"), fillers.shape[1:])
+    other = SiteSpec(("source", "head", "d_head"), roles.shape[1:])
+    writer = StoreWriter.create(path, {FILLER: spec, ROLE: other}, {})
+    if control is not None:
+        made(path / "untrained", *control, per_question)
+    index = np.arange(len(fillers))
+    table = pd.DataFrame({"side": "source", "sample": index // per_question, "token": "x"})
+    table["position"] = index % per_question
+    writer.append({FILLER: fillers, ROLE: roles}, table)
+    writer.finish()
+    return open_store(path)
+
+
+def draw(rng, n, variances, heads=1):
+    """Gaussian vectors with these variances along axes that lie between the dimensions.
+
+    Every dimension has the same variance, so that vectors are read as they are, but for their size.
+    """
+    width = len(variances)
+    basis = rng.choice([-1, 1], (width, 1)) * hadamard(width) / width**0.5
+    return (rng.normal(size=(n, heads, len(variances))) * np.sqrt(variances)) @ basis.T
+
+
+def shares(power):
+    """The exact shares for independent v, r with λ_i ∝ i^−power: principal, matched, random."""
+    values = spectrum(power)
+    products = np.outer(values, values)
+    matched = np.square(values).sum()
+    return np.array([np.sort(products, axis=None)[-D:].sum(), matched, products.mean() * D]) / (
+        products.sum()
+    )
+
+
+# ---------------------------------------------------------------- captured variance
+
+
+@given(st.integers(0, 2**20), st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_hadamard_of_transformed_vectors_is_a_projection_of_the_tensor_product(seed, width):
+    """diag(Mᵀ v rᵀ N) = (Mᵀ v) ⊙ (Nᵀ r) = ⟨m_c ⊗ n_c, v ⊗ r⟩, for any M and N."""
+    rng = np.random.default_rng(seed)
+    (v, r), (m, n) = rng.normal(size=(2, width)), rng.normal(size=(2, width, width))
+    hadamard = (m.T @ v) * (n.T @ r)
+    np.testing.assert_allclose(np.diag(m.T @ np.outer(v, r) @ n), hadamard, atol=1e-12)
+    tensor = bind(torch.from_numpy(v), torch.from_numpy(r)).flatten().numpy()
+    np.testing.assert_allclose(bases.pairs(m, n).T @ tensor, hadamard, atol=1e-12)
+
+
+@given(st.integers(0, 2**20))
+@settings(max_examples=10, deadline=None)
+def test_bases_are_orthonormal_and_in_the_order_that_theory_demands(seed):
+    """For dependent v and r: principal ≥ pairs, which repeat ≥ matched ≥ where they start."""
+    rng = np.random.default_rng(seed)
+    latent = rng.normal(size=(300, 5))
+    fillers, roles = (np.tanh(latent @ rng.normal(size=(5, 4))) for _ in range(2))
+    bound = Bound(fillers, roles, np.zeros(300, int))
+    second = second_moment(bound)
+    tensors = np.einsum("ti,tj->tij", fillers, roles).reshape(300, -1)
+    np.testing.assert_allclose(second, tensors.T @ tensors / 300, atol=1e-12)
+    kept = {}
+    for name, found in fit_bases(second, seed).items():
+        for basis in found:
+            np.testing.assert_allclose(basis.T @ basis, np.eye(4), atol=1e-9)
+        kept[name] = np.trace(found[0].T @ second @ found[0])
+    starts = [np.linalg.eigh(each.T @ each)[1] for each in (fillers, roles)]
+    start = bases.pairs(*starts)
+    assert kept["principal"] >= kept["repeated pairs"] - 1e-12
+    assert kept["principal"] >= kept["orthonormal pairs"] - 1e-12
+    assert kept["orthonormal pairs"] >= np.trace(start.T @ second @ start) - 1e-12
+    values = np.linalg.eigvalsh(second)
+    assert kept["principal"] == pytest.approx(values[-4:].sum())
+    assert kept["own"] == pytest.approx(np.square(fillers * roles).sum(1).mean())
+
+
+@pytest.mark.parametrize(
+    ("power", "sampled"),
+    [(0, (0.0625, 0.063, 0.062)), (0.5, (0.191, 0.076, 0.062)), (1, (0.415, 0.137, 0.06)),
+     (2, (0.853, 0.429, 0.056))],
+)  # fmt: skip
+def test_shares_of_independent_vectors(tmp_path, power, sampled):
+    """Exact for spectra i^−power, and held out on a store."""
+    principal, matched, random = shares(power)
+    assert (principal, matched) == pytest.approx(sampled[:2], abs=0.003)
+    assert random == pytest.approx(1 / D)
+    values = spectrum(power)
+    second = np.kron(np.diag(values), np.diag(values)) / values.sum() ** 2
+    exact = {
+        name: np.mean([np.trace(basis.T @ second @ basis) for basis in found])
+        for name, found in fit_bases(second).items()
+    }
+    assert exact["principal"] == pytest.approx(principal)
+    assert exact["repeated pairs"] == pytest.approx(principal)
+    assert exact["orthonormal pairs"] == pytest.approx(matched)
+    rng = np.random.default_rng(1)
+    store = made(tmp_path / "store", *(draw(rng, 6000, values) for _ in range(2)))
+    found = capture_variance(store).set_index("basis")
+    assert set(found["directions"]) == {D}
+    for name, value in (
+        ("principal", principal),
+        ("repeated pairs", principal),
+        ("orthonormal pairs", matched),
+        ("random pairs", random),
+    ):
+        row = found.loc[name]
+        assert row["captured_low"] - 0.02 < value < row["captured_high"] + 0.02
+        assert row["of_best"] == pytest.approx(row["captured"] / found.loc["principal", "captured"])
+        assert row["captured"] == pytest.approx(value, abs=0.03)
+
+
+def test_dependent_vectors_are_not_captured_by_pairs(tmp_path):
+    """Where v ⊗ r lies along one tensor that is no pair, principal components alone keep it all."""
+    rng = np.random.default_rng(0)
+    number = rng.permutation(4000) % 4
+    basis = np.eye(4)[number][:, None]  # v = r = e_i, so E is spanned by the four e_i ⊗ e_i
+    store = made(tmp_path / "store", basis, basis)
+    found = capture_variance(store).set_index("basis")["captured"]
+    assert found["own"] == pytest.approx(1)
+    assert found["principal"] == pytest.approx(1)
+    turned = basis @ hadamard(4) / 2
+    store = made(tmp_path / "turned", turned, basis)
+    found = capture_variance(store).set_index("basis")["captured"]
+    assert found["own"] < 0.6
+    assert found["orthonormal pairs"] == pytest.approx(1, abs=1e-6)
+
+
+def test_heads_twin_and_a_limit_on_positions(tmp_path):
+    rng = np.random.default_rng(0)
+    vectors = [rng.normal(size=(800, 2, 3)) for _ in range(4)]
+    store = made(tmp_path / "store", *vectors[:2], control=vectors[2:])
+    found = capture_variance(store, positions=300)
+    assert len(found) == 2 * (2 + 1) * 5
+    assert found.groupby("untrained")["head"].nunique().tolist() == [2, 2]
+    for _, basis in found.groupby(["untrained", "basis"]):
+        alone, mean = basis[basis["head"].notna()], basis[basis["head"].isna()].iloc[0]
+        for name in ("captured", "of_best"):
+            assert mean[name] == pytest.approx(alone[name].mean())
+            assert mean[f"{name}_low"] <= mean[name] <= mean[f"{name}_high"]
+            assert mean[f"{name}_low"] >= alone[f"{name}_low"].min()
+    assert found["positions"].between(100, 200).all()
+    same = capture_variance(store, positions=300)
+    pd.testing.assert_frame_equal(found, same)
+
+
+# ---------------------------------------------------------------- unbinding
+
+
+def signs(rng, n, width):
+    return torch.from_numpy(rng.choice([-1.0, 1.0], size=(n, width)))
+
+
+def test_unbinding_equals_theory():
+    """White fillers: outer is exact up to n = d, then (n − d)/n; hadamard n − 1 and (n − 1)/n."""
+    rng, width = np.random.default_rng(0), 32
+    fillers = torch.from_numpy(rng.normal(size=(300, width)))
+    found = unbind_sums(fillers, signs(rng, 300, width), counts=(1, 4, 16, 48), draws=100)
+    table = found.set_index(["binding", "unbinding", "n"])["error"]
+    for n in (1, 4, 16, 48):
+        assert table["hadamard", "duals", n] == pytest.approx(n - 1, rel=0.1)
+        assert table["hadamard", "learned", n] == pytest.approx((n - 1) / n, rel=0.1)
+    gaussian = unbind_sums(fillers, torch.from_numpy(rng.normal(size=(300, width))), (1, 4, 32, 48))
+    table = gaussian.set_index(["binding", "unbinding", "n"])
+    for n in (1, 4, 32):
+        assert table.loc[("outer", "duals", n), "error"] < 1e-12
+        assert table.loc[("outer", "duals", n), "accuracy"] == 1
+    assert table.loc[("outer", "duals", 48), "error"] == pytest.approx(16 / 48, rel=0.1)
+    assert table.loc[("hadamard", "duals", 1), "error"] < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["outer", "hadamard"])
+@given(seed=st.integers(0, 2**20), n=st.integers(1, 9))
+@settings(max_examples=15, deadline=None)
+def test_learned_vectors_are_those_of_least_squares_over_many_sums(kind, seed, n):
+    """Fitted to 20,000 sums of fillers with a mean: as good on these as learn_unbinding's, not better."""
+    rng = np.random.default_rng(seed)
+    candidates = torch.from_numpy(rng.normal(size=(40, 5)) + rng.normal(size=5))
+    roles = torch.from_numpy(rng.normal(size=(n, 5)))
+    drawn = candidates[torch.from_numpy(rng.integers(40, size=(20_000, n)))]
+    total, first = bind(drawn, roles, kind).sum(1), drawn[:, 0]
+    if kind == "outer":  # f̂ = S u: every dimension of f is an equation in the same u
+        fitted = torch.linalg.lstsq(total.flatten(0, 1), first.flatten()[:, None], driver="gelsd")
+        best = fitted[0][:, 0]
+    else:
+        best = (total * first).sum(0) / total.square().sum(0)
+    learned = crosstalk.learn_unbinding(roles, candidates, kind)[0]
+    errors = [(unbind(total, u, kind) - first).square().mean().item() for u in (best, learned)]
+    assert errors[0] <= errors[1] + 1e-9
+    assert errors[1] == pytest.approx(errors[0], rel=0.02, abs=1e-9)
+
+
+@given(st.integers(0, 2**20), st.integers(2, 12))
+@settings(max_examples=15, deadline=None)
+def test_accuracy_falls_with_crosstalk_and_never_leaves_the_unit_interval(seed, n):
+    rng = np.random.default_rng(seed)
+    fillers = torch.from_numpy(rng.normal(size=(40, 6)))
+    found = unbind_sums(fillers, signs(rng, 40, 6), counts=(1, n), draws=5, seed=seed)
+    assert found["accuracy"].between(0, 1).all()
+    table = found.set_index(["binding", "unbinding", "n"])["accuracy"]
+    assert (table.loc[:, :, 1] == 1).all()
+    assert table["hadamard", "learned", n] <= 1
+    assert set(found["size"]) == {6, 36}
+
+
+def test_unbinding_of_a_store(tmp_path):
+    rng = np.random.default_rng(0)
+    vectors = [rng.normal(size=(300, 2, 4)) for _ in range(2)]
+    found = measure_unbinding(made(tmp_path / "store", *vectors))
+    assert set(found["vectors"]) == {"model", "gaussian"}
+    assert found.loc[found["vectors"] == "model", "head"].nunique() == 2
+    both = found[(found["binding"] == "outer") & (found["n"] == 4)]
+    assert (both["error"] < 1e-6).all()
+    assert (found["low"] <= found["accuracy"]).all()
+
+
+def test_bad_input_is_one_line(tmp_path):
+    rng = np.random.default_rng(0)
+    store = made(tmp_path / "store", rng.normal(size=(40, 2, 4)), rng.normal(size=(40, 1, 8)))
+    for measure in (capture_variance, measure_unbinding):
+        with pytest.raises(InputError, match="both must be head × d_head"):
+            measure(store)
+        with pytest.raises(InputError, match="unknown site"):
+            measure(store, "decoder.*.role")
+    none = torch.zeros((0, 3), dtype=torch.float64)
+    with pytest.raises(InputError, match="too few to bind"):
+        unbind_sums(none, none)

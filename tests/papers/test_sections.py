@@ -1,0 +1,112 @@
+"""schlag's Secs. 6.1, 6.2 and 7 from the command line and as figures: numbers beside the printed ones."""
+
+import json
+
+import pandas as pd
+import pytest
+from planted.values import LAYERS, plant_values
+from typer.testing import CliRunner
+
+import tprprobe as tp
+from tprpapers.schlag.hadamard.variance import capture_variance
+from tprpapers.schlag.hadamard_drawings import capture_table
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.figures import catalogue
+from tprprobe.figures.reconstruction import reconstruction_curves, reconstruction_table
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stores")
+    return [plant_values(folder / name, name) for name in ("tp", "plain")]
+
+
+@pytest.fixture(scope="module")
+def results(stores):
+    return pd.concat([tp.reconstruct(store) for store in stores], ignore_index=True)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def test_reconstruction_table_has_printed_and_own_numbers(results):
+    table = reconstruction_table(results)
+    cells = table.cells.set_index(["model", "from"])
+    assert (
+        cells.loc[("TP-Transformer (printed)", "one head (mean)"), "n = 100 positions"] == "0.017"
+    )
+    assert cells.loc[("Transformer (printed)", "one head (mean)"), "n = 100 positions"] == "0.009"
+    assert set(table.cells["model"]) >= {"tp", "tp, untrained", "plain", "plain, untrained"}
+    own = results[(results["model"] == "plain") & ~results["untrained"] & (results["layer"] == 1)]
+    row = own.query("predictor == 'heads' and unit == 'question' and penalty == 'none'")
+    held = row[(row["n"] == row["n"].max()) & (row["split"] == "held_out")].iloc[0]
+    assert cells.loc[("plain", "one head (mean)"), "held out"].startswith(f"{held['mse']:.4f} [")
+    small = row[(row["n"] == 100) & (row["split"] == "in_sample")].iloc[0]
+    shown = cells.loc[("plain", "one head (mean)"), "n = 100 questions"]
+    assert shown == f"{small['mse']:.4f}"
+    first = reconstruction_table(results, layer=0).cells
+    assert set(first["layer"]) == {"0", "last"}
+
+
+def test_reconstruction_figure_has_a_row_a_model(results):
+    figure = reconstruction_curves(results)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["tp, layer 1", "by layer, held out", "plain, layer 1", "by layer, held out"]
+    with pytest.raises(InputError, match="no results of a trained model"):
+        reconstruction_curves(results[results["untrained"]])
+
+
+def test_reconstruct_command(stores, tmp_path):
+    out = tmp_path / "out"
+    done = run("reconstruct", stores[0].path, "--baseline", stores[1].path, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "| tp, untrained" in done.output
+    written = pd.read_csv(out / "reconstruction.csv")
+    assert set(written["model"]) == {"tp", "plain"}
+    assert written["layer"].nunique() == LAYERS
+    assert (out / "reconstruction.md").read_text().strip() == done.output.strip()
+    assert (out / "figure.pdf").read_bytes().startswith(b"%PDF")
+    as_json = run("reconstruct", stores[0].path, "--layer", -1, "--json")
+    rows = json.loads(as_json.stdout)
+    assert {row["layer"] for row in rows} == {LAYERS - 1}
+    again = run("reconstruct", stores[0].path, "--out", out)
+    assert isinstance(again.exception, InputError)
+
+
+def test_binding_command(tmp_path, checkpoint):
+    plain = run("binding", "--out", tmp_path / "exact")
+    assert plain.exit_code == 0, plain.output
+    assert "standard 1, 1, 1, 1, 1; tp 1, 2, 4, 8, 16" in plain.output
+    assert not (tmp_path / "exact" / "probe.csv").exists()
+    done = run("binding", "--ckpt", checkpoint, "--out", tmp_path / "asked", "--json")
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)
+    assert set(rows) == {"demonstration", "degrees", "probe"}
+    figure = catalogue.make("schlag-sec6.2-trained", bindings=[tmp_path / "asked"])
+    assert len(figure.axes) == 3
+    with pytest.raises(InputError, match=r"holds no probe\.csv"):
+        catalogue.make("schlag-sec6.2-trained", bindings=[tmp_path / "exact"])
+
+
+def test_capture_table_has_every_basis(stores):
+    cells = capture_table(capture_variance(stores[0])).cells
+    assert set(cells["vectors"]) == {"encoder, trained", "encoder, untrained"}
+    assert len(cells) == 2 * 5
+    assert (
+        cells.loc[cells["directions"].str.contains("PCA"), "of the best"].str[:5] == "1.000"
+    ).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "panels"),
+    [
+        ("schlag-sec6.1", 2),
+        ("schlag-sec6.1-table", 1),
+        ("schlag-sec7", 2),
+        ("schlag-sec7-table", 1),
+    ],
+)
+def test_figures_of_a_store(stores, name, panels):
+    assert len(catalogue.draw(name, store=stores[0]).axes) == panels

@@ -1,0 +1,558 @@
+"""Matched studies: the same data for every variant, resumed and shared runs, crossed intervals."""
+
+import fcntl
+import re
+import shutil
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from studies.pages.binding_contrasts import ALIKE, BINDING, FULL, ROLES, START, measure_contrasts
+from studies.pages.earlier_seeds import compare_seeds, tell_seeds
+from studies.pages.heads_section import attention_evidence
+from studies.pages.study_page import COMPARED, write_page
+from tprpapers.claims import judge, load_claims
+from tprpapers.study import shared_data
+from tprpapers.study.comparisons import (
+    Answers,
+    at_equal_compute,
+    compare_variants,
+    subsets,
+)
+from tprpapers.study.plans import is_plan, read_plan
+from tprpapers.study.records import FILES, Study, load_study
+from tprpapers.study.runner import run_study
+from tprpapers.study.shared_data import pools
+from tprpapers.study.study_figure import matched_study
+from tprprobe.data import load_data
+from tprprobe.data.vocabularies.characters import characters
+from tprprobe.errors import InputError
+from tprprobe.figures import catalogue
+from tprprobe.models import build, count_parameters, load_model
+from tprprobe.models.answers import evaluate
+from tprprobe.training.pools import Pool
+from tprprobe.training.recipes import Mix
+
+STARTS = Path(__file__).parents[2] / "studies" / "matched-starts" / "plan.toml"
+ADAM, LONGER = (STARTS.with_name(f"{name}.toml") for name in ("adam", "longer"))
+SUMMARIES = Path(__file__).parents[2] / "studies" / "matched-summaries" / "plan.toml"
+SHIPPED = Path(__file__).parents[2] / "studies" / "matched-arithmetic" / "plan.toml"
+MIX = 'data = "mathematics:arithmetic__add_or_sub+arithmetic__mixed", split = "small"'
+PLAN = f"""
+name = "tiny"
+seeds = [0, 1]
+longest = 24
+test = [{{ {MIX}, n = 30 }}]
+
+[variants.transformer]
+architecture = "transformer"
+
+[variants.outer]
+binding = "outer"
+
+[recipe]
+batch_size = 8
+evaluate_every = 2
+save_every = 1
+
+[recipe.model]
+architecture = "tp-transformer"
+d_model = 8
+n_heads = 2
+n_layers = [1, 1]
+d_ff = 16
+
+[[recipe.stages]]
+steps = 4
+learning_rate = 0.01
+mix = [{{ {MIX}, n = 32 }}]
+
+[[recipe.evaluate]]
+{MIX.replace(", ", chr(10))}
+n = 20
+"""
+
+
+@pytest.fixture(scope="module")
+def plan_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plan") / "tiny.toml"
+    path.write_text(PLAN)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(plan_file, tmp_path_factory):
+    return run_study(read_plan(plan_file), tmp_path_factory.mktemp("study") / "out")
+
+
+def test_a_study_has_a_run_for_every_variant_and_seed(finished):
+    study = load_study(finished)
+    assert list(study.runs["run"]) == ["transformer-0", "transformer-1", "outer-0", "outer-1"]
+    assert set(study.runs["run"]) <= set(study.examples)
+    sizes = study.runs.groupby("variant")["parameters"].unique().str[0]
+    assert sizes["outer"] > sizes["transformer"]
+    last = study.curves.query("metric == 'exact_match'").groupby("run")["step"].max()
+    assert set(last) == {4}
+
+
+def test_a_finished_run_answers_as_its_checkpoint_does(finished):
+    study = load_study(finished)
+    model = load_model(finished / "runs" / "outer-1" / "model").eval()
+    for question, answer, right in study.examples[["source", "target", "outer-1"]].to_numpy()[:5]:
+        data = _one(question, answer)
+        assert bool(evaluate(model, data)["correct"].iloc[0]) == bool(right)
+
+
+def _one(question, answer):
+    from tprprobe.data.dataset import Dataset
+    from tprprobe.data.mathematics.questions import Question
+
+    class One(Dataset):
+        def read(self, rows):
+            yield Question(question, answer, "m")
+
+    return One("one", "test", 0, range(1))
+
+
+def test_longer_questions_are_kept_out_of_training_and_tested_apart(finished):
+    study = load_study(finished)
+    longer = study.examples["longer"] == 1
+    assert 0 < longer.sum() < len(longer)
+    assert ((study.examples["source"].str.len() > 24) == longer).all()
+    [file] = (finished / "data").glob("*.pt")
+    values, offsets, _, _, indices, lengths = torch.load(file, weights_only=True)
+    assert 0 < len(indices) == len(lengths) < 32
+    read = characters()
+    for i in indices.tolist():
+        assert len(read.decode(values[offsets[i] : offsets[i + 1]].tolist())) <= 24
+
+
+def test_without_a_limit_the_shared_pool_is_the_recipe_s(tmp_path):
+    mixes = [Mix(data="mathematics:arithmetic__mul", split="small", n=20, repeat=2)]
+    device = torch.device("cpu")
+    shared = pools(tmp_path, None)(mixes, characters(), device)
+    own = Pool.load(mixes, characters(), device)
+    ours, theirs = (list(islice(pool.batches(8, 3, 0), 7)) for pool in (shared, own))
+    assert [batch.tolist() for batch in ours] == [batch.tolist() for batch in theirs]
+    for batch in ours:
+        for left, right in zip(
+            shared.pairs.batch(batch, 1), own.pairs.batch(batch, 1), strict=True
+        ):
+            assert left.equal(right)
+
+
+def test_a_study_that_was_cut_off_ends_as_if_it_was_not(finished, plan_file, tmp_path):
+    cut = tmp_path / "cut"
+    shutil.copytree(finished, cut, ignore=shutil.ignore_patterns("*s.csv"))  # not collected yet
+    for name in ("outer-0", "transformer-1"):
+        shutil.rmtree(cut / "runs" / name)
+    run_study(read_plan(plan_file), cut, resume=True)
+    whole, again = load_study(finished), load_study(cut)
+    pd.testing.assert_frame_equal(whole.examples, again.examples)
+    drop = ["seconds"]
+    pd.testing.assert_frame_equal(whole.curves.drop(columns=drop), again.curves.drop(columns=drop))
+
+
+def test_a_run_that_another_process_holds_is_passed_over(finished, plan_file, tmp_path):
+    busy = tmp_path / "busy"
+    shutil.copytree(finished, busy, ignore=shutil.ignore_patterns("*s.csv"))
+    (busy / "runs" / "outer-1" / "answers.json").unlink()
+    with (busy / "runs" / "outer-1" / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run_study(read_plan(plan_file), busy, resume=True)
+    assert "outer-1" not in set(load_study(busy).runs["run"])
+    run_study(read_plan(plan_file), busy, resume=True)
+    assert "outer-1" in set(load_study(busy).runs["run"])
+
+
+def test_a_folder_of_a_study_is_not_overwritten(finished, plan_file):
+    with pytest.raises(InputError, match="--resume goes on"):
+        run_study(read_plan(plan_file), finished)
+    for override in ("seeds=[0]", "longest=20", "variants.outer.binding='hadamard'"):
+        with pytest.raises(InputError, match=rf"another run \(its {override[:5]}"):
+            run_study(read_plan(plan_file, [override]), finished, resume=True)
+
+
+def test_a_study_goes_on_where_its_recipe_keeps_steps_or_tells_a_default(
+    finished, plan_file, tmp_path
+):
+    copy = shutil.copytree(finished, tmp_path / "copy", ignore=shutil.ignore_patterns("*s.csv"))
+    shutil.rmtree(copy / "runs" / "outer-1")
+    same = ["recipe.keep_every=2", "recipe.precision='fp32'"]
+    run_study(read_plan(plan_file, same), copy, resume=True)
+    assert {path.name for path in copy.glob("runs/*/steps/*")} == {"4"}
+    with pytest.raises(InputError, match=r"another run \(its recipe\)"):
+        run_study(read_plan(plan_file, ["recipe.batch_size=4"]), copy, resume=True)
+
+
+def test_a_study_goes_on_from_its_tables(finished, plan_file, tmp_path, monkeypatch):
+    """Runs in the tables are not trained again, and their rows stay as they are, to the byte."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    shutil.copy(plan_file, copy / "plan.toml")
+    for name in FILES:
+        shutil.copy(finished / name, copy)
+    with pytest.raises(InputError, match="--resume goes on"):
+        run_study(read_plan(plan_file), copy)
+    monkeypatch.setattr(shared_data, "load_data", None)  # questions are those of the table
+    run_study(read_plan(plan_file), copy, resume=True)
+    for name in FILES:
+        assert (copy / name).read_bytes() == (finished / name).read_bytes()
+    with pytest.raises(InputError, match=r"another run \(its longest\)"):
+        run_study(read_plan(plan_file, ["longest=20"]), copy, resume=True)
+    more = ["seeds=[0, 1, 2]", "variants.ones={roles='one'}"]
+    run_study(read_plan(plan_file, more), copy, resume=True)
+    trained = {path.name for path in (copy / "runs").iterdir()}
+    assert trained == {"transformer-2", "outer-2", "ones-0", "ones-1", "ones-2"}
+    study, before = load_study(copy), load_study(finished)
+    assert study.variants == ["transformer", "outer", "ones"]
+    assert study.seeds("outer", "ones") == [0, 1, 2]
+    pd.testing.assert_frame_equal(study.examples[list(before.examples)], before.examples)
+    rows = (copy / FILES[0]).read_text().splitlines()
+    assert set((finished / FILES[0]).read_text().splitlines()) < set(rows)
+    assert len(rows) == 1 + 9
+    assert len(study.curves) * 4 == len(before.curves) * 9
+
+
+DOCUMENTS = """
+name = "tiny-documents"
+seeds = [0]
+test = [
+    { data = "english:depth=1,sentences=4-6", split = "test", n = 6 },
+    { data = "english:depth=1,sentences=4-6", split = "compositional", n = 5 },
+]
+[variants.t5]
+architecture = "t5"
+[variants.tpt-d]
+roles = "discrete"
+n_roles = 4
+[recipe]
+batch_size = 4
+subwords = { size = 300, texts = 20, max_source = 128, max_target = 24 }
+[recipe.model]
+architecture = "tpt"
+d_model = 8
+n_heads = 2
+d_head = 4
+n_layers = [1, 1]
+d_ff = 16
+[[recipe.stages]]
+steps = 2
+learning_rate = 0.01
+mix = [{ data = "english:depth=1,sentences=4-6", split = "train", n = 16 }]
+"""
+
+
+def test_a_study_of_documents_has_every_score_of_every_summary(tmp_path):
+    (tmp_path / "plan.toml").write_text(DOCUMENTS)
+    plan = read_plan(tmp_path / "plan.toml")
+    study = load_study(run_study(plan, tmp_path / "out"))
+    assert study.examples["module"].value_counts().to_dict() == {"test": 6, "compositional": 5}
+    assert {"exact_match", "rougeL", "grammatical", "faithful"} <= set(study.measures)
+    model = load_model(tmp_path / "out" / "runs" / "tpt-d-0" / "model")
+    rows = evaluate(model, load_data("english:depth=1,sentences=4-6", split="test", n=6))
+    for measure in ("exact_match", "rougeL", "novel2"):
+        scores = study.scores(measure)["tpt-d-0"][:6]
+        assert scores.to_numpy() == pytest.approx(
+            rows[measure].to_numpy(float), abs=1e-4, nan_ok=True
+        )
+    table = compare_variants(study, "t5").set_index(["measure", "variant", "set"])
+    gain = study.scores("rougeL")[["tpt-d-0", "t5-0"]][6:].mean()
+    found = table.loc[("rougeL", "tpt-d", "compositional"), "difference"]
+    assert found == pytest.approx(gain["tpt-d-0"] - gain["t5-0"])
+    again = run_study(plan, tmp_path / "out", resume=True)  # as it is, to the last byte
+    pd.testing.assert_frame_equal(load_study(again).examples, study.examples)
+    with pytest.raises(InputError, match="longest = 3 is of questions"):
+        run_study(read_plan(tmp_path / "plan.toml", ["longest=3"]), tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("longst=3", "did you mean 'longest'"),
+        ("variants.outer.bindin=1", "did you mean 'binding'"),
+        ("recipe.stages.0.steps=0", "steps"),
+        ("seeds=[]", "seeds"),
+    ],
+)
+def test_mistakes_in_a_plan_are_named(plan_file, override, message):
+    with pytest.raises(InputError, match=message):
+        read_plan(plan_file, [override])
+
+
+def test_the_plan_of_summaries_crosses_roles_and_starts():
+    runs = read_plan(SUMMARIES).runs()
+    configs = {name: build(run.model | {"vocab_size": 1500}).config for name, run in runs.items()}
+    found = {name: (each.roles, each.start) for name, each in configs.items() if name.endswith("0")}
+    assert found == {
+        "t5-0": ("none", "t5"),
+        "t5-torch-0": ("none", "torch"),
+        "tpt-c-0": ("continuous", "t5"),
+        "tpt-d-0": ("discrete", "torch"),
+        "tpt-d-t5-0": ("discrete", "t5"),
+    }
+
+
+def test_six_decoder_layers_read_the_same_reports_in_the_same_order():
+    wide, deep = (
+        read_plan(SUMMARIES.with_name(f"{name}.toml")).runs() for name in ("plan", "six-layers")
+    )
+    assert {run.model["n_layers"][1] for run in deep.values()} == {6}
+    for name, run in deep.items():
+        told = run.model_dump(exclude={"model", "name"})
+        assert told == wide[name].model_dump(exclude={"model", "name"})
+        build(run.model | {"vocab_size": 1500})
+
+
+def test_narrowed_variants_are_no_larger_than_the_transformer():
+    runs = read_plan(STARTS).runs()
+    size = {name: count_parameters(runs[f"{name}-3"].model) for name in ("transformer", "narrowed")}
+    assert 0.99 < size["narrowed"] / size["transformer"] <= 1
+
+
+def test_companions_change_one_thing_of_their_study():
+    plans = {
+        ADAM: {"optimizer", "stages"},
+        LONGER: {"stages"},
+        SUMMARIES.with_name("longer.toml"): {"stages"},
+    }
+    for told, changed in plans.items():
+        ours, other = (
+            read_plan(told.with_name("plan.toml")).runs(),
+            read_plan(told).runs(),
+        )
+        one, two = next(iter(ours.values())).model_dump(), next(iter(other.values())).model_dump()
+        seldom = {"evaluate_every", "save_every", "keep_every", "name", "seed", "model"}
+        assert {key for key in one if one[key] != two[key]} - seldom == changed
+        if told == ADAM:  # whose learning rate is its own
+            stages = [dict(each["stages"][0], learning_rate=0) for each in (one, two)]
+            assert stages[0] == stages[1]
+        variants = {name.rpartition("-")[0]: run.model for name, run in ours.items()}
+        for name, run in other.items():
+            assert run.model == variants[name.rpartition("-")[0]]
+
+
+def test_the_shipped_plan_matches_sizes():
+    assert is_plan(SHIPPED)
+    runs = read_plan(SHIPPED).runs()
+    count = {name: count_parameters(runs[f"{name}-0"].model) for name in
+             ("transformer", "narrowed", "tp-transformer")}  # fmt: skip
+    assert abs(count["narrowed"] / count["transformer"] - 1) < 0.005
+    assert count["tp-transformer"] > count["transformer"]
+    assert len({recipe.stages[0].model_dump_json() for recipe in runs.values()}) == 1
+
+
+def _planted(rights, rng, seeds=range(4)):
+    """A study of two variants whose runs are right with these shares."""
+    n = 400
+    questions = pd.DataFrame(
+        {"module": ["a", "b"] * (n // 2), "source": map(str, range(n)), "target": "1"}
+    ).assign(longer=0, discordant=0)
+    rows = [(v, s) for v in rights for s in seeds]
+    for variant, seed in rows:
+        questions[f"{variant}-{seed}"] = (rng.random(n) < rights[variant]).astype(int)
+    runs = pd.DataFrame(rows, columns=["variant", "seed"])
+    names = runs["variant"] + "-" + runs["seed"].astype(str)
+    runs = runs.assign(run=names, gigaflops=2.0, steps=10, parameters=9, seconds=1.0)
+    runs.loc[runs["variant"] == "b", "gigaflops"] = 4.0
+    curves = pd.concat(
+        [runs.assign(metric="exact_match", step=step, value=step / 10) for step in (5, 10)]
+    )
+    return Study("planted", runs, curves, questions)
+
+
+def test_differences_find_what_was_planted():
+    rng = np.random.default_rng(0)
+    study = _planted({"transformer": 0.5, "b": 0.7, "same": 0.5}, rng)
+    table = compare_variants(study).set_index(["variant", "set"])
+    better, same = table.loc[("b", "all")], table.loc[("same", "all")]
+    assert 0 < better["difference_low"] < 0.2 < better["difference_high"]
+    assert same["difference_low"] < 0 < same["difference_high"]
+    assert table.loc[("transformer", "all"), "difference"] == 0
+    rows = subsets(study)["a"]
+    assert Answers(study, rows).difference("b", "same").value == pytest.approx(
+        study.examples.loc[rows, [f"b-{s}" for s in range(4)]].to_numpy().mean()
+        - study.examples.loc[rows, [f"same-{s}" for s in range(4)]].to_numpy().mean()
+    )
+
+
+def _simulated(rng, seeds=3, questions=150, between=0.03, alike=0.0, variants="abcd"):
+    """A study of variants that are equally good: runs and questions differ, and what they share."""
+    easy = rng.normal(0.5, 0.2, questions)
+    names = [f"{v}-{s}" for v in variants for s in range(seeds)]
+    order = rng.normal(0, alike, seeds)
+    rights = {
+        name: rng.random(questions) < easy + rng.normal(0, between) + order[int(name[-1])]
+        for name in names
+    }
+    table = pd.DataFrame({name: right.astype(int) for name, right in rights.items()})
+    runs = pd.DataFrame(
+        {"run": names, "variant": [n[0] for n in names], "seed": [int(n[-1]) for n in names]}
+    )
+    return Answers(Study("simulated", runs, runs, table), np.ones(questions, bool))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"between": 0.06}, {"between": 0.0}, {"between": 0.03, "alike": 0.1}, {"seeds": 5}],
+    ids=["seeds dominate", "questions dominate", "seeds alike", "five seeds"],
+)
+def test_intervals_of_contrasts_cover_the_truth(settings):
+    rng = np.random.default_rng(7)
+    weights = {"a": 0.5, "b": 0.5, "c": -0.5, "d": -0.5}
+    found = [_simulated(rng, **settings).contrast(weights) for _ in range(200)]
+    covered = np.mean([each.low <= 0 <= each.high for each in found])
+    assert 0.91 <= covered <= 0.99  # 95 % ± three standard errors
+
+
+def test_intervals_of_means_cover_the_truth_where_seeds_share_their_luck():
+    """The runs of a seed are no further evidence of how seeds differ."""
+    rng = np.random.default_rng(7)
+    found = [_simulated(rng, alike=0.1).mean("a") for _ in range(200)]
+    covered = np.mean([each.low <= 0.5 <= each.high for each in found])
+    assert 0.9 <= covered <= 0.99
+    assert np.median([each.df for each in found]) < 3.5  # three seeds
+    apart = [_simulated(rng, between=0.1).mean("a").df for _ in range(20)]
+    assert np.mean(apart) > 6  # four variants whose runs share nothing
+
+
+def test_the_interval_says_its_degrees_of_freedom():
+    rng = np.random.default_rng(0)
+    few = _simulated(rng, seeds=3, between=0.5, variants="ab").difference("a", "b")
+    many = _simulated(rng, seeds=3, between=0.5, variants="abcd").difference("a", "b")
+    assert few.df == pytest.approx(2, rel=0.1)  # (2 variants − 1) × (3 seeds − 1)
+    assert many.df == pytest.approx(6, rel=0.1)
+    alone = _simulated(rng, seeds=1).difference("a", "b")
+    assert np.isnan([alone.low, alone.high]).all()
+    assert np.isfinite(alone.value)
+
+
+def test_contrasts_find_the_planted_effects():
+    rights = {"transformer": 0.3, "transformer-torch": 0.4, "ones": 0.5, "outer": 0.9}
+    rights |= {
+        "no-embedding-binding": 0.6,
+        "tp-transformer": 0.7,
+    }  # roles +.2, embedding binding +.1
+    study = _planted(rights, np.random.default_rng(0))
+    found = measure_contrasts(study, ("all",)).set_index("contrast")
+    for contrast, effect in ((START, 0.1), (ALIKE, 0.3), (ROLES, 0.2), (BINDING, 0.1), (FULL, 0.2)):
+        assert abs(found.loc[contrast, "value"] - effect) < 0.03, contrast
+        assert found.loc[contrast, "low"] < effect < found.loc[contrast, "high"], contrast
+    assert not any("both Xavier" in name for name in found.index)  # it has no such variant
+
+
+def test_earlier_seeds_join_on_the_questions_that_both_answered():
+    rng = np.random.default_rng(0)
+    rights = {"tp-transformer": 0.5, "outer": 0.8, "no-embedding-binding": 0.6, "ones": 0.5}
+    rights |= {"transformer": 0.5}
+    study = _planted(rights, rng)
+    earlier = _planted(rights | {"outer": 0.5}, rng, seeds=(4, 5))
+    fewer = replace(earlier, examples=earlier.examples[::-2])  # in another order, too
+    found = compare_seeds(study, fewer).query("set == 'all'").set_index(["contrast", "of"])
+    assert set(found["n"]) == {200}
+    assert found.loc[FULL, "seeds"].to_dict() == {"earlier": 2, "later": 4, "both": 6}
+    for of, effect in (("earlier", 0.0), ("later", 0.3), ("both", 0.2)):
+        assert found.loc[(FULL, of), "value"] == pytest.approx(effect, abs=0.05)
+    every = study.examples.set_index("source")
+    asked = every.loc[fewer.examples["source"]]
+    gain = asked[[f"outer-{s}" for s in range(4)]].to_numpy().mean()
+    gain -= asked[[f"tp-transformer-{s}" for s in range(4)]].to_numpy().mean()
+    assert found.loc[(FULL, "later"), "value"] == pytest.approx(gain)
+    told = tell_seeds(compare_seeds(study, fewer))
+    assert "(2 seeds), and with the later ones, +0." in told
+    page = write_page(study, read_plan(STARTS), (fewer, read_plan(SHIPPED)))
+    assert "| full product − its diagonal | both | 6 | +0." in page
+
+
+def test_curves_are_told_as_differences_of_runs_of_one_seed():
+    study = _planted({"transformer": 0.5, "b": 0.7}, np.random.default_rng(0))
+    upper = matched_study(study.curves, study.runs, compare_variants(study)).axes[:2]
+    steps, cost = ({line.get_label(): line for line in each.get_lines()} for each in upper)
+    assert np.allclose(steps["b"].get_ydata(), 0)  # the same curve at equal steps
+    # b costs twice as much a step: at its step 5 the reference stands at step 10, then has ended
+    np.testing.assert_allclose(cost["b"].get_ydata(), [-0.5])
+
+
+def test_equal_compute_reads_the_curve_where_the_arithmetic_is_spent():
+    study = _planted({"transformer": 0.5, "b": 0.7}, np.random.default_rng(0))
+    table = at_equal_compute(study).groupby("variant")[["step", "exact_match"]].mean()
+    assert table.loc["b"].tolist() == [5, 0.5]
+    assert table.loc["transformer"].tolist() == [10, 1.0]
+
+
+def test_the_figure_is_drawn_from_the_folder(finished, tmp_path):
+    path = catalogue.write_figure("matched-study", sources=[finished], out=tmp_path / "m.pdf")
+    assert path.stat().st_size > 10_000
+    with pytest.raises(InputError, match=r"has no runs\.csv"):
+        catalogue.write_figure("matched-study", sources=[tmp_path], out=tmp_path / "n.pdf")
+
+
+def test_the_page_has_a_verdict_for_every_comparison(finished, plan_file):
+    page = write_page(load_study(finished), read_plan(plan_file))
+    lines = [line for line in page.splitlines() if "“" in line]
+    assert len(lines) == len(COMPARED) + 1  # and the claim on attention, by the models' heads
+    assert all(line.endswith("| undecided |") for line in lines)  # two seeds, variants missing
+    assert "transformer 2, outer 2" in page
+
+
+def test_the_page_tells_the_same_comparison_of_companions(finished, plan_file):
+    rights = {"transformer": 0.5, "transformer-torch": 0.7, "tp-transformer": 0.6}
+    adam = (_planted(rights, np.random.default_rng(0)), read_plan(ADAM))
+    del rights["transformer"]
+    longer = (_planted(rights, np.random.default_rng(0)), read_plan(LONGER))
+    study, plan = load_study(finished), read_plan(plan_file)
+    page = write_page(study, plan, companions={"adam": adam, "longer": longer})
+    assert re.search(
+        r"by Adam .* \(4 seeds; .*: both from torch's default -0\.(0[5-9]|1[0-5])\d \[",
+        page.splitlines()[2],
+    )
+    assert "(β 0.9 and 0.995, gradient norm clipped to 0.1)" in page
+    assert "finished runs: transformer-torch 4, tp-transformer 4;" in page
+    assert "## Another optimiser" not in write_page(study, plan)
+
+
+def _verdicts(rights, plan):
+    page = write_page(_planted(rights, np.random.default_rng(0)), read_plan(plan))
+    found = [line.rsplit("|", 2)[1].strip() for line in page.splitlines() if "“" in line]
+    return dict(zip(COMPARED, found[:-1], strict=True))
+
+
+def test_attention_is_compared_by_seeds_of_models_that_start_alike():
+    rows = [
+        {"variant": variant, "seed": seed, "measure": "attention", "value": value + seed / 10}
+        for variant, value in (("tp-transformer", 0.4), ("transformer-torch", 0.1))
+        for seed in (0, 1, 2)
+    ]
+    evidence = attention_evidence(pd.DataFrame(rows))
+    assert evidence.cases[""].value == pytest.approx(0.3)
+    assert judge(load_claims()["schlag-better-insights"], evidence).outcome == "holds"
+    two = attention_evidence(pd.DataFrame(rows).query("seed < 2"))
+    assert judge(load_claims()["schlag-better-insights"], two).outcome == "undecided"
+
+
+def test_variants_that_start_otherwise_decide_nothing():
+    rights = {"transformer": 0.5, "tp-transformer": 0.8, "narrowed": 0.5, "outer": 0.3}
+    assert _verdicts(rights, SHIPPED) == {
+        "schlag-interpolation": "not comparable",
+        "schlag-same-weights": "not comparable",
+        "schlag-diagonal-sufficient": "not comparable",
+        "schlag-full-product-better": "fails",
+        "schlag-extrapolation": "undecided",  # no longer questions: not measured
+    }
+
+
+def test_what_three_seeds_show_is_decided_beside_what_starts_alike():
+    rights = {"transformer": 0.9, "transformer-torch": 0.5, "tp-transformer": 0.8, "outer": 0.3}
+    assert _verdicts(rights, STARTS)["schlag-same-weights"] == "undecided"  # no such variant
+    assert _verdicts(rights | {"narrowed": 0.7}, STARTS) == {
+        "schlag-interpolation": "holds",
+        "schlag-same-weights": "holds",
+        "schlag-diagonal-sufficient": "holds",
+        "schlag-full-product-better": "fails",
+        "schlag-extrapolation": "undecided",
+    }

@@ -1,0 +1,386 @@
+"""Swaps of numbers: what they predict, and what they do to a model whose roles have known use."""
+
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted.roles import PlantedRoles
+
+from studies.pages import agents_section, interventions_page
+from tprpapers.swaps.donor_roles import DONORS, measure_donors
+from tprpapers.swaps.effect_intervals import (
+    best_heads,
+    compare_places,
+    find_answered,
+    summarise_swaps,
+)
+from tprpapers.swaps.erasures import Eraser
+from tprpapers.swaps.shifts import (
+    OWN,
+    RANDOM,
+    WRONG,
+    class_differences,
+    measure_shifts,
+    random_directions,
+)
+from tprprobe.data import load_data
+from tprprobe.errors import InputError
+from tprprobe.gold import arithmetic, evaluate
+from tprprobe.interventions import exchange, find_swaps, list_ways, measure_swaps, swap
+from tprprobe.interventions.digit_vectors import read_digits
+from tprprobe.interventions.exchanges import ALIKE, ELSEWHERE, Way, exchanges_at, positions
+from tprprobe.interventions.number_pairs import CHANGING, HARMLESS, KINDS, exchanged
+from tprprobe.site.hooks import capture, intervene
+
+QUESTIONS = [
+    "Calculate 2/6 - (-66)/18.",
+    "What is (-14)/(-21)*(-3)/2?",
+    "Evaluate (1 - 3)*(-5)/2.",
+    "2 + 4 - (-2)/(-2)",
+    "Calculate 8/(-12)*6/10.",
+    "Evaluate (10/(-35))/(1/(-2)).",
+    "What is 24/6*(1 - 2)?",
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_swap_predicts_what_exact_arithmetic_says(seed):
+    swaps = find_swaps(QUESTIONS, seed=seed)
+    assert set(swaps["kind"]) == set(KINDS)
+    for row in swaps.to_dict("records"):
+        assert row["text"] == QUESTIONS[row["question"]]
+        assert exchanged(row["counterfactual"], row["first"], row["second"]) == row["text"]
+        assert row["answer"] == str(evaluate(row["text"]))
+        assert row["predicted"] == str(evaluate(row["counterfactual"]))
+        assert (row["answer"] == row["predicted"]) == (row["kind"] in HARMLESS)
+        assert sorted(row["text"]) == sorted(row["counterfactual"])
+    again = find_swaps(QUESTIONS, seed=seed)
+    pd.testing.assert_frame_equal(swaps, again)
+
+
+def test_pairs_are_what_their_kind_says():
+    for row in find_swaps(QUESTIONS).to_dict("records"):
+        gold = arithmetic(row["text"])
+        first, second = (gold.iloc[list(row[side])] for side in ("first", "second"))
+        assert len(first) == len(second)
+        same = first["polarity"].iloc[0] == second["polarity"].iloc[0]
+        if "polarity" in row["kind"]:
+            assert first["term"].iloc[0] == second["term"].iloc[0]
+            assert same == (row["kind"] == "same polarity")
+        elif row["kind"] == "place":
+            assert (first["place"].iloc[0], second["place"].iloc[0]) == (0, 1)
+            assert first["number"].iloc[0] == second["number"].iloc[0]
+        else:
+            sign = {"argument": "-", "sum": "+"}[row["kind"]]
+            assert first["parent"].iloc[0] == second["parent"].iloc[0] == sign
+            assert {first["slot"].iloc[0], second["slot"].iloc[0]} == {1, 2}
+
+
+def test_elsewhere_is_within_the_expression_and_other_symbols():
+    swaps = find_swaps(QUESTIONS)
+    assert (swaps["elsewhere"] != 0).any()
+    for row in swaps[swaps["elsewhere"] != 0].to_dict("records"):
+        moved = [[at + row["elsewhere"] for at in row[side]] for side in ("first", "second")]
+        assert exchanged(row["text"], *moved) != row["text"]
+        kinds = arithmetic(row["text"])["kind"].iloc[moved[0] + moved[1]]
+        assert "template" not in set(kinds)
+        assert {*row["first"], *row["second"]}.isdisjoint(moved[0] + moved[1])
+
+
+def test_elsewhere_never_touches_the_pair_itself():
+    for text in ("12/34*5", "123/456", "11/22 - 33/44*55"):
+        for row in find_swaps([text], ["polarity"]).to_dict("records"):
+            places = {*row["first"], *row["second"]}
+            moved = {at + row["elsewhere"] for at in places}
+            assert row["elsewhere"] == 0 or places.isdisjoint(moved)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_pair_alike_stands_as_the_pair_does_and_does_not_touch_it(seed):
+    swaps = find_swaps(QUESTIONS, seed=seed)
+    with_one = swaps[swaps["alike"].map(lambda pair: len(pair[0]) > 0)]
+    assert {"polarity", "place"} <= set(with_one["kind"])
+    for row in with_one.to_dict("records"):
+        gold, own = arithmetic(row["text"]), {*row["first"], *row["second"]}
+        assert own.isdisjoint(row["alike"][0] + row["alike"][1])
+        assert exchanged(row["text"], *row["alike"]) != row["text"]
+        if row["kind"] == "place":
+            assert [gold["place"].iloc[side[0]] for side in row["alike"]] == [0, 1]
+            continue
+        said = [
+            [gold["surface_polarity"].iloc[side[0]] for side in pair]
+            for pair in (sorted((row["first"], row["second"])), row["alike"])
+        ]
+        assert said[0] == said[1]
+
+
+def test_a_question_without_a_pair_alike_exchanges_nothing_there(make_model):
+    swaps = find_swaps(["12/34", "2/6 - 66/18"], ["polarity"])
+    assert exchanges_at(swaps, ALIKE).tolist() == [False, True]
+    order = positions(swaps, 13, ALIKE, 1)
+    assert order[0].tolist() == list(range(13))
+    (first, *_), (second, *_) = swaps["alike"].iloc[1]
+    assert order[1, first + 1] == second + 1
+    found = measure_swaps(make_model(), swaps, [Way("role"), Way("role", at=ALIKE)])
+    assert found["at"].value_counts()[ALIKE] == 1
+
+
+def test_numbers_with_a_point_are_not_exchanged():
+    assert find_swaps(["3.5 + 12.14", "1.5 - 2.5"]).empty
+    assert len(find_swaps(["13 - 1.5"], ["place"])) == 1
+
+
+def test_an_unknown_kind_names_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'polarity'"):
+        find_swaps(QUESTIONS, ["polarty"])
+
+
+def test_positions_count_from_the_start_symbol():
+    swaps = find_swaps(["2/6 - 66/18"], ["polarity"])
+    order = positions(swaps, 13, "pair", 1)
+    first, second = swaps["first"].iloc[0], swaps["second"].iloc[0]
+    assert order[0, first[0] + 1] == second[0] + 1
+
+
+NUMBERS = st.integers(1, 99)
+
+
+@settings(max_examples=10)
+@given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=5))
+def test_planted_roles_are_swapped_exactly(pairs):
+    """The swap gives the predicted answer, with certainty; on heads that are not read, nothing."""
+    model, swaps = PlantedRoles(), find_swaps([f"{a}/{b}" for a, b in pairs], CHANGING)
+    if swaps.empty:
+        return
+    ways = [Way("role"), Way("filler"), Way("binding"), Way("role", 0, 0), Way("role", 0, 1)]
+    found = measure_swaps(model, swaps, ways)
+    assert find_answered(found.assign(model="planted")).all()
+    for (vectors, head), rows in found.groupby(["vectors", "head"]):
+        moves = vectors in ("role", "filler", "question") and head != 1
+        assert (rows["counterfactual"] == moves).all(), (vectors, head)
+        assert (rows["original"] != moves).all(), (vectors, head)
+        assert (rows["p_counterfactual" if moves else "p_original"] > 0.999).all()
+
+
+def test_a_planted_swap_changes_nothing_else():
+    model = PlantedRoles()
+    source = torch.tensor([[2, *model.vocabulary.encode("12/34"), 3]])
+    order = exchange([(1,)], [(5,)], source.shape[1])
+    with capture(model, "encoder.*") as before:
+        model.encode(source)
+    kept = {name: each.clone() for name, each in before.items()}
+    edit = {"encoder.0.self.role": swap(order, heads=[0])}
+    with intervene(model, edit), capture(model, "encoder.*") as after:
+        model.encode(source)
+    elsewhere = torch.tensor([0, 2, 3, 4, 6])
+    for name, each in after.items():
+        assert each[:, elsewhere].equal(kept[name][:, elsewhere]), name
+        assert each.equal(kept[name]) == name.endswith("filler")
+    assert after["encoder.0.self.role"][:, :, 1].equal(kept["encoder.0.self.role"][:, :, 1])
+
+
+def test_queries_do_what_fillers_do_and_values_what_keys_do(make_model):
+    model = make_model(d_model=32, n_heads=4)
+    source = torch.randint(4, 60, (3, 9), generator=torch.Generator().manual_seed(0))
+    target = torch.tensor([[2, 7, 8]] * 3)
+    order = exchange([(1, 2)] * 3, [(5, 6)] * 3, 9)
+    outs = {}
+    for name in ("query", "filler", "key", "value", "binding", "input"):
+        with intervene(model, {f"encoder.1.self.{name}": swap(order)}):
+            outs[name] = model(source, target)
+    for one, other in (("query", "filler"), ("key", "value"), ("binding", "input")):
+        assert outs[one].allclose(outs[other], atol=1e-5), (one, other)
+    assert not outs["filler"].allclose(outs["binding"], atol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def measured(make_model) -> pd.DataFrame:
+    model = make_model(n_layers=(2, 1))
+    swaps = find_swaps(QUESTIONS)
+    return measure_swaps(model, swaps, list_ways(model)).assign(model="tiny")
+
+
+def test_ways_cover_layers_heads_and_controls(make_model):
+    ways = list_ways(make_model(n_layers=(2, 1)))
+    assert {(w.layer, w.head) for w in ways if w.vectors == "role" and w.at == "pair"} == {
+        (-1, -1), (0, -1), (1, -1), (0, 0), (0, 1), (1, 0), (1, 1),
+    }  # fmt: skip
+    assert {w.vectors for w in ways} == {
+        "role",
+        "filler",
+        "key",
+        "binding",
+        "hidden",
+        "embedding role",
+    }
+    assert len({*ways}) == len(ways)
+    plain = list_ways(make_model(architecture="transformer"))
+    assert {w.vectors for w in plain} == {"filler", "key", "hidden"}
+
+
+def test_shares_are_between_0_and_1_and_add_up(measured):
+    table = summarise_swaps(measured)
+    everything = table[table["subset"] == "all"]
+    changing = everything[everything["kind"].isin(CHANGING)]
+    total = changing[["original", "counterfactual", "other"]].sum(axis=1)
+    assert total.to_numpy() == pytest.approx(1)
+    assert (table["p_other"] >= -1e-6).all()
+    counts = everything[everything["vectors"] == "role"].query("layer == -1 and at == 'pair'")
+    assert counts["n"].sum() == len(find_swaps(QUESTIONS))
+
+
+def test_answered_swaps_are_those_right_before():
+    index = {"model": "m", "kind": "polarity", "layer": -1, "head": -1, "at": "pair"}
+    rows = [
+        (0, "none", True, False), (0, "question", False, True), (0, "role", False, True),
+        (1, "none", True, False), (1, "question", False, False), (1, "role", False, True),
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["question", "vectors", "original", "counterfactual"])
+    assert find_answered(table.assign(**index)).tolist() == [True] * 3 + [False] * 3
+
+
+def test_a_difference_is_paired_and_the_best_head_is_measured_on_the_other_half():
+    rows = []
+    for question in range(40):
+        base = {"model": "m", "kind": "polarity", "question": question, "original": True}
+        base |= {"counterfactual": True, "layer": -1, "head": -1, "at": "pair", "p_original": 0.0}
+        rows += [base | {"vectors": each, "p_counterfactual": 0.0} for each in ("none", "question")]
+        rows.append(base | {"vectors": "role", "p_counterfactual": 0.7})
+        if question < 30:
+            rows.append(base | {"vectors": "role", "at": ELSEWHERE, "p_counterfactual": 0.2})
+        for head in range(2):
+            value = 0.1 + 0.5 * (head == 1) + 0.2 * (question % 2)
+            rows.append(
+                base | {"vectors": "role", "layer": 0, "head": head, "p_counterfactual": value}
+            )
+    table = pd.DataFrame(rows)
+    found = compare_places(table).iloc[0]
+    assert (found["n"], round(found["difference"], 6)) == (30, 0.5)
+    best = best_heads(table).set_index("choice")
+    assert (best.loc["best", "layer"], best.loc["best", "head"]) == (0, 1)
+    assert best.loc["best", "p_counterfactual"] == pytest.approx(0.8)
+    assert best.loc["any", "p_counterfactual"] == pytest.approx(0.55)
+
+
+def test_swaps_of_the_generated_questions_have_their_answers():
+    data = load_data("mathematics:arithmetic__mixed", split="small-test", n=40, seed=5)
+    swaps = find_swaps([each.source for each in data])
+    assert len(swaps) > 20
+    for row in swaps.to_dict("records"):
+        assert Fraction(row["answer"]) == Fraction(data[row["question"]].target)
+
+
+def test_planted_roles_of_other_questions_are_followed_by_their_polarity():
+    """Answers are read off (digit, place, polarity): a donor's polarity decides, its digit does not."""
+    model, swaps = PlantedRoles(), find_swaps(["12/34", "7/3", "56/18", "9/2"], ["polarity"])
+    donors = read_digits(model, [f"{a}/{a * 37 % 99}" for a in range(1, 99)], ["role"])
+    found = measure_donors(model, swaps, donors)
+    assert found.groupby("at").size().to_dict() == dict.fromkeys(DONORS, len(swaps))
+    for kind, rows in found.groupby("at"):
+        assert (rows["counterfactual"] == ("other polarity" in str(kind))).all(), kind
+        assert (rows["original"] == ("same polarity" in str(kind))).all(), kind
+
+
+def test_the_planted_part_of_a_role_that_says_the_polarity_is_shifted_alone():
+    """A shift by the difference of classes gives the new answer, by a random direction it does not."""
+    model, swaps = PlantedRoles(), find_swaps(["7/3", "9/2", "5/8"], ["polarity"])
+    digits = read_digits(model, [f"{a}/{a * 7 % 10}" for a in range(1, 10)], ["role"])
+    own = class_differences(digits)
+    directions = {OWN: own, WRONG: {k: -v for k, v in own.items()}, RANDOM: random_directions(own)}
+    found = measure_shifts(model, swaps, directions, [1.0]).groupby("at")["counterfactual"].mean()
+    assert found[f"{OWN} × 1"] == 1
+    assert found[f"{WRONG} × 1"] == 0
+    assert found[f"{RANDOM} × 1"] == 0
+    for site, each in directions[RANDOM].items():
+        assert torch.allclose(each.norm(dim=-1), own[site].norm(dim=-1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_erasure_leaves_no_linear_trace_of_a_class_and_changes_as_little_as_can_be(seed):
+    generator = torch.Generator().manual_seed(seed)
+    classes = torch.rand(400, generator=generator) < 0.3
+    x = torch.randn(400, 2, 5, generator=generator) @ torch.randn(5, 5, generator=generator)
+    x[classes] += torch.randn(2, 5, generator=generator)
+    erased = Eraser.fit(x, classes).edit()(x[:, None], ("batch", "seq", "head", "d_head"))[:, 0]
+    gap = erased[classes].mean(0) - erased[~classes].mean(0)
+    assert gap.abs().max() < 1e-4  # equal means: no linear function tells the classes
+    apart = x[classes].mean(0) - x[~classes].mean(0)
+    along = apart / apart.norm(dim=-1, keepdim=True)
+    projected = x - ((x - x.mean(0)) * along).sum(-1, keepdim=True) * along
+    for head in range(2):
+        covered = torch.linalg.inv(torch.cov(x[:, head].T))  # least change in Mahalanobis' norm too
+        ours, theirs = ((each - x)[:, head] for each in (erased, projected))
+        assert (ours @ covered * ours).sum() < (theirs @ covered * theirs).sum()
+        assert ours.square().sum() < theirs.square().sum() * 1.0001
+
+
+def test_a_swap_without_a_donor_is_left_out_of_every_kind():
+    model, swaps = PlantedRoles(), find_swaps(["12/34", "7/3"], ["polarity"])
+    donors = read_digits(model, ["7/3", "3/7"], ["role"])
+    found = measure_donors(model, swaps, donors)
+    assert set(found["question"]) == {1}
+    assert len(found) == len(DONORS)
+
+
+def test_agents_are_shown_of_t5_and_of_the_untrained_twins(tmp_path, monkeypatch):
+    measured = dict.fromkeys(
+        ("counterfactual", "original", "other", "p_counterfactual", "p_original"), 0.5
+    )
+
+    def found(recipe, model, folder):
+        rows = [
+            {"model": name, "subset": subset, "at": at, "n": n}
+            for name, subset, n in (
+                (model, "answered", 9),
+                (model, "all", 20),
+                (f"untrained:{model}", "all", 20),
+            )
+            for at in ("pair", "alike")
+        ]
+        same = {"vectors": "filler", "layer": -1, "head": -1}
+        return pd.DataFrame(rows).assign(**same, **measured)
+
+    monkeypatch.setattr(interventions_page, "_table_of", found)
+    shown = interventions_page._agents(tmp_path)
+    for name in ("tpt-d-english", "tpt-c-english", "t5-english"):
+        assert f"| {name} | fillers, all layers, alike | 9 |" in shown
+        assert (
+            shown.count(f"| untrained:{name} | any of these, all layers (least to most of 2) |")
+            == 1
+        )
+
+
+def test_swaps_of_numbers_are_shown_of_the_untrained_twin_though_it_answers_nothing():
+    same = {"kind": "polarity", "layer": -1, "head": -1, "original": 0.0, "other": 1.0}
+    same |= {"p_original": 0.0, "p_counterfactual": 0.0}
+    rows = [
+        {"model": "m", "subset": "answered", "vectors": "role", "at": "pair", "n": 5, "counterfactual": 0.5},
+        {"model": "untrained:m", "subset": "all", "vectors": "role", "at": "pair", "n": 8, "counterfactual": 0.0},
+        {"model": "untrained:m", "subset": "all", "vectors": "key", "at": "pair", "n": 8, "counterfactual": 0.125},
+    ]  # fmt: skip
+    shown = interventions_page._swaps("polarity", pd.DataFrame([same | row for row in rows]))
+    assert "| m | roles, all layers | 5 | 0.500" in shown
+    assert (
+        "| untrained:m | any of these, all layers (least to most of 2) | 8 | 0.000 to 0.125 |"
+        in shown
+    )
+
+
+def test_the_grammars_judgments_are_on_the_page(tmp_path):
+    """Shares of kept judgments, per exchange; no model is loaded where they are kept."""
+    verdicts = {"grammatical": [True] * 4, "true": [True, False] * 2, "true_exchanged": [False] * 4}
+    kept = pd.DataFrame(verdicts).assign(
+        vectors=["none", "none", "role", "role"], at=["pair", "pair", "pair", "elsewhere"]
+    )
+    kept.to_parquet(tmp_path / "judged-planted.parquet")
+    lines = agents_section.tell_judged(tmp_path, ["planted"]).splitlines()
+    assert [line.split(" | ")[1:3] for line in lines[2:]] == [
+        ["nothing", "2"],
+        ["roles, pair", "1"],
+        ["roles, elsewhere", "1"],
+    ]
+    assert "0.500 [" in lines[2]
+    assert "true of it with the names exchanged" in lines[0]

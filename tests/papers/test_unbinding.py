@@ -1,0 +1,311 @@
+"""Planted clusters of unbinding vectors are read for what they are, and controls for what they are."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from planted.captions import plant_captions
+from planted.questions import ROLE, plant
+from typer.testing import CliRunner
+
+from tprpapers.claims import find_claim, load_claims
+from tprpapers.huang import figures as huang
+from tprpapers.huang.unbinding import (
+    compare_ks,
+    find_clusters,
+    interpret,
+    load_learnt,
+    measure_conformity,
+    part_space,
+    read_words,
+    tell_subjects,
+)
+from tprpapers.huang.unbinding.categories import SIDES, TAGS, categorize
+from tprpapers.huang.unbinding.conformity import PRINTED, TOTAL, share_whole, split_initial
+from tprpapers.huang.unbinding.ten_clusters import (
+    dominant_kind,
+    find_position,
+    find_spatial,
+    hybrid_roles,
+    labels_of,
+    one_side,
+)
+from tprpapers.verdicts import judge_cases
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.statistics import Interval
+
+GROUPS = 6  # that are planted
+
+EVEN = {"": Interval(0.6, 0.55, 0.65)}  # above what the claims ask for
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    return read_words(plant_captions(tmp_path_factory.mktemp("captions") / "store"))
+
+
+@pytest.fixture(scope="module")
+def labels(words):
+    return labels_of(words, find_clusters(words, [GROUPS], n_seeds=2)[GROUPS])
+
+
+def by_side(words, wrong=0.0):
+    """Two clusters that are the two sides, but for a share of the words; first words alternate."""
+    rng = np.random.default_rng(1)
+    side = (words.table["side"] != "nominal").to_numpy()
+    first = (words.table["position"] == 1).to_numpy()
+    return np.where(first | (rng.random(len(side)) < wrong), rng.integers(2, size=len(side)), side)
+
+
+def test_a_word_is_the_token_after_the_row_that_unbound_it(words):
+    tokens = words.store.tokens_of(words.site)
+    table = words.table
+    after = tokens.iloc[table["row"] + 1]
+    assert (after["token"].astype(str).to_numpy() == table["word"]).all()
+    assert (after["sample"].to_numpy() == table["sample"]).all()
+    assert (after["position"].to_numpy() == table["position"]).all()
+    before = tokens.iloc[table["row"]]
+    assert (before["token"].astype(str).to_numpy() == table["previous"]).all()
+    assert set(table.loc[table["position"] == 1, "previous_pos"]) == {"start"}
+    assert words.untagged == 0
+    assert len(table) == (tokens["position"] > 0).sum()
+
+
+def test_images_are_halved_not_words(words):
+    assert words.table.groupby("group")["learned"].nunique().eq(1).all()
+    assert words.table.groupby("group")["learned"].first().mean() == 0.5
+
+
+def test_every_category_has_a_side():
+    tags = [tag for several in TAGS.values() for tag in several]
+    assert len(tags) == len(set(tags))
+    assert {*TAGS, "indefinite article", "definite article"} == {*SIDES} == {*PRINTED}
+
+
+def test_articles_go_by_their_form_and_prepositions_by_where_they_point():
+    said = ["A", "the", "some", "on", "of", "and", "man", ".", "two"]
+    found = categorize(
+        np.array(said), np.array(["DT", "DT", "DT", "IN", "IN", "CC", "NN", ".", "CD"])
+    )
+    assert list(found["category"]) == [
+        "indefinite article",
+        "definite article",
+        "",
+        *["preposition or conjunction"] * 3,
+        "noun",
+        "",
+        "",
+    ]
+    assert list(found["kind"]) == [
+        *["determiner"] * 3,
+        *["preposition"] * 2,
+        "other",
+        "noun",
+        "period",
+        "other",
+    ]
+    assert list(found["spatial"]) == ["", "", "", "spatial", "other", "", "", "", ""]
+
+
+def test_two_sides_conform_and_random_clusters_do_not(words):
+    exact = measure_conformity(words, by_side(words)).set_index("category")
+    assert exact.loc[TOTAL, ["share", "low"]].eq(1).all()
+    assert exact["n"].drop(TOTAL).sum() == exact.loc[TOTAL, "n"]
+    noisy = measure_conformity(words, by_side(words, wrong=0.4)).set_index("category")
+    assert noisy.loc[TOTAL, "low"] < 0.8 < noisy.loc[TOTAL, "high"]
+    rng = np.random.default_rng(0)
+    nothing = measure_conformity(words, rng.integers(2, size=len(words.table)))
+    assert nothing.set_index("category").loc[TOTAL, "share"] == pytest.approx(0.5, abs=0.15)
+
+
+def test_the_total_of_the_printed_table_is_recomputed():
+    n, conforming = map(sum, zip(*PRINTED.values(), strict=True))
+    assert (n, conforming) == (39488, 37939)
+    assert find_claim("huang-nominal-verbal").printed.startswith(f"{conforming}/{n}")
+
+
+def test_first_words_of_both_clusters_are_counted(words):
+    found = split_initial(words, by_side(words))
+    assert found.low > 0.05
+    assert split_initial(words, np.zeros(len(words.table), int)).value == 0
+
+
+def test_clusters_of_captions_are_told_from_clusters_of_words(words):
+    assert share_whole(words, words.table["sample"].to_numpy() % 2) == 1
+    assert share_whole(words, by_side(words)) < 0.2
+
+
+def test_clusters_are_named_and_told_as_what_was_planted(words, labels):
+    found = interpret(words, labels)
+    names = dict(zip(found["cluster"], found["name"], strict=True))
+    assert {"position 1", "position 2", "DT", "verb"} <= {*names.values()}
+    told = dict(zip(found["name"], found["told"], strict=True))
+    assert told["position 1"] == "position 1 (1.00)"
+    assert told["verb"] == "verb (1.00)"
+
+
+def test_random_clusters_have_no_names(words):
+    labels = np.random.default_rng(0).integers(GROUPS, size=len(words.table))
+    assert set(interpret(words, labels)["name"]) == {"unnamed"}
+
+
+def test_clusters_of_positions_are_found(words, labels):
+    for position in (1, 2):
+        assert find_position(words, labels, position).low == 1
+    assert find_position(words, labels, 3).high < 0.9
+    shuffled = np.random.default_rng(0).permutation(labels)
+    assert find_position(words, shuffled, 1).high < 0.5
+
+
+def test_kinds_dominate_planted_clusters_beyond_the_word_before(words, labels):
+    found = dominant_kind(words, labels)
+    assert found["clusters"].value > found["previous"].value
+    assert found["difference"].low > 0
+    assert found["difference"].value == pytest.approx(
+        found["clusters"].value - found["previous"].value
+    )
+    shuffled = dominant_kind(words, np.random.default_rng(0).permutation(labels))
+    assert shuffled["difference"].high < 0
+
+
+def test_sides_and_prepositions_of_clusters(words, labels):
+    assert one_side(words, labels).low > 0.9
+    shares = find_spatial(words, labels)
+    assert max(each.value for each in shares.values()) > 0.5
+    assert min(each.value for each in shares.values()) == 0
+
+
+def test_hybrid_roles_are_beyond_chance_only_where_they_are(words, labels):
+    found = hybrid_roles(words, labels)
+    assert found["position"].value == pytest.approx(1)
+    assert found["pos"].low > 0.3
+    nothing = hybrid_roles(words, np.random.default_rng(0).integers(GROUPS, size=len(labels)))
+    assert all(each.low < 0.05 for each in nothing.values())
+    assert all(abs(each.value) < 0.08 for each in nothing.values())
+
+
+@pytest.fixture(scope="module")
+def regions(words):
+    return part_space(words)
+
+
+def test_planted_regions_are_purer_than_permuted_ones_and_the_twins(regions):
+    table = regions.table().set_index(["reading", "vectors", "split"])
+    for split in ("in sample", "held out"):
+        pure = table.loc[("k-means", "u", split), "macro_low"]
+        assert pure > table.loc[("k-means", "u, tags permuted", split), "macro_high"]
+        assert pure > table.loc[("k-means", "u of the untrained twin", split), "macro_high"]
+
+
+def test_what_is_fitted_is_less_pure_on_other_images(regions):
+    table = regions.table().query("vectors == 'u, tags permuted'")
+    both = table.pivot(index="reading", columns="split", values="micro")
+    assert (both["in sample"] > both["held out"]).all()
+
+
+def test_differences_of_regions_are_paired(regions):
+    own = ("k-means", "u", "held out")
+    control = regions.best_control("k-means", "held out", "micro")
+    found = regions.difference(own, control, "micro")
+    values = regions.table().set_index(["reading", "vectors", "split"])["micro"]
+    assert found.value == pytest.approx(values[own] - values[control])
+    assert regions.difference(own, own, "macro").high == 0
+
+
+def test_more_clusters_than_groups_are_less_stable(words):
+    found = find_clusters(words, [GROUPS, 17], n_seeds=3)
+    table = compare_ks(words, found.values()).set_index("k")
+    # one run of three may end in a local optimum, also with as many clusters as there are groups
+    assert table.loc[GROUPS, "stability"] > table.loc[17, "stability"] + 0.3
+    assert table.loc[GROUPS, "ami_kind"] > table.loc[17, "ami_kind"]
+
+
+def test_centers_of_another_store_count_its_words(words, tmp_path):
+    other = plant_captions(tmp_path / "other", 90, noise=0.3)
+    given = ["cluster", str(other.path), "--site", "word.unbinding", "--k", "2", "--raw"]
+    folder = tmp_path / "two"
+    assert CliRunner().invoke(app, [*given, "--out", str(folder)]).exit_code == 0
+    learnt = find_clusters(words, [2], learnt_on=other)[2]
+    kept = load_learnt(words, folder, 2)
+    assert kept.labels.tolist() == learnt.labels.tolist()
+    vectors = words.store.read(words.site, slice(None))
+    distances = ((vectors[:, None] - learnt.centers[None]) ** 2).sum(-1)
+    assert kept.labels.tolist() == distances.argmin(1).tolist()
+    out = tmp_path / "table.md"
+    drawn = ["figure", "huang-table2", "--store", str(words.store.path), "--clusters", str(folder)]
+    assert CliRunner().invoke(app, [*drawn, "--out", str(out)]).exit_code == 0
+    n = len(other.tokens_of(words.site))
+    assert f"Centers: k-means of {n:,} vectors of other captions" in out.read_text()
+    with pytest.raises(InputError, match=r"has no 10 clusters of raw word\.unbinding"):
+        load_learnt(words, folder, 10)
+
+
+def test_subjects_are_told_beyond_place_only_where_vectors_tell_them(words, tmp_path):
+    plain = tell_subjects(words).set_index("vectors")
+    assert plain.loc["position", "auc"] > 0.8  # subjects come first
+    assert plain.loc["position", "matched_low"] < 0.5 < plain.loc["position", "matched_high"]
+    assert plain.loc["u", "matched_low"] < 0.5
+    marked = read_words(plant_captions(tmp_path / "marked", subjects=1.0))
+    told = tell_subjects(marked).set_index("vectors")
+    assert told.loc["u", "matched_low"] > 0.8
+    assert told.loc["u, tags permuted", "matched_low"] < 0.6
+
+
+def test_what_holds_whatever_the_model_does_is_not_decided(words, labels):
+    whole = words.table["sample"].to_numpy() % 2  # clusters that tell captions apart
+    for two, decided in ((whole, False), (by_side(words), True)):
+        void = huang.void_of_two(words, two)
+        (verdict,) = judge_cases({"huang-initial-word": EVEN}, "document", 100, void)
+        assert (verdict.outcome == "not decidable here") != decided
+        assert ("100.0% of captions lie in one cluster" in verdict.reason) != decided
+    few = words.table["spatial"].where(words.table["spatial"] == "", "spatial").to_numpy().copy()
+    for others, decided in ((0, False), (len(few), True)):
+        rows = np.flatnonzero(few == "spatial")[:others:2]
+        told = few.copy()
+        told[rows] = "other"
+        void = huang.void_of_ten(replace(words, table=words.table.assign(spatial=told)))
+        (verdict,) = judge_cases({"huang-spatial-prepositions": EVEN}, "document", 100, void)
+        assert (verdict.outcome == "not decidable here") != decided
+        assert ("100.0% of the prepositions are spatial" in verdict.reason) != decided
+
+
+def test_what_cannot_be_read_is_told(tmp_path):
+    with pytest.raises(InputError, match="give --tagger"):
+        read_words(plant_captions(tmp_path / "plain", 6, tagged=False))
+    few = read_words(plant_captions(tmp_path / "some", 8))
+    with pytest.raises(InputError, match="of both are needed"):
+        tell_subjects(few)
+    with pytest.raises(InputError, match="give 4 or more"):
+        read_words(plant_captions(tmp_path / "few", 3))
+    with pytest.raises(InputError, match="holds source tokens"):
+        read_words(plant(tmp_path / "questions", 4), ROLE)
+
+
+def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_path, monkeypatch):
+    from studies.pages import unbinding_section as unbinding
+
+    def extracted(name, runs):
+        if name == "tpgn-coco-words":
+            raise InputError("no tagger")
+        counted = plant_captions(runs / name, 40)
+        return counted, plant_captions(runs / "learnt", 50), counted
+
+    monkeypatch.setattr(unbinding, "read_stores", extracted)
+    page = unbinding.tell_unbinding(tmp_path)
+    every = [name for name in load_claims() if name.startswith("huang-")]
+    elsewhere = unbinding.OF_SCORES | unbinding.OF_STEPS
+    ids = [name for name in every if name not in elsewhere]
+    assert len(every) - len(ids) == len(elsewhere)
+    for name in ids:
+        assert f"“{find_claim(name).quotation}”" in page
+    outcomes = re.findall(
+        r"\| (holds|fails|undecided|not comparable|not decidable here) \|$", page, re.M
+    )
+    assert len(outcomes) == len(ids)
+    assert "vectors of other captions" in page
+    assert "Not measured (no tagger)" in page
+    assert "nan" not in re.sub("“.*?”", "", page)
+    monkeypatch.setattr(unbinding, "_tell", None)
+    assert unbinding.tell_unbinding(tmp_path) == page

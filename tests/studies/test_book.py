@@ -1,0 +1,141 @@
+"""The book: what its pages print is what their code prints, and every command on a page exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from studies.book.commands_page import read_commands, write_commands
+from studies.book.executed_pages import DOCS, Block, command_lines, pictures, refresh, run_page
+from studies.book.gallery_page import write_gallery
+from studies.book.generated_pages import RESULTS, on_page_markdown
+from studies.book.interface_page import write_interface
+from tprprobe.figures.catalogue.entries import FIGURES
+
+ROOT = DOCS.parent
+IN_SOAK = ("captions", "own-text", "huggingface")  # each takes ten seconds of processor time
+TUTORIALS = sorted(path.stem for path in (DOCS / "tutorials").glob("*.md"))
+
+
+def check_page(name, folder):
+    path = DOCS / f"{name}.md"
+    for block in run_page(path, folder):
+        assert block.is_as_told(), (
+            f"{path}: {block.code}\nprints\n{block.printed}\nnot\n{block.told}"
+        )
+    for picture in pictures(path):
+        assert (folder / f"{picture}.png").is_file()
+        assert (DOCS / f"images/tutorials/{picture}.webp").is_file()
+
+
+@pytest.mark.parametrize(
+    "name", ["index", *(f"tutorials/{each}" for each in TUTORIALS if each not in IN_SOAK)]
+)
+def test_code_of_the_book_prints_what_stands_there(name, tmp_path):
+    check_page(name, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("name", IN_SOAK)
+def test_long_code_of_the_book_prints_what_stands_there(name, tmp_path):
+    check_page(f"tutorials/{name}", tmp_path)
+
+
+def commands_of(path):
+    blocks = re.findall(r"^```sh\n(.*?)^```", path.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return [words for block in blocks for words in command_lines(block)]
+
+
+def test_all_commands_of_all_pages_exist_with_their_options():
+    commands = read_commands()
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
+    found = 0
+    for path in pages:
+        for name, *words in commands_of(path):
+            assert name in commands, f"{path}: tprprobe {name}"
+            known = {each for option in commands[name].params for each in option.opts} | {"--help"}
+            given = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+            assert given <= known, f"{path}: tprprobe {name} {sorted(given - known)}"
+            found += 1
+    assert found > 60
+
+
+def test_printed_numbers_may_differ_a_little_and_words_not_at_all():
+    assert Block("python", "", "n  0.50 named 3", "n 0.51   named 3").is_as_told()
+    assert not Block("python", "", "n 0.50 named 3", "n 0.90 named 3").is_as_told()
+    assert not Block("python", "", "n 0.50 named 3", "n 0.50 known 3").is_as_told()
+
+
+def test_a_page_is_written_with_what_its_code_prints(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# T\n\n```python\nx = 2\nx + 3\n```\n\n```output\n4\n```\n\n```python\nprint(x)\n```\n"
+    )
+    assert [block.is_as_told() for block in run_page(page, tmp_path)] == [False, False]
+    refresh(page, tmp_path)
+    assert page.read_text().count("```output\n5\n```") == 1
+    assert page.read_text().endswith("```output\n2\n```\n")
+    assert all(block.is_as_told() for block in run_page(page, tmp_path))
+
+
+def test_generated_pages_have_every_command_option_figure_and_public_name():
+    page = write_commands()
+    for name, command in read_commands().items():
+        assert f"\n## {name}\n" in page
+        assert all(
+            f"`{option}`" in page
+            for each in command.params
+            for option in each.opts
+            if option[0] == "-"
+        )
+    gallery = write_gallery()
+    assert all(f"tprprobe figure {name} " in gallery for name in FIGURES)
+    assert "tprprobe figure schlag-fig2 --store STORE --out schlag-fig2.pdf" in gallery
+    interface = write_interface()
+    assert "::: tprprobe.analyses.clustering.cluster\n" in interface
+    assert "::: tprprobe.interventions.zero\n" in interface
+
+
+def test_the_laboratorys_book_is_the_second_half_of_the_site():
+    listed = re.findall(r"laboratory/(\S+\.md)", (ROOT / "mkdocs.yml").read_text("utf-8"))
+    there = {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.md")}
+    assert {*listed} == there
+    assert listed[0] == "what-we-found.md"
+    told = "[a](study.md#x) [b](../../docs/probing.md) ![c](../../docs/images/ask.webp) [d](verdicts.csv)"
+    assert on_page_markdown(told, Page("laboratory/arithmetic.md")) == (
+        "[a](study.md#x) [b](../probing.md) ![c](../images/ask.webp) [d](verdicts.csv)"
+    )
+    told = "[a](../studies/results/study.md)"
+    assert on_page_markdown(told, Page("ideas.md")) == "[a](laboratory/study.md)"
+
+
+class Page:
+    def __init__(self, name):
+        self.file = type("File", (), {"src_uri": name})
+
+
+def test_links_out_of_the_pages_lead_to_pages_of_the_book():
+    told = "[a](../benchmarks/README.md#x) [b](stores.md) [c](../studies) [d](https://e.f)"
+    assert on_page_markdown(told, Page("stores.md")) == (
+        "[a](measurements.md#x) [b](stores.md) c [d](https://e.f)"
+    )
+    told = "[a](../../CONTRIBUTING.md)\nlist:\n- one\n- two"
+    assert on_page_markdown(told, Page("tutorials/roles.md")) == (
+        "[a](../contributing.md)\nlist:\n\n- one\n- two"
+    )
+    assert on_page_markdown("[a](docs/probing.md)", Page("contributing.md")) == "[a](probing.md)"
+    assert (
+        on_page_markdown("```\n[c](../studies)\n```", Page("stores.md"))
+        == "```\n[c](../studies)\n```"
+    )
+
+
+def test_pictures_of_the_book_are_there():
+    missing = [
+        f"{path.name}: {target}"
+        for path in [ROOT / "README.md", *DOCS.rglob("*.md")]
+        for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", path.read_text("utf-8"))
+        if not (path.parent / Path(target)).is_file()
+    ]
+    assert not missing

@@ -1,0 +1,296 @@
+"""The page on probing has every claim about probing, and only numbers of its tables."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.summary_study import plant_roles
+
+from studies.pages import contrasts
+from studies.pages import probing_page as probing
+from studies.pages.contrasts import Place, compare
+from studies.pages.deciding import decide
+from studies.pages.probing_runs import DISCRETE, MODELS, Probed
+from studies.pages.seed_roles import gather_seeds, mean_measure, seed_evidence
+from studies.pages.seed_tables import tell_leads, tell_peaks, tell_seeds
+from studies.pages.verdicts import claims_of, read_page
+from tprpapers.claims import judge, load_claims
+from tprpapers.jiang.role_names import name_dictionary, read_fields, tell_labels
+from tprprobe.analyses.probing.scores import TERMS, Score, describe
+from tprprobe.gold.labels import WORD
+from tprprobe.store import SiteSpec, StoreWriter, open_store
+
+DOCUMENTS, EACH = 40, 10
+RIGHT = {
+    "role": 4,
+    "filler": 6,
+    "tpr": 8,
+}  # of EACH targets of a document, a layer more is one more
+TASKS = ("pos", "dep", "srl", "nel")
+
+
+def score(task, site, control, right, side="target", seed=0):
+    """Of every document so many right, give or take one."""
+    rng = np.random.default_rng([len(site), right])
+    hits = np.clip(right + rng.integers(-1, 2, DOCUMENTS), 0, EACH)
+    sums = np.zeros((1, DOCUMENTS, len(TERMS)))
+    sums[0, :, 0], sums[0, :, 1], sums[0, :, 2] = hits, EACH - hits, EACH - hits
+    sums[0, :, 3], sums[0, :, 4] = hits, EACH
+    layer = int(site.split(".")[1]) if site.count(".") > 1 else None
+    names = ("task", "side", "site", "layer", "head", "seed", "control")
+    place = dict(zip(names, (task, side, site, layer, None, seed, control), strict=True))
+    return Score(place, sums)
+
+
+def write(folder, scores):
+    """What a run of probes leaves in its folder."""
+    folder.mkdir(parents=True)
+    rows = pd.DataFrame([describe(each) | {"selectivity": 0.1} for each in scores])
+    rows.astype({"layer": "Int64"}).to_parquet(folder / "rows.parquet")
+    parts = [
+        pd.DataFrame(each.whole, columns=list(TERMS)).assign(
+            document=[f"d{i}" for i in range(DOCUMENTS)], **each.place
+        )
+        for each in scores
+    ]
+    pd.concat(parts).astype({"head": "Int64"}).to_parquet(folder / "documents.parquet")
+    (folder / "settings.json").write_text(json.dumps({"store": {"model": {"name": folder.name}}}))
+    return folder
+
+
+def write_store(path, samples=60):
+    """Role weights: head 0 takes role 1 before every noun, head 1 is flat."""
+    rng = np.random.default_rng(0)
+    specs = {"decoder.1.cross.role_weights": SiteSpec(("target", "head", "n_roles"), (2, 4))}
+    writer = StoreWriter.create(path, specs, {"model": {"name": "made"}})
+    tables, weights = [], []
+    for sample in range(samples):
+        tags = rng.choice(["NN", "VB"], 6).tolist()
+        table = pd.DataFrame({"token": ["<s>", *tags], WORD: range(-1, 6), "pos": ["", *tags]})
+        tables.append(table.assign(side="target", sample=sample, position=range(7)))
+        taken = [1 if tag == "NN" else 2 for tag in tags] + [0]
+        rows = np.full((7, 2, 4), 0.25)
+        rows[:, 0] = np.eye(4)[taken] * 0.99 + 0.0025
+        weights.append(rows)
+    values = {"decoder.1.cross.role_weights": np.concatenate(weights)}
+    writer.append(values, pd.concat(tables, ignore_index=True))
+    writer.finish()
+    return open_store(path)
+
+
+def write_states(path):
+    """A store of one sample, whose labels a tagger gave."""
+    labels = {task: {"source": "spacy:tagger", "agreement": 0.9} for task in TASKS[:2]}
+    specs = {"decoder.0.hidden": SiteSpec(("target", "d_model"), (2,))}
+    data = {"name": "ewt/conllu/en_ewt-ud-train.conllu.gz"}
+    writer = StoreWriter.create(path, specs, {"model": {}, "data": data, "labels": labels})
+    token = pd.DataFrame({"sample": [0], "side": ["target"], "position": [0], "token": ["<s>"]})
+    writer.append({"decoder.0.hidden": np.zeros((1, 2), np.float32)}, token)
+    writer.finish()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("probing")
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    for kind in ("read", "written"):
+        write_store(folder / f"{DISCRETE}.{kind}.store")
+    found = {"written": {}, "coded": {}, "generated": {}, "span-conv": {}, "read": {}}
+    for name in MODELS:
+        kinds = RIGHT if name == DISCRETE else {"filler": 5}
+        real = [
+            score(task, f"decoder.{layer}.cross.{kind}", "real", right + layer)
+            for task, layer, (kind, right) in itertools.product(TASKS, (0, 1), kinds.items())
+        ]
+        beside = [score(task, "", "majority", 2) for task in TASKS]
+        beside += [score(task, "", "identity", 7) for task in TASKS]
+        beside += [score(task, "previous word", "previous", 3) for task in TASKS]
+        for control, right in (("untrained", 2), ("indices", 3), ("quantised", 6)):
+            beside += [score(task, "decoder.1.cross.role", control, right) for task in TASKS]
+        read = [score(t, "encoder.0.hidden", "real", 9, "source") for t in TASKS]
+        read += [score(t, "encoder.0.hidden", "untrained", 5, "source") for t in TASKS]
+        runs = {"written": real + beside, "coded": real, "generated": real, "span-conv": real}
+        runs["read"] = read
+        for kind, scores in runs.items():
+            found[kind][name] = Probed(name, write(folder / f"{name}.{kind}", scores))
+    write(folder / "t5.ewt-same", real + beside)
+    write(folder / "t5.titles", real + beside)
+    for run in ("t5.ewt-same", "t5.titles"):
+        write_states(folder / f"{run}.store")
+    six = plant_roles([0], variants=("t5", "tpt-d"))
+    return probing.write_page(found, folder, plant_roles([0]), {"six-layers": six})
+
+
+def lines_of(page, words):
+    return [line for line in page.splitlines() if words in line]
+
+
+def test_every_claim_about_probing_has_its_verdict(page):
+    own = [claim.id for claim in claims_of("probing")]
+    assert len(own) == 16
+    for name, claim in load_claims().items():
+        assert (claim.quotation in page) == (name in own), name
+    assert [row[0] for row in read_page("probing", page)] == own
+    for words, verdict in (
+        ("a trend of increasing scores", "holds"),
+        ("outperform the roles and fillers alone", "holds"),
+        ("role attention distributions", "fails"),
+        ("encoded in these discrete role vectors", "fails"),
+        ("only achieve similar F1 scores to the fillers", "fails"),
+        ("at every layer, regarding the syntactic features", "undecided"),
+        ("pushes the role vector space to be even more discrete", "undecided"),
+    ):
+        (line,) = lines_of(page, words)
+        assert line.endswith(f"| {verdict} |"), line
+
+
+def test_three_seeds_decide_what_one_does_not():
+    outcomes = {}
+    for seeds, tpr, filler in (((0, 1), 0.9, 0.8), ((0, 1, 2), 0.9, 0.8), ((0, 1, 2), 0.6, 0.8)):
+        evidence = seed_evidence(plant_roles(seeds, tpr, filler))
+        found = {name: judge(load_claims()[name], each) for name, each in evidence.items()}
+        outcomes[len(seeds), tpr] = {name: each.outcome for name, each in found.items()}
+    two, better, worse = outcomes.values()
+    assert set(two.values()) == {"undecided"}
+    for name in ("every-layer", "dep-srl-better", "nel-better", "pos-last-three"):
+        assert (better[f"jiang-{name}"], worse[f"jiang-{name}"]) == ("holds", "fails"), name
+    for name, outcome in (
+        ("more-discrete", "holds"),  # .36 at half of the training, .75 at its end
+        ("discrete", "fails"),
+        ("pos-role", "holds"),
+        ("pos-tpr-aggregates", "holds"),
+        ("nel-roles-poorer", "undecided"),
+    ):
+        assert better[f"jiang-{name}"] == outcome, name
+
+
+def test_three_seeds_of_the_longer_training_decide():
+    """It has one start and one measured step, so it says nothing on how roles become discrete."""
+    study, four = plant_roles([0, 1, 2], tpr=0.6), ("t5", "t5-torch", "tpt-c", "tpt-d")
+    for seeds, level, step in (([0, 1], 0.6, 3750), ([0, 1, 2], 0.9, 9000)):
+        longer = plant_roles(seeds, tpr=0.9, variants=four, steps=(9000,))
+        beside = {"longer": longer}
+        claims = [load_claims()[f"jiang-{name}"] for name in ("nel-better", "more-discrete")]
+        better, more = decide(claims, gather_seeds(study, beside), {})
+        assert better.outcome == ("holds" if level > 0.8 else "fails")
+        assert better.reason.endswith(f"; after {step:,} steps")
+        assert ("both torch" if step == 9000 else "started alike") in better.reason
+        assert (more.outcome, more.reason[-17:]) == ("holds", "after 3,750 steps")
+        assert tell_seeds(study, beside)[0].startswith(f"After {step:,} steps, ")
+        told = " ".join(tell_peaks(study, beside))
+        assert ("At their end, after 3,750 steps, 0.7" in told) == (step == 9000)
+        assert ("With three times the steps and reports, " in told) == (step == 3750)
+
+
+def test_f1_of_several_models_is_that_of_sums_over_reports():
+    """Its interval is wider than over reports alone, as seeds differ."""
+    roles = plant_roles([0, 1, 2], n=60)
+    cells = [
+        roles.reports[f"tpt-d-{seed}:pos.1.tpr"].str.split("/", expand=True).astype(int)
+        for seed in range(3)
+    ]
+    found = mean_measure(roles, {"pos.1.tpr": 1.0})
+    assert found.value == pytest.approx(np.mean([part[0].sum() / part[1].sum() for part in cells]))
+    assert found.low < found.value < found.high
+    alone = mean_measure(plant_roles([0]), {"pos.1.tpr": 1.0}, "tpt-d")
+    assert np.isfinite(alone.value)
+
+
+def test_the_answer_and_tables_of_seeds_are_told(page):
+    assert lines_of(
+        page,
+        "**After 3,750 steps, started alike (mean of both starts, 1 seed), F1 of TPT-d's last TPR minus",
+    )
+    assert lines_of(page, "| TPT-d |") == []
+    assert (
+        len(lines_of(page, "| tpt-d | decoder.cross | 0 | 0.12 (0.12–0.12) | 0.36 (0.36–0.36) |"))
+        == 2
+    )
+    assert lines_of(page, "| task | layer | vector | t5 | tpt-d |")  # of six decoder layers
+    told = tell_leads(plant_roles([0, 1, 2]))
+    assert "| POS | started alike | +" in told
+    assert tell_seeds(plant_roles([0], variants=("t5", "tpt-c"))) == []
+
+
+def test_tables_stand_beside_the_verdicts(page):
+    assert (
+        len(lines_of(page, "| decoder.1.cross.role |")) == len(TASKS) + 4
+    )  # what is written, the treebank and its differences, titles
+    assert lines_of(page, "1 sentences of the English Web Treebank (`en_ewt-ud-train.conllu.gz`")
+    assert lines_of(page, "| tagger against gold | 90.0 | 90.0 |")
+    assert not lines_of(page, "the ceiling that its noise sets")  # probes label given spans
+    assert lines_of(page, "commonest label of the word to come")
+    assert len(lines_of(page, "encoder.0.hidden")) == len(MODELS)
+    assert lines_of(page, "previous word (decoder)")
+    assert lines_of(page, "0.500 | 0.500")  # of the role distributions those of head 0 are peaked
+
+
+def test_the_treebank_is_compared_with_the_untrained_twin(page):
+    for task in TASKS:  # 5 of 10 targets are right, of the twin 2
+        assert lines_of(page, f"| same | decoder | {task} | 1 | 1 | 0 | 0 | +2")
+    (row,) = [each for each in lines_of(page, "| same | decoder.1.cross.role |") if "*" in each]
+    assert row.count("*") == len(TASKS)
+    assert row.count("| +2") == len(TASKS)
+
+
+def test_what_the_roles_of_the_dictionary_stand_for_is_told(page):
+    heads = lines_of(page, "| decoder.1.cross | 0 | 2 | 2 (–) |")
+    assert len(heads) == 1  # two roles are in use, both are named; there is no twin
+    assert lines_of(page, "| decoder.1.cross | 0 | 1 | NN | ")
+    (flat,) = lines_of(page, "| decoder.1.cross | 1 | 1 | 0 (–) | 0.00 (–) |")
+    assert " 0.00 [" in flat
+
+
+def test_contrasts_are_paired_by_document(folder, page):
+    place = Place(folder / f"{DISCRETE}.written", "pos", "decoder.1.cross.tpr")
+    same = compare(contrasts.minus, [place, place])
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+    other = Place(folder / f"{DISCRETE}.written", "pos", "decoder.1.cross.role")
+    found = compare(contrasts.minus, [place, other])
+    assert found.low < found.value < found.high
+    assert found.low > 0.3
+
+
+@pytest.mark.parametrize(
+    ("statistic", "expected"),
+    [
+        (contrasts.slope, 0.2),
+        (contrasts.minus, -0.2),
+        (contrasts.first_minus_best, -0.4),
+        (contrasts.lowest_minus_last, -0.4),
+    ],
+)
+def test_statistics_of_scores(statistic, expected):
+    assert statistic(np.array([[0.1, 0.3, 0.5]]))[0] == pytest.approx(expected)
+
+
+def test_what_a_role_tells_of_a_label_is_scored_on_other_texts(tmp_path):
+    store = write_store(tmp_path / "store", 300)
+    found = tell_labels(store, "decoder.-1.cross.role_weights", "pos")
+    assert 0.97 < found[0].low <= found[0].value <= 1
+    assert found[1].value == pytest.approx(0, abs=0.01)  # one role for all words tells nothing
+    of_place = tell_labels(store, "decoder.-1.cross.role_weights", "place")
+    assert of_place[0].low < 0.01  # the place is drawn apart
+
+
+def test_roles_of_a_dictionary_are_named_by_the_word_they_predict(tmp_path):
+    store = write_store(tmp_path / "store", 300)
+    names = name_dictionary(store, "decoder.-1.cross.role_weights")
+    first = names[names["head"] == 0].set_index("role")
+    assert first.loc[1, "name"] == "NN"
+    assert first.loc[2, "name"] == "VB"
+    assert first.loc[1, "precision"] == 1
+    assert {*names.loc[names["head"] == 1, "name"]} == {"unnamed"}
+    tokens = store.tokens
+    rows, words = read_fields(tokens, ahead=True)
+    assert len(rows) == 300 * 6
+    assert (tokens["pos"].to_numpy()[rows + 1] == words["pos"]).all()
+    here, own = read_fields(tokens, ahead=False)
+    assert (tokens["pos"].to_numpy()[here] == own["pos"]).all()
+    assert own["place"].max() == 6
+    assert (own.loc[own["place"] == 1, "before"] == "none").all()

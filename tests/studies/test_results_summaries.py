@@ -1,0 +1,175 @@
+"""The page on summaries: models of a study over seeds and reports; what speaks against a claim first."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from planted.summary_study import plant_roles, plant_study
+
+from studies.pages.companions import take_runs
+from studies.pages.deciding import decide, find_alike
+from studies.pages.summaries_page import gather_evidence, judge_external, order, write_page
+from studies.pages.summary_contrasts import measure_contrasts, tell_again, tell_answer
+from studies.pages.verdicts import claims_of, read_page
+from studies.summary_roles.records import STUDY
+from tprpapers.claims import judge
+from tprpapers.study.plans import read_plan
+from tprprobe.files import assets
+from tprprobe.statistics import Interval
+
+BETTER = {"t5": 0.6, "t5-torch": 0.7, "tpt-c": 0.5, "tpt-d": 0.8, "tpt-d-t5": 0.7}  # TPT-d: + .1
+LEAD = {"rougeL": Interval(0.3, 0.2, 0.4)}
+
+
+def verdicts(level, seeds, lead=LEAD):
+    evidence = gather_evidence(plant_study(level, seeds), lead)
+    return {each.id: judge(each, evidence.get(each.id)) for each in claims_of("summaries")}
+
+
+def test_what_was_planted_is_decided_by_three_seeds():
+    found = verdicts(BETTER, [0, 1, 2])
+    for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
+        assert found[f"jiang-{name}"].outcome == "holds", name
+    worse = verdicts(BETTER | {"tpt-d": 0.6, "tpt-d-t5": 0.5, "tpt-c": 0.9}, [0, 1, 2])
+    for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
+        assert worse[f"jiang-{name}"].outcome == "fails", name
+
+
+def test_a_difference_of_starts_alone_is_no_difference_of_models():
+    """As published TPT-d is .1 ahead, and so is T5 when it starts as TPT-d does."""
+    level = {"t5": 0.6, "t5-torch": 0.7, "tpt-c": 0.5, "tpt-d": 0.7, "tpt-d-t5": 0.6}
+    found = verdicts(level, [0, 1, 2])
+    assert found["jiang-table2-better"].outcome != "holds"
+    assert found["jiang-factual"].outcome != "holds"
+    rows = measure_contrasts(plant_study(level, [0, 1, 2])).set_index(
+        ["contrast", "split", "measure"]
+    )
+    told = rows["value"].xs(("test", "rougeL"), level=("split", "measure"))
+    assert told["TPT-d − T5, as published"] == pytest.approx(0.1, abs=0.02)
+    assert told["TPT-d − T5, started alike"] == pytest.approx(0, abs=0.02)
+    assert told["T5: torch − T5's start"] == pytest.approx(0.1, abs=0.02)
+
+
+@pytest.mark.parametrize("seeds", [[0], [0, 1]])
+def test_fewer_than_three_seeds_decide_nothing(seeds):
+    found = verdicts(BETTER, seeds)
+    for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
+        assert found[f"jiang-{name}"].outcome == "undecided", name
+    assert (
+        f"{len(seeds)} model seed(s), must be at least 3" in found["jiang-factual"].reason
+        or len(seeds) == 1
+    )
+
+
+def test_a_transformer_below_the_first_sentence_decides_nothing():
+    found = verdicts(BETTER, [0, 1, 2], {"rougeL": Interval(0.9, 0.8, 1.0)})
+    assert "transformer beats lead -0.2" in found["jiang-table2-better"].reason
+    assert found["jiang-table2-better"].outcome == "undecided"
+
+
+def test_a_study_that_has_not_finished_tells_what_it_has():
+    level = {name: BETTER[name] for name in ("t5", "tpt-d")}
+    assert "jiang-factual" not in gather_evidence(plant_study(level, [0, 1, 2]), LEAD)
+    found = verdicts(level, [0, 1, 2])
+    assert found["jiang-table2-better"].outcome == "undecided"
+    assert tell_answer(measure_contrasts(plant_study(level, [0, 1])), 3750) == []
+
+
+def test_the_page_opens_with_the_answer_and_shows_every_claim():
+    plan = read_plan(assets.find("studies", STUDY) / "plan.toml")
+    six = plant_study({"t5": 0.4, "tpt-d": 0.3}, [0])
+    longer = plant_study({"t5": 0.9, "t5-torch": 0.9, "tpt-d": 0.5}, [0], steps=9000)
+    beside = {"six-layers": six, "longer": longer}
+    page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]), beside)
+    assert "## Six decoder layers" in page
+    lower, higher = r"-0\.(09|1)\d+", r"\+0\.(18|19|2)\d+"
+    alone = rf"TPT-d − T5, as published {lower} \(the same runs otherwise {higher}\)\."
+    assert re.search(rf"decoder layers, narrower \(1 seed\), ROUGE-L: {alone}", page)
+    assert re.search(r"three times .* ROUGE-L: TPT-d − T5, as published -0\.(39|4)", page)
+    assert re.search(
+        r"After 3,750 steps, one-hot .* change ROUGE-L by -0\.(09|10)\d .* their mean instead: -0\.(19|20)\d",
+        page,
+    )
+    assert re.search(r"\| TPT-d − T5, both torch \| \+0\.(08|09|1)\d+ \| -0\.(38|39|4)\d+ \|", page)
+    assert "TPT-c − T5, both T5's start | +0.1" not in page  # it was not trained longer
+    assert re.search(r"\| tpt-d \| 1 \| 0\.[23]\d\d \| 0", page)
+    assert page.splitlines()[2].startswith(
+        "**After 3,750 steps (3 seeds), over both starts, a dictionary of roles (TPT-d) summarizes better than"
+    )
+    rows = list(read_page("summaries", page))
+    assert sorted(row[0] for row in rows) == sorted(claim.id for claim in claims_of("summaries"))
+    assert re.search(r"\| tpt-d \| 3 \| one-hot \| 0\.(79|80)\d \[.*\| -0\.(09|10)\d \[", page)
+    worse = plant_study(BETTER | {"tpt-d": 0.5, "tpt-d-t5": 0.5}, [0, 1, 2])
+    evidence = gather_evidence(worse, LEAD)
+    judged = [judge(each, evidence.get(each.id)) for each in claims_of("summaries")]
+    places = {each.claim.id: order(each) for each in judged}
+    assert places["jiang-table2-better"] == 0  # speaks against the claim
+    assert max(places, key=lambda name: places[name]) not in evidence
+
+
+def test_three_seeds_of_the_longer_training_decide():
+    """TPT-d learns more slowly than T5: it is worse after few steps, and better after many."""
+    plan = read_plan(assets.find("studies", STUDY) / "plan.toml")
+    study = plant_study(BETTER | {"tpt-d": 0.3, "tpt-d-t5": 0.3}, [0, 1, 2])
+    later = {"t5": 0.8, "t5-torch": 0.8, "tpt-d": 0.9}
+    outcomes = {}
+    for seeds in ([0, 1], [0, 1, 2]):
+        longer = plant_study(later, seeds, steps=9000)
+        page = write_page(study, plan, plant_roles([0]), {"longer": longer})
+        rows = list(read_page("summaries", page))
+        outcomes[len(seeds)] = {row[0]: row[3] for row in rows}
+        steps = {row[0]: row[4].rpartition("; ")[2] for row in rows}
+        assert steps["jiang-factual"] == f"after {[3750, 9000][len(seeds) > 2]:,} steps"
+        assert steps["jiang-tptc-worst"] == "after 3,750 steps"  # no TPT-c was trained longer
+    for name in ("table2-better", "grammatical", "factual"):
+        assert outcomes[2][f"jiang-{name}"] == "fails", name
+        assert outcomes[3][f"jiang-{name}"] == "holds", name
+    first = page.splitlines()[2]
+    assert first.startswith(
+        "**After 9,000 steps (3 seeds), both from torch's default, a dictionary"
+    )
+    assert "summarizes better than" in first
+    assert re.search(r"Before, after 3,750 steps \(3 seeds\), .* started alike -0\.3", page)
+
+
+def test_companions_are_paired_run_by_run():
+    """Of a variant that lacks a seed, no other seed is taken for it."""
+    study = plant_study(BETTER, [0, 1, 2])
+    some = study.runs[study.runs["run"].isin(["t5-0", "t5-1", "tpt-d-0", "t5-torch-1"])]
+    own = take_runs(study, replace(study, runs=some))
+    assert sorted(own.runs["run"]) == sorted(some["run"])
+    rows = measure_contrasts(own).set_index("contrast")["seeds"]
+    assert rows["TPT-d − T5, as published"].iloc[0] == 1
+    assert "TPT-d − T5, both torch" not in rows
+    assert tell_again("Changed", measure_contrasts(own)[:0], measure_contrasts(own)) == ""
+
+
+def test_a_training_without_continuous_roles_is_told():
+    level = {name: BETTER[name] for name in BETTER if name != "tpt-c"}
+    told = tell_answer(measure_contrasts(plant_study(level, [0, 1, 2])), 3750)
+    assert len(told) == 2
+    assert "over both starts" in told[0]
+
+
+def test_one_seed_of_another_start_takes_no_verdict_back():
+    """Three seeds of torch's default decide, also when one of T5's start has joined them."""
+    study = plant_study(BETTER, [0, 1, 2])
+    others = study.runs[(study.runs["variant"] != "tpt-d-t5") | (study.runs["seed"] == 0)]
+    longer = replace(study, runs=others)
+    assert find_alike(longer) == "both torch"
+    assert find_alike(study) == "started alike"
+    [claim] = [each for each in claims_of("summaries") if each.id == "jiang-factual"]
+    [verdict] = decide([claim], {9000: gather_evidence(longer, LEAD)}, {})
+    assert (verdict.outcome, verdict.reason[-17:]) == ("holds", "after 9,000 steps")
+
+
+def test_facts_that_no_reference_lacks_are_not_decidable():
+    [claim] = [each for each in claims_of("summaries") if each.id == "jiang-external-facts"]
+    references = plant_study({"t5": 0.5}, [0]).examples[:1].assign(source="Ann saw a dog in Rome.")
+    told = judge_external(judge(claim, None), references.assign(target="She met Ann in Rome."))
+    assert (told.outcome, told.reason) == (
+        "not decidable here",
+        "0 of 1 references of the generated English have such facts",
+    )
+    told = judge_external(judge(claim, None), references.assign(target="She met Ann in Oslo."))
+    assert (told.outcome, told.reason) == ("undecided", "not measured")

@@ -1,0 +1,133 @@
+"""The study of TPDN's table: its cells beside the published ones, and what is found missing."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from planted.bindings import left, plant_bindings
+
+import tprprobe as tp
+from studies.pages import decomposition_page
+from studies.tpdn.authors import check_checkout
+from studies.tpdn.cells import CELL, PUBLISHED, collect_cells, compare, compare_trainings
+from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES, SITE, Decoder, pair_up
+from studies.tpdn.trainings import list_models
+from tprpapers.claims import judge, load_claims
+from tprprobe.data.vocabularies.characters import SPECIALS
+from tprprobe.data.vocabularies.symbols import SymbolTable
+from tprprobe.files.writing import write_file
+from tprprobe.models import build
+from tprprobe.models.decoding.generation import generate
+
+
+@pytest.fixture(scope="module")
+def published():
+    return pd.read_csv(PUBLISHED)
+
+
+def test_the_published_table_has_every_cell_once(published):
+    models = [(m.encoder, m.decoder, m.task, roles) for m in list_models(0) for roles in SCHEMES]
+    assert sorted(published[CELL].itertuples(index=False, name=None)) == sorted(models)
+    assert len(models) == 216
+    assert published["published"].between(0, 1).all()
+
+
+def test_recipes_are_of_their_model():
+    model = next(each for each in list_models(3) if each[:3] == ("tree", "bi", "sort"))
+    recipe = model.recipe
+    assert (recipe.name, recipe.seed) == ("tree-bi-sort-3", 3)
+    assert recipe.model["encoder"] + recipe.model["decoder"] == "treebi"
+    assert recipe.stages[0].mix[0].data == recipe.evaluate[0].data == "sequences:sort"
+
+
+def cells_of(published: pd.DataFrame, seeds: int = 1, accuracy: float = 1.0) -> pd.DataFrame:
+    """A table that agrees with the published one exactly."""
+    bounds = {f"substitution{end}": published["published"] for end in ("", "_low", "_high")}
+    table = published.assign(accuracy=accuracy, n=10, n_fit=20, **bounds)
+    return pd.concat([table.assign(seed=seed) for seed in range(seeds)], ignore_index=True)
+
+
+def test_agreement_is_measured(published):
+    same = compare(cells_of(published))
+    assert same.median == 0
+    assert same.far.empty
+    assert same.right == len(same.differences) > 200
+    turned = cells_of(published).assign(substitution=lambda t: 1 - t["published"])
+    other = compare(turned)
+    assert other.right == 0
+    assert other.far["difference"].abs().is_monotonic_decreasing
+    assert compare(turned.assign(accuracy=0.5), least=0.95).cells.empty
+
+
+def test_cells_that_are_far_are_told_apart(published):
+    table = cells_of(published)
+    moved = (table["roles"] == "bag") & (table["task"] == "copy")
+    table["substitution"] = table["published"] + 0.2 * moved
+    table["accuracy"] = np.where(table["encoder"] == "uni", 1.0, 0.5)
+    kinds = decomposition_page._kinds(compare(table).far)
+    assert kinds == {"cells": 9, "tree": 3, "tree_above": 3, "tree_able": 1, "weak": 4} | {
+        "bi": 1,
+        "bi_above": 1,
+        "rest": 1,
+    }
+
+
+def test_two_trainings_are_compared_where_both_were_learned(published):
+    one, other = cells_of(published, seeds=2), cells_of(published)
+    other["accuracy"] = np.where(other["encoder"] == "uni", 0.9, 0.97)
+    higher = one.assign(substitution=lambda t: t["substitution"] + 0.1)
+    found = compare_trainings(higher, other, least=0.95)
+    assert len(found) == 24  # of two encoders
+    assert found.to_numpy() == pytest.approx(0.1)
+    assert compare_trainings(one.assign(accuracy=0.5), other, least=0.95).empty
+
+
+def test_scores_are_collected_beside_published_numbers(tmp_path, published):
+    store = plant_bindings(tmp_path / "store", left, n=300)
+    decoder = lambda vectors, _: vectors[:, 0] > 0  # noqa: E731
+    fit = tp.decompose(store, SITE, ["left", "bag"], family=FAMILY, decoder=decoder)
+    about = {"encoder": "uni", "decoder": "bi", "task": "sort", "seed": 0, "accuracy": 0.9}
+    write_file(tmp_path / "runs" / "one" / SCORES, fit.scores.assign(**about).to_csv(index=False))
+    cells = collect_cells(tmp_path / "runs")
+    assert cells["roles"].tolist() == ["left", "bag"]
+    assert cells["published"].tolist() == [0.90, 0.90]
+    assert cells[["substitution", "shuffled roles", "shuffled fillers"]].notna().all(axis=None)
+    with pytest.raises(tp.InputError, match=r"no scores\.csv: python -m studies\.tpdn"):
+        collect_cells(tmp_path / "store")
+
+
+def test_a_checkout_that_lacks_files_is_told(tmp_path):
+    with pytest.raises(tp.InputError, match=r"git clone https://github\.com/tommccoy1/tpdn"):
+        check_checkout(tmp_path)
+
+
+def test_a_decoder_reads_back_its_own_encodings():
+    model: Any = build({"architecture": "bottleneck", "d_model": 8}, seed=0).eval()
+    model.vocabulary = SymbolTable((*SPECIALS, *"0123456789"))
+    sequences, decoder = [[digit] for digit in "0123456789"], Decoder(model, "copy")
+    source = torch.arange(4, 14)[:, None]
+    own = model.encode(source).vector.detach().numpy()
+    assert (
+        decoder(own, sequences) == (generate(model, source)[:, :1] == source)[:, 0].numpy()
+    ).all()
+    assert decoder(np.repeat(own[:1], 10, 0), sequences).sum() == 1  # all write the same digit
+
+
+def test_pairs_are_of_every_sequence():
+    assert pair_up("left*right", [["7", "8"], ["9"]]) == [
+        [("7", "0*1"), ("8", "1*0")],
+        [("9", "0*0")],
+    ]
+
+
+def test_claims_hold_where_the_published_table_is_found_again(published):
+    evidence = decomposition_page._of_cells(cells_of(published, seeds=3))
+    claims = [each for name, each in load_claims().items() if name in evidence]
+    assert len(claims) == 6
+    assert {judge(each, evidence[each.id]).outcome for each in claims} == {"holds"}
+    alone = decomposition_page._of_cells(cells_of(published))
+    assert {judge(each, alone[each.id]).outcome for each in claims} == {"undecided"}
+    copied = cells_of(published, seeds=3).query("task == 'copy'")
+    assert set(decomposition_page._of_cells(copied)) == {"mccoy-tree-roles"}

@@ -1,0 +1,140 @@
+"""The demo: a trained TP-Transformer answers fresh questions, and a report shows its roles."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tprpapers.schlag.binding_drawings import demonstration_table
+from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
+from tprprobe import figures
+from tprprobe.analyses.clustering import Clusters, cluster_all, save_clusters
+from tprprobe.analyses.naming.run import name_all
+from tprprobe.console import stderr, track
+from tprprobe.data import load_data
+from tprprobe.errors import InputError
+from tprprobe.extraction import extract
+from tprprobe.figures import catalogue
+from tprprobe.figures.report.page import write_report
+from tprprobe.figures.report.sections import (
+    Section,
+    tell_clusters,
+    tell_names,
+    tell_reconstruction,
+)
+from tprprobe.models import load_model
+from tprprobe.models.answers import exact_match
+from tprprobe.store import Store
+
+CHECKPOINT = "tpt-c-arithmetic"
+DATA, SPLIT, N, SEED = "mathematics:arithmetic__mixed", "small-test", 128, 1
+ROLES, HEAD, K = "encoder.-1.self.role", 0, 20
+SITES = [
+    "encoder.*.self.role",
+    "encoder.*.self.value",
+    "encoder.*.self.attention",
+    "encoder.*.hidden",
+    *(f"encoder.-1.self.{vectors}" for vectors in ("input", "query", "key", "filler")),
+]
+FIG2, FIG3 = "schlag-fig2", "schlag-fig3"
+CAPTIONS = {
+    FIG2: f"schlag Fig 2: head {HEAD}, raw vectors as in the paper.",
+    "role-clusters-standardised": "The same with each dimension standardised.",
+    FIG3: "schlag Fig 3: what numbers attend to.",
+}
+SHOWN = 4  # right and wrong answers that are printed, of each
+MARK = ".tprprobe-demo"  # a folder with this file is an earlier demo's, and replaced
+
+
+def run_demo(out: Path) -> Path:
+    """The report of a fresh run in ``out``, which replaces that of an earlier demo.
+
+    Raises:
+        InputError: ``out`` holds something else.
+    """
+    model = load_model(CHECKPOINT)
+    _clear(out)
+    data = load_data(DATA, split=SPLIT, n=N, seed=SEED)
+    store = extract(model, data, SITES, out / "store", attention_samples=N)
+    answered = store.tokens.query("side == 'target' and position == 0")
+    lead = _lead(answered)
+    samples = pd.concat([_some(answered, True), _some(answered, False)])
+    stderr.print(samples.to_string(index=False), markup=False, highlight=False)
+    stderr.print(lead)
+    heads = cluster_all(store, ROLES, lambda all_: track(all_, "clustering", len(all_)), k=K)
+    save_clusters(heads, out / "clusters", store)
+    naming = name_all(
+        store, ROLES, K, out=out / "names", progress=lambda all_: track(all_, "naming", len(all_))
+    )
+    drawn = _draw(store, heads[HEAD])
+    for name, figure in drawn.items():
+        figures.save(figure, out / f"{name}.pdf")
+    fig3 = {CAPTIONS[FIG3]: drawn.pop(FIG3)}
+    sections = [
+        _answers(samples),
+        tell_clusters(heads, {CAPTIONS[name]: figure for name, figure in drawn.items()}),
+        tell_names(naming),
+        Section(
+            "Attention",
+            "Do the digits of a denominator look at the '/' that divides by them? The head that does so "
+            "most, in three kinds of question that were picked by rule.",
+            figures=fig3,
+        ),
+        tell_reconstruction(store),
+        tell_binding(),
+    ]
+    return write_report(out, "Roles of a trained TP-Transformer", lead, sections)
+
+
+def _lead(answered: pd.DataFrame) -> str:
+    found = exact_match(answered)
+    low, high = found["exact_match_interval"]
+    return (
+        f"{CHECKPOINT} answered {found['exact_match']:.1%} of {N} held-out questions right "
+        f"(95 % interval {low:.1%} to {high:.1%})."
+    )
+
+
+def _clear(out: Path) -> None:
+    if out.exists() and any(out.iterdir()) and not (out / MARK).is_file():
+        raise InputError(f"{out} is not empty and no earlier demo: give another --out")
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    (out / MARK).touch()
+
+
+def _some(answered: pd.DataFrame, correct: bool) -> pd.DataFrame:
+    """The first answers that are right, or that are wrong."""
+    rows = answered[answered["correct"].astype(bool) == correct].head(SHOWN)
+    table = pd.DataFrame(rows[["question", "answer", "prediction"]])
+    return table.assign(correct="right" if correct else "wrong")
+
+
+def _draw(store: Store, standardized: Clusters) -> dict[str, Figure]:
+    """The figures by file name."""
+    return {
+        FIG2: catalogue.draw(FIG2, store=store, head=HEAD, k=K),
+        "role-clusters-standardised": figures.role_clusters(store, standardized, gold=True),
+        FIG3: catalogue.draw(FIG3, store=store),
+    }
+
+
+def _answers(samples: pd.DataFrame) -> Section:
+    return Section(
+        "Answers",
+        "The questions are fresh and held out: their text was never trained on. The card of the "
+        "checkpoint has its exact match on every module and split.",
+        tables=[samples],
+    )
+
+
+def tell_binding() -> Section:
+    """The binding problem, shown exactly."""
+    table = demonstration_table(demonstrate(), measure_degrees())
+    text = (
+        "Two layers of attention: a attends to b and c to d, or a to d and c to b; then e attends to a and "
+        "c. Does e's state tell the two apart? With standard attention and equal weights it cannot; roles "
+        f"of a and c that differ tell them apart.\n{table.caption}"
+    )
+    return Section("The binding problem, exactly", text, {}, [table])

@@ -1,0 +1,1 @@
+"""Huang et al. 2018, a network that writes captions by unbinding: its unbinding vectors and sentence states."""

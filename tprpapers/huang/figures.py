@@ -1,0 +1,293 @@
+"""huang's tables and figures: read from a store of captions, measured, judged and drawn."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprpapers.claims import Verdict
+from tprpapers.huang import unbinding_tables as tables
+from tprpapers.huang.caption_scores import find_rivals, judge_scores, load_captioned, read_scores
+from tprpapers.huang.unbinding import (
+    GeneratedWords,
+    compare_ks,
+    find_clusters,
+    interpret,
+    load_learnt,
+    measure_conformity,
+    part_space,
+    read_words,
+    tell_subjects,
+)
+from tprpapers.huang.unbinding.categories import KINDS
+from tprpapers.huang.unbinding.conformity import TOTAL, share_whole, split_initial
+from tprpapers.huang.unbinding.regions import BOTH, OWN, Regions
+from tprpapers.huang.unbinding.ten_clusters import (
+    dominant_kind,
+    find_position,
+    find_spatial,
+    hybrid_roles,
+    labels_of,
+    one_side,
+)
+from tprpapers.huang.word_planes import scatter_planes
+from tprpapers.scoring.captions.toolkit import compare_captions
+from tprpapers.verdicts import judge_cases
+from tprprobe.analyses.clustering import Clusters
+from tprprobe.analyses.projections import METHODS, project
+from tprprobe.errors import unknown
+from tprprobe.figures.catalogue import Input, Maker
+from tprprobe.figures.catalogue.loaders import find_files
+from tprprobe.figures.style import Drawing
+from tprprobe.figures.tables import Table
+from tprprobe.gold.pipelines import load_pipeline
+from tprprobe.statistics import Interval, read_interval
+from tprprobe.store import Store
+
+SHOWN = 1000  # words of a figure, as in the paper
+LEAST_OTHER = 0.1  # of prepositions must not be spatial, if clusters are to tell the spatial ones
+MOST_WHOLE = 0.5  # of captions may lie in one of two clusters, if these are to be of words
+FEW = 20  # words of a kind that has a mark of its own
+
+Cases = dict[str, Interval]
+
+
+def read(store: Store, tagger: str = "", seed: int = 0) -> GeneratedWords:
+    """The words of a store, tagged by the store or by a spaCy pipeline (a name or folder)."""
+    return read_words(store, tagger=load_pipeline(tagger) if tagger else None, seed=seed)
+
+
+def note_words(words: GeneratedWords) -> str:
+    """A note on a table's words: model, data, target, tags."""
+    made = words.store.manifest
+    model, data = made.get("model"), made.get("data")
+    names = [each.get("name") if isinstance(each, dict) else each for each in (model, data)]
+    kind = {"generated": "its own captions", "reference": "people's captions (read word by word)"}
+    whose = kind.get(str(made.get("target")), "captions")
+    untagged = f", {words.untagged:,} words without one left out" if words.untagged else ""
+    return (
+        f"{names[0]} on {names[1]}, {whose}: {len(words.table):,} words of "
+        f"{words.table['group'].nunique():,} images. Tags: {words.tagger}{untagged}."
+    )
+
+
+def note_learnt(words: GeneratedWords, learnt: Clusters) -> str:
+    """The note of words that were put to the nearest of centers learnt elsewhere."""
+    return (
+        f"{note_words(words)}\nCenters: k-means of {learnt.size:,} vectors of other captions (stability "
+        f"{learnt.stability:.3f} over {learnt.n_seeds} seeds); these words count to the nearest center."
+    )
+
+
+# ---- evidence ---------------------------------------------------------------------------------------
+
+
+def judge_words(
+    words: GeneratedWords, cases: Mapping[str, Cases], void: Mapping[str, str] = {}
+) -> list[Verdict]:
+    """The verdicts on claims, by claim id, with intervals over the held-out half of the images."""
+    return judge_cases(cases, "document", int(words.held_out["group"].nunique()), void)
+
+
+def judge_subjects(found: pd.DataFrame) -> list[Verdict]:
+    """The verdict on subjects and objects: u_t on matched pairs."""
+    row = found.iloc[0]
+    matched = {"": read_interval(row, "matched")}
+    return judge_cases({"huang-subject-object": matched}, "document", int(row["images"]))
+
+
+def of_two(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
+    """The evidence of two clusters, by claim id."""
+    total: Any = measure_conformity(words, labels, seed).set_index("category").loc[TOTAL]
+    return {
+        "huang-nominal-verbal": {"": read_interval(total, "share")},
+        "huang-initial-word": {"": split_initial(words, labels, seed)},
+    }
+
+
+def void_of_two(words: GeneratedWords, labels: np.ndarray) -> dict[str, str]:
+    """Why first words fall into both clusters anyway: clusters that tell captions apart, not words."""
+    whole = share_whole(words, labels)
+    told = f"{whole:.1%} of captions lie in one cluster, so that first words are in both anyway"
+    return {"huang-initial-word": told} if whole > MOST_WHOLE else {}
+
+
+def void_of_ten(words: GeneratedWords) -> dict[str, str]:
+    """Why no cluster could have other prepositions: nearly all that there are are spatial."""
+    table = words.table
+    own = table.loc[table["kind"] == "preposition", "spatial"].eq("spatial")
+    share = float(own.to_numpy(bool).mean())
+    told = (
+        f"{share:.1%} of the prepositions are spatial, "
+        "so that a cluster of prepositions is spatial anyway"
+    )
+    return {"huang-spatial-prepositions": told} if share > 1 - LEAST_OTHER else {}
+
+
+def of_ten(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
+    """The evidence of ten clusters, by claim id."""
+    spatial, hybrid = find_spatial(words, labels, seed), hybrid_roles(words, labels, seed)
+    return {
+        "huang-first-position": {"": find_position(words, labels, 1, seed)},
+        "huang-second-position": {"": find_position(words, labels, 2, seed)},
+        "huang-dominant-category": {"": dominant_kind(words, labels, seed)["difference"]},
+        "huang-spatial-prepositions": spatial,
+        "huang-clusters-one-side": {"": one_side(words, labels, seed)},
+        "huang-hybrid-roles": hybrid,
+    }
+
+
+def of_regions(found: Regions) -> dict[str, Cases]:
+    """The evidence of regions, by claim id: the literal reading, and the linear probe on other
+    images.
+    """
+    own = ("k-means", OWN, "in sample")
+    control = found.best_control(own[0], own[2], "macro")
+    probe, rival = ("linear", OWN, "held out"), ("linear", BOTH, "held out")
+    return {
+        "huang-pos-regions": {f"against {control[1]}": found.difference(own, control, "macro")},
+        "huang-pos-prediction": {"": found.difference(probe, rival, "micro")},
+    }
+
+
+# ---- tables -----------------------------------------------------------------------------------------
+
+
+def tabulate_scores(captioned: list[dict[str, Any]]) -> Table:
+    rivals = find_rivals(captioned)
+    differences = {data: compare_captions(first, second) for data, first, second in rivals}
+    verdicts = [each for _, first, second in rivals for each in judge_scores([first], [second])]
+    return tables.scores_table(captioned, differences, verdicts)
+
+
+def _labels(words: GeneratedWords, k: int, seed: int, clusters: str) -> tuple[np.ndarray, str]:
+    """The cluster of every word, and a note: of centers in a folder, or found on these words."""
+    if not clusters:
+        return labels_of(words, find_clusters(words, [k], seed)[k]), note_words(words)
+    learnt = load_learnt(words, clusters, k)
+    return labels_of(words, learnt), note_learnt(words, learnt)
+
+
+def tabulate_conformity(store: Store, tagger: str = "", seed: int = 0, clusters: str = "") -> Table:
+    words = read(store, tagger, seed)
+    labels, note = _labels(words, 2, seed, clusters)
+    verdicts = judge_words(words, of_two(words, labels, seed), void_of_two(words, labels))
+    found = measure_conformity(words, labels, seed)
+    whole = share_whole(words, labels)
+    return tables.conformity_table(found, whole, note, verdicts)
+
+
+def tabulate_interpretation(
+    store: Store, tagger: str = "", k: int = 10, seed: int = 0, clusters: str = ""
+) -> Table:
+    words = read(store, tagger, seed)
+    labels, note = _labels(words, k, seed, clusters)
+    verdicts = (
+        judge_words(words, of_ten(words, labels, seed), void_of_ten(words)) if k == 10 else []
+    )
+    return tables.interpretation_table(interpret(words, labels, seed), note, verdicts)
+
+
+def tabulate_regions(store: Store, tagger: str = "", seed: int = 0) -> Table:
+    words = read(store, tagger, seed)
+    found = part_space(words, seed=seed)
+    verdicts = judge_cases(of_regions(found), "document", found.images)
+    return tables.regions_table(found, note_words(words), verdicts)
+
+
+def tabulate_stability(store: Store, tagger: str = "", seed: int = 0) -> Table:
+    words = read(store, tagger, seed)
+    found = compare_ks(words, find_clusters(words, seed=seed).values())
+    return tables.stability_table(found, note_words(words))
+
+
+def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
+    words = read(store, tagger, seed)
+    found = tell_subjects(words, seed)
+    return tables.subjects_table(found, note_words(words), judge_subjects(found))
+
+
+# ---- figures ----------------------------------------------------------------------------------------
+
+
+def _scatter(store: Store, kind: str | None, method: str | None, tagger: str, seed: int) -> Drawing:
+    """1,000 vectors of held-out images in the plane, by kind of word, or by one kind and the rest."""
+    if method not in (None, *METHODS):
+        raise unknown("projection", method, METHODS)
+    words = read(store, tagger, seed)
+    drawn = words.held_out.iloc[:SHOWN]
+    some = words.table.loc[words.table["learned"]].iloc[: 5 * SHOWN]
+    rows = np.concatenate([some["row"], drawn["row"]])
+    order = np.argsort(rows)
+    vectors = store.read(words.site, rows[order]).reshape(len(rows), -1)[np.argsort(order)]
+    fit = np.arange(len(rows)) < len(some)
+    kinds = np.concatenate([some["kind"], drawn["kind"]]).astype(str)
+    counts = drawn["kind"].value_counts()
+    if kind is None:
+        names = [each for each in KINDS if each != "other" and counts.get(each, 0) >= FEW]
+        classes, rest = np.where(np.isin(kinds, names), kinds, "other"), "other"
+    else:
+        rest = f"not {kind}"
+        classes, names = np.where(kinds == kind, kind, rest), [kind]
+    of_drawn = classes[~fit]
+    told = {each: f"{each} ({np.sum(of_drawn == each)})" for each in (*names, rest)}
+    planes = [
+        project(vectors, each, classes, seed, fit)
+        for each in ([method] if method else ["pca", "linear"])
+    ]
+    note = (
+        f"{note_words(words)}\nDrawn: {len(drawn):,} words of held-out images; axes were found on "
+        f"{len(some):,} words of others. The paper's linear projection is not described.\n"
+        "Percent: of the variance; of discriminants, of the variance between the means of classes."
+    )
+    title = (
+        "Unbinding vectors by the word they generate"
+        if kind is None
+        else (f"Unbinding vectors of {kind}s and of other words")
+    )
+    labels = np.array([told[each] for each in classes])
+    return scatter_planes(planes, labels, list(told.values()), title, note, told[rest])
+
+
+def draw_kinds(store: Store, method: str | None = None, tagger: str = "", seed: int = 0) -> Drawing:
+    return _scatter(store, None, method, tagger, seed)
+
+
+def draw_nouns(store: Store, method: str | None = None, tagger: str = "", seed: int = 0) -> Drawing:
+    return _scatter(store, "noun", method, tagger, seed)
+
+
+def draw_verbs(store: Store, method: str | None = None, tagger: str = "", seed: int = 0) -> Drawing:
+    return _scatter(store, "verb", method, tagger, seed)
+
+
+def draw_adjectives(
+    store: Store, method: str | None = None, tagger: str = "", seed: int = 0
+) -> Drawing:
+    return _scatter(store, "adjective", method, tagger, seed)
+
+
+def draw_prepositions(
+    store: Store, method: str | None = None, tagger: str = "", seed: int = 0
+) -> Drawing:
+    return _scatter(store, "preposition", method, tagger, seed)
+
+
+CAPTIONED = Input(
+    "scores of captions: give --ckpt with folders of `eval --out` of captions",
+    load_captioned,
+    find_files(read_scores),
+)
+
+TABLE1 = Maker(tabulate_scores, inputs={"captioned": CAPTIONED})
+TABLE2 = Maker(tabulate_conformity, ("word.unbinding",))
+TABLE3 = Maker(tabulate_interpretation, ("word.unbinding",))
+FIG3 = Maker(draw_kinds, ("word.unbinding",))
+FIG4 = Maker(draw_nouns, ("word.unbinding",))
+FIG5 = Maker(draw_verbs, ("word.unbinding",))
+FIG6 = Maker(draw_adjectives, ("word.unbinding",))
+FIG7 = Maker(draw_prepositions, ("word.unbinding",))
+REGIONS = Maker(tabulate_regions, ("word.unbinding",))
+STABILITY = Maker(tabulate_stability, ("word.unbinding",))
+SUBJECTS = Maker(tabulate_subjects, ("word.unbinding",))

@@ -1,0 +1,105 @@
+"""Tables of a TPGN's sentence state: of exchanged and replaced vectors, and of the roles that fit Ŝ_t."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tprpapers.claims import Verdict
+from tprpapers.huang.unbinding.sentence_states import StateFit
+from tprpapers.huang.unbinding_tables import judged
+from tprprobe.figures.tables import Table
+from tprprobe.statistics import interval_text, read_interval
+
+
+def substitution_table(substitutions: pd.DataFrame) -> Table:
+    """What captions become where vectors are replaced while they are written, by edit and clusters."""
+    rows = [
+        {
+            "folder": row["name"],
+            "site": row["site"],
+            "edit": row["edit"] + (f", {row['k']} centers" if row["k"] else ""),
+            "strength": f"{row['strength']:g}",
+            "images": f"{row['n']:,}",
+            **{
+                name: interval_text(read_interval(row, column))
+                for name, column in (
+                    ("tokens that agree", "agreement"),
+                    ("captions unchanged", "same"),
+                    ("CIDEr-D", "cider"),
+                    ("change", "change"),
+                )
+            },
+        }
+        for row in substitutions.to_dict("records")
+    ]
+    caption = (
+        "Greedy captions, [95 % interval] over images. Tokens that agree: of the caption written without "
+        "an edit, by teacher forcing, the end included. Change: of CIDEr-D, paired.\nCenters (snap) are of "
+        "the captions written of other images, on standardized dimensions."
+    )
+    return Table(pd.DataFrame(rows), "Captions with replaced vectors", caption)
+
+
+def swaps_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
+    """The words that are read where vectors of two steps are exchanged, by what is and how far."""
+    told = {"nothing": "nothing", "unbinding": "u_t", "tpr": "Ŝ_t", "both": "u_t and Ŝ_t"}
+    rows = [
+        {
+            "exchanged": told[row["exchanged"]],
+            "steps to the other": row["steps"],
+            "captions": f"{row['captions']:,}",
+            **{
+                name: interval_text(read_interval(row, column))
+                for name, column in (
+                    ("own word", "own"),
+                    ("other's word", "other"),
+                    ("neither", "neither"),
+                )
+            },
+        }
+        for row in found.to_dict("records")
+    ]
+    ruled = tuple(
+        i for i in range(1, len(rows)) if rows[i]["exchanged"] != rows[i - 1]["exchanged"]
+    )
+    caption = (
+        f"{note}\nTwo steps with different words are drawn of every caption and exchange these vectors; "
+        "+2: the other word comes two steps later, −2: it was written two steps before.\nIf Ŝ_t held the "
+        "words to come and u_t were their roles, u_t alone would bring the other's word."
+    )
+    return judged("Words unbound by another step's vector", rows, caption, verdicts, ruled)
+
+
+def states_table(found: StateFit, note: str) -> Table:
+    """The share of Ŝ_t that roles hold, by their kind and number, and the errors of dual bases."""
+    cells = {
+        (row["roles"], row["directions"]): interval_text(read_interval(row, "share"))
+        for row in found.shares.to_dict("records")
+    }
+    rows = [
+        {"roles": name}
+        | {
+            f"{m} of {found.width}": cells[name, m]
+            for m in dict.fromkeys(found.shares["directions"])
+        }
+        for name in dict.fromkeys(found.shares["roles"])
+    ]
+    differences = [i for i, row in enumerate(rows) if "−" in row["roles"]]
+    errors = "\n".join(
+        f"{row['vectors']}, {row['clusters']} clusters: {interval_text(read_interval(row, 'error'))} (the "
+        f"best constant {row['constant']:.3f}), cosine {row['cosine']:.2f}."
+        for row in found.duals.to_dict("records")
+    )
+    caption = (
+        f"{note}\nShare of ‖Ŝ_t‖² inside the span of so many roles, mean over {found.words:,} words of "
+        f"{found.images:,} held-out images\nthat have a word before and one to come; fillers are free. "
+        "Centers and other states are of the other images.\nOf u_t and of centers: the strongest directions "
+        "of their d chunks of d numbers; one u spans its role only where\nroles are orthogonal, a whole dual "
+        "basis always does. Roles of a TPR would hold far more than random directions,\nnearly what those of "
+        "Ŝ_t itself hold.\nDual basis r of cluster centers in all d² dimensions: root mean square of rᵀu − δ "
+        "on held-out images,\nand mean cosine of a role with its center (1: orthogonal centers).\n"
+        f"{errors}"
+    )
+    return Table(
+        pd.DataFrame(rows), "Roles that hold the sentence's state", caption, tuple(differences[:1])
+    )

@@ -1,0 +1,81 @@
+"""huang's sentence state: roles that fit it, and words unbound from it by other steps' vectors."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from tprpapers.claims import Verdict
+from tprpapers.huang.figures import note_words, read
+from tprpapers.huang.sentence_plans import states_table, substitution_table, swaps_table
+from tprpapers.huang.unbinding.retrievals import ROWS, compare_steps
+from tprpapers.huang.unbinding.sentence_states import fit_states
+from tprpapers.kinds import SUBSTITUTIONS, UNBINDINGS
+from tprpapers.verdicts import judge_cases
+from tprprobe.figures.catalogue import Input, Maker
+from tprprobe.figures.catalogue.interventions import load_tables
+from tprprobe.figures.tables import Table
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import KINDS
+from tprprobe.store import Store
+
+
+def tabulate_states(store: Store, tagger: str = "", seed: int = 0) -> Table:
+    words = read(store, tagger, seed)
+    return states_table(fit_states(words, seed=seed), note_words(words))
+
+
+def read_swaps(folder: Path) -> tuple[list[Verdict], Table]:
+    """The verdict on the plan and the table of a folder of ``swaps = ["unbinding"]``."""
+    found, rows = UNBINDINGS.load(folder), pd.read_parquet(folder / ROWS)
+    verdicts = judge_cases(
+        {"huang-plan": compare_steps(rows)}, "document", int(rows["caption"].nunique())
+    )
+    about = read_json(folder / KINDS["interventions"].file)
+    note = f"{about['model']} on {about['data'][0]}, {about['data'][1]}: its own captions."
+    return verdicts, swaps_table(found, note, ())
+
+
+def tabulate_swaps(unbindings: list[Path]) -> Table:
+    """The swaps of the first folder of ``tprprobe intervene``, with the verdict on the plan."""
+    verdicts, table = read_swaps(unbindings[0])
+    return replace(table, verdicts=tuple(verdicts))
+
+
+def load_unbindings(sources: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """The folders, checked: of swaps of unbinding vectors.
+
+    Raises:
+        InputError: a folder has none.
+    """
+    folders = [Path(each) for each in sources]
+    for each in folders:
+        UNBINDINGS.load(each)
+    return folders
+
+
+def load_substitutions(sources: Iterable[str | os.PathLike[str]]) -> pd.DataFrame:
+    """The tables of sweeps of captions, one folder after another, with the name of each.
+
+    Raises:
+        InputError: a folder has none.
+    """
+    return load_tables(sources, SUBSTITUTIONS)
+
+
+UNBOUND = Input(
+    "swaps of unbinding vectors: give --ckpt with folders of `intervene --out`",
+    load_unbindings,
+    UNBINDINGS.find_finished,
+)
+SUBSTITUTED = Input(
+    "sweeps of captions: give --ckpt with folders of `intervene --out` of a captioning model",
+    load_substitutions,
+    SUBSTITUTIONS.find_finished,
+)
+
+STATES = Maker(tabulate_states, ("sentence.tpr",))
+SWAP = Maker(tabulate_swaps, inputs={"unbindings": UNBOUND})
+SUBSTITUTION = Maker(substitution_table, inputs={"substitutions": SUBSTITUTED})

@@ -1,0 +1,211 @@
+"""Purity of regions of unbinding space by part of speech: huang's 76.3 %, in every reading.
+
+The paper does not say how it parts the space, whether 76.3 % is a mean over regions or words, and of
+which words. So: three kinds of regions, both means, on the words that they were found on and on
+others (five folds of images); and beside u_t what a word's place and the word before tell alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int, Shaped
+from sklearn.linear_model import RidgeClassifier
+
+from tprpapers.huang.unbinding.contingency import Contingency, Tables, compare, count
+from tprpapers.huang.unbinding.generations import GeneratedWords
+from tprprobe.analyses.clustering.clusters import nearest
+from tprprobe.analyses.clustering.kmeans import fit_means
+from tprprobe.statistics import Interval, divide
+
+REGIONS = 17
+FOLDS = 5
+MOST = 10_000  # words that are looked at, of whole images
+TYPES = 300  # words before that are told apart
+PLACES = 20
+READINGS = ("k-means", "class mean", "linear")
+SPLITS = ("in sample", "held out")
+OWN, TWIN, PLACE, BEFORE, BOTH = (
+    "u",
+    "u of the untrained twin",
+    "position",
+    "previous word",
+    "position and previous word",
+)
+SHUFFLED, NOTHING = "u, tags permuted", "nothing (the commonest tag)"
+
+Found = tuple[str, str, str]  # reading, vectors, split
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Counts of words by region and by whether they have the region's tag, for every partition."""
+
+    counts: Mapping[Found, Contingency]
+    words: int
+    images: int
+    tags: int
+    seed: int
+
+    def table(self) -> pd.DataFrame:
+        """One row per partition: reading, vectors, split, regions; macro and micro with _low and
+        _high.
+        """
+        return pd.DataFrame([self._row(found) for found in self.counts])
+
+    def difference(self, first: Found, second: Found, of: str) -> Interval:
+        """The purity (``macro`` or ``micro``) of one partition minus another's, over drawn images."""
+        return compare(self.counts[first], self.counts[second], MEASURES[of], self.seed)
+
+    def best_control(self, reading: str, split: str, of: str) -> Found:
+        """The purest partition by vectors without learned content: place, word before, both, or
+        shuffled.
+        """
+        ways = [(reading, each, split) for each in (PLACE, BEFORE, BOTH, SHUFFLED)]
+        return max(ways, key=lambda way: MEASURES[of](self.counts[way].table[None])[0])
+
+    def _row(self, found: Found) -> dict[str, Any]:
+        counted, columns = (
+            self.counts[found],
+            dict(zip(("reading", "vectors", "split"), found, strict=True)),
+        )
+        row: dict[str, Any] = columns | {"regions": int(np.sum(counted.table.sum(1) > 0))}
+        for name, of in MEASURES.items():
+            row |= counted.measure(of, self.seed).columns(name)
+        return row
+
+
+def _macro(tables: Tables) -> Float[np.ndarray, " replicate"]:
+    """The mean purity over regions that have words."""
+    return np.nanmean(divide(tables[..., 0], tables.sum(2)), axis=1)
+
+
+def _micro(tables: Tables) -> Float[np.ndarray, " replicate"]:
+    return tables[..., 0].sum(1) / tables.sum((1, 2))
+
+
+MEASURES = {"macro": _macro, "micro": _micro}
+
+
+def part_space(words: GeneratedWords, most: int = MOST, seed: int = 0) -> Regions:
+    """All partitions of the words of the first images (``most`` words) by part of speech."""
+    table = first_words(words, most)
+    tags, groups = table["pos"].to_numpy(), table["group"]
+    vectors = read_vectors(words, table)
+    rng = np.random.default_rng(seed)
+    folds = rng.permuted(np.arange(int(groups.max()) + 1) % FOLDS)[groups.to_numpy()]
+    counts = {
+        (reading, name, split): _counted(reading, each, tags, folds, split, groups, seed)
+        for name, each in vectors.items()
+        for reading in READINGS
+        for split in SPLITS
+    }
+    shuffled = rng.permutation(tags)
+    for reading in READINGS:
+        for split in SPLITS:
+            counts[reading, SHUFFLED, split] = _counted(
+                reading, vectors[OWN], shuffled, folds, split, groups, seed
+            )
+    everywhere = np.zeros(len(tags), int)
+    commonest = tags == pd.Series(tags).mode()[0]
+    counts["one region", NOTHING, SPLITS[0]] = _count(everywhere, commonest, groups)
+    return Regions(counts, len(table), int(groups.nunique()), len(np.unique(tags)), seed)
+
+
+def first_words(words: GeneratedWords, most: int) -> pd.DataFrame:
+    """The words of the first samples, of those only that the untrained twin has too."""
+    table = words.table
+    if words.store.control is not None:
+        table = table.loc[table["sample"] < words.store.control.samples]
+    if len(table) > most:
+        last = table["sample"].iloc[most]
+        table = table.loc[table["sample"] < last]
+    return table.assign(group=pd.factorize(table["group"])[0])
+
+
+def read_vectors(
+    words: GeneratedWords, table: pd.DataFrame
+) -> dict[str, Float[np.ndarray, "word width"]]:
+    """The vectors of some words, and codes of their place and of the word before."""
+    rows = table["row"].to_numpy()
+
+    def read(store: Any) -> np.ndarray:
+        stretch = store.read(words.site, slice(0, int(rows[-1]) + 1))
+        return stretch.reshape(len(stretch), -1)[rows].astype(np.float32)
+
+    place = np.eye(PLACES, dtype=np.float32)[table["position"].clip(upper=PLACES) - 1]
+    before = word_codes(table["previous"])
+    found = {OWN: read(words.store), PLACE: place, BEFORE: before, BOTH: np.hstack([place, before])}
+    twin = words.store.control
+    if twin is not None and words.site in twin.sites and table["sample"].max() < twin.samples:
+        found[TWIN] = read(twin)
+    return found
+
+
+def word_codes(previous: pd.Series) -> Float[np.ndarray, "word type"]:
+    """The commonest 300 words one-hot; zeros for others."""
+    types = previous.value_counts().index[:TYPES]
+    codes = pd.Categorical(previous, categories=list(types)).codes.astype(int)
+    return np.vstack([np.eye(len(types), dtype=np.float32), np.zeros(len(types), np.float32)])[
+        codes
+    ]
+
+
+def cluster_rows(
+    vectors: Float[np.ndarray, "row width"], k: int, seed: int = 0
+) -> Int[np.ndarray, " row"]:
+    """The clusters of vectors in memory, as many as they have distinct values if these are fewer."""
+    k = min(k, len(np.unique(vectors, axis=0)))
+    return fit_means(vectors, k, seed).labels_.astype(int)
+
+
+def _counted(
+    reading: str,
+    vectors: Float[np.ndarray, "word width"],
+    tags: Shaped[np.ndarray, " word"],
+    folds: Int[np.ndarray, " word"],
+    split: str,
+    groups: pd.Series,
+    seed: int,
+) -> Contingency:
+    """Regions and whether each word has its region's tag; regions of a fold are its own."""
+    if split == SPLITS[0]:
+        return _count(*_part(reading, vectors, tags, vectors, tags, seed), groups)
+    region, right = np.zeros(len(tags), int), np.zeros(len(tags), bool)
+    for fold in range(FOLDS):
+        own, others = folds == fold, folds != fold
+        found = _part(reading, vectors[others], tags[others], vectors[own], tags[own], seed)
+        region[own], right[own] = found[0] + fold * 10 * REGIONS, found[1]
+    return _count(region, right, groups)
+
+
+def _part(
+    reading: str,
+    known: Float[np.ndarray, "row width"],
+    known_tags: Shaped[np.ndarray, " row"],
+    vectors: Float[np.ndarray, "word width"],
+    tags: Shaped[np.ndarray, " word"],
+    seed: int,
+) -> tuple[Int[np.ndarray, " word"], np.ndarray]:
+    """The region of every word, and whether its tag is the region's, both found on other words."""
+    if reading == "k-means":
+        k = min(REGIONS, len(np.unique(known, axis=0)))
+        means = fit_means(known, k, seed)
+        own = pd.Series(known_tags).groupby(means.labels_).agg(lambda each: each.mode()[0])
+        region = means.predict(vectors)
+        return region.astype(int), own.reindex(range(k)).to_numpy()[region] == tags
+    if reading == "linear":
+        said: Any = RidgeClassifier(alpha=1.0).fit(known, known_tags).predict(vectors)
+    else:
+        names, index = np.unique(known_tags, return_inverse=True)
+        means = np.stack([known[index == each].mean(0) for each in range(len(names))])
+        said = names[nearest(vectors, means)]
+    return np.unique(said, return_inverse=True)[1].astype(int), said == tags
+
+
+def _count(region: Int[np.ndarray, " word"], right: np.ndarray, groups: pd.Series) -> Contingency:
+    region = np.unique(region, return_inverse=True)[1]
+    names: Any = pd.Series(np.where(right, "right", "wrong"), groups.index)
+    return count(region, names, groups, ("right", "wrong"))

@@ -1,0 +1,72 @@
+"""Clusters of unbinding vectors, learnt on this store or another, and their stability over seeds and k."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from tprpapers.huang.unbinding.generations import GeneratedWords
+from tprpapers.huang.unbinding.ten_clusters import labels_of
+from tprprobe.analyses.clustering import Clusters, cluster, load_clusters
+from tprprobe.analyses.naming.partition_agreement import count_tables, measure
+from tprprobe.errors import InputError
+from tprprobe.store import Store
+
+KS = (2, 5, 10, 17, 20)
+
+
+def find_clusters(
+    words: GeneratedWords,
+    ks: Sequence[int] = KS,
+    seed: int = 0,
+    n_seeds: int = 10,
+    learnt_on: Store | None = None,
+) -> dict[int, Clusters]:
+    """The clusters of a site's raw vectors, for every k. Source: huang §5.3.2 (k-means, 2 and 10).
+
+    The paper's centers are those of captions of the training images: ``learnt_on`` is their store.
+    """
+    settings = {"seed": seed, "raw": True, "n_seeds": n_seeds}
+    if learnt_on is None:
+        return {k: cluster(words.store, words.site, k=k, **settings) for k in ks}
+    return {k: place_words(words, cluster(learnt_on, words.site, k=k, **settings)) for k in ks}
+
+
+def place_words(words: GeneratedWords, learnt: Clusters) -> Clusters:
+    """The clusters of another store with the words' vectors, each in that of the nearest center."""
+    vectors = words.store.read(words.site, slice(None))
+    return replace(learnt, labels=learnt.assign(vectors.reshape(len(vectors), -1)))
+
+
+def load_learnt(words: GeneratedWords, folder: str | os.PathLike[str], k: int) -> Clusters:
+    """The clusters of a folder of ``tprprobe cluster --raw``, with the words' vectors.
+
+    Raises:
+        InputError: no clusters, or none of the site for that k.
+    """
+    for learnt in load_clusters(folder):
+        if (learnt.site, learnt.k, learnt.raw) == (words.site, k, True):
+            return place_words(words, learnt)
+    raise InputError(
+        f"{folder} has no {k} clusters of raw {words.site}: make them with `tprprobe cluster STORE "
+        f"--site {words.site} -k {k} --raw --out FOLDER`"
+    )
+
+
+def compare_ks(words: GeneratedWords, clusters: Iterable[Clusters]) -> pd.DataFrame:
+    """One row per k: stability (mean adjusted Rand index between seeds), inertia, AMI with tag, kind,
+    side and position.
+    """
+    rows = []
+    for each in clusters:
+        labels = labels_of(words, each)
+        row = {"k": each.k, "seeds": each.n_seeds, "stability": each.stability}
+        for name in ("position", "pos", "kind", "side"):
+            known = (words.table[name] != "").to_numpy()
+            classes = pd.factorize(words.table[name][known])[0]
+            tables = count_tables(labels[known], np.asarray(classes)[None])
+            row[f"ami_{name}"] = float(measure(tables)["ami"][0])
+        rows.append(row)
+    return pd.DataFrame(rows)

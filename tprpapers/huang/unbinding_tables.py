@@ -1,0 +1,218 @@
+"""Tables of unbinding vectors and of captions' scores: huang's Tables 1, 2 and 3, and its 76.3 %."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tprpapers.claims import Verdict
+from tprpapers.huang.unbinding import conformity, regions
+from tprpapers.scoring.captions.toolkit import PLAIN_METEOR
+from tprprobe.figures.tables import Table
+from tprprobe.statistics import interval_text, read_interval
+
+METRICS = ("METEOR", "BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "CIDEr-D")
+SHOWN = (*METRICS, PLAIN_METEOR)
+SCORED = {  # Source: huang Table 1, COCO, Karpathy's test split of 5,000 images
+    "NIC (Vinyals 2015)": (0.237, 0.666, 0.461, 0.329, 0.246, 0.855),
+    "CNN-LSTM (ResNet-152)": (0.238, 0.698, 0.525, 0.390, 0.292, 0.889),
+    "TPGN": (0.243, 0.709, 0.539, 0.406, 0.305, 0.909),
+}
+TOLD = {  # cluster and interpretation. Source: huang Table 3
+    2: "Position 1 (1.00)",
+    3: "Position 2 (1.00)",
+    1: "Noun (0.54), Determiner (0.43)",
+    5: "Determiner (0.50), Noun (0.19), Preposition (0.15)",
+    7: "Noun (0.88), Adjective (0.09)",
+    9: "Determiner (0.90), Noun (0.10)",
+    0: "Preposition (0.64), . (0.16), V (0.14)",
+    4: "Preposition: spatial (0.72) non-spatial (0.19)",
+    6: "Preposition (0.59), . (0.14)",
+    8: "Verb (0.37), Preposition (0.36), . (0.20)",
+}
+
+
+def scores_table(
+    captioned: Sequence[Mapping[str, Any]],
+    differences: Mapping[str, pd.DataFrame],
+    verdicts: Sequence[Verdict],
+) -> Table:
+    """The scores of evaluations of captions with intervals over images, above the paper's Table 1.
+
+    ``captioned`` are what ``tprprobe eval --out`` wrote of captions: model, data, split, n, scores.
+    ``differences``, by data, are those of a TPGN and a CNN-LSTM on the same images.
+    """
+    rows = [_scored(each) for each in captioned]
+    for data, found in differences.items():
+        cells = {str(row["metric"]): row for row in found.to_dict("records")}
+        kept = {
+            name: interval_text(read_interval(cells[name], "difference"))
+            for name in SHOWN
+            if name in cells
+        }
+        rows.append({"model": "TPGN − CNN-LSTM", "captions of": data, **kept})
+    ruled = len(rows)
+    for name, values in SCORED.items():
+        numbers = {metric: f"{v:.3f}" for metric, v in zip(METRICS, values, strict=True)}
+        rows.append({"model": name, "captions of": "printed: COCO, 5,000", **numbers})
+    caption = (
+        "[95 % interval] over images, differences paired by image. METEOR needs Java and has none. "
+        "CIDEr-D counts words over the evaluated set: it does not compare across data.\nOther data, "
+        "features and sizes than the paper's, one run a model. –: not measured."
+    )
+    return judged("Scores of captions", rows, caption, verdicts, (ruled,))
+
+
+def _scored(found: Mapping[str, Any]) -> dict[str, str]:
+    cells = {name: found["scores"][name] for name in SHOWN if name in found["scores"]}
+    return {
+        "model": str(found["model"]),
+        "captions of": f"{found['data']}, {found['split']}, {found['n']:,}",
+        **{name: interval_text(read_interval(each)) for name, each in cells.items()},
+    }
+
+
+def conformity_table(
+    found: pd.DataFrame, whole: float, note: str, verdicts: Sequence[Verdict]
+) -> Table:
+    """The result of ``measure_conformity`` beside huang's Table 2, whose shares are computed from
+    its counts.
+
+    ``whole`` is the share of captions all of whose words are in one of the clusters.
+    """
+    printed = dict(conformity.PRINTED)
+    printed[conformity.TOTAL] = (
+        sum(n for n, _ in printed.values()),
+        sum(r for _, r in printed.values()),
+    )
+    rows = []
+    for row in found.to_dict("records"):
+        n, conforming = printed[row["category"]]
+        rows.append(
+            {
+                "category": str(row["category"]),
+                "words": f"{row['n']:,}",
+                "conforming": f"{row['conforming']:,}",
+                "share": interval_text(read_interval(row, "share")),
+                "commoner side": f"{row['majority']:.3f}" if row["n"] else "–",
+                "printed words": f"{n:,}",
+                "conforming (printed)": f"{conforming:,}",
+                "share (recomputed)": f"{conforming / n:.4f}",
+            }
+        )
+    caption = (
+        f"{note}\nTwo clusters; which one is nominal is learnt on the other half of the images. First "
+        "words are left out, as in the paper. Commoner side: the share if all words were put there.\n"
+        f"Captions all of whose words are in one cluster: {whole:.1%}; such clusters tell captions "
+        "apart, not words.\n"
+        "The paper prints 0.969 for nouns, its counts say 0.9660, and it prints no total."
+    )
+    return judged(
+        "Conformity to nominal/verbal clusters", rows, caption, verdicts, (len(rows) - 1,)
+    )
+
+
+def interpretation_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
+    """The result of ``interpret``, with huang's Table 3 below it."""
+    rows = [
+        {
+            "from": "here",
+            "cluster": str(row["cluster"]),
+            "share": f"{row['coverage']:.3f}",
+            "interpretation (proportion)": row["told"],
+            "name": row["name"],
+            "precision": _or_dash(row, "precision"),
+            "recall": _or_dash(row, "recall"),
+        }
+        for row in found.sort_values("coverage", ascending=False).to_dict("records")
+    ]
+    ruled = len(rows)
+    for cluster, told in TOLD.items():
+        rows.append(
+            {"from": "printed", "cluster": str(cluster), "interpretation (proportion)": told}
+        )
+    caption = (
+        f"{note}\nNames: chosen among positions, tags, kinds of words, the kind of the word before, "
+        "and words, on one half of the images; shares, precision and recall are of the other.\nThe "
+        "numbers of clusters here (by size) are not the paper's. Printed: 100 captions, by hand."
+    )
+    return judged("Interpretation of ten clusters", rows, caption, verdicts, (ruled,))
+
+
+def _or_dash(row: Mapping[Any, Any], name: str) -> str:
+    return "–" if row["name"] == "unnamed" else interval_text(read_interval(row, name))
+
+
+def regions_table(found: regions.Regions, note: str, verdicts: Sequence[Verdict]) -> Table:
+    """Purity of regions by every reading of the paper's 76.3 %, beside what needs no u_t."""
+    table = found.table()
+    rows = []
+    for vectors, own in table.groupby("vectors", sort=False):
+        cells = {"vectors": str(vectors)}
+        for row in own.to_dict("records"):
+            place = f"{row['reading']}, {row['split']}"
+            if row["reading"] == "one region":
+                cells["k-means, in sample"] = f"{row['micro']:.3f}"
+                continue
+            cells[place] = f"{row['macro']:.3f} / {row['micro']:.3f}"
+        rows.append(cells)
+    caption = (
+        f"{note}\nMean over regions / over words of the share of the region's own tag; {found.words:,} "
+        f"words of {found.images:,} images, {found.tags} tags. k-means: {regions.REGIONS} clusters. "
+        "Held out: five folds of images.\nPrinted: 0.763 of 17 regions and 1,000 words; the kind of "
+        "regions, the mean and whether they are held out are not said."
+    )
+    order = ["vectors", *(f"{r}, {s}" for r in regions.READINGS for s in regions.SPLITS)]
+    cells = pd.DataFrame(rows).fillna("–").loc[:, order]
+    return judged("Purity of regions of unbinding vectors", cells, caption, verdicts)
+
+
+def stability_table(found: pd.DataFrame, note: str) -> Table:
+    """The agreement of clusters between seeds, and with words' tags and kinds, by number of
+    clusters.
+    """
+    names = {"position": "position", "pos": "tag", "kind": "kind", "side": "nominal/verbal"}
+    rows = [
+        {
+            "clusters": str(row["k"]),
+            "seeds": str(row["seeds"]),
+            "ARI between seeds": f"{row['stability']:.3f}",
+            **{f"AMI {told}": f"{row[f'ami_{name}']:.3f}" for name, told in names.items()},
+        }
+        for row in found.to_dict("records")
+    ]
+    caption = (
+        f"{note}\nARI, AMI: adjusted Rand index and mutual information; 0 is chance, 1 the same."
+    )
+    return Table(pd.DataFrame(rows), "Stability of clusters of unbinding vectors", caption)
+
+
+def subjects_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
+    """The AUC of subjects against objects, over all pairs and over matched ones."""
+    rows = [
+        {
+            "told by": row["vectors"],
+            "AUC, all pairs": interval_text(read_interval(row, "auc")),
+            "AUC, matched pairs": interval_text(read_interval(row, "matched")),
+        }
+        for row in found.to_dict("records")
+    ]
+    first = found.iloc[0]
+    caption = (
+        f"{note}\nNouns: {first['subjects']:,} subjects and roots, {first['objects']:,} objects, "
+        "obliques and nominal modifiers; logistic regression, held out by image. Matched: pairs at\n"
+        "the same position after the same tag, which place and previous tag cannot tell apart."
+    )
+    return judged("Subject or object, from the unbinding vector", rows, caption, verdicts)
+
+
+def judged(
+    title: str,
+    rows: pd.DataFrame | Sequence[Mapping[str, str]],
+    caption: str,
+    verdicts: Sequence[Verdict],
+    ruled: tuple[int, ...] = (),
+) -> Table:
+    """The table with the verdicts that it decides."""
+    cells = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows)).fillna("–")
+    return Table(cells, title, caption, ruled, tuple(verdicts))

@@ -1,0 +1,108 @@
+"""jiang's discrete roles: how peaked they are, what making them one-hot costs, and their names."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprpapers.jiang.discreteness import SUFFIX, measure_roles, share_of_peaks
+from tprpapers.jiang.discreteness_drawings import dictionary_table, role_peaks
+from tprpapers.jiang.role_names import name_dictionary
+from tprpapers.jiang.summary_folders import find_scored, load_matches, load_summaries, load_votes
+from tprpapers.jiang.summary_tables import table2, table3, unsupported_table
+from tprpapers.verdicts import judge_cases
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.errors import InputError
+from tprprobe.figures.catalogue import Input, Maker
+from tprprobe.figures.probes import table4
+from tprprobe.figures.style import Drawing
+from tprprobe.figures.tables import Table
+from tprprobe.site.patterns import layer_of
+from tprprobe.store import Store
+
+DOCUMENTS = 100  # on which roles are made one-hot
+
+
+def draw_discreteness(store: Store) -> Drawing:
+    """The figure of a store's role weights, with the cost of one-hot roles if the store's model is
+    found.
+    """
+    sites = _weights(store)
+    weights = {site: store.read(site) for site in sites}
+    heads = measure_roles(weights)
+    names = dict(zip(heads["site"], heads["sublayer"], strict=True))
+    peaks = {
+        str(name): np.concatenate([weights[s].max(-1).ravel() for s in sites if names[s] == name])
+        for name in dict.fromkeys(names.values())
+    }
+    drawn = role_peaks(heads, peaks, _find_cost(store))
+    cases = {"jiang-discrete": {"": share_of_peaks(store)}}
+    drawn.verdicts = judge_cases(cases, "document", store.samples)
+    return drawn
+
+
+def _find_cost(store: Store) -> pd.DataFrame | None:
+    from tprpapers.jiang.snapping import measure_snapping
+    from tprprobe.data import load_data  # here, for what is made of the store alone
+    from tprprobe.models import load_model
+    from tprprobe.models.checkpoint import default_data
+    from tprprobe.models.protocol import require_model
+
+    about: Any = store.manifest.get("model")
+    try:
+        loaded = require_model(load_model(about["name"]), "whose roles are not ours to edit")
+        data, split = default_data(loaded)
+        examples = load_data(data, split=split, n=DOCUMENTS)
+    except (InputError, TypeError, KeyError):
+        return None
+    return measure_snapping(loaded, [(each.source, each.target) for each in examples])
+
+
+def tabulate_dictionary(store: Store, layer: int = -1) -> Table:
+    """The named roles of a layer: the decoder's cross-attention if the store has it."""
+    sites = _weights(store)
+    sites = [site for site in sites if ".cross." in site] or sites
+    layers = sorted({layer_of(site) or 0 for site in sites})
+    if not -len(layers) <= layer < len(layers):
+        raise InputError(f"layer {layer} of {len(layers)} layers with role weights")
+    site = next(each for each in sites if layer_of(each) == layers[layer])
+    names = name_dictionary(store, site)
+    known = names[names["name"] != UNNAMED].sort_values(
+        ["head", "coverage"], ascending=[True, False]
+    )
+    title = f"What the roles of {site.removesuffix(SUFFIX)} stand for: {len(known)} of {len(names)} named"
+    return dictionary_table(known, title)
+
+
+def _weights(store: Store) -> list[str]:
+    sites = [site for site in store.sites if site.endswith(SUFFIX)]
+    if not sites:
+        raise InputError(
+            f"{store.path} has no role weights: extract them from a model with a dictionary of roles "
+            f"(`--sites '*{SUFFIX}'`)"
+        )
+    return sites
+
+
+SUMMARIES = Input(
+    "summaries: give --ckpt with folders of `eval --out` of documents",
+    load_summaries,
+    lambda folders: find_scored(folders)["summaries"],
+)
+VOTES = Input(
+    "sheets of votes: give --ckpt with files that `sheet` wrote, filled in",
+    load_votes,
+    lambda folders: find_scored(folders)["votes"],
+)
+MATCHES = Input(
+    "summaries or sheets of facts: give --ckpt with these",
+    load_matches,
+    lambda folders: find_scored(folders)["matches"],
+)
+
+TABLE2 = Maker(table2, inputs={"summaries": SUMMARIES})
+TABLE3 = Maker(table3, inputs={"votes": VOTES})
+UNFAITHFUL = Maker(unsupported_table, inputs={"matches": MATCHES})
+TABLE4 = Maker(table4)
+DISCRETENESS = Maker(draw_discreteness, ("*.role_weights",))
+ROLES = Maker(tabulate_dictionary, ("*.role_weights",))

@@ -1,0 +1,150 @@
+"""Summaries scored and judged: jiang's Table 2 (automatic), Table 3 (people) and its §4 (facts)."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import pandas as pd
+
+from tprpapers.scoring import compare_matches, compare_scores, match_unsupported, mean_scores
+from tprpapers.scoring.baselines import BASELINES
+from tprpapers.scoring.faithfulness import PRINTED
+from tprprobe.figures.tables import Table
+from tprprobe.statistics import fisher_test, interval_text, read_interval
+
+SHOWN = {
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeLsum": "ROUGE-L",
+    "meteor": "METEOR",
+    "exact_match": "exact match",
+    "grammatical": "grammatical",
+    "faithful": "true",
+}
+TITLE2 = "Scores of summaries (percent), and their differences by document"
+CAPTION2 = (
+    "In brackets: 95 % intervals over documents. * p < .05 (paired bootstrap; of shares McNemar's "
+    "test), not adjusted.\nMETEOR without synonyms. The paper's numbers (Table 2) are not known. Its "
+    "text says: TPT-d is above the Transformer on XSum, arXiv and\nWikiHow in all four scores, and "
+    "about equal on CNN/DailyMail; TPT-c is the worst of the three on every corpus."
+)
+TITLE3 = "Votes of people who did not know which summary was whose"
+CAPTION3 = (
+    "Share: of documents with a preference, with 95 % interval. p: sign test. Documents of which\n"
+    "both wrote the same are not asked about. The paper's counts (Table 3) are not known. Its text\n"
+    "says of 120 summaries each: XSum, TPT-d significantly better in grammar; WikiHow, Transformer\n"
+    "ahead in saliency, TPT-d in grammar, and significantly overall."
+)
+TITLE4 = "Facts of references that their documents do not have, written by models"
+CAPTION4 = (
+    "Proxy: names and numbers of the reference that are nowhere in its document. McNemar's test is "
+    "paired; the paper\ngives only the two totals, for which Fisher's test is all that can be done: "
+    "they are no evidence of a difference."
+)
+
+
+def table2(summaries: pd.DataFrame) -> Table:
+    """Means of every model on every data set, then differences of every two, as jiang's Table 2.
+
+    ``summaries`` has a row per model and document: model, data, document, and the scores.
+    """
+    rows: list[dict[str, str]] = []
+    ruled = []
+    for data, of_data in summaries.groupby("data", sort=False):
+        scores: dict[str, Any] = {
+            str(model): part.set_index("document")[[name for name in SHOWN if name in part]]
+            for model, part in of_data.groupby("model", sort=False)
+        }
+        for found in (_means(scores), _differences(scores)):
+            ruled.append(len(rows))
+            rows += [{"data": str(data)} | row for row in found]
+    return Table(pd.DataFrame(rows).fillna("–"), TITLE2, CAPTION2, ruled=tuple(ruled[1:]))
+
+
+def _means(scores: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
+    return [{"model": model} | _cells(mean_scores(part)) for model, part in scores.items()]
+
+
+def _differences(scores: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
+    """The differences of every two models, without the baselines."""
+    pairs = combinations([model for model in scores if model not in BASELINES], 2)
+    return [
+        {"model": f"{a} − {b}"} | _cells(compare_scores(scores[a], scores[b]), "+")
+        for a, b in pairs
+    ]
+
+
+def _cells(found: pd.DataFrame, sign: str = "") -> dict[str, str]:
+    cells = {}
+    for name, row in found.iterrows():
+        star = " *" if "p" in found and row["p"] < 0.05 else ""
+        cells[SHOWN[str(name)]] = interval_text(read_interval(row), f"{sign}.1f", 100) + star
+    return cells
+
+
+def table3(votes: pd.DataFrame) -> Table:
+    """Votes by criterion (:func:`tprpapers.scoring.count_votes`), as jiang's Table 3."""
+    rows = [_vote_row(row) for row in votes.to_dict("records")]
+    return Table(pd.DataFrame(rows), TITLE3, CAPTION3)
+
+
+def _vote_row(row: dict[Any, Any]) -> dict[str, str]:
+    return {
+        "criterion": row["criterion"],
+        "models": f"{row['first']} : {row['second']}",
+        "votes": f"{row['wins']} : {row['losses']}",
+        "ties": str(row["ties"]),
+        "share of the first": interval_text(read_interval(row, "share"), ".0f", 100, " %"),
+        "p": f"{row['p']:.3f}",
+    }
+
+
+def unsupported_table(matches: Sequence[dict[str, Any]]) -> Table:
+    """Unsupported facts of references that two models wrote, beside the paper's count.
+
+    ``matches`` are rows of :func:`compare_matches` with models (two names) and data.
+    """
+    rows = [_match_row(row) for row in matches]
+    return Table(pd.DataFrame([*rows, printed_matches()]), TITLE4, CAPTION4, ruled=(len(rows),))
+
+
+def _match_row(row: dict[str, Any]) -> dict[str, str]:
+    return {
+        "from": f"this run, {row['data']}",
+        "references": str(row["references"]),
+        "with such facts": str(row["unsupported"]),
+        "models": " : ".join(row["models"]),
+        "have them": f"{row['first']} : {row['second']}",
+        "only one has": f"{row['only_first']} : {row['only_second']}",
+        "p (McNemar)": f"{row['p_mcnemar']:.3f}",
+        "p (Fisher)": f"{row['p_fisher']:.3f}",
+    }
+
+
+def printed_matches() -> dict[str, str]:
+    """The row of the paper's study (jiang §4)."""
+    n, first, second = PRINTED["unsupported"], PRINTED["Transformer"], PRINTED["TPT-d"]
+    return {
+        "from": "printed (jiang §4), XSum",
+        "references": str(PRINTED["references"]),
+        "with such facts": str(n),
+        "models": "Transformer : TPT-d",
+        "have them": f"{first} : {second}",
+        "only one has": "–",
+        "p (McNemar)": "–",
+        "p (Fisher)": f"{fisher_test(first, n, second, n):.3f}",
+    }
+
+
+def count_matches(summaries: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of `unsupported_table`: every two models on the same data."""
+    rows = []
+    for data, of_data in summaries.groupby("data", sort=False):
+        found = {
+            str(model): match_unsupported(part.set_index("document"))
+            for model, part in of_data.groupby("model", sort=False)
+            if model not in BASELINES
+        }
+        for a, b in combinations(found, 2):
+            rows.append({"models": (a, b), "data": str(data)} | compare_matches(found[a], found[b]))
+    return rows

@@ -1,0 +1,108 @@
+"""Encoders and decoders that are GRUs over a tree of the source's symbols.
+
+The tree joins the node of the smallest symbol (the leftmost of equals, never the last) with the one after it,
+again and again; the pair bears the second's symbol.
+Source: McCoy et al. 2019, code tommccoy1/tpdn; after Chen et al. 2017 (encoder) and 2018 (decoder).
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from tprpapers.mccoy.gru_coders import Lengths, Logits, Vectors
+
+Joins = Int[Tensor, "batch join"]
+
+
+@torch.no_grad()
+def join_order(source: Int[Tensor, "batch seq"], lengths: Lengths) -> Joins:
+    """The place of the node that is joined with the next one, join by join; symbols are ordered by their ids.
+
+    A row has one join less than symbols; what stands behind them means nothing.
+    """
+    nodes, order = source, [source[:, :0]]
+    places = torch.arange(source.shape[1], device=source.device)
+    for step in range(source.shape[1] - 1):
+        last = places >= lengths[:, None] - step - 1
+        at = nodes.masked_fill(last, torch.iinfo(source.dtype).max).argmin(1, keepdim=True)
+        kept = (places + (places >= at)).clamp(max=len(places) - 1)
+        nodes = nodes.gather(1, kept)
+        order.append(at)
+    return torch.cat(order, 1)
+
+
+class TreeCell(nn.Module):
+    """A GRU's step with a symbol and two states: h = z l + z r + (1 − z) h̃."""
+
+    def __init__(self, d_embedding: int, d_model: int):
+        super().__init__()
+        self.word = nn.Linear(d_embedding, 3 * d_model)
+        self.left = nn.Linear(d_model, 2 * d_model)
+        self.right = nn.Linear(d_model, 2 * d_model)
+        self.new_left = nn.Linear(d_model, d_model)
+        self.new_right = nn.Linear(d_model, d_model)
+
+    def forward(
+        self,
+        word: Float[Tensor, "*b d_word"],
+        left: Float[Tensor, "*b d"],
+        right: Float[Tensor, "*b d"],
+    ) -> Float[Tensor, "*b d"]:
+        *gates, new = self.word(word).chunk(3, -1)
+        z, r = (torch.cat(gates, -1) + self.left(left) + self.right(right)).sigmoid().chunk(2, -1)
+        new = (new + self.new_left(r * left) + self.new_right(r * right)).tanh()
+        return z * left + z * right + (1 - z) * new
+
+
+class TreeEncoder(nn.Module):
+    """The state of the root: leaves read symbols, nodes join the states of two nodes."""
+
+    def __init__(self, config: Any):
+        super().__init__()
+        self.embedding = nn.Embedding(config.vocab_size, config.d_embedding)
+        self.cell = TreeCell(config.d_embedding, config.d_model)
+        self.width = config.d_model
+
+    def forward(self, source: Int[Tensor, "batch seq"], lengths: Lengths, joins: Joins) -> Vectors:
+        words = self.embedding.weight
+        nothing = words.new_zeros(len(words), self.width)
+        nodes = self.cell(words, nothing, nothing)[source]  # [batch, seq, d_model]
+        word = words.new_zeros(len(source), words.shape[1])
+        rows = torch.arange(len(source), device=source.device)
+        for step, at in enumerate(joins.unbind(1)):
+            joined = self.cell(word, nodes[rows, at], nodes[rows, at + 1])
+            places = torch.arange(nodes.shape[1] - 1, device=source.device)
+            moved = nodes[rows[:, None], places + (places > at[:, None])]
+            after = torch.where((places == at[:, None])[..., None], joined[:, None], moved)
+            active = step < lengths - 1
+            nodes = torch.where(active[:, None, None], after, nodes[:, :-1])
+        return nodes[:, 0]
+
+
+class TreeDecoder(nn.Module):
+    """States of leaves, from that of the root on: a left and a right child are each a GRU's step away."""
+
+    def __init__(self, config: Any):
+        super().__init__()
+        self.left_child = nn.GRUCell(config.d_embedding, config.d_model)
+        self.right_child = nn.GRUCell(config.d_embedding, config.d_model)
+        self.out = nn.Linear(config.d_model, config.vocab_size)
+        self.d_word = config.d_embedding
+
+    def forward(self, vector: Vectors, lengths: Lengths, joins: Joins) -> Logits:
+        joins = joins[:, : int(lengths.max()) - 1]
+        nodes, rows = vector[:, None], torch.arange(len(vector), device=vector.device)
+        word = vector.new_zeros(len(vector), self.d_word)
+        for step in reversed(range(joins.shape[1])):
+            active = step < lengths - 1
+            at = joins[:, step].where(active, 0)
+            left, right = (of(word, nodes[rows, at]) for of in (self.left_child, self.right_child))
+            places, at = torch.arange(nodes.shape[1] + 1, device=vector.device), at[:, None]
+            after = nodes[rows[:, None], places - (places > at).int()]
+            after = torch.where((places == at)[..., None], left[:, None], after)
+            after = torch.where((places == at + 1)[..., None], right[:, None], after)
+            nodes = torch.where(active[:, None, None], after, F.pad(nodes, (0, 0, 0, 1)))
+        return self.out(nodes)

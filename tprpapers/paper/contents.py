@@ -1,0 +1,120 @@
+"""What a paper's folder is made of: checkpoints, commands, and the figures that they feed."""
+
+import hashlib
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from tprprobe.errors import InputError, unknown
+from tprprobe.files import assets, hub
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.settings import Settings, parse, read_toml
+
+PAPERS = ("schlag", "jiang", "huang")
+FIRST, EACH, RECIPE = "{first}", "{each}", "{recipe}"
+RESUMED = {"extract", "probe", "intervene"}  # commands that go on with --resume
+
+
+class Contents(Settings):
+    """The tables and figures of a paper (``NAME.toml`` beside this module).
+
+    ``commands`` make what figures are drawn from; a figure's entry names the commands that it needs.
+    ``recipes`` are of interventions. What ``people`` make, no command does.
+    """
+
+    checkpoints: Annotated[list[str], Field(min_length=1)]
+    architectures: list[str]
+    commands: dict[str, str]
+    recipes: dict[str, str]
+    figures: dict[str, list[str]]
+    people: dict[str, str] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line of tprprobe without ``--out``, and the folder that it makes."""
+
+    words: tuple[str, ...]
+    out: Path
+
+    @property
+    def line(self) -> str:
+        """The command as it is typed."""
+        return shlex.join(["tprprobe", *self.words, "--out", str(self.out)])
+
+    @property
+    def is_resumed(self) -> bool:
+        """True if a run that was cut off goes on with --resume."""
+        return self.words[0] in RESUMED
+
+
+def read_contents(paper: str) -> Contents:
+    """The contents of a paper: schlag, jiang or huang.
+
+    Raises:
+        InputError: another name.
+    """
+    if paper not in PAPERS:
+        raise unknown("paper", paper, (*PAPERS, "all"))
+    path = Path(str(files("tprpapers.paper") / f"{paper}.toml"))
+    return parse(Contents, read_toml(path), path.name)
+
+
+def share_checkpoints(papers: Sequence[str], given: Sequence[str]) -> dict[str, list[str]]:
+    """The checkpoints of every paper: those given whose architecture is the paper's, else its own.
+
+    Raises:
+        InputError: a checkpoint that is not found, or is of none of these papers.
+    """
+    contents = {paper: read_contents(paper) for paper in papers}
+    shared: dict[str, list[str]] = {paper: [] for paper in papers}
+    for ckpt in given:
+        kind = str(read_json(assets.find("models", ckpt) / "config.json").get("architecture"))
+        of = [paper for paper in papers if kind in contents[paper].architectures]
+        if not of:
+            accepted = ", ".join(each for paper in papers for each in contents[paper].architectures)
+            raise InputError(
+                f"{ckpt} is a {kind}, which is not of {' or '.join(papers)} (accepted: {accepted})"
+            )
+        shared[of[0]].append(ckpt)
+    return {paper: found or contents[paper].checkpoints for paper, found in shared.items()}
+
+
+def hash_weights(ckpt: str) -> str:
+    """The sha256 of a checkpoint's weights; says so where it is not found."""
+    try:
+        weights = assets.find("models", ckpt) / hub.WEIGHTS
+    except InputError:
+        return "not found here"
+    return hashlib.sha256(weights.read_bytes()).hexdigest()
+
+
+def list_commands(
+    contents: Contents, checkpoints: Sequence[str], made: Path
+) -> dict[str, list[Command]]:
+    """The commands by the name that figures know them by; their folders lie in ``made``."""
+    return {
+        name: list(_commands(name, line, checkpoints, made))
+        for name, line in contents.commands.items()
+    }
+
+
+def _commands(name: str, line: str, checkpoints: Sequence[str], made: Path) -> Iterator[Command]:
+    known = {FIRST: checkpoints[0], RECIPE: str(made / f"{name}.toml")}
+    if EACH not in line:
+        yield Command(_fill(line, known, made), made / name)
+        return
+    for number, ckpt in enumerate(checkpoints):
+        folder = made / name / f"{number}-{Path(ckpt).name}"
+        yield Command(_fill(line, known | {EACH: ckpt}, made), folder)
+
+
+def _fill(line: str, known: Mapping[str, str], made: Path) -> tuple[str, ...]:
+    """The words of a command, with what stands for others replaced (folders below ``made/`` too)."""
+    words = [known.get(word, word) for word in shlex.split(line)]
+    return tuple(str(made / word[5:]) if word.startswith("made/") else word for word in words)

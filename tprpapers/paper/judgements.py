@@ -1,0 +1,67 @@
+"""What became of the claims about a figure: one word for the figure, and a row per claim."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tprpapers.claims import Verdict, find_claim
+from tprpapers.verdicts import read_verdicts
+
+MISSING, NOT_FOUND = "missing", "not found"
+WORST = ("fails", "undecided", "not decidable here", "not comparable", "holds")
+HERE, PAGES = "what is shown here", "the models of the results pages (studies/results/verdicts.csv)"
+
+
+def list_judgements(
+    claims: Sequence[str], own: Sequence[Verdict] = (), checkpoints: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """The claims with what decides each, the printed number, what was measured, on what, and the verdict.
+
+    Those that were judged on the figure's own numbers come first, then those of the results pages. A row
+    ``decides`` that is of these numbers; without such, one of the pages about these checkpoints; without such, any.
+    """
+    known = dict.fromkeys([*claims, *(each.claim.id for each in own)])
+    rows = [_row(each.claim.id, "", HERE, each.reason, each.outcome) for each in own]
+    rows += [
+        _row(name, row["model"], PAGES, row["reason"], row["verdict"])
+        for name in known
+        for row in read_verdicts()
+        if row["claim"] == name
+    ]
+    nearest: dict[str, int] = {}
+    near = [0 if row["judged_on"] == HERE else 2 - (row["model"] in checkpoints) for row in rows]
+    for row, how in zip(rows, near, strict=True):
+        nearest[row["claim"]] = min(how, nearest.get(row["claim"], how))
+    return [
+        row | {"decides": how == nearest[row["claim"]]} for row, how in zip(rows, near, strict=True)
+    ]
+
+
+def _row(name: str, model: str, judged_on: str, reason: str, verdict: str) -> dict[str, Any]:
+    claim = find_claim(name)
+    return {
+        "claim": name,
+        "where": claim.where,
+        "quotation": claim.quotation,
+        "rule": claim.statistic,
+        "printed": claim.printed or NOT_FOUND,
+        "judged_on": judged_on,
+        "model": model,
+        "here": reason,
+        "verdict": verdict,
+    }
+
+
+def sum_up(judgements: Sequence[dict[str, Any]], is_made: bool) -> str:
+    """The figure's verdict: missing if it could not be made, not found if no claim about it was,
+    else the least favourable of those that decide; what is not decidable here is undecided.
+    """
+    if not is_made:
+        return MISSING
+    found = {each["verdict"] for each in judgements if each["decides"]}
+    worst = next((each for each in WORST if each in found), NOT_FOUND)
+    return "undecided" if worst == "not decidable here" else worst
+
+
+def describe(judgements: Sequence[dict[str, Any]], is_made: bool) -> dict[str, Any]:
+    """What the JSON file of a figure says of its claims."""
+    return {"verdict": sum_up(judgements, is_made), "claims": list(judgements)}

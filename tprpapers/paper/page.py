@@ -1,0 +1,169 @@
+"""The report of a paper's folder, as one HTML file and as Markdown."""
+
+import platform
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from tprpapers.paper.contents import hash_weights
+from tprpapers.paper.judgements import HERE, PAGES
+from tprpapers.paper.making import Item, Paper, count_verdicts, list_rows
+from tprpapers.verdicts import HEAD
+from tprpapers.verdicts import HERE as OWN_HEAD
+from tprprobe.figures.report.page import write_report
+from tprprobe.figures.report.sections import Section
+from tprprobe.figures.tables import Table
+from tprprobe.files.writing import write_file
+
+PACKAGES = ("tprprobe", "torch", "numpy", "scikit-learn", "matplotlib")
+FILES = ("svg", "csv", "json")
+SUMMARY, ORIGINS = "All items", "Commands, checkpoints, versions"
+
+
+def write_pages(out: Path, papers: Sequence[Paper]) -> Path:
+    """``report.html`` in the folder, ``report.md`` beside it."""
+    *others, last = (each.name for each in papers)
+    names = f"{', '.join(others)} and {last}" if others else last
+    title, lead = f"Every table and figure of {names}", _lead(papers)
+    rows = pd.DataFrame(list_rows(papers))
+    linked = [
+        Markup(f'<a href="#section-{number}">{{}}</a>').format(name)
+        for number, name in enumerate(rows["item"], 2)
+    ]
+    shown = rows.assign(item=pd.Series(linked, dtype=object))  # strings would lose their links
+    sections = [Section(SUMMARY, tables=[shown])]
+    sections += [_section(item) for paper in papers for item in paper.items]
+    sections.append(_origins(papers))
+    write_file(out / "report.md", "\n".join(_markdown(title, lead, papers)))
+    return write_report(out, title, lead, sections)
+
+
+def _lead(papers: Sequence[Paper]) -> str:
+    counts = Counter(row["verdict"] for row in list_rows(papers))
+    told = ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
+    words = ["tprprobe", "paper", papers[0].name if len(papers) == 1 else "all"]
+    return (
+        f"{sum(counts.values())} items: {told}. Made by “{' '.join(words)}”, which writes every item as NAME.pdf, "
+        ".svg, .csv and .json. An item's verdict is the least favourable of those on the claims about it. A claim is "
+        f"judged on {HERE} where that decides it, else on {PAGES}; of these, on the ones drawn here. "
+        "'Not found': no claim of the paper about the item was found. 'Missing': it could not be made."
+    )
+
+
+def _section(item: Item) -> Section:
+    lines = [f"Verdict: {item.about['verdict']}."]
+    if item.missing:
+        lines.append(f"Missing: {item.missing}.")
+        lines += [f"Made by: {each}" for each in item.commands]
+    heading, tables = f"{item.name}: {item.title}", []
+    figures = {}
+    if item.table:
+        lines.append(_caption(item.table))
+        tables = [item.table]
+    elif item.drawn:
+        figures = {item.name: item.drawn}
+    claims = {_folded_line(item): _claims(item)} if item.about["claims"] else {}
+    return Section(heading, "\n".join(lines), figures, tables, claims)
+
+
+def _caption(table: Table) -> str:
+    """The table's caption without the verdicts, which stand in a table of their own below it."""
+    return table.caption.partition(OWN_HEAD)[0].partition(HEAD)[0].rstrip()
+
+
+def _folded_line(item: Item) -> str:
+    return f"Claims about it: {count_verdicts(item)} ({len(item.about['claims'])} in all)"
+
+
+def _claims(item: Item) -> pd.DataFrame:
+    """The claims about an item: what the paper says, what decides, printed, here, verdict."""
+    return pd.DataFrame(
+        {
+            "claim": f"{each['where']}: “{each['quotation']}”",
+            "what decides": each["rule"],
+            "printed": each["printed"],
+            "measured": _measured(each),
+            "verdict": each["verdict"],
+        }
+        for each in item.about["claims"]
+    )
+
+
+def _measured(judgement: dict[str, str]) -> str:
+    """What was measured, and on what: here, or on a model of the results pages."""
+    if judgement["judged_on"] == HERE:
+        return f"here: {judgement['here']}"
+    model = f" ({judgement['model']})" if judgement["model"] else ""
+    return f"results pages{model}: {judgement['here']}"
+
+
+def _origins(papers: Sequence[Paper]) -> Section:
+    """The commands with their seconds, the checkpoints with their hashes, and the versions."""
+    commands = [
+        {
+            "command": each.command.line,
+            "seconds": round(each.seconds, 1),
+            "error": each.error or "–",
+        }
+        for paper in papers
+        for each in paper.done
+    ]
+    text = (
+        "Commands were run in this order; seeds are 0 where none is given. Seconds are by the clock, of a "
+        "machine that may have done other work."
+    )
+    return Section(ORIGINS, text, tables=[
+        pd.DataFrame(commands), pd.DataFrame(_checkpoints(papers)), pd.DataFrame(_versions())
+    ])  # fmt: skip
+
+
+def _checkpoints(papers: Sequence[Paper]) -> list[dict[str, str]]:
+    named = dict.fromkeys(ckpt for paper in papers for ckpt in paper.checkpoints)
+    return [{"checkpoint": ckpt, "sha256 of its weights": hash_weights(ckpt)} for ckpt in named]
+
+
+def _versions() -> list[dict[str, str]]:
+    rows = [{"package": name, "version": version(name)} for name in PACKAGES]
+    return [{"package": "Python", "version": platform.python_version()}, *rows]
+
+
+def _markdown(title: str, lead: str, papers: Sequence[Paper]) -> Iterator[str]:
+    yield from (f"# {title}", "", f"{lead} [The same as one file](report.html).", "")
+    rows = pd.DataFrame(list_rows(papers))
+    yield _rows(rows.assign(item=[f"[{name}](#{name})" for name in rows["item"]]))
+    for item in (item for paper in papers for item in paper.items):
+        yield from _markdown_of(item)
+    origins = _origins(papers)
+    yield from (f"## {ORIGINS}", "", origins.text, "")
+    for table in origins.tables:
+        assert isinstance(table, pd.DataFrame)
+        yield _rows(table)
+
+
+def _markdown_of(item: Item) -> Iterator[str]:
+    yield from (f'<a id="{item.name}"></a>', "", f"## {item.name}: {item.title}", "")
+    yield from (f"Verdict: **{item.about['verdict']}**.", "")
+    if item.missing:
+        yield from (f"Missing: {item.missing}.", "")
+        yield from (f"- `{each}`" for each in item.commands)
+        yield ""
+    elif item.table:
+        yield item.table.with_caption(_caption(item.table).replace("\n", "  \n")).markdown()
+    else:
+        yield from (f"![{item.title}]({item.name}.svg)", "")
+    kinds = FILES[-1:] if item.missing else FILES
+    links = ", ".join(f"[{kind.upper()}]({item.name}.{kind})" for kind in kinds)
+    yield from (f"As {links}.", "")
+    if item.about["claims"]:
+        line = f"<details markdown><summary>{_folded_line(item)}</summary>"
+        yield from (line, "", _rows(_claims(item)), "</details>", "")
+
+
+def _rows(frame: Any) -> str:
+    """A table in Markdown without a title."""
+    return Table(frame.astype(str), "").markdown().removeprefix("****\n\n")

@@ -1,0 +1,1 @@
+"""Schlag et al. 2020, roles for mathematics: reconstruction, the binding problem, Hadamard products."""

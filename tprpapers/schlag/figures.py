@@ -1,0 +1,217 @@
+"""schlag's figures and the matched study: measured on a store or read from results, drawn, and saved."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from tprpapers.claims import Verdict
+from tprpapers.kinds import BINDINGS
+from tprpapers.schlag import binding_drawings as binding
+from tprpapers.schlag import hadamard_drawings as hadamard
+from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
+from tprpapers.schlag.claim_cases import (
+    Cases,
+    of_capture,
+    of_demonstration,
+    of_reconstruction,
+)
+from tprpapers.schlag.hadamard.variance import capture_variance
+from tprpapers.study.comparisons import compare_variants
+from tprpapers.study.records import Study, load_study
+from tprpapers.study.study_figure import matched_study
+from tprpapers.verdicts import judge_cases
+from tprprobe.analyses.attention import most_relating_head, pick_examples
+from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.reconstruction import reconstruct
+from tprprobe.errors import InputError
+from tprprobe.figures import reconstruction
+from tprprobe.figures.accuracy import module_bars, table1
+from tprprobe.figures.attention import attention_examples, attention_rows
+from tprprobe.figures.catalogue import Input, Maker
+from tprprobe.figures.clusters import role_clusters
+from tprprobe.figures.result_folders import figure_files, origin_json
+from tprprobe.figures.style import Drawing
+from tprprobe.figures.tables import Table
+from tprprobe.files import assets
+from tprprobe.files.writing import write_folder
+from tprprobe.store import Store
+
+
+def draw_clusters(
+    store: Store,
+    layer: int = -1,
+    head: int = 0,
+    k: int = 20,
+    seed: int = 0,
+    raw: bool = True,
+    every: bool = False,
+) -> Drawing:
+    """Clusters of an encoder layer's roles; of raw vectors, as in the paper.
+
+    Numerators and denominators are framed by their value, where the questions are arithmetic. Of
+    questions that were answered right, unless ``every`` question is meant.
+    """
+    roles = cluster(store, f"encoder.{layer}.self.role", head, k, seed, raw)
+    return role_clusters(store, roles, correct_only=not every, gold=True)
+
+
+def draw_attention(
+    store: Store,
+    layer: int = -1,
+    head: int | None = None,
+    sample: int | None = None,
+    positions: Sequence[int] | None = None,
+) -> Drawing:
+    """Attention of numbers to '/', in three kinds of example that are picked, or in one question.
+
+    Without a head, of that of the layer whose digits of denominators look most at their '/'.
+    """
+    site = f"encoder.{layer}.self.attention"
+    if head is None:
+        head = most_relating_head(store, site)
+    if sample is not None:
+        return attention_rows(store, site, sample, head, positions)
+    if positions is not None:
+        raise InputError("positions are of one question: give the number of a sample too")
+    return attention_examples(store, site, head, pick_examples(store))
+
+
+def draw_interpolation(evaluations: pd.DataFrame) -> Drawing:
+    return module_bars(evaluations, "interpolate")
+
+
+def draw_extrapolation(evaluations: pd.DataFrame) -> Drawing:
+    return module_bars(evaluations, "extrapolate")
+
+
+def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
+    found = reconstruct(store, seed=seed)
+    drawn = reconstruction.reconstruction_curves(found, layer)
+    drawn.verdicts = _judge(of_reconstruction(found), store)
+    return drawn
+
+
+def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
+    found = reconstruct(store, layer, seed=seed)
+    verdicts = _judge(of_reconstruction(found), store) if layer == -1 else ()
+    return replace(reconstruction.reconstruction_table(found), verdicts=verdicts)
+
+
+def tabulate_demonstration(seed: int = 0) -> Table:
+    shown = demonstrate(seed=seed)
+    verdicts = judge_cases(of_demonstration(shown), "exact", 1)
+    table = binding.demonstration_table(shown, measure_degrees(seed=seed))
+    return replace(table, verdicts=tuple(verdicts))
+
+
+def draw_binding(bindings: pd.DataFrame) -> Drawing:
+    return binding.binding_accuracy(bindings)
+
+
+def tabulate_binding(bindings: pd.DataFrame) -> Table:
+    return binding.binding_table(bindings)
+
+
+def draw_capture(store: Store, seed: int = 0) -> Drawing:
+    from tprpapers.schlag.hadamard.crosstalk import measure_unbinding  # imports torch
+
+    found = capture_variance(store, seed=seed)
+    drawn = hadamard.hadamard_against_tensor(found, measure_unbinding(store, seed=seed))
+    drawn.verdicts = _judge(of_capture(found), store)
+    return drawn
+
+
+def tabulate_capture(store: Store, seed: int = 0) -> Table:
+    found = capture_variance(store, seed=seed)
+    return replace(hadamard.capture_table(found), verdicts=_judge(of_capture(found), store))
+
+
+def _judge(cases: Cases, store: Store) -> tuple[Verdict, ...]:
+    """The verdicts of estimates on held-out questions, a quarter of the store's at least."""
+    return tuple(judge_cases(cases, "question", store.samples // 4))
+
+
+def draw_study(study: Study) -> Drawing:
+    return matched_study(study.curves, study.runs, compare_variants(study))
+
+
+def save_binding(
+    exact: Mapping[str, pd.DataFrame],
+    probed: pd.DataFrame | None,
+    out: str | os.PathLike[str],
+    weights: Sequence[str],
+) -> Path:
+    """The new folder with the demonstration, and with the probe of trained models where it was made.
+
+    ``weights`` are the fingerprints of these.
+
+    Raises:
+        InputError: the folder exists already.
+    """
+    files: dict[str, bytes | str] = {
+        f"{name}.csv": table.to_csv(index=False) for name, table in exact.items()
+    }
+    files["demonstration.md"] = binding.demonstration_table(**exact).markdown()
+    if probed is not None:
+        files |= {BINDINGS.file: probed.to_csv(index=False)}
+        files |= {"binding.json": origin_json({"weights": list(weights)})}
+        files |= {"binding.md": binding.binding_table(probed).markdown()}
+        files |= figure_files(binding.binding_accuracy(probed))
+    return write_folder(out, files)
+
+
+def load_bindings(sources: Iterable[str | os.PathLike[str]]) -> pd.DataFrame:
+    """The tables of ``tprprobe binding --ckpt … --out``, one after another.
+
+    Raises:
+        InputError: a folder has none.
+    """
+    return pd.concat([BINDINGS.load(each) for each in sources], ignore_index=True)
+
+
+def load_studies(sources: Sequence[str | os.PathLike[str]]) -> Study:
+    """The study in a folder, or the shipped one of that name.
+
+    Raises:
+        InputError: more than one is given, or it has no tables.
+    """
+    first, *others = sources
+    if others:
+        raise InputError(f"one study is drawn at a time: given {len(others) + 1}")
+    return load_study(assets.find("studies", first))
+
+
+BINDING_INPUT = {
+    "bindings": Input(
+        "binding probes: give --ckpt with folders of `binding --out`",
+        load_bindings,
+        BINDINGS.find_finished,
+    )
+}
+STUDY_INPUT = {
+    "study": Input(
+        "a study: give --ckpt with the folder of one",
+        load_studies,
+        lambda _folders: (),
+        default=["matched-starts"],
+    )
+}
+VALUES = ("encoder.*.self.value",)
+BOUND = ("encoder.*.self.role", "encoder.*.self.filler")
+
+TABLE1 = Maker(table1)
+FIG2 = Maker(draw_clusters, ("encoder.*.self.role",))
+FIG3 = Maker(draw_attention, ("encoder.*.self.attention",), questions=True)
+FIG4 = Maker(draw_interpolation)
+FIG5 = Maker(draw_extrapolation)
+RECONSTRUCTION = Maker(draw_reconstruction, VALUES)
+RECONSTRUCTION_TABLE = Maker(tabulate_reconstruction, VALUES)
+DEMONSTRATION = Maker(tabulate_demonstration)
+BINDING = Maker(draw_binding, inputs=BINDING_INPUT)
+BINDING_TABLE = Maker(tabulate_binding, inputs=BINDING_INPUT)
+CAPTURE = Maker(draw_capture, BOUND)
+CAPTURE_TABLE = Maker(tabulate_capture, BOUND)
+STUDY = Maker(draw_study, inputs=STUDY_INPUT)

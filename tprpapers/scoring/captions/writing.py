@@ -1,0 +1,82 @@
+"""Captions that a model writes of images, with their scores against those of people."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Shaped
+
+from tprpapers.scoring.captions.toolkit import REFERENCES, score_rows
+from tprpapers.scoring.meteor import meteor_missing
+from tprprobe.console import track
+from tprprobe.data.captions import Captioned
+from tprprobe.data.captions.imagepairs import stack_features
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.vocabularies.words import tokenize
+from tprprobe.models.decoding.generation import generate
+from tprprobe.models.protocol import Model
+from tprprobe.statistics import bootstrap_mean
+
+WRITTEN_AT_ONCE, BEAM = 256, 5  # images; huang does not say how captions are decoded
+
+
+@torch.no_grad()
+def write_captions(model: Model, images: Sequence[Any], words: Codec, **options: Any) -> list[str]:
+    """A caption of every image, by a beam of 5 unless the options of `generate` say otherwise."""
+    features = torch.from_numpy(stack_features(images)).to(model.device)
+    settings: dict[str, Any] = {"beam": BEAM} | options
+    ids = generate(model, features, **settings).tolist()
+    return [words.decode(each) for each in ids]
+
+
+def evaluate_captions(model: Model, data: Dataset, words: Codec, **options: Any) -> pd.DataFrame:
+    """One row per example: image (its document), references (a list), prediction."""
+    parts = []
+    for images in track(
+        data.examples(WRITTEN_AT_ONCE), f"captioning {data.name}", -(-len(data) // WRITTEN_AT_ONCE)
+    ):
+        written = write_captions(model, images, words, **options)
+        parts.append(caption_rows(images, written))
+    return pd.concat(parts, ignore_index=True)
+
+
+def caption_rows(images: Sequence[Captioned], written: Sequence[str]) -> pd.DataFrame:
+    """The rows of an evaluation."""
+    return pd.DataFrame(
+        {
+            "image": [each.document_name for each in images],
+            REFERENCES: [list(each.captions) for each in images],
+            "prediction": list(written),
+        }
+    )
+
+
+def matches(rows: pd.DataFrame) -> Shaped[np.ndarray, " example"]:
+    """True for each prediction that is, word for word, one of its references."""
+    return np.array(
+        [
+            tokenize(written) in [tokenize(text) for text in several]
+            for written, several in zip(rows["prediction"], rows[REFERENCES], strict=True)
+        ]
+    )
+
+
+def summarize_captions(rows: pd.DataFrame) -> dict[str, Any]:
+    """n, exact match with one of the references, and value, low, high and n (images) of every score.
+
+    METEOR is there where the COCO toolkit and Java are; it has no interval.
+    """
+    table = score_rows(rows, meteor_missing() is None).table().set_index("metric")
+    exact = bootstrap_mean(matches(rows).astype(float), rows["image"].to_numpy(str))
+    return {
+        "n": len(rows),
+        "exact_match": exact.value,
+        "exact_match_interval": [exact.low, exact.high],
+        "scores": {
+            str(name): {key: None if pd.isna(value) else value for key, value in row.items()}
+            for name, row in table.to_dict("index").items()
+        },
+    }

@@ -1,0 +1,184 @@
+"""Scores of every variant, and contrasts of variants, over seeds and examples.
+
+Seeds and examples are crossed: every run answers the same questions (or summarizes the same
+documents), and runs of a seed saw the same examples in the same order. So an interval has two
+parts, a variance between seeds, pooled over the variants of the study (three seeds alone tell
+little of it), and one between examples, and is a t interval at the degrees of freedom of their sum.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from scipy import stats
+
+from tprpapers.study.records import EXACT, FLAGS, Study
+from tprprobe.errors import unknown
+from tprprobe.statistics import Interval
+
+
+class Answers:
+    """What each run of a study scores on some of the examples, as means and variances need it.
+
+    Of documents those count that have the score in every run.
+    """
+
+    def __init__(self, study: Study, rows: Bool[np.ndarray, " example"], measure: str = EXACT):
+        self.study, self.right = study, study.scores(measure)[rows].dropna()
+        self.n = len(self.right)
+
+    def mean(self, variant: str) -> Interval:
+        """The mean score of a variant, over its seeds: of exact match the share answered."""
+        return self.contrast({variant: 1.0})
+
+    def difference(self, variant: str, reference: str) -> Interval:
+        """One variant's mean score minus another's, over the seeds that both have."""
+        same = variant == reference
+        return Interval(0.0, 0.0, 0.0) if same else self.contrast({variant: 1.0, reference: -1.0})
+
+    def contrast(self, weights: Mapping[str, float]) -> Interval:
+        """Σ weight × mean score, over the seeds that all of these variants have.
+
+        With D[seed, example] the weighted sum of scores, the variance of its mean is
+        σ² Σ weight² / seeds + (var of D's example means − residual / seeds) / examples; σ² is the
+        pooled variance between seeds (:meth:`between_seeds`). The interval is Student's at
+        Satterthwaite's degrees of freedom, NaN where no variance between seeds can be estimated.
+        """
+        seeds = self.study.seeds(*weights)
+        if not seeds or not self.n:
+            return Interval(np.nan, np.nan, np.nan)
+        parts = [weight * self._right(variant, seeds) for variant, weight in weights.items()]
+        d = np.sum(parts, axis=0)
+        value = float(np.mean(d))
+        pooled, freedom = self.between_seeds(
+            balanced=math.isclose(sum(weights.values()), 0, abs_tol=1e-9)
+        )
+        if freedom < 1:
+            return Interval(value, np.nan, np.nan)
+        variances, degrees = _parts(d, pooled * sum(w**2 for w in weights.values()), freedom)
+        variance = variances[0] + max(variances[1] - variances[2], 0.0)
+        df = variance**2 / max(np.sum(variances**2 / degrees), np.finfo(float).tiny)
+        half = float(stats.t.ppf(0.975, df) * np.sqrt(variance))
+        return Interval(value, value - half, value + half, float(df))
+
+    def between_seeds(self, balanced: bool) -> tuple[float, float]:
+        """The variance of a run's mean between seeds, pooled over variants, and its degrees of freedom.
+
+        ``balanced``: of contrasts whose weights add up to zero. What the seed does to all variants
+        alike cancels there, so it is taken out (an additive model of variant and seed). Else it is in
+        the variance, and counts no more often than there are seeds (Satterthwaite).
+        """
+        (both, all_free), (rest, free) = self._residuals
+        if balanced:
+            return rest / max(free, 1), free
+        parts = ((both - rest, all_free - free), (rest, free))
+        spread = sum(part**2 / each for part, each in parts if each)
+        return both / max(all_free, 1), both**2 / spread if spread else all_free
+
+    @cached_property
+    def _residuals(self) -> list[tuple[float, int]]:
+        """The sum of squares of run means beside variants, and beside variants and seeds, each with its
+        degrees of freedom.
+        """
+        share, found = self.right.mean().to_numpy(), []
+        for effects in (["variant"], ["variant", "seed"]):
+            design = pd.get_dummies(self.study.runs[effects].astype(str), dtype=float).to_numpy()
+            residual = share - design @ np.linalg.lstsq(design, share, rcond=None)[0]
+            freedom = len(design) - int(np.linalg.matrix_rank(design))
+            found.append((float(residual @ residual), freedom))
+        return found
+
+    def _right(self, variant: str, seeds: Any) -> Float[np.ndarray, "seed example"]:
+        return self.right[[f"{variant}-{seed}" for seed in seeds]].to_numpy(float).T
+
+
+def _parts(
+    d: Float[np.ndarray, "seed example"], between: float, freedom: float
+) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
+    """The variances of the mean of D (over seeds, over examples, counted in both), with degrees of
+    freedom.
+    """
+    seeds, examples = d.shape
+    by_example = d.mean(0)
+    centred = d - by_example - d.mean(1, keepdims=True) + d.mean()
+    both = max((seeds - 1) * (examples - 1), 1)
+    residual = float(np.sum(centred**2)) / both / (seeds * examples)
+    across = float(by_example.var(ddof=1)) / examples if examples > 1 else 0.0
+    degrees = np.array([freedom, max(examples - 1, 1), both], float)
+    return np.array([between / seeds, across, residual]), degrees
+
+
+def subsets(study: Study) -> dict[str, Bool[np.ndarray, " example"]]:
+    """The examples of each set that has any, as flags.
+
+    ``all`` that are as long as the trained ones, of them the ``discordant`` ones and those of each
+    module (documents: of each split); and the ``longer`` ones.
+    """
+    table = study.examples
+    none = np.zeros(len(table), bool)
+    longer, discordant = (np.asarray(table.get(name, none), bool) for name in FLAGS)
+    sets = {"all": ~longer, "discordant": ~longer & discordant, "longer": longer}
+    modules = {
+        str(name): (table["module"] == name).to_numpy() for name in sorted(set(table["module"]))
+    }
+    sets |= {name: ~longer & rows for name, rows in modules.items()}
+    return {name: rows for name, rows in sets.items() if rows.any()}
+
+
+def compare_variants(study: Study, reference: str = "transformer") -> pd.DataFrame:
+    """One row per measure, variant and set of examples.
+
+    Columns: measure, variant, set, n (examples), seeds, value, low, high; difference (from the
+    reference, over the seeds that both have), difference_low, difference_high, and difference_df,
+    the degrees of freedom of its interval.
+
+    Raises:
+        InputError: the reference has no finished run.
+    """
+    if reference not in study.variants:
+        raise unknown("variant", reference, study.variants)
+    return pd.DataFrame(list(_rows(study, reference)))
+
+
+def _rows(study: Study, reference: str) -> Iterator[dict[str, object]]:
+    for measure, (name, rows) in product(study.measures, subsets(study).items()):
+        answers = Answers(study, rows, measure)
+        for variant in study.variants:
+            own, gain = answers.mean(variant), answers.difference(variant, reference)
+            yield {
+                "measure": measure,
+                "variant": variant,
+                "set": name,
+                "n": answers.n,
+                "seeds": len(study.seeds(variant)),
+                "value": own.value,
+                "low": own.low,
+                "high": own.high,
+                "difference": gain.value,
+                "difference_low": gain.low,
+                "difference_high": gain.high,
+                "difference_df": gain.df,
+            }
+
+
+def at_equal_compute(study: Study, reference: str = "transformer") -> pd.DataFrame:
+    """Exact match along the curve at the point where a run has done the reference runs' arithmetic.
+
+    Columns: variant, seed, step, exact_match. Between two evaluations the curve is taken as straight.
+    A dearer variant is read before its learning rate has decayed: to its disadvantage.
+    """
+    gigaflops = dict(zip(study.runs["run"], study.runs["gigaflops"], strict=True))
+    runs = study.runs[study.runs["variant"] == reference]
+    budget = float((runs["gigaflops"] * runs["steps"]).iloc[0])
+    curves = study.curves[study.curves["metric"] == "exact_match"]
+    rows = []
+    for (run, variant, seed), curve in curves.groupby(["run", "variant", "seed"], sort=False):
+        step = min(budget / gigaflops[str(run)], curve["step"].max())
+        match = np.interp(step, curve["step"], curve["value"])
+        rows.append({"variant": variant, "seed": seed, "step": round(step), "exact_match": match})
+    return pd.DataFrame(rows)

@@ -1,0 +1,90 @@
+"""Erasure: what tells numerators from denominators linearly is taken out of vectors.
+
+Least-squares concept erasure (LEACE) moves a vector as little as can be so that no linear function of
+it predicts the class: x − Σ^½ P Σ^−½ (x − μ) with P the projection on Σ^−½ cov(x, z). It is fitted on
+other questions' digits, head by head, and applied to all digits of a question. The control is fitted
+to labels that are shuffled among digits of equal digit, place and number of digits.
+Source: Belrose et al. 2023, arXiv:2306.03819.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from tprpapers.swaps.donor_roles import KIND
+from tprprobe.gold.expressions import POLARITIES
+from tprprobe.interventions.batched_edits import Variant, score_variants
+from tprprobe.interventions.digit_vectors import DigitVectors, encoder_vectors, label_digits
+from tprprobe.interventions.erasers import Eraser
+from tprprobe.interventions.exchanges import BATCH, encode_swaps, tabulate
+from tprprobe.models.protocol import Model, require_vocabulary
+
+ERASED, SHUFFLED = "polarity erased", "shuffled polarity erased"
+
+
+def fit_erasers(digits: DigitVectors, seed: int = 0) -> dict[str, dict[str, Eraser]]:
+    """For polarity and for shuffled polarity, the eraser of every site."""
+    rng = np.random.default_rng(seed)
+    n = sum(map(len, digits.cells.values()))
+    labels = {name: np.zeros(n, bool) for name in (ERASED, SHUFFLED)}
+    cells: dict[Any, list[tuple[bool, np.ndarray]]] = {}
+    for (*cell, polarity), at in digits.cells.items():
+        labels[ERASED][at] = polarity == POLARITIES[0]
+        cells.setdefault(tuple(cell), []).append((polarity == POLARITIES[0], at))
+    for parts in cells.values():
+        at = np.concatenate([each for _, each in parts])
+        labels[SHUFFLED][at] = labels[ERASED][rng.permutation(at)]
+    return {
+        name: {site: Eraser.fit(x, torch.from_numpy(label)) for site, x in digits.vectors.items()}
+        for name, label in labels.items()
+    }
+
+
+def measure_erasures(
+    model: Model, swaps: pd.DataFrame, erasers: Mapping[str, Mapping[str, Eraser]]
+) -> pd.DataFrame:
+    """One row per swap of polarity, kind of vectors and erasure: what the model makes of the question.
+
+    Columns are those of :func:`tprprobe.interventions.exchanges.measure_swaps`; ``at`` is what was erased.
+    """
+    swaps = swaps[swaps["kind"] == KIND]
+    pairs, predicted = encode_swaps(model, swaps)
+    ways = [
+        (
+            vectors,
+            name,
+            {site: each for site, each in sites.items() if encoder_vectors(site) == vectors},
+        )
+        for name, sites in erasers.items()
+        for vectors in dict.fromkeys(map(str, map(encoder_vectors, sites)))
+    ]
+    parts = []
+    for rows in pairs.by_length(BATCH):
+        (source, answer), (_, new) = (
+            each.batch(rows, model.config.pad) for each in (pairs, predicted)
+        )
+        part = swaps.iloc[rows.tolist()]
+        where = _digits(model, list(part["text"]), source.shape[1])
+        variants: list[Variant] = [
+            {site: each.edit(positions=where) for site, each in sites.items()} for *_, sites in ways
+        ]
+        scores = score_variants(model, source, [answer, new], variants)
+        parts += [
+            tabulate(part, scores, number, vectors, at=name)
+            for number, (vectors, name, _) in enumerate(ways)
+        ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _digits(model: Model, questions: Sequence[str], length: int) -> Bool[Tensor, "sample position"]:
+    gold = label_digits(questions)
+    where = torch.zeros(len(questions), length, dtype=torch.bool)
+    offset = int(require_vocabulary(model).source_start)
+    rows, at = (gold[name].tolist() for name in ("question", "position"))
+    where[rows, [each + offset for each in at]] = True
+    return where

@@ -1,0 +1,137 @@
+"""Swaps by a recipe: all exchanges in a model's encoder and in its untrained twin's; resumable."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+
+from tprpapers.swaps.agent_patient import AGENTS, find_agent_swaps
+from tprpapers.swaps.donor_roles import KIND as POLARITY
+from tprpapers.swaps.donor_roles import measure_donors
+from tprpapers.swaps.effect_intervals import summarise_swaps
+from tprpapers.swaps.erasures import fit_erasers, measure_erasures
+from tprpapers.swaps.shifts import SHIFTED, measure_shifts, name_directions
+from tprpapers.swaps.swap_recipes import UNBINDING, SwapRecipe, read_recipe
+from tprpapers.swaps.unbindings import run_unbindings
+from tprprobe.data.dataset import Dataset
+from tprprobe.errors import InputError
+from tprprobe.files.kinds import KINDS
+from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
+from tprprobe.interventions.digit_vectors import read_digits
+from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
+from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
+from tprprobe.interventions.number_pairs import find_swaps
+from tprprobe.interventions.surgical_swaps import decompose_layers, measure_surgeries
+from tprprobe.interventions.sweeps import find_data
+from tprprobe.models.checkpoint import untrained_twin
+from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
+
+SWAPS, TABLE = "swaps.parquet", KINDS["swaps"].file
+AT_ONCE = 200  # swaps of a part
+
+
+def run_swaps(
+    model: Model,
+    data: Dataset,
+    recipe: SwapRecipe,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+) -> pd.DataFrame:
+    """The table of ``summarise_swaps`` of a model and its untrained twin (all layers and heads at once);
+    of unbinding vectors that of :func:`run_unbindings`.
+
+    ``out`` is a new folder: swaps.csv, swaps.parquet (every swap) and, until it is done, the parts of
+    the run, which goes on with ``resume``.
+
+    Raises:
+        InputError: no such kind, no pairs, a folder of another run.
+    """
+    if recipe.swaps == [UNBINDING]:
+        return run_unbindings(model, data, recipe, out, resume)
+    swaps = find_pairs(model, data, recipe)
+    others = data[recipe.n :]
+    with kept(out) as folder:
+        return keep_table(
+            open_run(folder, model, data, recipe, resume),
+            (SWAPS, TABLE),
+            partial(_measure, model, swaps, others, recipe),
+            partial(summarise_swaps, seed=recipe.seed),
+        )
+
+
+def run_swap_recipe(
+    path: str | os.PathLike[str],
+    model: Readable,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+) -> pd.DataFrame:
+    """The table of a recipe file with ``swaps``."""
+    recipe = read_recipe(path)
+    model = require_model(model, "whose numbers nobody knows how to exchange")
+    return run_swaps(model, find_data(model, recipe), recipe, out, resume)
+
+
+def find_pairs(model: Model, data: Dataset, recipe: SwapRecipe) -> pd.DataFrame:
+    """The swaps of a recipe: of agents and patients, or of numbers.
+
+    Raises:
+        InputError: agents in data other than the generated English, or no pairs.
+    """
+    some = list(data[: recipe.n])
+    if recipe.swaps != [AGENTS]:
+        found = find_swaps([each.source for each in some], recipe.swaps, recipe.seed)
+    elif data.has_grammar:
+        found = find_agent_swaps(some, require_vocabulary(model), recipe.seed)
+    else:
+        raise InputError(f"swaps = ['agent'] in {data.name}: only the generated English has these")
+    if found.empty:
+        kinds = ", ".join(recipe.swaps)
+        raise InputError(f"none of {len(some)} examples of {data.name} has a pair of: {kinds}")
+    return found
+
+
+def _measure(
+    model: Model, swaps: pd.DataFrame, others: Dataset, recipe: SwapRecipe, run: KeptRun
+) -> pd.DataFrame:
+    """The rows of all parts, some swaps each, of the model and its untrained twin."""
+    twin = untrained_twin(model, recipe.seed)
+    measures = [*_measures(model, others, recipe), *_measures(twin, others, recipe, whole=True)]
+
+    def measure(some: pd.DataFrame) -> Tables:
+        return {MEASURED: pd.concat([each(some) for each in measures], ignore_index=True)}
+
+    blocks = [swaps.iloc[start : start + AT_ONCE] for start in range(0, len(swaps), AT_ONCE)]
+    parts = [run.part(str(n), partial(measure, block)) for n, block in enumerate(blocks)]
+    return measure_parts(parts, "swapping")
+
+
+def _measures(
+    model: Model, data: Dataset, recipe: SwapRecipe, whole: bool = False
+) -> list[Callable[[pd.DataFrame], pd.DataFrame]]:
+    """What a recipe measures of a model's swaps; all but the exchanges rest on other questions."""
+    ways, seed = list_ways(model), recipe.seed
+    others = [each.source for each in data] if recipe.has_reference else []
+    if whole or recipe.whole:
+        ways = [way for way in ways if way.layer == way.head == ALL]
+    found: list[Callable[[pd.DataFrame], pd.DataFrame]] = [partial(measure_swaps, model, ways=ways)]
+    if recipe.donors:
+        donors = read_digits(model, others, ["role"])
+        found.append(partial(measure_donors, model, donors=donors, seed=seed))
+    if recipe.shifts or recipe.erasures:
+        digits = read_digits(model, others, SHIFTED)
+        if recipe.shifts:
+            directions = name_directions(model, digits, find_swaps(others, [POLARITY], seed), seed)
+            found.append(partial(measure_shifts, model, directions=directions, doses=recipe.shifts))
+        if recipe.erasures:
+            found.append(partial(measure_erasures, model, erasers=fit_erasers(digits, seed)))
+    if recipe.surgery is not None:
+        fits = decompose_layers(model, data, recipe.surgery, seed)
+        found.append(partial(measure_surgeries, model, fits=fits, seed=seed))
+    return [partial(_named, each, model.name) for each in found]
+
+
+def _named(
+    measure: Callable[[pd.DataFrame], pd.DataFrame], name: str, swaps: pd.DataFrame
+) -> pd.DataFrame:
+    return measure(swaps).assign(model=name)

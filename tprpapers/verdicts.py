@@ -1,0 +1,168 @@
+"""Verdicts under figures: what became of the paper's claims about a figure, in words.
+
+They are read from the one table of verdicts (``studies/results/verdicts.csv``), which is of the models of the
+results pages: the line says so, as a figure may be drawn of others. Tables whose own analysis is the claim's judge
+what they show (`huang`).
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+
+from tprpapers.claims import Evidence, Verdict, find_claim, judge
+from tprprobe.figures.style import Drawing
+from tprprobe.figures.tables import Table
+from tprprobe.files import assets
+from tprprobe.statistics import Interval
+
+FILE = "verdicts.csv"
+FEW = 4  # claims are told with their numbers, more by outcome alone
+LINE = 150  # characters
+HERE = "The paper's claims, judged on what is shown here:"
+HEAD = (
+    "The paper's claims, judged on the models of the results pages (studies/results/verdicts.csv):"
+)
+
+_BAR = "\\|"  # as Markdown has it in a table
+
+_MODULES = ("schlag-interpolation", "schlag-extrapolation", "schlag-every-module")
+_SUBSPACES = ("schlag-full-information", "schlag-learned-projection")
+_PRODUCT = ("schlag-hadamard-optimal", "schlag-crucial-property")
+CLAIMS = {  # what a figure is about; tables that judge their claims themselves are not here
+    "schlag-table1": (*_MODULES[:2], "schlag-state-of-the-art", "schlag-same-weights"),
+    "schlag-fig2": tuple(
+        f"schlag-{each}"
+        for each in (
+            "polarity-clusters", "fractions-of-fractions", "ones-digit-roles", "structural-clusters"
+        )
+    ),
+    "schlag-fig3": tuple(
+        f"schlag-{each}"
+        for each in (
+            "second-argument-to", "second-argument-of", "good-approximation", "skipped-numerator"
+        )
+    ),
+    "schlag-fig4": _MODULES[::2],
+    "schlag-fig5": _MODULES[1:],
+    "schlag-sec6.1": _SUBSPACES,
+    "schlag-sec6.1-table": _SUBSPACES,
+    "schlag-sec6.2": ("schlag-standard-ambiguous", "schlag-tp-unambiguous", "schlag-standard-routes"),
+    "schlag-sec6.2-trained": ("schlag-binding-trained",),
+    "schlag-sec6.2-trained-table": ("schlag-binding-trained",),
+    "schlag-sec7": _PRODUCT,
+    "schlag-sec7-table": _PRODUCT,
+    "matched-study": (
+        "schlag-interpolation", "schlag-same-weights", "schlag-diagonal-sufficient",
+        "schlag-full-product-better",
+    ),
+    "swap": ("schlag-used",),
+    "jiang-table2": (
+        "jiang-table2-better", "jiang-table2-cnndm", "jiang-tptc-worst", "jiang-largest-on-xsum"
+    ),
+    "jiang-table3": (
+        "jiang-human-grammar-xsum", "jiang-human-saliency-wikihow", "jiang-human-overall-wikihow"
+    ),
+    "jiang-unfaithful": ("jiang-external-facts",),
+    "jiang-table4": tuple(
+        f"jiang-{each}"
+        for each in (
+            "pos-rises", "pos-role", "pos-filler-degrades", "pos-tpr-aggregates", "pos-last-three",
+            "every-layer", "dep-srl-better", "dep-srl-late", "dep-srl-tpr-like-filler",
+            "nel-roles-poorer", "nel-tpr-similar", "nel-better", "filler-semantic",
+        )
+    ),
+    "jiang-discreteness": ("jiang-discrete",),
+    "jiang-roles": ("jiang-syntax-in-roles",),
+    "tpdn-table": tuple(
+        f"mccoy-{each}"
+        for each in (
+            "bidirectional-roles", "left-favoured", "reversal", "interleaving", "sorting-bag",
+            "bag-fails", "tree-roles", "decoder-dictates",
+        )
+    ),
+    "huang-table1": ("huang-table1", "huang-bleu-n", "huang-training-time"),
+    **dict.fromkeys((f"huang-fig{n}" for n in range(3, 8)), ("huang-pos-prediction",)),
+}  # fmt: skip
+OWN = {  # claims that a table judges itself, on its own store
+    "huang-table2": ("huang-nominal-verbal", "huang-initial-word"),
+    "huang-table3": (
+        "huang-first-position", "huang-second-position", "huang-dominant-category",
+        "huang-spatial-prepositions", "huang-clusters-one-side", "huang-hybrid-roles",
+    ),
+    "huang-regions": ("huang-pos-regions", "huang-pos-prediction"),
+    "huang-subjects": ("huang-subject-object",),
+    "huang-swap": ("huang-plan",),
+}  # fmt: skip
+
+
+def judge_cases(
+    cases: Mapping[str, Mapping[str, Interval]],
+    unit: str,
+    units: int,
+    void: Mapping[str, str] = {},
+) -> list[Verdict]:
+    """The verdicts on claims, by claim id, with intervals over so many units (questions, documents …).
+
+    ``void`` has the claims whose alternative could not have occurred, and why.
+    """
+    return [
+        judge(find_claim(name), Evidence(found, unit, units, void=void.get(name, "")))
+        for name, found in cases.items()
+    ]
+
+
+def add_verdicts(made: Drawing | Table, claims: Sequence[str]) -> Drawing | Table:
+    """The figure or table with the verdicts on these claims under it: those that were judged on what it
+    shows where there are such, else those of the results pages.
+
+    Raises:
+        InputError: there is no such claim.
+    """
+    own = {each.claim.id for each in made.verdicts}
+    lines = tell_verdicts([each for each in claims if each not in own])
+    if own:
+        told = [f"{each.claim.id}: {each.outcome}. {each.reason}" for each in made.verdicts]
+        lines = [HERE, *told, *lines]
+    if not lines:
+        return made
+    if isinstance(made, Table):
+        told = [part for line in lines for part in wrap(line, LINE, subsequent_indent="  ")]
+        return made.with_caption("\n".join(filter(None, [made.caption, *told])))
+    made.put_below(lines)
+    return made
+
+
+def tell_verdicts(claims: Sequence[str]) -> list[str]:
+    """A line per claim (and model) with its outcome and numbers, or one per outcome where there are
+    many; empty without claims or without the table.
+    """
+    for name in claims:
+        find_claim(name)
+    rows = [row for row in read_verdicts() if row["claim"] in claims]
+    if not rows:
+        return []
+    if len(claims) > FEW:
+        outcomes = dict.fromkeys(row["verdict"] for row in rows)
+        told = [f"{each}: {_list(rows, each)}." for each in outcomes]
+    else:
+        told = [
+            f"{_name(row)}: {row['verdict']}. {row['reason'].replace(_BAR, '|')}" for row in rows
+        ]
+    return [HEAD, *told]
+
+
+def _list(rows: Sequence[dict[str, str]], outcome: str) -> str:
+    return ", ".join(_name(row) for row in rows if row["verdict"] == outcome)
+
+
+def _name(row: dict[str, str]) -> str:
+    return row["claim"] + (f" ({row['model']})" if row["model"] else "")
+
+
+def read_verdicts() -> list[dict[str, str]]:
+    """The rows of the table of verdicts: claim, page, model, verdict, reason; none without the table."""
+    files = [root / FILE for root in assets.roots("studies/results") if (root / FILE).is_file()]
+    if not files:
+        return []
+    with files[0].open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,125 @@
+"""The one summary of a story, and whether a sentence is true of it.
+
+The summary is one sentence about the first event of the story:
+
+1. its subject is the topic: the participant who did or suffered something else that is told, or
+   else the one who acts, or else the one to whom it is done; so the verb is passive where the
+   topic is not the one who acts;
+2. what the topic did or suffered before is a relative clause, what later a second verb phrase
+   (not after a statement, of which it would seem to be a part), each the first that is told;
+3. all that is known of these events is told: who, to whom, at what price, where, when;
+4. persons have their full names, organizations and places their latest, with the kind behind it
+   where names of several types can stand; who has no name is `a` and the kind, or so many of them;
+5. a recipient comes before the gift if it is a person, else after it with `to`;
+6. whom a clause below means by the topic is a pronoun.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tprpapers.worlds.english.atoms import ANY
+from tprpapers.worlds.english.building import plain
+from tprpapers.worlds.english.grammar import Node
+from tprpapers.worlds.english.parsing import fragment
+from tprpapers.worlds.english.phrases import (
+    PERSON,
+    full_name,
+    indefinite,
+    is_single,
+    pair,
+    pronoun,
+    with_kind,
+)
+from tprpapers.worlds.english.story import SIMPLE, Actors, Event, Referent, Story
+from tprpapers.worlds.english.verbgroups import PLAINLY
+from tprpapers.worlds.english.wording import clause, related, sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Gist:
+    """The content of a summary: the main event, its topic and role, and the topic's other deeds."""
+
+    main: Event
+    topic: int
+    gap: str
+    earlier: Event | None
+    later: Event | None
+
+
+def gist(story: Story) -> Gist:
+    """The content of a story's summary."""
+    main = story.events[0]
+    roles = possible_topics(main)
+    deeds = list(_deeds(story))
+    told = (
+        (who, role) for event in deeds for who, role in roles if event.role_of(who) in ("s", "o")
+    )
+    topic, gap = next(told, roles[0])
+    others = [event for event in deeds if event.role_of(topic) in ("s", "o")]
+    earlier = next((event for event in others if event.tense == "earlier"), None)
+    after = main.verb.frame != "clausal"  # it would seem to be a part of what is said
+    later = next((event for event in others if after and event.tense != "earlier"), None)
+    return Gist(main, topic, gap.upper(), earlier, later)
+
+
+def possible_topics(main: Event) -> list[tuple[int, str]]:
+    """The referents that could be the subject of an event, each with its role: not recipients with
+    `to`.
+    """
+    roles = "sor" if main.verb.frame == "ditransitive" else "so"
+    return [(actors[0], role) for role in roles if len(actors := getattr(main, role)) == 1]
+
+
+def _deeds(story: Story) -> Iterator[Event]:
+    for event in story.events[1:]:
+        real = event.tense in ("past", "earlier", "future") and not event.negative
+        if real and event.verb.frame in SIMPLE:
+            yield event
+
+
+@dataclass
+class _Summarizer:
+    """Refers to everybody as the policy demands."""
+
+    referents: tuple[Referent, ...]
+    topic: int
+    told: bool = False  # whether the subject is already there
+
+    def refer(self, actors: Actors, case: str, types: int, below: bool) -> Node:
+        if actors == (self.topic,) and below and self.told:
+            return plain(pronoun(self.referents[self.topic], case))
+        if len(actors) == 2:
+            return pair(*(self.simple(who, types) for who in actors))
+        known = self.referents[actors[0]]
+        if not known.name or known.type & PERSON or is_single(types):
+            return plain(self.simple(actors[0], types))
+        return with_kind(replace(known, traits=frozenset()))
+
+    def simple(self, who: int, types: int) -> Node:
+        del types
+        known = self.referents[who]
+        return full_name(known) if known.name else indefinite(replace(known, traits=frozenset()))
+
+    def place(self, who: int) -> Node:
+        return fragment("place", ("in", *self.referents[who].name))
+
+    def dative(self, told: Event) -> bool:
+        return not any(self.referents[who].type & PERSON for who in told.r)
+
+
+def summarize(story: Story) -> Node:
+    """The summary of a story."""
+    told = gist(story)
+    teller = _Summarizer(story.referents, told.topic)
+    types = told.main.slot(told.gap.lower())
+    if told.earlier:
+        gap = told.earlier.role_of(told.topic)
+        earlier = replace(told.earlier, tense="past")
+        named = bool(story.referents[told.topic].name)
+        subject = related(teller.simple(told.topic, types), earlier, gap.upper(), teller, named)
+    else:
+        types &= told.later.slot(told.later.role_of(told.topic)) if told.later else ANY
+        subject = teller.refer((told.topic,), "nominative", types, False)
+    teller.told = True
+    then = (told.later, told.later.role_of(told.topic).upper()) if told.later else None
+    return sentence(clause(told.main, told.gap, teller, PLAINLY, subject, then))

@@ -1,0 +1,120 @@
+"""The clusterings of a run of naming: the vectors of interest, and the controls beside them.
+
+A head's role is an affine map of LN(z), as its query and key are: what any projection of LN(z)
+shows is not the role's, what an untrained model shows is not learnt. Queries and keys, and v̄ where no
+role is bound to it, are whitened: the model leaves them open up to a linear map.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tprprobe.analyses.clustering import find_heads
+from tprprobe.analyses.clustering.matrices import Source
+from tprprobe.errors import InputError
+from tprprobe.site.patterns import layer_of
+from tprprobe.store import Store
+
+CONTROLS = ("query", "key", "filler", "hidden")  # filler is v̄, hidden the layer's output z
+FREE = ("query", "key")  # up to a linear map
+RANDOM, SHUFFLED = "random", "shuffled"
+TRAINED, BASELINE = "trained", "baseline"  # models beside those of the store's twins
+
+
+@dataclass(frozen=True, eq=False)
+class NamingTarget:
+    """Vectors to cluster: their model, kind, head and source."""
+
+    model: str
+    vectors: str
+    head: int | None
+    source: Source
+
+    @property
+    def place(self) -> dict[str, object]:
+        """The columns that identify these vectors in every table."""
+        site = self.source.site
+        keys = {"model": self.model, "vectors": self.vectors, "site": site}
+        return {**keys, "layer": layer_of(site), "head": self.head}
+
+
+def find_targets(
+    store: Store,
+    patterns: str | Sequence[str],
+    baseline: Store | None = None,
+    seed: int = 0,
+    projections: int | None = None,
+) -> list[NamingTarget]:
+    """Every head of the sites that match, and of the sites that are controls of these.
+
+    From the same store queries, keys, v̄, z, and random projections of LN(z) as wide as the site's
+    heads, and as many unless ``projections`` says how many; the twins' vectors of the site; a baseline store's controls.
+
+    Raises:
+        InputError: no such site, or one of target tokens; a baseline of other questions or sites.
+    """
+    sites = store.select(patterns)
+    for site in sites:
+        if store.side(site) != "source" or store.specs[site].is_attention:
+            raise InputError(f"{site}: gold structure is of the vectors of source tokens only")
+    controls = list(dict.fromkeys(_beside(site, kind) for site in sites for kind in CONTROLS))
+    controls = [site for site in controls if site not in sites]
+    found = [*_find(store, sites, TRAINED), *_find(store, controls, TRAINED)]
+    found += [target for site in sites for target in _project(store, site, seed, projections)]
+    for kind, twin in store.twins.items():
+        found += _find(twin, sites, kind)
+    return found + (_of_baseline(store, baseline, controls) if baseline else [])
+
+
+def _beside(site: str, kind: str) -> str:
+    """The site of another kind in the same layer: `encoder.1.self.key` for `encoder.1.self.role`."""
+    stem = site.rpartition(".")[0]
+    return f"{stem.removesuffix('.self') if kind == 'hidden' else stem}.{kind}"
+
+
+def _find(store: Store, sites: list[str], model: str) -> list[NamingTarget]:
+    """Every head of those of the sites that the store has."""
+    return [
+        NamingTarget(model, site.rpartition(".")[2], head, _gauged(Source.find(store, site, head)))
+        for site in sites
+        if site in store.sites
+        for _, head in find_heads(store, site)
+    ]
+
+
+def _gauged(source: Source) -> Source:
+    """The vectors, scaled so that their clusters do not depend on what the model leaves open."""
+    kind = source.site.rpartition(".")[2]
+    is_free = kind in FREE or (
+        kind == "filler" and _beside(source.site, "role") not in source.store.sites
+    )
+    return source.whitened() if is_free else source
+
+
+def _project(store: Store, site: str, seed: int, count: int | None) -> list[NamingTarget]:
+    """Random projections of LN(z) where the store has it, as wide as the site's heads."""
+    origin, shape = _beside(site, "input"), store.specs[site].shape
+    if origin not in store.sites:
+        return []
+    source = Source.find(store, origin, None)
+    heads = len(find_heads(store, site)) if count is None else count
+    rng = np.random.default_rng((seed, layer_of(site) or 0))
+    maps = rng.normal(size=(heads, source.width, shape[-1])) / np.sqrt(source.width)
+    images = [source.project(each.astype(np.float32)) for each in maps]
+    return [NamingTarget(TRAINED, RANDOM, head, image) for head, image in enumerate(images)]
+
+
+def _of_baseline(store: Store, baseline: Store, controls: list[str]) -> list[NamingTarget]:
+    if _questions(store) != _questions(baseline):
+        raise InputError(
+            f"{baseline.path} holds other questions than {store.path}: extract the same for both"
+        )
+    found = _find(baseline, controls, BASELINE)
+    if not found:
+        raise InputError(f"{baseline.path} has none of the sites to compare with: {controls[0]} …")
+    return found
+
+
+def _questions(store: Store) -> list[str]:
+    return store.tokens.drop_duplicates("sample")["question"].astype(str).tolist()

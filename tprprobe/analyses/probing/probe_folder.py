@@ -1,0 +1,225 @@
+"""Probes on disk, in the layout of checkpoints: config.json, model.safetensors, README.md."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+from safetensors.torch import load, save
+from torch import Tensor
+
+from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Vector, chunks, site_vectors
+from tprprobe.analyses.probing.labels import Examples, Splits, read_corpus, read_examples
+from tprprobe.analyses.probing.scores import Fitted, Score, describe
+from tprprobe.analyses.probing.settings import SpanMode
+from tprprobe.analyses.probing.span_conv import edge_logits
+from tprprobe.analyses.probing.task import Task
+from tprprobe.errors import InputError
+from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.writing import write_folder
+from tprprobe.gold.labels import WORD
+from tprprobe.notebook import as_html
+from tprprobe.store import Store
+
+FORMAT, VERSION = "tprprobe-probe", 1
+MEASURES = ("f1", "f1_low", "f1_high", "accuracy")
+UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
+COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
+SAMPLES = 32  # of a batch
+
+
+@dataclass(frozen=True, eq=False)
+class SavedProbe:
+    """A trained probe, with its task and the site and states that it reads."""
+
+    task: Task
+    site: str
+    head: int | None
+    side: str
+    labels: tuple[str, ...]
+    span_mode: SpanMode
+    window: range
+    loss: str
+    metrics: dict[str, float]
+    shape: Shape
+    weights: Mapping[str, Tensor]
+    mean: Tensor
+    scale: Tensor
+
+    @torch.no_grad()
+    def predict(self, store: Store, tokens: pd.DataFrame | None = None) -> pd.DataFrame:
+        """One row per target: sample, spans, label, prediction.
+
+        Targets are those that the token table labels. Where it has no such column, a probe of one
+        span predicts for every word, or for every token of a text without words.
+
+        Columns: sample, span1, span2 (texts, half open in words), label (of the table; empty where
+        the probe does not know it), predicted (its likeliest label), probability (of that one).
+
+        Raises:
+            InputError: the store lacks the site, or vectors of that width, or the spans to ask about.
+        """
+        vector = self._vector(store)
+        table = self._asked(store.tokens if tokens is None else tokens)
+        corpus = read_corpus(store, table, self.side, [self.task], None)
+        examples = read_examples(corpus, self.task, self.span_mode, self.window)
+        examples = examples.with_inventory(self.labels)
+        if not len(examples):
+            raise InputError(f"{store.path} has no targets of {self.task.name} on the {self.side}")
+        reader = Reader(vector, torch.device("cpu"), 0, self.mean, self.scale)
+        logits = [
+            self._logits(batch)
+            for samples in chunks(examples.samples)
+            for batch in reader.batches(examples, samples, SAMPLES)
+        ]
+        return self._table(examples, torch.cat(logits))
+
+    def _logits(self, batch: Batch) -> Float[Tensor, "target label"]:
+        if not self.shape.hidden:
+            return batch.means @ self.weights["output_weight"][0] + self.weights["output_bias"]
+        return edge_logits(self.shape, self.weights, batch.windows, batch.spans)[0]
+
+    def _repr_html_(self) -> str:
+        of = self.site if self.head is None else f"{self.site}, head {self.head}"
+        scores = pd.DataFrame({"score": list(self.metrics), "value": list(self.metrics.values())})
+        labels = f"{len(self.labels)} labels: {' '.join(self.labels)}"
+        return as_html(f"Probe of {self.task.name} in {of}", scores, note=labels)
+
+    def _asked(self, tokens: pd.DataFrame) -> pd.DataFrame:
+        """The token table with the targets to predict: those that it has, or else every word."""
+        if self.task.cells in tokens:
+            return tokens
+        if self.task.spans > 1:
+            raise InputError(
+                f"the token table has no column {self.task.cells!r}, which says what pairs of spans "
+                "this probe is asked about"
+            )
+        if WORD not in tokens:
+            tokens = tokens.assign(**{WORD: tokens["position"]})
+        return tokens.assign(**{self.task.cells: np.where(tokens[WORD] >= 0, UNKNOWN, "")})
+
+    def _vector(self, store: Store) -> Vector:
+        if self.site not in store.sites:
+            store.select(self.site)
+        vectors = list(site_vectors(store, [self.site], heads=self.head is not None))
+        vector = vectors[self.head or 0]
+        if vector.width != self.shape.width:
+            raise InputError(
+                f"{self.site} of {store.path} is {vector.width} wide, this probe reads "
+                f"{self.shape.width} numbers: it belongs to another model"
+            )
+        return vector
+
+    def _table(self, examples: Examples, logits: Float[Tensor, "target label"]) -> pd.DataFrame:
+        shares = logits.sigmoid() if self.loss == "sigmoid" else logits.softmax(-1)
+        best = shares.max(-1)
+        labels = np.array(self.labels, object)
+        spans = [[f"[{a},{b})" for a, b in spans] for spans in examples.words.tolist()]
+        columns = (
+            examples.sample,
+            [first for first, *_ in spans],
+            ["".join(others) for _, *others in spans],
+            [" ".join(labels[marks]) for marks in examples.labels],
+            labels[best.indices.numpy()],
+            best.values.numpy(),
+        )
+        return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def save_probe(folder: Path, fitted: Fitted, splits: Splits) -> None:
+    """Writes a trained probe to a folder of its name, in place of what is there."""
+    probe, examples = fitted.tested.probe, splits.examples
+    vector, corpus = probe.vector, examples.corpus
+    row = describe(Score({}, fitted.tested.sums[:1]))
+    config = {
+        "format": FORMAT,
+        "version": VERSION,
+        "task": probe.task.model_dump(),
+        "site": vector.site,
+        "head": vector.head,
+        "side": corpus.side,
+        "labels": list(examples.inventory),
+        "span_mode": examples.mode,
+        "window": [examples.window.start, examples.window.stop],
+        "loss": probe.loss,
+        "shape": asdict(fitted.shape),
+        "seed": probe.seed,
+        "model": corpus.store.manifest.get("model"),
+        "metrics": {name: float(row[name]) for name in MEASURES},
+    }
+    mean, scale = (torch.as_tensor(x).expand(vector.width) for x in (fitted.mean, fitted.scale))
+    weights = {**fitted.weights, "mean": mean, "scale": scale}
+    files = {
+        CONFIG: json.dumps(config, indent=1, ensure_ascii=False) + "\n",
+        WEIGHTS: save({name: tensor.cpu().contiguous() for name, tensor in weights.items()}),
+        CARD: _card(config),
+    }
+    head = "" if vector.head is None else f".head{vector.head}"
+    path = folder / f"{probe.task.name}.{vector.site}{head}.seed{probe.seed}"
+    if path.exists():
+        shutil.rmtree(path)  # of a run that was cut off
+    write_folder(path, files)
+
+
+def _card(config: dict[str, Any]) -> str:
+    task, metrics = config["task"], config["metrics"]
+    numbers = "\n".join(f"- {name}: {value:.4f}" for name, value in metrics.items())
+    labels = f"Labels: {task['source']}\n\n" if task["source"] else ""
+    head = "" if config["head"] is None else f", head {config['head']}"
+    return (
+        f"# Edge probe: {task['title']} from `{config['site']}`{head}\n\n"
+        f"Predicts one of {len(config['labels'])} labels ({task['name']}) of "
+        f"{'a span' if task['spans'] == 1 else 'a pair of spans'} from frozen vectors of "
+        f"`{json.dumps(config['model'], ensure_ascii=False)}`; states read: {config['span_mode']}. "
+        f"On held-out documents:\n\n{numbers}\n\n{labels}"
+        "```python\nimport tprprobe as tp\n\n"
+        'tp.load_probe("FOLDER").predict(tp.open_store("STORE"))\n```\n'
+    )
+
+
+def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
+    """The probe in a folder, or of a hub id ``owner/name``.
+
+    Args:
+        name: A folder of OUT/probes of ``tprprobe probe --out OUT``, or a hub id.
+
+    Raises:
+        InputError: there is none, or it is damaged.
+    """
+    folder = locate("probes", name)
+    config = read_json(folder / CONFIG)
+    if (config.get("format"), config.get("version")) != (FORMAT, VERSION):
+        raise InputError(
+            f"{folder} holds no probe of version {VERSION}: {CONFIG} is of something else"
+        )
+    try:
+        weights = load((folder / WEIGHTS).read_bytes())
+        shape = Shape(**config["shape"])
+        mean, scale = weights.pop("mean"), weights.pop("scale")
+        if {part: tuple(weight.shape[1:]) for part, weight in weights.items()} != shape.sizes():
+            raise InputError("its weights are of another shape")
+        return SavedProbe(
+            Task(**{part: config["task"][part] for part in Task.model_fields}),
+            config["site"],
+            config["head"],
+            config["side"],
+            tuple(config["labels"]),
+            config["span_mode"],
+            range(*config["window"]),
+            config["loss"],
+            config["metrics"],
+            shape,
+            weights,
+            mean,
+            scale,
+        )
+    except Exception as error:  # whatever the file's reader raises, it is one line here
+        raise InputError(f"{folder} is damaged: {' '.join(str(error).split())[:200]}") from error

@@ -1,0 +1,352 @@
+"""A run of probes: one vector after another, written as it goes, put together.
+
+OUT/settings.json          what the run is of: another one does not go on with it
+OUT/rounds/NNNN.npz        counts by document of every probe of a vector, written when they are done
+OUT/probes/NAME/           the probes of real labels, in the layout of checkpoints
+OUT/rows.parquet, .csv     one row per probe, with intervals; differences.* beside it
+OUT/documents.parquet      the counts by document behind them
+OUT/curves.parquet, .csv   the training curve of every probe: step, training and held-out loss
+"""
+
+import hashlib
+import io
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from tprprobe.analyses.probing.inputs import (
+    FLOAT,
+    Reader,
+    Shape,
+    Vector,
+    check_test,
+    control_vectors,
+    find_sites,
+    joined_vectors,
+    site_vectors,
+)
+from tprprobe.analyses.probing.labels import Corpus, Splits, read_corpus, split_examples
+from tprprobe.analyses.probing.linear import fit_linear
+from tprprobe.analyses.probing.probe_folder import save_probe
+from tprprobe.analyses.probing.scores import REAL, Fitted, Probe, Results, Tested, gather
+from tprprobe.analyses.probing.settings import HIDDEN, ProbeSettings
+from tprprobe.analyses.probing.span_conv import fit_span_conv
+from tprprobe.analyses.probing.task import Task, find_tasks
+from tprprobe.console import progress, stderr
+from tprprobe.errors import InputError
+from tprprobe.files.file_errors import damage_told
+from tprprobe.files.kinds import SETTINGS
+from tprprobe.files.locks import alone
+from tprprobe.files.runs import KeptRun
+from tprprobe.files.writing import write_file
+from tprprobe.gold.labels import WORD
+from tprprobe.store import Store
+
+ROUNDS, PROBES = "rounds", "probes"
+STORE = "store"  # the folder of the store, where it is extracted for the run
+TABLES = ("rows", "differences", "documents", "curves")
+STATES = 6  # times its parameters that a probe takes in training
+
+
+def probe(
+    store: Store,
+    task: str | os.PathLike[str] | Iterable[str],
+    test: Store | None = None,
+    tokens: pd.DataFrame | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    device: str = "cpu",
+    **settings: Any,
+) -> pd.DataFrame:
+    """One row per probe: how well a store's vectors predict labels of its words, beside controls.
+
+    Rows have task, side, site, layer, head, seed, control (``real`` for none); f1 and accuracy with
+    95 % intervals over held-out documents; precision, recall, f1 of subsets (``left`` and ``right``:
+    where the second span lies; ``single``: spans of one token); selectivity (accuracy minus that of
+    the control task; ``prefix_selectivity``: of the prefix control), beyond_identity (f1 minus that of
+    the commonest label of the word), and of real labels best_control, best_control_f1 and beyond (the
+    control with the highest f1, and whether f1 is above it by a paired, corrected test), codelength
+    (bits), compression, information (bits a target) and ``added`` (information beyond the other of
+    role and filler).
+    Source: Tenney et al. 2019; jiang §4 for decoders.
+
+    Args:
+        store: The store whose vectors are probed.
+        task: A task, several, or ``all``: those that ship and whose labels the store has.
+        test: Another store to test on (what the model generates, say).
+        tokens: A token table in place of the store's own, with labels that it lacks.
+        out: A folder that gets rows, differences and documents as Parquet and CSV, and the probes of
+            real labels (see :func:`load_probe`).
+        resume: Go on with a run that was cut off.
+        device: Where probes are trained: ``cpu``, ``cuda``, …
+        **settings: See :class:`ProbeSettings`.
+
+    Raises:
+        InputError: no labels, no such task, site or setting, too few documents, a folder in use.
+    """
+    run = ProbingRun.prepare(store, task, test, tokens, ProbeSettings.of(**settings))
+    if out is None:
+        return run.finish(None, torch.device(device)).rows
+    folder = Path(out)
+    with alone(folder):
+        begun = KeptRun.open(
+            folder, run.describe(), resume, SETTINGS, begun=SETTINGS, beside={STORE}
+        )
+        for name in (ROUNDS, PROBES):
+            (folder / name).mkdir(exist_ok=True)
+        results = run.finish(folder, torch.device(device))
+        tables = {f"{name}.parquet": getattr(results, name) for name in TABLES}
+        tables |= {f"{name}.csv": getattr(results, name) for name in TABLES if name != "documents"}
+        begun.finish(tables, {"stores": [each.fingerprint for each in run.stores]})
+    return results.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Probes of one vector and task that are trained side by side, on the same splits."""
+
+    probes: list[Probe]
+    splits: Splits
+
+
+@dataclass(frozen=True, eq=False)
+class ProbingRun:
+    """A run: the probes of every vector (``rounds``, by task), and what they learn from."""
+
+    stores: list[Store]  # that which is probed, and where there is one that which is tested on
+    settings: ProbeSettings
+    splits: dict[tuple[Task, str], Splits]
+    rounds: list[list[Stack]]
+    labels: str  # a digest of what the words are labelled
+
+    @classmethod
+    def prepare(
+        cls,
+        store: Store,
+        task: str | os.PathLike[str] | Iterable[str],
+        test: Store | None,
+        tokens: pd.DataFrame | None,
+        settings: ProbeSettings,
+    ) -> "ProbingRun":
+        """The run of some tasks on a store, on both sides where both have labels and sites."""
+        table = store.tokens if tokens is None else tokens
+        tasks = find_tasks(task, table.columns)
+        sites = find_sites(store, settings.sites)
+        if test is not None:
+            check_test(store, test, sites, settings)
+        splits: dict[tuple[Task, str], Splits] = {}
+        rounds: list[list[Stack]] = []
+        for side in ("source", "target"):
+            of_side = [site for site in sites if store.side(site) == side]
+            labelled = [task for task in tasks if of_side and _has_labels(table, task, side)]
+            if labelled:
+                corpus = read_corpus(store, table, side, labelled, settings.seed)
+                other = None if test is None else _read_test(test, side, labelled)
+                parts = {task: split_examples(task, corpus, other, settings) for task in labelled}
+                rounds += lay_out(corpus, of_side, parts, settings, test)
+                splits |= {(task, side): part for task, part in parts.items()}
+        if lacking := [task for task in tasks if task not in {known for known, _ in splits}]:
+            raise InputError(
+                f"no side of {store.path} has both these sites and labels of {lacking[0].name}"
+            )
+        stores = [store, *([] if test is None else [test])]
+        tables = [table, *([] if test is None else [test.tokens])]
+        labels = " ".join(_digest(table, tasks) for table in tables)
+        return cls(stores, settings, splits, rounds, labels)
+
+    def describe(self) -> dict[str, Any]:
+        """The settings that two runs must share for one to resume the other."""
+        store, test = [*self.stores, None][:2]
+        return {
+            "store": _identify(store),
+            "test": _identify(test),
+            "tasks": [
+                task.model_dump(mode="json") for task in dict.fromkeys(t for t, _ in self.splits)
+            ],
+            "labels": self.labels,
+            "settings": self.settings.as_dict(),
+        }
+
+    def finish(self, folder: Path | None, device: torch.device) -> Results:
+        """The results; rounds that the folder already has are not trained again."""
+        tested: list[Tested] = []
+        for (task, side), part in self.splits.items():
+            if part.lost:
+                stderr.print(
+                    f"{task.name}: {part.lost} targets left out on the {side} side, whose words "
+                    "have no token or no state that predicts them"
+                )
+        total = sum(len(stack.probes) for stacks in self.rounds for stack in stacks)
+        with progress() as bars:
+            bar = bars.add_task("probing", total=total, note="")
+            for number, stacks in enumerate(self.rounds):
+                file = None if folder is None else folder / ROUNDS / f"{number:04}.npz"
+                if file is not None and file.is_file():
+                    tested += _read_round(file, stacks)
+                else:
+                    fitted = train_round(stacks, self.settings, device)
+                    if folder is not None and file is not None:
+                        self._save_probes(folder / PROBES, fitted)
+                        _write_round(file, [one.tested for one in fitted])
+                    tested += [one.tested for one in fitted]
+                note = f"vector {number + 1} of {len(self.rounds)}"
+                bars.update(bar, completed=len(tested), note=note)
+        limit = self.settings.training.limit
+        if cut := sum(len(one.curve) >= limit for one in tested):
+            stderr.print(
+                f"{cut} of {len(tested)} probes were still learning at the limit of {limit} validations: "
+                "their scores are lower bounds"
+            )
+        order = {key: place for place, key in enumerate(self.splits)}
+        tested.sort(key=lambda one: order[one.probe.task, one.probe.side])
+        return gather(tested, self.splits)
+
+    def _save_probes(self, folder: Path, fitted: Sequence[Fitted]) -> None:
+        """Writes the folders of the probes of real labels."""
+        for one in fitted:
+            probe = one.tested.probe
+            if probe.control == REAL and probe.portion is None:
+                save_probe(folder, one, self.splits[probe.task, probe.side])
+
+
+def lay_out(
+    corpus: Corpus,
+    sites: Sequence[str],
+    splits: Mapping[Task, Splits],
+    settings: ProbeSettings,
+    test: Store | None = None,
+) -> Iterator[list[Stack]]:
+    """The probes on one side of a store, a round a vector.
+
+    Those of an untrained twin learn from the samples that it has read, and are left out where these
+    are not in all three splits, or where the store they are tested on has none.
+    """
+    store = corpus.store
+    real = list(site_vectors(store, sites, settings.heads))
+    joined = list(joined_vectors(store, sites)) if settings.informs and not settings.heads else []
+    for vector in [*real, *control_vectors(store, real, test, settings), *joined]:
+        stacks: list[Stack] = []
+        for task, whole in splits.items():
+            part = (
+                whole if vector.control != "untrained" else _of_twin(store, task, whole, settings)
+            )
+            new = partial(Probe, task, corpus.side, vector, kind=settings.kind)
+            if part is not None and vector not in joined:
+                stacks.append(Stack(list(_probes(new, vector, settings)), part))
+            if vector.control == REAL and settings.informs and _is_coded(whole):
+                stacks += [
+                    Stack([new(settings.seed, REAL, "softmax", portion=portion)], some)
+                    for portion, some in whole.portions(settings.seed)
+                ]
+        if stacks:
+            yield stacks
+
+
+def _of_twin(store: Store, task: Task, whole: Splits, settings: ProbeSettings) -> Splits | None:
+    assert store.control is not None
+    n = store.control.samples
+    part = whole.of_first_samples(n)
+    if part is None and settings.controls is not None:
+        raise InputError(
+            f"the untrained twin has read the first {n} samples, which lack a split "
+            f"of {task.name}: leave out that control"
+        )
+    return part
+
+
+def _probes(new: partial[Probe], vector: Vector, settings: ProbeSettings) -> Iterator[Probe]:
+    """The probes of a vector: for every seed, of the real labels and of others."""
+    controls = [vector.control]
+    if vector.control == REAL:
+        controls += [name for name in ("control", "shuffled") if settings.has(name)]
+        if settings.has("prefix") and (new.args[1] == "target" or settings.controls):
+            controls.append("prefix")
+    for seed in range(settings.seed, settings.seed + settings.seeds):
+        yield from (new(seed, control, settings.loss_of_probes) for control in controls)
+
+
+def _is_coded(splits: Splits) -> bool:
+    """True if every target that is trained on has one label: then there is a codelength."""
+    return bool((splits.examples.labels[splits.turns[0].train].sum(1) == 1).all())
+
+
+def train_round(
+    stacks: Sequence[Stack], settings: ProbeSettings, device: torch.device
+) -> list[Fitted]:
+    """The probes of one vector, trained and tested."""
+    reader = Reader(stacks[0].probes[0].vector, device, settings.budget // 2)
+    fitted: list[Fitted] = []
+    for stack in stacks:
+        probes, splits = stack.probes, stack.splits
+        labels, spans = len(splits.examples.inventory), probes[0].task.spans
+        width, kernel = reader.vector.width, settings.kernel
+        if settings.is_linear:
+            shape = Shape(width, spans, labels, kernel, 0)
+            fitted += fit_linear(probes, splits, reader, shape)
+            continue
+        shape = Shape(width, spans, labels, kernel, HIDDEN)
+        size = max(1, settings.budget // 2 // (shape.parameters * STATES * FLOAT))
+        for start in range(0, len(probes), size):
+            some = probes[start : start + size]
+            fitted += fit_span_conv(some, splits, reader, shape, settings.training)
+    return fitted
+
+
+def _write_round(file: Path, tested: Sequence[Tested]) -> None:
+    """Writes what a round counted; the presence of this file means that the round is done."""
+    stream = io.BytesIO()
+    arrays: dict[str, Any] = {f"sums{i}": one.sums for i, one in enumerate(tested)}
+    arrays |= {f"curve{i}": one.curve for i, one in enumerate(tested)}
+    np.savez_compressed(stream, **arrays)
+    write_file(file, stream.getvalue())
+
+
+def _read_round(file: Path, stacks: Sequence[Stack]) -> list[Tested]:
+    probes = [(probe, stack.splits) for stack in stacks for probe in stack.probes]
+    with (
+        damage_told(f"{file} is damaged", "remove it and go on with --resume"),
+        np.load(file) as arrays,
+    ):
+        return [
+            Tested(probe, len(splits.turns[0].train), arrays[f"sums{i}"], arrays[f"curve{i}"])
+            for i, (probe, splits) in enumerate(probes)
+        ]
+
+
+def _identify(store: Store | None) -> dict[str, Any] | None:
+    """The path of a store, its model and its data: what a run of probes belongs to."""
+    if store is None:
+        return None
+    manifest = {key: store.manifest.get(key) for key in ("model", "data", "samples", "lengths")}
+    return {"path": str(store.path.resolve()), **manifest}
+
+
+def _read_test(test: Store, side: str, tasks: Sequence[Task]) -> Corpus:
+    """One side of a store that is tested on."""
+    for task in tasks:
+        if task.cells not in test.tokens or not _has_labels(test.tokens, task, side):
+            raise InputError(
+                f"{test.path} has no labels of {task.name} on the {side} side to test on: extract it with "
+                "--labels, or leave out that task"
+            )
+    return read_corpus(test, test.tokens, side, tasks, None)
+
+
+def _digest(table: pd.DataFrame, tasks: Sequence[Task]) -> str:
+    """A digest of the words, and of the labels of some tasks, in a token table."""
+    columns = ["side", "sample", "token", WORD, *(task.cells for task in tasks)]
+    columns = [name for name in columns if name in table]
+    hashed = pd.util.hash_pandas_object(table[columns].astype(str), index=False)
+    return hashlib.sha256(hashed.to_numpy().tobytes()).hexdigest()
+
+
+def _has_labels(table: pd.DataFrame, task: Task, side: str) -> bool:
+    cells = table.loc[np.asarray(table["side"] == side), task.cells]
+    return bool((cells.notna() & (cells.astype(str) != "")).any())

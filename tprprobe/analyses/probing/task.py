@@ -1,0 +1,80 @@
+"""Tasks as data: a folder of ``probes/`` with a task.toml says what is probed for."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from tprprobe.errors import InputError
+from tprprobe.files import assets
+from tprprobe.files.settings import Settings, parse, read_toml
+
+FILE, ALL = "task.toml", "all"
+
+
+class Task(Settings):
+    """A probing task: the ``spans`` of a target, and its ``labels``.
+
+    ``column`` of the token table holds the labels (the task's name by default); labels that begin
+    with one of ``unscored`` are trained on and not counted.
+    """
+
+    name: str
+    title: str
+    spans: Literal[1, 2]
+    labels: Literal["training"] | tuple[str, ...] = "training"
+    unscored: tuple[str, ...] = ()
+    column: str = ""
+    source: str = ""
+
+    @property
+    def cells(self) -> str:
+        """The column of the token table."""
+        return self.column or self.name
+
+    def is_scored(self, label: str) -> bool:
+        """True if a label counts in the scores."""
+        return not label.startswith(self.unscored) if self.unscored else True
+
+
+def read_task(name: str | os.PathLike[str]) -> Task:
+    """The task in a folder: a path, or the name of one that ships.
+
+    Raises:
+        InputError: there is none, or its task.toml has an unknown key or a wrong value.
+    """
+    folder = assets.find("probes", name)
+    settings = read_toml(folder / FILE)
+    if "name" in settings:
+        raise InputError(f"{folder / FILE}: the name is the folder's: leave it out")
+    return parse(Task, {"name": folder.resolve().name, **settings}, folder / FILE)
+
+
+def find_tasks(
+    names: str | os.PathLike[str] | Iterable[str | Path], columns: Iterable[str]
+) -> list[Task]:
+    """The tasks of those names; ``all`` are those that ship and have a column in the token table.
+
+    Raises:
+        InputError: an unknown task, or one whose labels are not among the columns.
+    """
+    known = {*columns}
+    if names == ALL:
+        shipped = [read_task(folder) for folder in assets.available("probes").values()]
+        tasks = [task for task in shipped if task.cells in known]
+        if not tasks:
+            raise _unlabelled(", ".join(task.cells for task in shipped))
+        return tasks
+    single = isinstance(names, str | os.PathLike)
+    tasks = [read_task(name) for name in ([names] if single else list(names))]
+    for task in tasks:
+        if task.cells not in known:
+            raise _unlabelled(task.cells)
+    return tasks
+
+
+def _unlabelled(columns: str) -> InputError:
+    return InputError(
+        f"the token table of this store has no labels ({columns}): extract from annotated data "
+        "(`tprprobe extract --data FILE.conllu`, or with `--labels TASK=FILE`)"
+    )

@@ -1,0 +1,212 @@
+"""Changes of what a model makes of one question, text or image: edits of its vectors, in words.
+
+The edits are those of `tprprobe.interventions`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tprprobe.analyses.clustering import Clusters
+from tprprobe.dashboard.live_example import Edits, Posed
+from tprprobe.dashboard.role_fits import SampleStates, add_change
+from tprprobe.dashboard.safe_text import visible
+from tprprobe.errors import InputError, unknown
+from tprprobe.interventions.edits import Edit, Place, exchange, swap, zero
+from tprprobe.interventions.exchanges import vectors_of
+from tprprobe.interventions.number_pairs import find_swaps
+from tprprobe.models.protocol import require_vocabulary
+from tprprobe.site.hooks import find_sites
+from tprprobe.site.patterns import side_of
+from tprprobe.store.layout import SAMPLE
+
+ENCODER = {
+    "roles": ("role",),
+    "fillers": ("filler",),
+    "roles and fillers": ("role", "filler"),
+}
+CAPTION = {
+    "unbinding vectors": ("word.unbinding",),
+    "sentence TPRs": ("sentence.tpr",),
+    "unbinding vectors and TPRs": ("word.unbinding", "sentence.tpr"),
+}
+BOUND = (".role", ".filler", ".value")  # what an ablated head has no more, the first that there is
+PIECE = "▁"  # what the first piece of a word begins with
+PAIRS = {
+    "polarity": "numerator and denominator",
+    "argument": "the two sides of a minus",
+    "place": "ones and tens",
+    "same polarity": "two numerators or two denominators",
+    "sum": "the two sides of a plus",
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """An edit in words, and the text that it should be like: the positions of tokens that change places, or the
+    token that becomes another.
+    """
+
+    told: str
+    edits: Edits
+    first: tuple[int, ...] = ()
+    second: tuple[int, ...] = ()
+    filler: str | None = None
+
+
+def list_kinds(posed: Posed) -> dict[str, tuple[str, ...]]:
+    """The kinds of vectors that tokens can exchange, with the last words of their sites."""
+    names = list(find_sites(posed.model))
+    if posed.is_image:
+        return {kind: sites for kind, sites in CAPTION.items() if {*sites} <= {*names}}
+    known = {vectors_of(name) for name in names}
+    return {kind: ends for kind, ends in ENCODER.items() if {*ends} <= known}
+
+
+def list_heads(posed: Posed) -> dict[str, range]:
+    """The sites whose heads can be ablated, with these."""
+    found = [name for name, site in find_sites(posed.model).items() if "head" in site.axes]
+    end = next((each for each in BOUND if any(name.endswith(each) for name in found)), None)
+    return {
+        name: range(posed.model.n_heads) for name in found if end is not None and name.endswith(end)
+    }
+
+
+def tell_headless(posed: Posed) -> str:
+    """Why a model without heads has none to ablate."""
+    why = ""
+    if {"sentence.tpr", "word.unbinding"} <= {*find_sites(posed.model)}:
+        why = ": it unbinds every word from one matrix, its sentence TPR"
+    return f"{posed.model.name} has no heads and no attention, so none can be ablated{why}."
+
+
+def list_pairs(posed: Posed) -> list[tuple[str, int, int]]:
+    """Two numbers (or digits) of a question, of every kind (``PAIRS``) that it has: in words, and a token of each."""
+    try:
+        found = find_swaps([] if posed.is_image else [posed.text]).to_dict("records")
+    except InputError:
+        return []
+    before = int(require_vocabulary(posed.model).source_start)
+    return [
+        (
+            f"{_spell(posed.text, each['first'])} ↔ {_spell(posed.text, each['second'])}: {PAIRS[each['kind']]}",
+            each["first"][0] + before,
+            each["second"][0] + before,
+        )
+        for each in found
+    ]
+
+
+def _spell(text: str, at: Sequence[int]) -> str:
+    return "".join(text[each] for each in sorted(at))
+
+
+def find_span(tokens: Sequence[str], at: int) -> tuple[int, ...]:
+    """The positions of what a token is part of: all digits of its number, all pieces of its word."""
+    if tokens[at].isdigit():
+        return _grow(at, [token.isdigit() for token in tokens])
+    goes_on = [token.isalnum() and not token.startswith(PIECE) for token in tokens]
+    begins = [token.startswith(PIECE) and token[1:].isalnum() for token in tokens]
+    start = at
+    while start > 0 and goes_on[start] and not begins[start]:
+        start -= 1
+    if not begins[start]:
+        return (at,)
+    end = start + 1
+    while end < len(tokens) and goes_on[end]:
+        end += 1
+    return tuple(range(start, end))
+
+
+def _grow(at: int, alike: Sequence[bool]) -> tuple[int, ...]:
+    """The positions around one that are alike without a gap."""
+    low = high = at
+    while low > 0 and alike[low - 1]:
+        low -= 1
+    while high + 1 < len(alike) and alike[high + 1]:
+        high += 1
+    return tuple(range(low, high + 1))
+
+
+def find_spans(tokens: Sequence[str], first: int, second: int) -> list[tuple[int, ...]]:
+    """What two tokens exchange: their numbers or words if these have as many parts, else themselves alone."""
+    spans = [find_span(tokens, at) for at in (first, second)]
+    if len(spans[0]) != len(spans[1]) or spans[0] == spans[1]:
+        return [(first,), (second,)]
+    return spans
+
+
+def exchange_tokens(posed: Posed, kind: str, first: int, second: int) -> Change:
+    """The exchange of two tokens' vectors in all layers; of numbers or words of as many parts, of all of them.
+
+    Raises:
+        InputError: no such kind or token, or the same token twice.
+    """
+    kinds = list_kinds(posed)
+    if kind not in kinds:
+        raise unknown("kind of vectors", kind, kinds)
+    if first == second or not all(0 <= at < len(posed.tokens) for at in (first, second)):
+        raise InputError(f"choose two of the tokens 0 to {len(posed.tokens) - 1}")
+    spans = find_spans(posed.tokens, first, second)
+    edit = swap(exchange([spans[0]], [spans[1]], len(posed.tokens)))
+    ends = kinds[kind]
+    sites = [
+        name for name in find_sites(posed.model) if name in ends or (vectors_of(name) or "") in ends
+    ]
+    one, other = (f"{_show(posed, span)} ({span[0]})" for span in spans)
+    return Change(
+        f"{kind} of {one} and {other} exchanged", dict.fromkeys(sites, edit), spans[0], spans[1]
+    )
+
+
+def _show(posed: Posed, span: Sequence[int]) -> str:
+    """Tokens in quotes, without the sign of a word's first piece."""
+    return f"‘{visible(''.join(posed.tokens[at] for at in span).removeprefix(PIECE))}’"
+
+
+def ablate_head(site: str, head: int) -> Change:
+    """One head's vectors of a site replaced by 0: it binds nothing."""
+    return Change(f"head {head} of {site} replaced by 0", {site: zero(heads=[head])})
+
+
+def snap_role(posed: Posed, roles: Clusters, position: int, cluster: int) -> Change:
+    """The vector of a token at a site replaced by the center of a cluster of the site's vectors.
+
+    Raises:
+        InputError: no such token or cluster, or clusters of vectors of other tokens.
+    """
+    if side_of(roles.site) != posed.side:
+        raise InputError(f"{roles.site} has no vectors of these tokens: choose another site")
+    if not 0 <= position < len(posed.tokens) or not 0 <= cluster < roles.k:
+        raise InputError(
+            f"choose a token to {len(posed.tokens) - 1} and a cluster to {roles.k - 1}"
+        )
+    center = torch.as_tensor(roles.centers[cluster] * roles.scale + roles.mean, dtype=torch.float32)
+
+    def put(x: Tensor, _: Place) -> Tensor:
+        return (
+            center.to(x).reshape(x.shape[2:] if roles.head is None else x.shape[-1:]).expand_as(x)
+        )
+
+    heads = None if roles.head is None else [roles.head]
+    edit = Edit(put, heads, torch.arange(len(posed.tokens))[None] == position)
+    where = roles.site if roles.head is None else f"{roles.site}, head {roles.head},"
+    told = f"vector of {_show(posed, [position])} ({position}) at {where} snapped to cluster {cluster} of {roles.k}"
+    return Change(told, {roles.site: edit})
+
+
+def change_filler(posed: Posed, states: SampleStates, position: int, filler: str) -> Change:
+    """Another filler bound at the role of a token, in a decomposition of the states.
+
+    Raises:
+        InputError: no such token, a filler that the decomposition does not know, or one of other states than
+            those of the tokens.
+    """
+    fit = states.fit
+    if posed.is_image or side_of(fit.site) != posed.side or fit.plan.unit == SAMPLE:
+        raise InputError(f"{fit.site}: only states of the encoder's tokens are changed here")
+    edit = add_change(states.change(position, filler))
+    told = f"filler of {_show(posed, [position])} ({position}) changed to ‘{visible(filler)}’ in {fit.site} (roles: {fit.scheme.name})"
+    return Change(told, {fit.site: edit}, (position,), (), filler)

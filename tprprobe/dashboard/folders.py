@@ -1,0 +1,113 @@
+"""Stores and results below a folder, by name; links that lead out of it are not followed."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tprprobe.errors import InputError, unknown
+from tprprobe.files.kinds import list_kinds
+from tprprobe.store import Store, open_store
+from tprprobe.store.layout import ARRAYS, MANIFEST, TOKENS, TWINS
+from tprprobe.store.provenance import sort_results
+
+MOST, DEEPEST = 20_000, 8  # folders that are looked into, and how far down
+FOREIGN = ("zarr.json", ".zgroup", ".zarray")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The folders below ``root`` by kind and name; a name is the path relative to ``root``'s
+    parent.
+    """
+
+    root: Path
+    folders: Mapping[str, Mapping[str, Path]]
+
+    def names(self, kind: str) -> list[str]:
+        return list(self.folders[kind])
+
+    def folder(self, kind: str, name: str) -> Path:
+        """The folder of that kind and name; only folders that were found, whatever the name says.
+
+        Raises:
+            InputError: there is none.
+        """
+        if name not in self.folders[kind]:
+            raise unknown(kind, name, self.folders[kind])
+        return self.folders[kind][name]
+
+    def open(self, name: str) -> Store:
+        """The store of that name.
+
+        Raises:
+            InputError: there is none, it is damaged, incomplete or of something else, or its files
+                lie outside the root.
+        """
+        path = self.folder("control" if name in self.folders["control"] else "store", name)
+        for part in (MANIFEST, TOKENS, ARRAYS, *TWINS):
+            if (path / part).exists() and not is_within(path / part, self.root):
+                raise InputError(f"{name}: its {part} lies outside {self.root}, it is not read")
+        return open_store(path)
+
+    def run_of(self, name: str) -> Path:
+        """The folder of a store's run: its parent, unless that holds other stores too."""
+        path = self.folder("store", name)
+        alone = [each.parent for each in self.folders["store"].values()].count(path.parent) == 1
+        return path.parent if alone and path != self.root else path
+
+    def beside(self, store: Store, kind: str) -> dict[str, Path]:
+        """The folders of a kind of result that were made of the store, or of its model."""
+        own, _, _ = sort_results(store, self.folders[kind].values())
+        return {name: each for name, each in self.folders[kind].items() if each in own}
+
+    def unclaimed(self, store: Store, *kinds: str) -> list[str]:
+        """The names of results of these kinds that do not say what they were made of."""
+        found = {name: each for kind in kinds for name, each in self.folders[kind].items()}
+        _, _, unknown = sort_results(store, found.values())
+        return [name for name, each in found.items() if each in unknown]
+
+
+def find_runs(root: str | os.PathLike[str]) -> Runs:
+    """Every store and result in ``root`` and below it; links are not followed.
+
+    Raises:
+        InputError: ``root`` is no folder.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise InputError(f"no folder {root}: give a folder with runs, or make one: tprprobe demo")
+    root = root.resolve()
+    found: dict[str, dict[str, Path]] = {kind: {} for kind in ("control", *list_kinds())}
+    for folder, files in _walk(root):
+        for kind in _kinds(files):
+            name = folder.relative_to(root.parent).as_posix()
+            found[kind][name] = folder
+            twins = TWINS if kind == "store" else ()
+            for twin in (each for each in twins if (folder / each / MANIFEST).is_file()):
+                found["control"][f"{name}/{twin}"] = folder / twin
+    return Runs(root, found)
+
+
+def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Folders with the names of what is in them, at most MOST, none inside a store's arrays."""
+    for number, (path, folders, files) in enumerate(os.walk(root)):
+        if number >= MOST:
+            return
+        yield Path(path), files
+        deep = len(Path(path).relative_to(root).parts) >= DEEPEST
+        inside = deep or (number > 0 and any(name in FOREIGN for name in files))
+        skipped = {ARRAYS, *TWINS} if MANIFEST in files else {ARRAYS}
+        kept = [each for each in folders if each[0] != "." and each not in skipped]
+        folders[:] = [] if inside else sorted(kept)
+
+
+def _kinds(files: list[str]) -> list[str]:
+    kinds = [name for name, kind in list_kinds().items() if not {*kind.files}.isdisjoint(files)]
+    is_foreign = any(name in FOREIGN for name in files) and "store" not in kinds
+    return [*kinds, "store"] if is_foreign else kinds
+
+
+def is_within(path: Path, root: Path) -> bool:
+    """True if a path, after all its links, lies in ``root``."""
+    return path.resolve().is_relative_to(root)

@@ -1,0 +1,208 @@
+"""A scene: the vectors of one head, their clusters and their places in the plane, ready to draw."""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float32, Int32, Integer
+
+from tprprobe.analyses.clustering import Clusters, cluster
+from tprprobe.analyses.naming import name_roles
+from tprprobe.analyses.naming.heads import read_structure
+from tprprobe.analyses.projections import Projection, project
+from tprprobe.dashboard.planes import place, place_more
+from tprprobe.dashboard.sampling import Thinned, take, thin
+from tprprobe.errors import InputError
+from tprprobe.site.patterns import layer_of
+from tprprobe.store import Store
+
+MOST = 20_000  # vectors that are clustered and drawn; a larger store is thinned
+MOST_NUMBERS = 400_000_000  # of all vectors of a site that are read to draw every token
+BLOCK = 65_536  # vectors that are read at a time
+SEEDS = 5  # runs of k-means
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """The drawn vectors of a head: ``drawn`` is the store or a part of it, ``rows`` are its rows in
+    the store.
+    """
+
+    store: Store
+    drawn: Store
+    roles: Clusters
+    plane: Projection
+    tokens: pd.DataFrame
+    rows: Integer[np.ndarray, " token"]
+    left_out: int  # samples with vectors that are not finite
+    layers: int = 1  # that the same tokens are drawn of; the clusters are of one
+
+    @property
+    def points(self) -> Float32[np.ndarray, "token 2"]:
+        return self.plane.points
+
+    @property
+    def side(self) -> str:
+        return self.store.side(self.roles.site)
+
+    @property
+    def place(self) -> str:
+        """Site and head in words; of all layers, the site as a pattern."""
+        roles = self.roles
+        site = roles.site
+        if self.layers > 1:
+            site = site.replace(f".{layer_of(site)}.", ".*.")
+        return site if roles.head is None else f"{site}, head {roles.head}"
+
+    @property
+    def note(self) -> str:
+        """A note on how much of the store is drawn; empty if all of it is."""
+        total = self.store.manifest["lengths"].get(self.side, 0)
+        parts = []
+        drawn = len(np.unique(self.rows))
+        if drawn < total:
+            how = ", whole samples drawn at random" if self.layers == 1 else ""
+            parts.append(f"{drawn:,} of {total:,} tokens{how}")
+        if self.layers > 1:
+            parts.append(f"each in {self.layers} layers; clusters are of {self.roles.site}")
+        if self.left_out:
+            parts.append(f"{self.left_out} samples with vectors that are not finite are left out")
+        return " · ".join(parts)
+
+    @functools.cached_property
+    def gold(self) -> pd.DataFrame | None:
+        """The gold structure of the drawn tokens in words; None for data without exact structure."""
+        return _known(lambda: read_structure(self.drawn, self.side).described)
+
+    @functools.cached_property
+    def names(self) -> pd.DataFrame | None:
+        """The names of the clusters, scored held out; None for data without gold structure."""
+        return _known(lambda: name_roles(self.drawn, self.roles))
+
+    def on(self, store: Store) -> "Cloud":
+        """The scene with its clusters applied to another store of the same sites."""
+        return replace(self, store=store)
+
+    def of(self, samples: list[int]) -> tuple[Thinned, Clusters]:
+        """The scene of some samples of the store, with their vectors' nearest clusters."""
+        part = take(self.store, np.array(samples))
+        return part, replace(self.roles, labels=self.labels_of(part))
+
+    def labels_of(self, part: Store) -> Int32[np.ndarray, " row"]:
+        """The nearest cluster of every vector; −1 for a vector that is not finite."""
+        vectors = read_vectors(part, self.roles.site, self.roles.head)
+        labels = np.full(len(vectors), -1, np.int32)
+        known = np.isfinite(vectors).all(1)
+        if known.any():
+            labels[known] = self.roles.assign(vectors[known])
+        return labels
+
+
+def _known(find: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:
+    try:
+        return find()
+    except InputError:
+        return None
+
+
+def build_scene(
+    store: Store,
+    site: str,
+    head: int | None = None,
+    k: int = 20,
+    method: str = "pca",
+    raw: bool = False,
+    seed: int = 0,
+    most: int = MOST,
+) -> Cloud:
+    """The scene of one head of a site; k is lowered to the number of vectors.
+
+    Raises:
+        InputError: no such site or head, attention maps, no finite vectors, fewer distinct than k.
+    """
+    thinned = thin(store, store.select(site)[0], most, seed)
+    vectors = read_vectors(thinned, site, head)
+    known = np.asarray(np.isfinite(vectors).all(1))
+    drawn, left_out = _finite(thinned, site, known)
+    rows = drawn.rows(site) if isinstance(drawn, Thinned) else np.arange(len(vectors))
+    roles = cluster(drawn, site, head, min(k, len(rows)), seed, raw, SEEDS)
+    plane = place(drawn, roles, method, seed)
+    return Cloud(store, drawn, roles, plane, drawn.tokens_of(roles.site), rows, left_out)
+
+
+def stack_layers(
+    scene: Cloud, sites: Sequence[str], method: str = "pca", seed: int = 0, most: int = MOST
+) -> Cloud:
+    """The scene's tokens in every layer, placed together; the column ``layer`` tells them apart.
+
+    ``sites`` are the same site of each layer; of more than ``most`` vectors, every so many tokens.
+
+    Raises:
+        InputError: a site without the scene's head, or a method other than pca and linear.
+    """
+    step = -(-len(scene.rows) * len(sites) // most)
+    chosen = np.arange(0, len(scene.rows), step)
+    vectors = np.concatenate(
+        [read_vectors(scene.drawn, site, scene.roles.head)[chosen] for site in sites]
+    )
+    known = np.isfinite(vectors).all(1)
+    vectors = vectors[known]
+    tokens = pd.concat(
+        [scene.tokens.iloc[chosen].assign(layer=layer_of(site)) for site in sites],
+        ignore_index=True,
+    )[known].reset_index(drop=True)
+    scale = vectors.std(0) + np.finfo(np.float32).tiny
+    scaled = (vectors - vectors.mean(0)) / scale
+    plane = project(scaled, method, tokens["layer"].to_numpy(), seed)
+    labels = np.tile(scene.roles.labels[chosen], len(sites))[known]
+    rows = np.tile(scene.rows[chosen], len(sites))[known]
+    roles = replace(scene.roles, labels=labels)
+    return replace(scene, roles=roles, plane=plane, tokens=tokens, rows=rows, layers=len(sites))
+
+
+def fill(scene: Cloud, most: int = MOST_NUMBERS) -> Cloud:
+    """The scene with every token of the store: those that were left out get their nearest cluster, and
+    a place on the same axes.
+
+    The scene itself, if it is whole, of UMAP, or the vectors are more than ``most`` numbers.
+    """
+    store, roles = scene.store, scene.roles
+    total = store.manifest["lengths"].get(scene.side, 0)
+    width = roles.centers.shape[1]
+    if len(scene.rows) == total or scene.plane.method == "umap" or total * width > most:
+        return scene
+    labels, points = np.full(total, -1, np.int32), np.zeros((total, 2), np.float32)
+    for start in range(0, total, BLOCK):
+        rows = slice(start, min(start + BLOCK, total))
+        vectors = store.read(roles.site, rows, roles.head).reshape(rows.stop - start, width)
+        known = np.isfinite(vectors).all(1)
+        labels[rows][known] = roles.assign(vectors[known])
+        points[rows][known] = place_more(scene.plane, roles, vectors[known])
+    rows = np.flatnonzero(labels >= 0)
+    tokens = store.tokens_of(roles.site).iloc[rows].reset_index(drop=True)
+    fitted = np.isin(rows, scene.rows[scene.plane.fitted])
+    plane = replace(scene.plane, points=points[rows], fitted=fitted)
+    roles = replace(roles, labels=labels[rows])
+    return replace(scene, roles=roles, plane=plane, tokens=tokens, rows=rows)
+
+
+def read_vectors(store: Store, site: str, head: int | None) -> Float32[np.ndarray, "row width"]:
+    """The vectors of one head of a site, a row each."""
+    vectors = store.read(site, None, head)
+    width = int(np.prod(vectors.shape[1:]))
+    return vectors.reshape(len(vectors), width).astype(np.float32)
+
+
+def _finite(store: Store, site: str, known: Bool[np.ndarray, " token"]) -> tuple[Store, int]:
+    """The store without the samples that have a vector that is not finite, and their number."""
+    if known.all():
+        return store, 0
+    samples = store.tokens_of(site)["sample"].to_numpy()
+    bad = np.unique(samples[~known])
+    good = np.setdiff1d(samples, bad)
+    if not len(good):
+        raise InputError(f"every sample of {store.path} has vectors of {site} that are not finite")
+    whole = store.whole if isinstance(store, Thinned) else store
+    return take(whole, good), len(bad)

@@ -1,0 +1,71 @@
+"""Extractiveness of a corpus's summaries: coverage, density, compression and novel n-grams.
+
+Source: Grusky et al. 2018 (Newsroom) §4, Figure 3; novel n-grams: Narayan et al. 2018 §2.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.documents.ngrams import novelty, words
+
+NOVEL = (1, 2, 3, 4)
+
+
+def find_fragments(document: Sequence[str], summary: Sequence[str]) -> list[int]:
+    """The lengths of the fragments of the document of which the summary consists, in its order.
+
+    Each is the longest run of the document's words that the summary's next words are.
+    """
+    places = defaultdict(list)
+    for place, word in enumerate(document):
+        places[word].append(place)
+    lengths, at = [], 0
+    while at < len(summary):
+        longest = max(
+            (_run(document, place, summary, at) for place in places[summary[at]]), default=0
+        )
+        lengths += [longest] if longest else []
+        at += max(longest, 1)
+    return lengths
+
+
+def _run(document: Sequence[str], place: int, summary: Sequence[str], at: int) -> int:
+    """The length of the common run of words from these places on."""
+    most = min(len(document) - place, len(summary) - at)
+    return next((i for i in range(most) if document[place + i] != summary[at + i]), most)
+
+
+def measure_pair(source: str, target: str) -> dict[str, float]:
+    """Coverage Σ|f| / |S|, density Σ|f|² / |S|, compression |D| / |S|, and the shares of novel n-grams."""
+    document, summary = words(source), words(target)
+    fragments = np.array(find_fragments(document, summary), float)
+    n = len(summary) or np.nan
+    return {
+        "document words": len(document),
+        "summary words": len(summary),
+        "coverage": fragments.sum() / n,
+        "density": (fragments**2).sum() / n,
+        "compression": len(document) / n,
+        **{f"novel {size}-grams": novelty(source, target, size) for size in NOVEL},
+    }
+
+
+def describe_corpus(data: Dataset) -> pd.DataFrame:
+    """One row per measure of :func:`measure_pair` over all examples: mean, low, high (5 % and 95 % of
+    the examples are outside), n."""
+    pairs = chain.from_iterable(zip(*block, strict=True) for block in data.blocks())
+    rows = pd.DataFrame([measure_pair(source, target) for source, target in pairs])
+    return pd.DataFrame(
+        {
+            "measure": list(rows),
+            "mean": rows.mean().to_numpy(),
+            "low": rows.quantile(0.05).to_numpy(),
+            "high": rows.quantile(0.95).to_numpy(),
+            "n": rows.count().to_numpy(),
+        }
+    )

@@ -1,0 +1,179 @@
+"""Many variants of one batch at once: scores of given targets under each of them.
+
+Variants are rows, those of a sample together. Steps that nothing edited reaches are computed once,
+and targets are scored by teacher forcing: nothing is decoded.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from tprprobe.interventions.edits import ByVariant
+from tprprobe.models.protocol import Language, Model
+from tprprobe.site.cached_prefix import hold, record
+from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
+from tprprobe.site.patterns import select, side_of
+
+Variant = Mapping[str, PlacedEdit]  # an edit by site or pattern
+Place = tuple[int, int, int]  # of a site or step in its stack: layer, part of it, and whether bound
+# Symbols of a forward pass, at most: on a CPU what caches hold, so that larger passes are slower.
+AT_ONCE = {"cpu": 2048, "cuda": 65536}
+PARTS = ("self", "cross", "hidden")
+WITHIN = re.compile(r"(?:encoder|decoder)\.(\d+)(?:\.(self|cross|hidden)(?:\.(\w+))?)?")
+NOT_BOUND = ("read", "input", "query", "key", "value", "attention")
+BELOW, BEHIND = (-1, 0, 0), (10**6, 0, 0)  # all layers
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The log-probability of every target under every variant, and whether it is written greedily."""
+
+    log_probability: Float[Tensor, "variant target sample"]
+    written: Bool[Tensor, "variant target sample"]
+
+
+@torch.no_grad()
+def score_variants(
+    model: Language,
+    source: Shaped[Tensor, "sample ..."],
+    targets: Sequence[Int[Tensor, "sample _"]],
+    variants: Sequence[Variant],
+) -> Scores:
+    """Scores of the targets (start symbol first, padded) for the sources, under every variant.
+
+    Raises:
+        InputError: a pattern matches no site.
+    """
+    names = list(find_sites(model))
+    plans = [
+        {name: edit for pattern, edit in variant.items() for name in select(pattern, names)}
+        for variant in variants
+    ]
+    starts = [first_places(plan) for plan in plans]
+    unedited = _Unedited(model, source, targets)
+    order = sorted(range(len(plans)), key=starts.__getitem__)
+    shape = (len(plans), len(targets), len(source))
+    scores = Scores(torch.empty(shape), torch.empty(shape, dtype=torch.bool))
+    for start, group in groupby(order, key=starts.__getitem__):
+        for chunk in _chunks(list(group), unedited.variants_at_once):
+            found = _score(model, unedited, [plans[i] for i in chunk], start)
+            scores.log_probability[chunk] = found.log_probability
+            scores.written[chunk] = found.written
+    return scores
+
+
+def first_places(plan: Mapping[str, Any]) -> tuple[Place, Place]:
+    """The first place of the encoder that the edits reach, and the first of the decoder.
+
+    What is edited in the encoder reaches the decoder's first cross-attention.
+    """
+    sides = {name: "target" if is_memory(name) else side_of(name) for name in plan}
+    encoder, decoder = (
+        min((place_of(name) for name in plan if sides[name] == side), default=BEHIND)
+        for side in ("source", "target")
+    )
+    return encoder, decoder if encoder == BEHIND else min(decoder, (0, 1, 0))
+
+
+def place_of(name: str) -> Place:
+    """The place of a site or step; the steps of lower places are computed before it."""
+    if (found := WITHIN.fullmatch(name)) is None:
+        return BELOW
+    layer, part, kind = found.groups()
+    return int(layer), PARTS.index(part or "hidden"), int(kind not in NOT_BOUND)
+
+
+def is_memory(name: str) -> bool:
+    """True for a site of what a decoder computes from the encoder's output."""
+    return name.startswith("decoder.") and side_of(name) == "source"
+
+
+def list_steps(model: Language) -> list[str]:
+    """The steps that can be held: layers, attentions, what these read, and embeddings."""
+    readers = [name for name, module in model.named_modules() if hasattr(module, "read")]
+    layers = [name.rpartition(".")[0] for name in readers]
+    return [*filter(None, dict.fromkeys(layers)), *readers, *(f"{name}.read" for name in readers)]
+
+
+class _Unedited:
+    """What the unedited model computes of a batch: the memory, and what its steps return."""
+
+    def __init__(self, model: Language, source: Tensor, targets: Sequence[Tensor]):
+        self.source, self.targets, self.decoded = source, targets, []
+        steps = list_steps(model)
+        with record(model, steps) as self.encoded:
+            self.memory = model.encode(source)
+        for target in targets:
+            with record(model, steps) as found:
+                if steps:
+                    model.decode(target[:, :-1], self.memory)
+            self.decoded.append(found)
+
+    @property
+    def variants_at_once(self) -> int:
+        """How many variants a forward pass is of."""
+        widths = [
+            ids.shape[1] for ids in (self.source, *self.targets) if not ids.is_floating_point()
+        ]
+        most = AT_ONCE.get(self.source.device.type, AT_ONCE["cuda"])
+        return max(1, most // (len(self.source) * max(widths)))
+
+
+def _below(outputs: Mapping[str, Any], start: Place, rows: Tensor | slice) -> dict[str, Any]:
+    """The outputs, for these rows, of the steps below a place that are part of no other such step."""
+    names = [name for name in outputs if place_of(name) < start]
+    whole = [name for name in names if not any(name.startswith(f"{other}.") for other in names)]
+    return {name: _rows_of(outputs[name], rows) for name in whole}
+
+
+def _rows_of(output: Tensor | tuple[Tensor, ...], rows: Tensor | slice) -> Any:
+    return output[rows] if isinstance(output, Tensor) else tuple(each[rows] for each in output)
+
+
+def _score(
+    model: Language, unedited: _Unedited, plans: Sequence[Variant], start: tuple[Place, Place]
+) -> Scores:
+    n, samples = len(plans), len(unedited.source)
+    if n == 1:  # every row as it is: nothing is copied
+        rows, edits = slice(None), plans[0]
+    else:
+        rows = torch.arange(samples, device=unedited.source.device).repeat_interleave(n)
+        edits = {
+            name: ByVariant(tuple(plan.get(name) for plan in plans))
+            for name in dict.fromkeys(name for plan in plans for name in plan)
+        }
+    found = []
+    with intervene(model, edits):
+        if start[0] < BEHIND:
+            with hold(model, _below(unedited.encoded, start[0], rows)):
+                memory = model.encode(unedited.source[rows])
+        else:
+            apart = n > 1 and (any(map(is_memory, edits)) or not isinstance(model, Model))
+            memory = unedited.memory[rows] if apart else unedited.memory
+        for target, outputs in zip(unedited.targets, unedited.decoded, strict=True):
+            with hold(model, _below(outputs, start[1], rows)):
+                found.append(_read(model, target[rows], memory))
+    columns = (torch.stack(each) for each in zip(*found, strict=True))  # [target, sample * variant]
+    return Scores(*(each.unflatten(1, (samples, n)).permute(2, 0, 1) for each in columns))
+
+
+def _read(model: Language, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]:
+    """The log-probability of every row's target, and whether each of its symbols is the most
+    probable.
+    """
+    logits, _ = model.decode(target[:, :-1], memory)
+    wanted, real = target[:, 1:], target[:, 1:] != model.config.pad
+    best = (logits.argmax(-1) == wanted) | ~real
+    chosen = logits.log_softmax(-1).gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
+    return chosen.masked_fill(~real, 0.0).sum(1).cpu(), best.all(1).cpu()
+
+
+def _chunks(items: list[int], size: int) -> Iterator[list[int]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -1,0 +1,214 @@
+"""Exact match: a question is answered when every symbol of its answer is right.
+
+Data of documents are summarized and scored instead, images captioned: the plug-ins "summaries" and
+"captions" of the registry ``tprprobe.scores`` know how.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Int
+
+from tprprobe import plugins
+from tprprobe.console import track
+from tprprobe.data.dataset import Dataset, Example
+from tprprobe.data.pairs import Pairs, encode_texts
+from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.errors import InputError
+from tprprobe.files.writing import write_file
+from tprprobe.models.architectures import fingerprint
+from tprprobe.models.decoding.generation import generate
+from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary
+from tprprobe.statistics import wilson
+
+EVALUATED_AT_ONCE, DECODED_AT_ONCE = 2048, 256  # questions
+CAPTIONS, SUMMARIES = "captions", "summaries"  # scores of texts with many good answers
+REFERENCES = "references"  # the column of captions that people wrote
+
+
+class Scores(NamedTuple):
+    """What a plug-in of ``tprprobe.scores`` is: how texts are written and scored.
+
+    ``evaluate(model, data, vocabulary, **options)`` has a row an example, ``summarize(rows)`` the
+    scores of all, and ``sweep(model, data, recipe, out, resume)`` those under edits.
+    """
+
+    evaluate: Callable[..., pd.DataFrame]
+    summarize: Callable[[pd.DataFrame], dict[str, Any]]
+    sweep: Callable[..., pd.DataFrame] | None = None
+
+
+def find_scores(kind: str) -> Scores:
+    """The scores of that name.
+
+    Raises:
+        InputError: no plug-in that is installed has them.
+    """
+    if kind not in plugins.find("scores"):
+        raise InputError(f"no package that is installed scores {kind}")
+    return plugins.find("scores")[kind].load()
+
+
+@torch.no_grad()
+def exact_matches(
+    model: Language, pairs: Pairs, batch_size: int = 256
+) -> tuple[Bool[np.ndarray, "sample"], Int[np.ndarray, "sample out"]]:
+    """The targets that are predicted whole, as flags, and the predicted symbols, by teacher
+    forcing.
+
+    An argmax that is right up to the end symbol is what greedy decoding writes (induction on the
+    prefix), so this equals exact match under greedy decoding; behind the first wrong symbol the
+    prediction is only the greedy one's beginning.
+    """
+    pad, device = model.config.pad, model.device
+    correct = np.zeros(len(pairs), bool)
+    predicted = np.full((len(pairs), int(pairs.target.lengths.max()) - 1), pad)
+    for indices in pairs.by_length(batch_size):
+        source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
+        best = model.decode(target[:, :-1], model.encode(source))[0].argmax(-1)
+        right = (best == target[:, 1:]) | (target[:, 1:] == pad)
+        correct[indices.numpy(force=True)] = right.all(1).numpy(force=True)
+        predicted[indices.numpy(force=True), : best.shape[1]] = best.numpy(force=True)
+    return correct, predicted
+
+
+@torch.no_grad()
+def write_answers(
+    model: Readable, pairs: Pairs, correct: Bool[np.ndarray, "sample"]
+) -> list[list[int]]:
+    """The answers that the model writes greedily, one per source.
+
+    Ids between the start symbol and the end symbol (where it was written), both included. Right
+    answers are known from teacher forcing; only the others are decoded. Where answers have no end symbol, as
+    those behind a text, what is written is as long as the longest of a batch. A model that cannot decode
+    writes start symbols only.
+    """
+    offsets, values = pairs.target.offsets.tolist(), pairs.target.values.tolist()
+    written = [values[start:end] for start, end in pairwise(offsets)]
+    if not isinstance(model, Language) or not getattr(model, "head", "own"):
+        return [ids[:1] for ids in written]
+    pad, eos, device = model.config.pad, model.config.eos, model.device
+    has_end = bool(require_vocabulary(model).target_frame[1])
+    for indices in torch.from_numpy(np.flatnonzero(~correct)).split(DECODED_AT_ONCE):
+        if not len(indices):  # an empty tensor splits into one empty part
+            continue
+        source = pairs.source.padded(indices, pad).to(device)
+        longest: dict[str, int] = {}
+        if not has_end:
+            longest["max_length"] = max(1, int(pairs.target.lengths[indices].max()) - 1)
+        found = generate(model, source, **longest).tolist()
+        for sample, ids in zip(indices.tolist(), found, strict=True):
+            end = ids.index(eos) + 1 if eos in ids else len(ids)
+            written[sample] = [model.config.sos, *ids[:end]]
+    return written
+
+
+def evaluate(
+    model: Readable, data: Dataset, vocabulary: Codec | None = None, **options: Any
+) -> pd.DataFrame:
+    """One row per example. Of questions: module, question, answer, prediction, correct; of documents:
+    source, target, prediction and every score, the summaries written with options of `generate`; of
+    images image, references and prediction.
+
+    Raises:
+        InputError: the model cannot write, its vocabulary is unknown, a text cannot be encoded, or
+            options for questions, whose answers are always written greedily.
+    """
+    model = require_head(model, "an evaluation of answers").eval()
+    vocabulary = vocabulary or require_vocabulary(model)
+    if vocabulary.reads_images:
+        return find_scores(CAPTIONS).evaluate(model, data, vocabulary, **options)
+    if not data[0].has_one_answer:
+        return find_scores(SUMMARIES).evaluate(model, data, vocabulary, **options)
+    if options:
+        given = ", ".join(options)
+        raise InputError(f"{given}: answers to questions are written greedily; leave this out")
+    blocks = track(
+        data.examples(EVALUATED_AT_ONCE),
+        f"answering {data.name}",
+        -(-len(data) // EVALUATED_AT_ONCE),
+    )
+    return pd.concat([_answer(model, some, vocabulary) for some in blocks], ignore_index=True)
+
+
+def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.DataFrame:
+    pairs = encode_texts(
+        [question.source for question in questions],
+        [question.target for question in questions],
+        vocabulary,
+    )
+    correct, _ = exact_matches(model, pairs)
+    written = write_answers(model, pairs, correct)
+    return pd.DataFrame(
+        {
+            "module": [question.module for question in questions],
+            "question": [question.source for question in questions],
+            "answer": [question.target for question in questions],
+            "prediction": [vocabulary.decode(ids) for ids in written],
+            "correct": correct,
+        }
+    )
+
+
+def exact_match(rows: pd.DataFrame) -> dict[str, Any]:
+    """The share of right answers, its Wilson 95 % interval and the number of questions."""
+    found = wilson(int(rows["correct"].to_numpy().sum()), len(rows))
+    interval = [found.low, found.high]
+    return {"exact_match": found.value, "exact_match_interval": interval, "n": len(rows)}
+
+
+def save_evaluation(
+    rows: pd.DataFrame,
+    model: Readable,
+    data: Dataset,
+    out: str | Path,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> Path:
+    """The summary in a folder (JSON); beside it every prediction, for figures and tables: Parquet
+    of questions, JSONL of documents. ``options`` are those the summaries were written with."""
+    folder = Path(out)
+    stem = f"{model.name}.{data.name}.{data.split}".replace(":", "-").replace("/", "-")
+    about = {
+        "model": model.name,
+        "architecture": getattr(model, "architecture", ""),
+        "sha256": fingerprint(model),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "data": data.name,
+        "split": data.split,
+        "seed": data.seed,
+    }
+    if is_scored(rows):
+        return save_lines(rows, about | {"decoding": dict(options)} | summarize(rows), folder, stem)
+    summary = json.dumps({**about, **summarize(rows)}, indent=1) + "\n"
+    write_file(folder / f"{stem}.parquet", rows.to_parquet())
+    return write_file(folder / f"{stem}.json", summary)
+
+
+def is_scored(rows: pd.DataFrame) -> bool:
+    """True for an evaluation of summaries or captions, false for one of answers to questions."""
+    return "module" not in rows
+
+
+def summarize(rows: pd.DataFrame) -> dict[str, Any]:
+    """Exact match over all questions and of each module; for documents and images every score."""
+    if is_scored(rows):
+        return find_scores(CAPTIONS if REFERENCES in rows else SUMMARIES).summarize(rows)
+    modules = {
+        str(name): exact_match(part) for name, part in rows.groupby("module", sort=True) if name
+    }
+    return {**exact_match(rows), "modules": modules}
+
+
+def save_lines(rows: pd.DataFrame, summary: Mapping[str, Any], folder: Path, stem: str) -> Path:
+    """Writes a summary (JSON) and beside it one JSON line per row."""
+    lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))
+    write_file(folder / f"{stem}.jsonl", lines)
+    text = json.dumps(summary, indent=1) + "\n"
+    return write_file(folder / f"{stem}.json", text)
