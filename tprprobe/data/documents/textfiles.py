@@ -15,7 +15,7 @@ from tprprobe.console import stderr
 from tprprobe.data.dataset import ALL, Dataset, Request
 from tprprobe.data.documents.articles import Article, find_columns
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.damage import damage_told
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.lines import Lines, scan_lines
 
 UNITS = ("lines", "paragraphs")
