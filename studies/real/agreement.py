@@ -27,7 +27,7 @@ FRAME, SETS, FITTED = (
     24,
     40,
 )  # sets of words that are tested, and that vectors come from
-LAYERS = (0, 1, 3, 5, 8, 11, 14, 17, 20, 23, 26, 29)
+LAYERS = (0, 1, 3, 5, 8, 11, 14, 17, *range(20, 30))
 NUMBERS, SUBJECT = ("singular", "plural"), 1  # the subject's position
 VERBS = (" is", " are")
 States = dict[str, Float[Tensor, "text seq d_model"]]
