@@ -19,6 +19,7 @@ from tprprobe.cli.options import (
     Split,
     model_and_data,
     print_json,
+    say,
 )
 from tprprobe.errors import InputError
 
@@ -126,6 +127,10 @@ def _extract(
     from tprprobe.site.hooks import find_sites
 
     n = n or (PROBED_N if data is None else None)
+    if ckpt is None:
+        say(
+            f"no store and no --ckpt: extracts {n} examples through {PROBED}, which ships, and probes these"
+        )
     model, examples = model_and_data(ckpt or PROBED, data, split, n, seed, device)
     out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
     needed = needed_sites(sites or SITES, list(find_sites(model)))

@@ -13,7 +13,10 @@ CONTROLS = {
     "control": "labels drawn once for every word type (Hewitt and Liang)",
     "prefix": "labels drawn once for every pair of a word type and the word before",
     "shuffled": "the same labels at random places",
+    "permuted": "the real labels from the vectors of the twin whose weights are permuted",
     "untrained": "the real labels from the vectors of the randomly initialised twin",
+    "rescaled": "the same, its matrices on the scale of the trained ones",
+    "static": "the real labels from the input embeddings, before any layer",
     "previous": "the real labels from the identity of the word before",
     "dictionary": "random roles, quantised fillers and role indices, where there is a dictionary",
 }
@@ -67,8 +70,8 @@ class ProbeSettings:
         sites: Sites to probe, as shell globs; by default roles, fillers, tprs and hidden states.
         heads: One probe per head, instead of one for all heads side by side.
         seeds: How many probes with different initialization and dropout; ``seed`` is the first.
-        controls: ``control``, ``prefix``, ``shuffled``, ``untrained``, ``previous``, ``dictionary``; by
-            default all that apply. The commonest label, of all and of the word, needs no training.
+        controls: ``control``, ``prefix``, ``shuffled``, ``permuted``, ``untrained``, ``rescaled``,
+            ``static``, ``previous``, ``dictionary``; by default all that apply. The commonest label, of all and of the word, needs no training.
         span_mode: Which states of a span are read: ``all_states`` (default of an encoder),
             ``first_state`` (default of a decoder, where later states have read a part of the span)
             or ``last_state``.

@@ -122,6 +122,7 @@ FIGURES = {
             "Change of exact match by head replaced",
             "catalogue.interventions:draw_ablation",
         ),
+        ("probes", "F1 of probes by layer beside their strongest control", "probes:probe_table"),
         ("learning-curve", "Loss and exact match against steps", "curves:learning_curve"),
     )
 }
