@@ -12,10 +12,7 @@ from studies.real.period_states import measure_period
 from tprprobe.statistics import Interval, read_interval
 
 SEEDS = (0, 1)
-BINDING, HALF = (
-    "saturated",
-    15,
-)  # the family whose gain is told, and the first layer of the second half
+BINDING, BELOW, HALF = "factored", "additive", 15  # whose gain, over what; the second half
 
 
 def measure(name: str, runs: Path) -> pd.DataFrame:
@@ -25,10 +22,19 @@ def measure(name: str, runs: Path) -> pd.DataFrame:
     periods = [measure_period(name, seed, runs) for seed in SEEDS]
     nested = publish("period-nested", [each["nested"] for each in periods])
     replaced = publish("period-replaced", [each["replaced"] for each in periods])
-    gains = nested[(nested["family"] == BINDING) & (nested["control"].fillna("") == "")]
-    gains = publish("period-gains", [gains])
+    gains = publish("period-gains", [find_gains(nested)])
     found = [_of_agreement(turns), _of_period(gains, replaced)]
     return publish("language-model-estimates", found)
+
+
+def find_gains(nested: pd.DataFrame) -> pd.DataFrame:
+    """The rows of bindings, with R² of words and places (``below``) and of both on withheld pairs."""
+    real = nested[nested["control"].fillna("") == ""]
+    own, below = (real[real["family"] == name].reset_index(drop=True) for name in (BINDING, BELOW))
+    assert (own["site"] == below["site"]).all()
+    assert (own["seed"] == below["seed"]).all()
+    unseen = {f"below_withheld{end}": below[f"r2_withheld{end}"] for end in ("", "_low", "_high")}
+    return own.assign(below=below["r2"], **unseen)
 
 
 def _of_agreement(turns: pd.DataFrame) -> pd.DataFrame:
@@ -60,6 +66,15 @@ def _of_period(gains: pd.DataFrame, replaced: pd.DataFrame) -> pd.DataFrame:
     for seed, of in gains.groupby("seed"):
         layers = of["site"].str.extract(r"\.(\d+)\.")[0].astype(int)
         for layer, (_, row) in zip(layers, of.iterrows(), strict=True):
+            other = read_interval(row, "below_withheld")
+            found.append(
+                estimate(
+                    "b-withheld",
+                    int(str(seed)),
+                    _less(read_interval(row, "r2_withheld"), other),
+                    str(layer),
+                )
+            )
             found.append(
                 estimate("b-learnt", int(str(seed)), read_interval(row, "learnt"), str(layer))
             )
@@ -73,7 +88,10 @@ def _of_period(gains: pd.DataFrame, replaced: pd.DataFrame) -> pd.DataFrame:
 
 def _difference(first: pd.Series, second: pd.Series, name: str) -> Interval:
     """One share minus another, half-widths added in squares (as if they were of other texts)."""
-    a, b = (read_interval(row, name) for row in (first, second))
+    return _less(*(read_interval(row, name) for row in (first, second)))
+
+
+def _less(a: Interval, b: Interval) -> Interval:
     half = float(np.hypot(a.high - a.low, b.high - b.low)) / 2
     return Interval(a.value - b.value, a.value - b.value - half, a.value - b.value + half)
 

@@ -133,12 +133,14 @@ def _language_model() -> dict[str, Any]:
         for name in ("attractor", "no attractor")
     }
     text = (
-        "[SmolLM2-135M-Instruct](https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct) has 30 layers. At the period of the same clauses, the state of a sentence holds "
-        f"words bound to places beyond words and places alone at every layer; most of it that the twin with permuted weights has not is at layer {_number_of(best)}: "
-        f"R² {interval_text(read_interval(best, 'learnt'), '+.3f')} of {interval_text(read_interval(best, 'gain'), '+.3f')}. "
-        f'Before the verb of "The keys near the cabinet …" the model prefers the right number in {right["attractor"]} of texts with an attractor ({right["no attractor"]} without). '
-        f"Exchanging the subject's state for that of its other number turns the verb in {subject.max():.2f} of texts up to layer {leaves:.0f}; after that the number is at the last token, "
-        f"where the exchange turns it from layer {arrives:.0f} on. The attractor's number there turns at most {by_layer['last', 'attractor'].max():.2f}."
+        "[SmolLM2-135M-Instruct](https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct) has 30 layers. At the period of the same "
+        "clauses, words bound to places explain more than words and places added; the twin with permuted weights has less of this at "
+        f"almost every layer, and the difference is largest at layer {_number_of(best)}: {interval_text(read_interval(best, 'learnt'), '+.3f')} of a gain "
+        f'of {interval_text(read_interval(best, "gain"), "+.3f")}. Behind "The keys near the cabinet" the model prefers the right verb in '
+        f"{right['attractor']} of texts whose attractor has the other number. Exchanging the subject's state for that of its other number "
+        f"turns the verb in {subject.max():.2f} of texts after the first layer and still in {subject[leaves]:.2f} after layer {leaves:.0f}; after layer {arrives:.0f} the same exchange "
+        f"turns it at the last token in {last[arrives]:.2f}, where it was {last[last.index < arrives].max():.2f} one layer before: the number stays at the subject and moves in one "
+        f"layer. The attractor's number at the last token turns at most {by_layer['last', 'attractor'].max():.2f}."
     )
     return {"text": text, "sure": SURE_B}
 
@@ -148,8 +150,8 @@ def _number_of(row: pd.Series) -> str:
 
 
 SURE_B = (
-    "texts of one kind, 24 sets of words; weights of a 4-bit file. That the number is bound to the subject's role before the verb, "
-    "not only present there, rests on vectors that are means of other texts."
+    "the jump is far beyond its intervals, and the twin and random directions show nothing like it; one draw of words, 24 sets of them, "
+    "weights of a 4-bit file."
 )
 
 

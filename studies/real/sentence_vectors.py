@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
+from scipy import stats
 
 import tprprobe as tp
 from studies.real.clauses import Clauses, read_clauses
@@ -215,7 +216,7 @@ def estimate_all(table: pd.DataFrame) -> pd.DataFrame:
 
     def value(measure: str, site: str, seed: int, twin: str = "") -> Interval:
         rows = of[(of["measure"] == measure) & (of["site"] == site) & (of["seed"] == seed)]
-        row = rows[rows["twin"] == twin].iloc[0]
+        row = rows[rows["twin"].fillna("") == twin].iloc[0]
         return Interval(*(float(row[f"value{end}"]) for end in ("", "_low", "_high")))
 
     for seed in SEEDS:
@@ -230,7 +231,8 @@ def estimate_all(table: pd.DataFrame) -> pd.DataFrame:
         }
         found += [estimate(name, seed, each) for name, each in values.items()]
     trained = value("cosine role", last, SEEDS[0])
-    twins = [value("cosine role", last, SEEDS[0], f"permuted-{k}") for k in range(TWINS)]
+    known = sorted(twin for twin in of["twin"].dropna().unique() if twin)
+    twins = [value("cosine role", last, SEEDS[0], twin) for twin in known]
     found.append(estimate("a-learnt", SEEDS[0], _less(trained, twins)))
     return pd.DataFrame(found)
 
@@ -239,7 +241,7 @@ def _less(trained: Interval, twins: list[Interval]) -> Interval:
     """A value minus the mean of twins: half-widths of both, and of the twins' spread, are added in squares."""
     values = np.array([each.value for each in twins])
     halves = [(each.high - each.low) / 2 for each in (trained, *twins)]
-    spread = 2.776 * values.std(ddof=1) / np.sqrt(len(values))  # Student's t of four degrees
+    spread = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     half = float(np.sqrt(halves[0] ** 2 + np.mean(np.square(halves[1:])) + spread**2))
     value = float(trained.value - values.mean())
     return Interval(value, value - half, value + half)
