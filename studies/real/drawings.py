@@ -45,9 +45,7 @@ def _band(
 def draw_spelling() -> Drawing:
     """Pronunciations that a decomposition keeps, by roles, beside the same on digits."""
     rows = read_result("spelling-fits").query("family == 'saturated' and seed == 0")
-    digits = (
-        pd.read_csv(DIGITS).query("family == 'saturated'") if DIGITS.exists() else pd.DataFrame()
-    )
+    digits = pd.read_csv(DIGITS).query("task == 'copy' and encoder == 'uni'")
     figure = drawing(7, 2.9)
     panels = figure.subplots(1, 2, sharey=True)
     names, hues = list(SCHEMES), palette(2)
@@ -77,7 +75,7 @@ def draw_spelling() -> Drawing:
 
 
 def _draw_digits(panel: Any, digits: pd.DataFrame, names: list[str]) -> None:
-    """Digits that a decomposition keeps of recurrent encoders (all tasks and seeds as dots)."""
+    """Digits that a decomposition keeps, of recurrent encoders that copy: a dot a decoder and seed."""
     if not digits.empty:
         some = digits[digits["roles"].isin(names)]
         panel.plot(
