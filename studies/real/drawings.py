@@ -70,7 +70,7 @@ def draw_spelling() -> Drawing:
     for panel, title in zip(panels, ("g2p_en, English words", "TPDN, digits"), strict=True):
         panel.grid(axis="x", color=FAINT, linewidth=0.5)
         tidy(panel, title)
-    panels[0].legend(fontsize=7, frameon=False, loc="lower right")
+    panels[0].legend(fontsize=7, frameon=False, loc="upper right")
     return figure
 
 
@@ -105,7 +105,11 @@ def draw_sentences() -> Drawing:
             "layer"
         )
         _band(left, of["layer"], of, color, label)
-    left.set(xlabel="layer (−1: the input embeddings)", ylabel="cosine of real and fitted exchange")
+    left.set(
+        xlabel="layer (−1: the input embeddings)",
+        ylabel="cosine of real and fitted exchange",
+        ylim=(-0.08, 1.05),
+    )
     for (measure, label), color in zip(
         (
             ("before_exchange", "paraphrase before its exchange"),
@@ -123,7 +127,9 @@ def draw_sentences() -> Drawing:
     for panel, title in ((left, "Where the exchange points"), (right, "What a search ranks first")):
         panel.grid(axis="y", color=FAINT, linewidth=0.5)
         tidy(panel, title)
-        panel.legend(fontsize=6.5, frameon=False)
+        panel.legend(
+            fontsize=6.5, frameon=False, loc="upper left" if panel is left else "lower left"
+        )
     return figure
 
 

@@ -69,6 +69,12 @@ def _pick(rows: pd.DataFrame, name: str = "value", form: str = ".3f", **where: A
     return interval_text(read_interval(rows.iloc[0], name), form) if len(rows) else "–"
 
 
+def _negated(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the other sign."""
+    signs = {"value": "value", "value_low": "value_high", "value_high": "value_low"}
+    return rows.assign(**{name: -rows[of] for name, of in signs.items()})
+
+
 def _sentences() -> dict[str, Any]:
     rows = read_result("sentence-vectors")
     last = max(s for s in rows["site"].unique() if s.endswith(".hidden"))
@@ -83,14 +89,10 @@ def _sentences() -> dict[str, Any]:
         "role": _pick(rows, measure="cosine role", **own),
         "shuffled": _pick(rows, measure="cosine shuffled", **own),
         "twin": _pick(rows, measure="cosine place", twin="permuted-0", **at),
-        "gap": _pick(
-            rows.assign(**{e: -rows[e] for e in ("value", "value_low", "value_high")}),
-            measure="role − place",
-            **own,
-        ).replace("-", ""),
+        "gap": _pick(_negated(rows), measure="role − place", **own),
         "swap_first": _pick(rows, measure=f"own_exchange_first, {passive}", **own),
         "passive": _pick(rows, measure=f"before_exchange, {passive}", **own),
-        "sure": "the second set of words says the same of every number here; three frames, one kind of sentence, no long texts.",
+        "sure": "a second set of words gives the same outcomes; one kind of sentence, no long texts.",
     }
 
 
