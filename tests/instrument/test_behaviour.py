@@ -261,7 +261,7 @@ def test_the_picture_has_a_row_an_edit(table):
     titles = [axes.get_title(loc="left") for axes in figure.axes[::2]]
     assert titles == [f"{edit}, hidden" for edit in EDITS]
     lines = {line.get_label(): np.asarray(line.get_ydata()) for line in figure.axes[0].lines}
-    assert lines["exchange"] == pytest.approx(of(table, "exchange")["difference"].to_numpy())
+    assert lines["the edit itself"] == pytest.approx(of(table, "exchange")["difference"].to_numpy())
     assert {"mean", "identity", "wrong role", "wrong position", "random direction"} <= {*lines}
 
 

@@ -42,9 +42,8 @@ def behaviour_by_layer(behaviour: pd.DataFrame) -> Drawing:
             panel.set_xlabel("layer")
             panel.grid(axis="y", color=FAINT, linewidth=0.5)
             panel.set_xticks(*_ticks(here))
-    for column in range(2):
+    for column, where in enumerate(("outside lower left", "outside lower right")):
         handles, labels = axes[0, column].get_legend_handles_labels()
-        where = f"outside lower {('left', 'right')[column]}"
         figure.legend(handles, labels, loc=where, fontsize=6.5, frameon=False, ncols=2)
     figure.put_below(_notes(behaviour))
     return figure
@@ -68,7 +67,7 @@ def _draw_difference(axes: Axes, here: pd.DataFrame, behaviour: pd.DataFrame, ed
                 rows["layer"], rows["difference"], dash, color=color, linewidth=1, label=control
             )
     rows = here[here["edit"].eq(edit) & here["control"].eq("")]
-    axes.plot(rows["layer"], rows["difference"], color=INK, linewidth=1.6, label=edit)
+    axes.plot(rows["layer"], rows["difference"], color=INK, linewidth=1.6, label="the edit itself")
     axes.fill_between(rows["layer"], rows["difference_low"], rows["difference_high"], color=INK, alpha=0.15,
                       linewidth=0)  # fmt: skip
     beyond = rows[(rows["p"] < 0.05) & (rows["beyond"] > 0)]

@@ -8,7 +8,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from tprprobe.store.reader import Store, open_store
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 Source = str | os.PathLike[str]
 
 

@@ -1,5 +1,6 @@
 """Settings of a run: which probes, beside which controls, trained how."""
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -25,7 +26,7 @@ BASELINES = {
     "identity": "the commonest label of the word's type (in a decoder, of the word to come)",
 }
 HIDDEN = 256
-SCREENED = 2048  # targets that a linear probe learns from
+SCREENED = 8192  # targets that a linear probe learns from: layers then rank as with all
 SITES = ("*.role", "*.filler", "*.tpr", "*.hidden")
 
 
@@ -83,7 +84,7 @@ class ProbeSettings:
         information: Also codelengths and usable information, from further probes with softmax;
             by default of span-conv only.
         most: How many targets a probe learns from, at most (whole samples, drawn by chance; 0: all);
-            by default 2048 of linear probes, and all of others.
+            by default 8192 of linear probes, and all of others.
         budget: Bytes of memory for probes and vectors; vectors that do not fit are read in every epoch.
         seed: Seed of random choices.
     """
@@ -104,6 +105,7 @@ class ProbeSettings:
     seed: int = 0
 
     def __post_init__(self):
+        choices: list[tuple[str, str | None, Collection[str]]]
         choices = [("control", control, CONTROLS) for control in self.controls or ()]
         choices += [("span mode", self.span_mode, get_args(SpanMode))]
         choices += [("loss", self.loss, get_args(Loss)), ("probe", self.probe, get_args(Kind))]
