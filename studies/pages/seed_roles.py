@@ -170,7 +170,9 @@ def _peaks_by_place(roles: Roles) -> dict[str, Interval]:
     table = roles.discreteness.merge(roles.runs, on="run")
     table = table[(table["variant"] == DISCRETE) & (table["step"] == find_steps(roles)[-1])]
     return {
-        f"{sublayer}, layer {layer}": over_seeds([exact(share) for share in part["above_98"]], len(roles.reports))
+        f"{sublayer}, layer {layer}": over_seeds(
+            [exact(share) for share in part["above_98"]], len(roles.reports)
+        )
         for (sublayer, layer), part in table.groupby(["sublayer", "layer"], sort=False)  # type: ignore[misc]
     }
 
