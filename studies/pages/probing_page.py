@@ -22,8 +22,8 @@ from studies.summary_roles.records import STUDY, Roles, load_companions, load_ro
 from studies.templates import fill, table
 from tprpapers.claims import Evidence
 from tprpapers.jiang.discreteness import measure_roles, pool_roles, share_of_peaks
+from tprpapers.jiang.figures import table4
 from tprprobe.console import stderr
-from tprprobe.figures.probes import table4
 from tprprobe.figures.style import Drawing
 from tprprobe.statistics import (
     Interval,

@@ -81,7 +81,7 @@ def test_parquet_has_no_other_split_and_no_more(file, bad):
 
 def test_parquet_of_somebody_else(tmp_path):
     parquet.pq.write_table(parquet.pa.table({"question": ["1+1"]}), tmp_path / "other.parquet")
-    with pytest.raises(InputError, match=r"no .document. with"):
+    with pytest.raises(InputError, match=r"no .text. \(and no .document. with"):
         load_data(str(tmp_path / "other.parquet"))
 
 

@@ -155,9 +155,7 @@ def without_text(folder: Path, kind: str) -> Path:
 def test_examples_that_say_nothing_are_left_out_and_counted(kind, tmp_path, capsys):
     path = str(without_text(tmp_path, kind))
     data = load_data(path)
-    assert capsys.readouterr().err.endswith(
-        f"{kind}: 4 examples were left out, without a document or a summary\n"
-    )
+    assert capsys.readouterr().err.endswith(f"{kind}: 4 examples were left out: a text is empty\n")
     assert len(data) == N - 4
     assert pairs_of(data) == SAID
     assert pairs_of(data[100:3:-9]) == SAID[100:3:-9]
@@ -176,7 +174,7 @@ def test_empty_and_damaged_files(kind, tmp_path):
     path.write_bytes(b"" if kind != ".parquet" else path.read_bytes()[:50])
     with pytest.raises(InputError, match="train"):
         load_data(str(path))
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="no such file"):
         load_data(str(tmp_path / f"nothing{kind}"))
 
 
@@ -190,8 +188,8 @@ def test_columns_of_parquet(tmp_path):
     pq.write_table(pa.table(table), tmp_path / "numbers.parquet")
     with pytest.raises(InputError, match=r"row 1: the highlights is 1, not a text"):
         load_data(str(tmp_path / "numbers.parquet"))
-    pq.write_table(pa.table({"text": ["a"]}), tmp_path / "other.parquet")
-    with pytest.raises(InputError, match="'text', but no 'document' with 'summary'"):
+    pq.write_table(pa.table({"sentence": ["a"]}), tmp_path / "other.parquet")
+    with pytest.raises(InputError, match=r"'sentence', but no 'text' \(and no 'document' with"):
         load_data(str(tmp_path / "other.parquet"))
 
 

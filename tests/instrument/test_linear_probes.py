@@ -1,6 +1,7 @@
 """Linear probes against scikit-learn, and what the other probes reach beside them."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,13 @@ from tprprobe.analyses.probing import (
     probe,
     read_task,
 )
-from tprprobe.analyses.probing.labels import read_corpus
-from tprprobe.analyses.probing.linear import PENALTIES, Regressions
-from tprprobe.analyses.probing.scores import screen, worth_refining
+from tprprobe.analyses.probing.inputs import Reader, Shape, site_vectors
+from tprprobe.analyses.probing.labels import read_corpus, split_examples
+from tprprobe.analyses.probing.linear import PENALTIES, Regressions, fit_linear
+from tprprobe.analyses.probing.scores import Probe, screen, worth_refining
 from tprprobe.cli import app
 from tprprobe.errors import InputError
+from tprprobe.figures.probes import probe_table
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 SITE, DOCUMENTS, LENGTH, WIDTH, TAGS = "encoder.0.hidden", 100, 40, 8, 6
@@ -65,8 +68,6 @@ def real(rows: pd.DataFrame) -> pd.Series:
 
 def reachable(store: Store) -> float:
     """The accuracy of scikit-learn's optimum, its penalty the best for the held-out documents."""
-    from tprprobe.analyses.probing.labels import split_examples
-
     task = read_task("pos")
     corpus = read_corpus(store, store.tokens, "source", [task], 0)
     splits = split_examples(task, corpus, None, ProbeSettings())
@@ -283,3 +284,59 @@ def test_the_command_refines_what_it_screened(separable, tmp_path):
     assert {*pd.read_parquet(out / "span-conv" / "rows.parquet")["probe"].dropna()} == {"span-conv"}
     assert "span-conv" in done.stdout
     assert "best control" in done.stdout
+
+
+def test_input_embeddings_are_a_control(tmp_path):
+    """Half of the tags are the word's, the others its context's: the state knows both, the embedding one."""
+    rng, words = np.random.default_rng(0), 12
+    word, context = rng.integers(words, size=(2, DOCUMENTS * LENGTH))
+    tags = np.where(word % 2, word, words + context % 3)
+    embedded = np.eye(words, dtype=np.float32)[word]
+    values = {
+        "layers.0.self.input": embedded,
+        "layers.0.hidden": np.hstack([embedded, np.eye(words)[context]]).astype(np.float32),
+    }
+    specs = {name: SiteSpec(("source", "d_model"), x.shape[1:]) for name, x in values.items()}
+    writer = StoreWriter.create(tmp_path / "store", specs, {"model": "planted"})
+    tokens = pd.DataFrame({"sample": np.repeat(np.arange(DOCUMENTS), LENGTH), "side": "source"})
+    tokens["position"] = tokens["word"] = np.tile(np.arange(LENGTH), DOCUMENTS)
+    tokens["token"], tokens["pos"] = [f"w{i}" for i in word], [f"T{tag}" for tag in tags]
+    writer.append(values, tokens)
+    writer.finish()
+    store = open_store(writer.path)
+    rows = probe(store, "pos", sites=["*.self.input", "*.hidden"], most=1000, controls="static")
+    by_control = rows.set_index(["site", "control"])["f1"]
+    assert by_control["layers.0.self.input", "static"] == by_control["layers.0.self.input", "real"]
+    hidden = rows[(rows["site"] == "layers.0.hidden") & (rows["control"] == "real")].iloc[0]
+    assert hidden["f1"] > 0.95 > 0.8 > by_control["layers.0.self.input", "static"]
+    assert hidden["beyond"]
+    assert hidden["best_control"] in ("static", "identity")
+    table = probe_table(rows.assign(model="planted"))
+    assert [*table.cells["side"]] == ["layers", "layers self"]
+    assert {*table.cells["learnt from"]} == {f"{hidden['n_train']:,}"}
+    assert table.cells["strongest control"].str.contains("static|identity").all()
+    assert [axes.get_title(loc="left") for axes in table.draw().axes] == [
+        f"POS, {place}\nlearnt from {hidden['n_train']:,} targets"
+        for place in ("layers", "layers self")
+    ]
+    assert screen(rows)["learnt from"].tolist() == [f"{hidden['n_train']:,}"] * 2
+    without = probe(store, "pos", sites="*.hidden", most=1000, controls="static")
+    assert {*without["control"]} == {"real", "static", "majority", "identity"}
+
+
+def test_a_turn_without_dev_documents_is_fitted(separable):
+    """As of a twin that has read the first samples only: the penalty is that of the first turn."""
+    task, settings = read_task("pos"), ProbeSettings(most=500)
+    corpus = read_corpus(separable, separable.tokens, "source", [task], 0)
+    splits = split_examples(task, corpus, None, settings).learning_from(500, 0)
+    first, second, *_ = splits.turns
+    bare = replace(second, dev=second.dev[:0])
+    (vector,) = site_vectors(separable, [SITE], heads=False)
+    reader = Reader(vector, torch.device("cpu"), 2**20)
+    probes = [Probe(task, "source", vector, 0, "real", "softmax", "linear")]
+    shape = Shape(WIDTH, 1, TAGS, hidden=0)
+    (fitted,) = fit_linear(probes, replace(splits, turns=(first, bare)), reader, shape)
+    _, _, _, right, n, nats = fitted.tested.sums[0].sum(0)
+    assert n == len(first.test) + len(bare.test)
+    assert right / n > 0.8
+    assert np.isfinite(nats)

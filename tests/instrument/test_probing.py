@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from tprprobe.analyses.probing.inputs import Vector
 from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.cli import app
 from tprprobe.errors import InputError
+from tprprobe.figures.probes import probe_table
 from tprprobe.store import open_store
 
 KEY = ["task", "side", "site", "head", "seed", "control"]
@@ -259,6 +261,31 @@ def test_a_twin_whose_samples_lack_a_split_is_no_control(store):
     with pytest.raises(InputError, match="the untrained twin has read the first 50 samples"):
         probe(store, "pos", controls="untrained", **settings)
     assert "untrained" not in set(probe(store, "pos", **settings)["control"])
+
+
+def test_a_twin_learns_from_as_many_targets(store):
+    rows = probe(store, "pos", sites=ROLE, most=150, controls="untrained")
+    learnt = rows.set_index("control")["n_train"]
+    assert learnt["real"] == pytest.approx(150, abs=8)
+    assert learnt["untrained"] == pytest.approx(learnt["real"], abs=8)
+    everything = probe(store, "pos", sites=ROLE, most=0, controls="untrained")
+    learnt = everything.set_index("control")["n_train"]
+    assert learnt["untrained"] < 0.9 * learnt["real"]  # it has read fewer samples
+    caption = probe_table(everything.assign(model="planted")).caption
+    assert f"POS untrained {learnt['untrained']:,} of {learnt['real']:,}" in caption
+
+
+def test_all_says_what_it_skips(store, monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr(run, "stderr", SimpleNamespace(print=lambda text, **_: said.append(text)))
+    tokens = store.tokens.assign(nel="").drop(columns="srl")
+    rows = probe(store, "all", tokens=tokens, sites=ENCODER, controls=())
+    assert {*rows["task"]} == {"pos", "dep"}
+    (line,) = [text for text in said if text.startswith("probing")]
+    assert line.startswith("probing dep, pos; skipped: srl: no labels in this store")
+    assert f"nel: no side of {store.path} has both these sites and labels of nel" in line
+    with pytest.raises(InputError, match="labels of nel"):
+        probe(store, "nel", tokens=tokens, sites=ENCODER)
 
 
 def test_tasks_are_folders(tmp_path, store):

@@ -12,6 +12,7 @@ from planted.sentences import FILLER, STATE, plant
 from sklearn.metrics import f1_score
 from torch import nn
 
+from tprpapers.jiang.figures import table4
 from tprpapers.verdicts import CLAIMS, add_verdicts
 from tprprobe.analyses.probing import Schedule, probe, read_task
 from tprprobe.analyses.probing.inputs import Shape, Spans, needed_sites
@@ -31,7 +32,6 @@ from tprprobe.analyses.probing.span_conv import draw_dropout, edge_logits, step_
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import make
 from tprprobe.figures.catalogue.loaders import load_probes
-from tprprobe.figures.probes import table4
 from tprprobe.site.patterns import layer_of
 
 

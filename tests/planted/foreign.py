@@ -46,14 +46,22 @@ KINDS = {
     "llama": Kind(GROUPED, "metaspace", DECODER, "norm"),
     "qwen3": Kind(GROUPED, "bytes", DECODER, "norm"),
     "gemma2": Kind({**GROUPED, "sliding_window": 3}, "metaspace", DECODER, "norm"),
+    "gemma": Kind(GROUPED, "metaspace", DECODER, "norm"),
     "mixtral": Kind({**GROUPED, "num_local_experts": 4}, "metaspace", DECODER, "norm"),
     "mamba": Kind({"hidden_size": 16, "num_hidden_layers": 2, "state_size": 4}, "bytes", DECODER, first=0, has_maps=False),
 }  # fmt: skip
 
 
-def build_foreign(kind: str, symbols: int, seed: int = 1) -> Any:
+AUTO = {
+    "causal": "AutoModelForCausalLM",
+    "masked": "AutoModelForMaskedLM",
+    "seq2seq": "AutoModelForSeq2SeqLM",
+}
+
+
+def build_foreign(kind: str, symbols: int, seed: int = 1, head: str | None = None) -> Any:
     """A random model of a kind, none of seed 0, which twins have; its weights larger than usual, so that what
-    it reads matters.
+    it reads matters. An encoder-decoder has its head in any case.
     """
     import transformers
 
@@ -61,9 +69,8 @@ def build_foreign(kind: str, symbols: int, seed: int = 1) -> Any:
     if kind == "gpt2":
         ids["pad_token_id"] = None  # as published
     config = transformers.AutoConfig.for_model(kind, vocab_size=symbols, **ids, **KINDS[kind].sizes)
-    auto = (
-        transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModel
-    )
+    head = "seq2seq" if config.is_encoder_decoder else head
+    auto = getattr(transformers, AUTO[head] if head else "AutoModel")
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         module = auto.from_config(config).eval()
@@ -73,10 +80,10 @@ def build_foreign(kind: str, symbols: int, seed: int = 1) -> Any:
     return module
 
 
-def save_foreign(kind: str, folder: Any) -> Any:
-    """The folder of a random model of a kind and its tokenizer."""
+def save_foreign(kind: str, folder: Any, head: str | None = None) -> Any:
+    """The folder of a random model of a kind, with a head or without one, and its tokenizer."""
     symbols = save_tokenizer(KINDS[kind].tokenizer, folder, TEXT, kind)
-    build_foreign(kind, symbols).save_pretrained(folder)
+    build_foreign(kind, symbols, head=head).save_pretrained(folder)
     return folder
 
 
@@ -93,7 +100,12 @@ def save_tokenizer(family: str, folder: Any, texts: list[str], kind: str = "") -
         trainers,
     )
 
-    options: dict[str, Any] = {"vocab_size": 320, "special_tokens": SPECIAL, "show_progress": False}
+    marks = ["<mask>"] if kind in ("bert", "albert") else []
+    options: dict[str, Any] = {
+        "vocab_size": 320,
+        "special_tokens": [*SPECIAL, *marks],
+        "show_progress": False,
+    }
     if family == "wordpiece":
         tokenizer = Tokenizer(models.WordPiece({}, unk_token="<unk>"))
         tokenizer.normalizer = normalizers.BertNormalizer()
@@ -121,7 +133,7 @@ def save_tokenizer(family: str, folder: Any, texts: list[str], kind: str = "") -
             **{**options, "vocab_size": 16 + len({*"".join(texts)})}, unk_token="<unk>"
         )
     tokenizer.train_from_iterator([*texts, "see s seess cat dog"], trainer)
-    if kind in ("llama", "gemma2", "mixtral"):
+    if kind in ("llama", "gemma", "gemma2", "mixtral"):
         tokenizer.post_processor = processors.TemplateProcessing(
             single="<s> $A", special_tokens=[("<s>", 2)]
         )
@@ -131,6 +143,8 @@ def save_tokenizer(family: str, folder: Any, texts: list[str], kind: str = "") -
         special["pad_token"] = special["eos_token"]
     else:
         special |= {"cls_token": "<s>", "sep_token": "</s>"}
+    if kind in ("bert", "albert"):
+        special["mask_token"] = "<mask>"
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
     fast.save_pretrained(folder)
     return len(fast)

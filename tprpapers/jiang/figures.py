@@ -14,13 +14,26 @@ from tprpapers.verdicts import judge_cases
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import Input, Maker
-from tprprobe.figures.probes import table4
+from tprprobe.figures.probes import KINDS, ProbeTable, tabulate_probes
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
+TABLE4_NOTE = (
+    " Of the paper's Table 4 (XSum) four\nnumbers are known, all of its last decoder layer: POS role 56.0, "
+    "TPR 74.5; NEL role 42.2, TPR 73.8."
+)
 DOCUMENTS = 100  # on which roles are made one-hot
+
+
+def table4(probes: pd.DataFrame) -> ProbeTable:
+    """F1 by task, layer and vector of every model, as the paper's Table 4: of the vectors that it probes.
+
+    Raises:
+        InputError: no row is of a role, filler, tpr or hidden state with all its heads.
+    """
+    return tabulate_probes(probes, TABLE4_NOTE, controls=False, kinds=KINDS)
 
 
 def draw_discreteness(store: Store) -> Drawing:

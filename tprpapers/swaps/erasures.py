@@ -8,61 +8,23 @@ Source: Belrose et al. 2023, arXiv:2306.03819.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor
 
 from tprpapers.swaps.donor_roles import KIND
 from tprprobe.gold.expressions import POLARITIES
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.digit_vectors import DigitVectors, encoder_vectors, label_digits
-from tprprobe.interventions.edits import Edit, Place
+from tprprobe.interventions.erasers import Eraser
 from tprprobe.interventions.exchanges import BATCH, encode_swaps, tabulate
 from tprprobe.models.protocol import Model, require_vocabulary
 
 ERASED, SHUFFLED = "polarity erased", "shuffled polarity erased"
-
-
-@dataclass(frozen=True, eq=False)
-class Eraser:
-    """x − (x − μ) A, head by head where vectors have heads; A has rank one."""
-
-    mean: Float[Tensor, "*head d"]
-    matrix: Float[Tensor, "*head d d2"]
-
-    @classmethod
-    def fit(
-        cls, vectors: Float[Tensor, "token *head d"], classes: Bool[Tensor, " token"]
-    ) -> "Eraser":
-        """The least change of vectors after which no linear function of them tells two classes."""
-        mean = vectors.mean(0)
-        x = (vectors - mean).movedim(0, -2).double()  # [*head, token, d]
-        z = classes.double() - classes.double().mean()
-        values, basis = torch.linalg.eigh(x.mT @ x / x.shape[-2])
-        root = values.clamp_min(0).sqrt()
-        kept = root > 1e-6 * root.amax(-1, keepdim=True)
-        inverse = torch.where(kept, 1 / root, 0)
-        along = inverse[..., None] * (
-            basis.mT @ (x.mT @ z)[..., None]
-        )  # Σ^−½ cov(x, z), in the basis
-        along = along / along.norm(dim=-2, keepdim=True).clamp_min(1e-12)
-        out = basis @ (root[..., None] * along)
-        read = basis @ (inverse[..., None] * along)
-        return cls(mean, (read @ out.mT).to(vectors))
-
-    def edit(self, **where: Any) -> Edit:
-        """The edit of a site's vectors."""
-
-        def erase(x: Tensor, _: Place) -> Tensor:
-            moved = torch.einsum("...d,...de->...e", x - self.mean.to(x), self.matrix.to(x))
-            return x - moved
-
-        return Edit(erase, **where)
 
 
 def fit_erasers(digits: DigitVectors, seed: int = 0) -> dict[str, dict[str, Eraser]]:

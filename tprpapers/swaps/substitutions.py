@@ -30,7 +30,7 @@ from tprprobe.interventions.sweep_points import NOTHING, PLACE, UNEDITED, list_p
 from tprprobe.interventions.sweep_recipes import Recipe
 from tprprobe.models.answers import Scores, write_answers
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.protocol import Model, require_vocabulary
+from tprprobe.models.protocol import Language, require_vocabulary
 from tprprobe.site.hooks import find_sites, intervene
 from tprprobe.site.patterns import select
 from tprprobe.statistics import bootstrap_mean, bootstrap_ratio
@@ -40,7 +40,7 @@ AT_ONCE = 256  # images
 
 
 def sweep_captions(
-    model: Model,
+    model: Language,
     data: Dataset,
     recipe: Recipe,
     out: str | os.PathLike[str] | None = None,
@@ -65,14 +65,14 @@ def sweep_captions(
         )
 
 
-def own_captions(model: Model, data: Dataset) -> Pairs:
+def own_captions(model: Language, data: Dataset) -> Pairs:
     """The images with the captions that the model itself writes, greedily."""
     pairs = encode_examples(list(data), require_vocabulary(model))
     written = write_answers(model, pairs, np.zeros(len(pairs), bool))
     return Pairs(pairs.source, Ragged.from_lists(written))
 
 
-def _measure(model: Model, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.DataFrame:
+def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.DataFrame:
     """The captions of all parts: one without edits, and one per group of sites."""
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
@@ -94,7 +94,7 @@ def _measure(model: Model, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.Da
 
 
 @torch.no_grad()
-def _write(model: Model, images: Sequence[Any], own: Pairs, variant: Variant) -> pd.DataFrame:
+def _write(model: Language, images: Sequence[Any], own: Pairs, variant: Variant) -> pd.DataFrame:
     """One row per image: the caption, its CIDEr-D, and of the own caption's tokens those that agree."""
     words, pad = require_vocabulary(model), model.config.pad
     device = next(model.parameters()).device

@@ -25,7 +25,7 @@ from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.surgical_swaps import decompose_layers, measure_surgeries
 from tprprobe.interventions.sweeps import find_data
 from tprprobe.models.checkpoint import untrained_twin
-from tprprobe.models.protocol import Model, require_vocabulary
+from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
 
 SWAPS, TABLE = "swaps.parquet", KINDS["swaps"].file
 AT_ONCE = 200  # swaps of a part
@@ -62,12 +62,13 @@ def run_swaps(
 
 def run_swap_recipe(
     path: str | os.PathLike[str],
-    model: Model,
+    model: Readable,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> pd.DataFrame:
     """The table of a recipe file with ``swaps``."""
     recipe = read_recipe(path)
+    model = require_model(model, "whose numbers nobody knows how to exchange")
     return run_swaps(model, find_data(model, recipe), recipe, out, resume)
 
 

@@ -27,8 +27,21 @@ from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import reason
 
+EVERYWHERE = ("--offline", "--verbose")
+
+
+class Everywhere(Commands):
+    """Commands whose common flags may stand anywhere in a line."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        front = [each for each in args[:end] if each in EVERYWHERE]
+        rest = [each for each in args[:end] if each not in EVERYWHERE]
+        return super().parse_args(ctx, [*front, *rest, *args[end:]])
+
+
 app = typer.Typer(
-    cls=Commands,
+    cls=Everywhere,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -84,8 +97,18 @@ def _common(
             help="Show the versions of tprprobe, Python and torch, and the devices, and exit.",
         ),
     ] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask no hub: models and data are those here.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show what libraries write while a model is read.")
+    ] = False,
 ) -> None:
     """See and test the roles and fillers inside Tensor-Product-Representation networks."""
+    if offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"
+    if verbose:
+        os.environ["TPRPROBE_VERBOSE"] = "1"
 
 
 for name, command in COMMANDS.items():

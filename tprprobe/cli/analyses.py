@@ -10,12 +10,14 @@ from tprprobe.cli.options import (
     Ckpt,
     Device,
     Json,
+    Number,
     Out,
     Resume,
     Scheduler,
     Seed,
     StoreFolder,
     print_json,
+    say,
 )
 from tprprobe.errors import InputError
 
@@ -100,30 +102,117 @@ def reconstruct(
 
 
 def intervene(
-    recipe: Annotated[
-        Path, typer.Argument(help="A recipe of edits or swaps (TOML), see docs/interventions.md.")
-    ],
     ckpt: Ckpt,
+    recipe: Annotated[
+        Path | None,
+        typer.Argument(help="A recipe of edits or swaps (TOML), see docs/interventions.md."),
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="In place of a recipe: minimal pairs, pairs:FRAME.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option(help="In place of a recipe: a text that is open at its end.")
+    ] = None,
+    exchange: Annotated[
+        str | None, typer.Option(help="The two words of the text that change places: Paris,Rome.")
+    ] = None,
+    answers: Annotated[
+        str | None,
+        typer.Option(
+            help="What should follow the text, and the other text: Italy,France; default: the model's own."
+        ),
+    ] = None,
+    edits: Annotated[
+        list[str] | None,
+        typer.Option("--edit", help="exchange (default), substitute, surgery or erase, of pairs."),
+    ] = None,
+    sites: Annotated[
+        list[str] | None,
+        typer.Option(help="Sites of pairs' edits, as patterns; default: embedding and hidden."),
+    ] = None,
+    n: Number = None,
+    seed: Seed = 0,
     out: Out = None,
     resume: Resume = False,
     device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
-    """Edit or exchange vectors while a model runs, as a recipe says, and score the answers."""
+    """Edit or exchange vectors while a model runs, and score its answers: by a recipe, or of minimal pairs."""
+    if sum(given is not None for given in (recipe, data, text)) != 1:
+        raise InputError(
+            "give one of a recipe (FILE.toml), --data pairs:FRAME, or --text TEXT --exchange WORD,WORD"
+        )
+    if recipe is None:
+        return _intervene_pairs(
+            ckpt,
+            data,
+            (text, exchange, answers),
+            edits,
+            sites,
+            n,
+            seed,
+            (out, resume),
+            device,
+            as_json,
+        )
+    strange = {
+        "--exchange": exchange,
+        "--answers": answers,
+        "--edit": edits,
+        "--sites": sites,
+        "-n": n,
+    }
+    if given := [name for name, value in strange.items() if value]:
+        raise InputError(f"{', '.join(given)}: of minimal pairs, not of a recipe; leave either out")
     from tprprobe.interventions import run_recipe
     from tprprobe.models import load_model
-    from tprprobe.models.protocol import require_model
+    from tprprobe.models.protocol import require_head
 
-    model = require_model(
-        load_model(ckpt, device=device),
-        "of which it is not known how answers are scored while it is edited",
-    )
+    model = require_head(load_model(ckpt, device=device), "an intervention on answers")
     out = out or Path("runs") / f"{recipe.stem}-{model.name}".replace(":", "-")
     rows = run_recipe(recipe, model, out, resume)
     if as_json:
         return print_json(json.loads(rows.to_json(orient="records")))
     shown = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]
     typer.echo(rows[shown].round(3).to_string(index=False))
+    return None
+
+
+def _intervene_pairs(
+    ckpt: str,
+    data: str | None,
+    typed: tuple[str | None, str | None, str | None],
+    edits: list[str] | None,
+    sites: list[str] | None,
+    n: int | None,
+    seed: int,
+    run: tuple[Path | None, bool],
+    device: str,
+    as_json: bool,
+) -> None:
+    from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
+    from tprprobe.figures.behaviour import behaviour_by_layer, behaviour_table
+    from tprprobe.figures.style import save
+    from tprprobe.interventions.behaviour import EDITS, ITEMS, measure_pairs
+    from tprprobe.models import load_model
+    from tprprobe.models.protocol import require_head
+
+    text, exchange, answers = typed
+    if text is not None:
+        words, expected = (part.split(",") if part else [] for part in (exchange, answers))
+        pairs = pair_of_text(text, words, expected or ("", ""))
+    else:
+        pairs = find_pairs(str(data), n, seed, 2 * ITEMS)
+    model = require_head(load_model(ckpt, device=device), "an intervention on answers")
+    folder = run[0] or Path("runs") / f"pairs-{model.name}".replace(":", "-")
+    rows = measure_pairs(model, pairs, sites, edits or EDITS, folder, run[1], seed)
+    if len(rows) > 2:
+        for ending in (".pdf", ".svg"):
+            save(behaviour_by_layer(rows), folder / f"behaviour{ending}")
+        say(f"{folder / 'behaviour.pdf'}")
+    if as_json:
+        return print_json(json.loads(rows.to_json(orient="records")))
+    typer.echo(behaviour_table(rows))
     return None
 
 

@@ -50,7 +50,14 @@ def figure(
     from tprprobe.figures import catalogue
 
     if name is None:
-        for entry in catalogue.list_figures():
+        entries = catalogue.list_figures()
+        if store is not None:
+            from tprprobe.figures.catalogue.registry import list_drawable
+            from tprprobe.store import open_store
+
+            entries = list_drawable(open_store(store))
+            say(f"{store}: of this store {len(entries)} figures can be drawn: give a name")
+        for entry in entries:
             typer.echo(f"{entry.name:18} {entry.title}")
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}

@@ -19,6 +19,7 @@ from tprprobe.cli.options import (
     Split,
     model_and_data,
     print_json,
+    say,
 )
 from tprprobe.errors import InputError
 
@@ -126,6 +127,10 @@ def _extract(
     from tprprobe.site.hooks import find_sites
 
     n = n or (PROBED_N if data is None else None)
+    if ckpt is None:
+        say(
+            f"no store and no --ckpt: extracts {n} examples through {PROBED}, which ships, and probes these"
+        )
     model, examples = model_and_data(ckpt or PROBED, data, split, n, seed, device)
     out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
     needed = needed_sites(sites or SITES, list(find_sites(model)))
@@ -141,8 +146,8 @@ def _probe(
     from tprprobe.analyses.probing import probe
     from tprprobe.analyses.probing.scores import NOTE, screen, worth_refining
 
+    steps = {name: settings.pop(name) for name in OF_STEPS if refine}
     if refine:
-        steps = {name: settings.pop(name) for name in OF_STEPS}
         settings["probe"] = "linear"
     rows = probe(store, task, out=out, **settings)
     if refine and (worth := worth_refining(rows)):
@@ -190,26 +195,47 @@ def _probe_places(
 
 
 def predict(
-    trained: Annotated[
-        Path,
-        typer.Argument(help="A kept probe: a folder of OUT/probes of `tprprobe probe --out OUT`."),
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="A text, with --ckpt; or a kept probe: a folder of OUT/probes of `tprprobe probe --out OUT`."
+        ),
     ],
     store: Annotated[
-        Path, typer.Argument(help="A store of the same model, with labels or without.")
-    ],
+        Path | None,
+        typer.Argument(help="With a probe: a store of the same model, with labels or without."),
+    ] = None,
+    ckpt: Annotated[
+        str | None, typer.Option(help="The model that reads the text: a name, a folder or hf:PATH.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="How many next words of a text.")] = 10,
+    device: Device = "cpu",
     out: Annotated[
         Path | None, typer.Option(help="The table to write: a .csv or .parquet file.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Predict labels of the words of a store by a trained probe, of a text that has none say."""
-    from tprprobe.analyses.probing import load_probe
+    """Predict the next words of a typed text by a model, or labels of a store's words by a trained probe."""
     from tprprobe.files.runs import write_table
-    from tprprobe.store import open_store
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise InputError(f"--out {out}: give a file that ends in .csv or .parquet")
-    found = load_probe(trained).predict(open_store(store))
+    if (store is None) == (ckpt is None):
+        raise InputError(
+            "give a text with --ckpt MODEL (what comes next), or a probe and a store (labels of words)"
+        )
+    if ckpt is not None:
+        from tprprobe.models import load_model
+        from tprprobe.models.next_words import next_words
+        from tprprobe.models.protocol import require_head
+
+        model = require_head(load_model(ckpt, device=device), "a prediction of words")
+        found = next_words(model, what, k)
+    else:
+        from tprprobe.analyses.probing import load_probe
+        from tprprobe.store import open_store
+
+        found = load_probe(Path(what)).predict(open_store(Path(str(store))))
     if out is not None:
         write_table(out, found)
     if as_json:

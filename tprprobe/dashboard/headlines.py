@@ -109,7 +109,8 @@ def tell_probes(
     best = top(real, score)
     name = "F1" if score == "f1" else "accuracy"
     told = (
-        f"{task.upper()} is read best from {best['site']}: {name} {percent(best, score)}, held out"
+        f"{task.upper()} is read best from {best['site']}: {name} {percent(best, score)}, held out, "
+        f"learnt from {best['n_train']:,} targets"
     )
     if isinstance(best["best_control"], str):
         told += (

@@ -13,7 +13,7 @@ from tprprobe.dashboard.safe_text import plotted
 from tprprobe.dashboard.theme import colours, dress, look
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError, unknown
-from tprprobe.figures.probes import table4
+from tprprobe.figures.probes import probe_table, strongest_control
 
 SCORES = {"f1": "F1", "accuracy": "accuracy"}
 ACROSS = 4  # panels in a row
@@ -91,7 +91,7 @@ def _title(kind: str, model: str) -> str:
 
 
 def _draw(rows: pd.DataFrame):
-    return table4(rows).draw()
+    return probe_table(rows).draw()
 
 
 def name_vectors(site: str) -> str:
@@ -101,12 +101,13 @@ def name_vectors(site: str) -> str:
 
 def _traces(panels: _Panels, line: pd.DataFrame) -> list[go.Scatter]:
     score, rows, colour = panels.score, panels.rows, colours(6)[-1]
-    beside = [_best_control(rows, row, score) for _, row in line.iterrows()]
+    beside = [strongest_control(rows, row, score) for _, row in line.iterrows()]
     hover = [
-        f"{plotted(row['site'], 60)}: {100 * row[score]:.1f} %<br>best control: {control} {100 * value:.1f} %"
-        for (_, row), (control, value, _, _) in zip(line.iterrows(), beside, strict=True)
+        f"{plotted(row['site'], 60)}: {100 * row[score]:.1f} %<br>best control: {control} {100 * rival.value:.1f} %"
+        f"<br>learnt from {row['n_train']:,} targets"
+        for (_, row), (control, rival) in zip(line.iterrows(), beside, strict=True)
     ]
-    low, high = ([each[i] for each in beside] for i in (2, 3))
+    low, high = [rival.low for _, rival in beside], [rival.high for _, rival in beside]
     grey = {"x": line["layer"], "mode": "lines", "hoverinfo": "skip", "showlegend": False}
     band = look(panels.dark).faint
     errors = {
@@ -125,28 +126,13 @@ def _traces(panels: _Panels, line: pd.DataFrame) -> list[go.Scatter]:
         },
     )  # fmt: skip
     dots = go.Scatter(
-        x=line["layer"], y=[each[1] for each in beside], mode="lines+markers", hoverinfo="skip", showlegend=False,
+        x=line["layer"], y=[rival.value for _, rival in beside], mode="lines+markers", hoverinfo="skip", showlegend=False,
         line={"color": look(panels.dark).soft, "width": 1, "dash": "dot"}, marker={"size": 4},
     )  # fmt: skip
     edges = {"line": {"color": band, "width": 6}}
     below = go.Scatter(y=low, **grey, **edges)
     above = go.Scatter(y=high, fill="tonexty", fillcolor=band, **grey, **edges)
     return [below, above, *(_controls(panels, line) if panels.every else []), dots, own]
-
-
-def _best_control(
-    rows: pd.DataFrame, row: pd.Series, score: str
-) -> tuple[str, float, float, float]:
-    """The name of a row's best control, its score and interval; NaN where it has none."""
-    name = row["best_control"]
-    same = rows[(rows["control"] == name) & (rows["side"] == row["side"])]
-    same = same[same["model"] == row["model"]]
-    exact = same[same["site"] == row["site"]]
-    found = exact if len(exact) else same
-    if not isinstance(name, str) or found.empty:
-        return "none", np.nan, np.nan, np.nan
-    value, low, high = found[[score, f"{score}_low", f"{score}_high"]].mean().tolist()
-    return name, value, low, high
 
 
 def _controls(panels: _Panels, line: pd.DataFrame) -> list[go.Scatter]:

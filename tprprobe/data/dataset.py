@@ -1,10 +1,12 @@
 """The protocol of data sets: examples in a fixed order, counted, sliced and read again at will."""
 
+import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import ClassVar, Generic, Protocol, TypeVar, overload, runtime_checkable
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload, runtime_checkable
 
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import Labelled
@@ -75,6 +77,22 @@ class Dataset(ABC, Generic[E]):
         """The symbols that all texts are made of, with blanks between; empty where they are no such texts."""
         return ()
 
+    def describe(self, most: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+        """Facts by name and tables by title for a reader: lengths of the first ``most`` texts."""
+        some = list(self[:most])
+        texts = {"source": [each.source for each in some], "target": [each.target for each in some]}
+        if texts["source"] == texts["target"]:
+            texts = {"text": texts["source"]}
+        documents = {each.document_name for each in some} - {None}
+        facts = {"documents": len(documents)} if documents else {}
+        lengths = {f"words of a {side}": [len(t.split()) for t in of] for side, of in texts.items()}
+        return facts, {"lengths": [spread(name, of) for name, of in lengths.items()]}
+
+    def suited_to(self, vocabulary: Any) -> "Dataset[E]":
+        """The data for a model of this vocabulary: the same, but where words depend on it."""
+        del vocabulary
+        return self
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -103,6 +121,21 @@ class Dataset(ABC, Generic[E]):
             yield [example.source for example in block], [example.target for example in block]
 
 
+def spread(name: str, numbers: Sequence[int]) -> dict[str, Any]:
+    """The row of a table: the mean of some numbers, what 5 and 95 % are below, the largest, and how many."""
+    ranked = sorted(numbers)
+    low, high = (ranked[int(share * (len(ranked) - 1))] for share in (0.05, 0.95))
+    mean = sum(ranked) / len(ranked)
+    return {
+        "of": name,
+        "mean": mean,
+        "low": low,
+        "high": high,
+        "most": ranked[-1],
+        "n": len(ranked),
+    }
+
+
 @dataclass(frozen=True)
 class Request:
     """The arguments of `load_data`.
@@ -115,6 +148,7 @@ class Request:
     n: int | None = None
     seed: int = 0
     workers: int = 0
+    column: str | None = None  # of a table, that has the texts
 
     @property
     def options(self) -> dict[str, str | int]:
@@ -136,3 +170,24 @@ class Request:
         if self.n is not None and self.n > available:
             raise InputError(f"n = {self.n} of {self.spec}, which has {available}; ask for fewer")
         return range(available if self.n is None else self.n)
+
+
+WAYS = (
+    "give a text (FILE.txt, FILE.jsonl, FILE.csv), a treebank (FILE.conllu) or a name "
+    "(mathematics:MODULE, pairs:FRAME); `tprprobe docs corpora` lists all"
+)
+
+
+def no_data(spec: str, names: Iterable[str] = ()) -> InputError:
+    """The error for what is no data: whether there is such a file, what is near, the likeliest ways."""
+    path = Path(spec)
+    if path.is_dir():
+        said = f"no data {spec!r}: the folder has no file of a split (train.txt, test.jsonl …)"
+    elif path.is_file():
+        said = f"no data {spec!r}: the file is there, but its ending says no format that is read"
+    else:
+        said = f"no data {spec!r}: there is no such file here"
+    beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, [*beside, *names], 1) if not path.exists() else []
+    near = near or difflib.get_close_matches(spec.partition(":")[0], [*names], 1)
+    return InputError(f"{said}{f', but {near[0]!r}' if near else ''}; {WAYS}")

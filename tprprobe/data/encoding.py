@@ -75,10 +75,8 @@ def encode_targets(texts: Sequence[str], vocabulary: Codec) -> Flat:
     """The ids of targets after the start symbol, which does not count towards the limit."""
     if not vocabulary.has_words:
         check_length("answer", max(texts, key=len))
-    if vocabulary.most is None:
-        return _enclosed(texts, vocabulary, (vocabulary.sos,), (vocabulary.eos,))
-    whole = _enclosed(texts, vocabulary, (vocabulary.sos,), (vocabulary.eos,))
-    return _cut(whole, vocabulary.most[1] + 1)
+    whole = _enclosed(texts, vocabulary, *vocabulary.target_frame)
+    return whole if vocabulary.most is None else _cut(whole, vocabulary.most[1] + 1)
 
 
 def _enclosed(

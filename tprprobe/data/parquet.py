@@ -120,6 +120,6 @@ def open_parquet(path: Path, request: Request) -> Dataset:
         rows = request.first_rows(file.num_rows)
         place = (about.name, about.split, about.seed, rows, path, starts)
         return Stored(*place, COLUMNS, Question)
-    columns = find_columns(file.schema.to_arrow_schema().names, str(path))
+    columns = find_columns(file.schema.to_arrow_schema().names, str(path), request.column)
     place = (request.spec, ALL, request.seed, range(file.num_rows), path, starts)
     return Stored(*place, columns, Article)

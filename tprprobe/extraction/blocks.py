@@ -11,12 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import torch
 
 from tprprobe.console import progress, stderr
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_examples
 from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import align_words
 from tprprobe.extraction.passes import Block, read_block, rows_of
@@ -30,7 +32,7 @@ from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import exact_matches, write_answers
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.loading import find_twins
-from tprprobe.models.protocol import Readable, require_model, require_vocabulary
+from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
@@ -43,6 +45,7 @@ BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are h
 LEAST = 512  # samples between places where every block ends
 ASKED = 64  # examples whose symbols are counted to know how many characters one has
 CONTROL_SAMPLES = 1000
+UNKNOWN = 0.1  # the share of unknown tokens above which it is said
 
 Target = Literal["reference", "generated"]
 
@@ -56,7 +59,7 @@ def extract(
     target: Target = "reference",
     control: bool = True,
     resume: bool = False,
-    vocabulary: Codec | None = None,
+    vocabulary: Any = None,
     labellers: Sequence[Labeller] = (),
     control_samples: int = CONTROL_SAMPLES,
     store_dtype: str = "float32",
@@ -71,8 +74,9 @@ def extract(
     The decoder reads the reference (teacher forcing) or what the model itself generates. Attention
     maps are of the first ``attention_samples`` only. A killed run goes on with ``resume`` to a store identical
     to an uninterrupted one; ``repair`` makes the damaged files of a complete store again, the same to the
-    byte, from the samples that they need. ``vocabulary`` is needed for an attached module, which has none;
-    ``labellers`` label the words of sources and targets, generated ones too. The store keeps numbers
+    byte, from the samples that they need. ``vocabulary`` is needed for an attached module, which has none: a
+    tokenizer of transformers, a ``tokenizers.Tokenizer``, a function from a text to its ids, or the ids of all
+    examples; ``labellers`` label the words of sources and targets, generated ones too. The store keeps numbers
     as ``store_dtype`` (float32, float16, bfloat16), compressed by none, lz4 (bfloat16's default) or zstd.
 
     ``OUT/KIND`` gets the vectors of the first ``control_samples`` from a twin of the model, as a
@@ -99,9 +103,12 @@ def extract(
         )
     if twins and not control:
         raise InputError(f"twins {', '.join(twins)} without a control: give one or the other")
-    if target == "generated":
-        require_model(model, "which writes nothing that its decoder could read: target='reference'")
-    vocabulary = vocabulary or require_vocabulary(model)
+    if target == "generated" and not _writes_apart(model):
+        raise InputError(
+            f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
+        )
+    vocabulary = _vocabulary(model, vocabulary, data)
+    data = data.suited_to(vocabulary)
     pooling = Pooling(pool, words)
     pooling.check(vocabulary)
     names = _names(model, sites, pooling)
@@ -132,6 +139,21 @@ def extract(
     if part != out:
         join_ranges(out, ranges, ranks)
     return open_store(out)
+
+
+def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
+    """The vocabulary that was given, or else the model's."""
+    if vocabulary is None and (isinstance(model, Language) or model.vocabulary is not None):
+        return require_vocabulary(model)
+    if vocabulary is None:
+        raise InputError(f"{model.name} has no vocabulary: give vocabulary=, {ACCEPTED}")
+    tables = [len(each.weight) for each in model.modules() if isinstance(each, torch.nn.Embedding)]
+    return read_codec(vocabulary, data, max(tables, default=2**16))
+
+
+def _writes_apart(model: Readable) -> bool:
+    """True for a model whose answers are no continuation of its text."""
+    return bool(require_vocabulary(require_head(model, "target='generated'")).target_frame[1])
 
 
 def _names(model: Readable, sites: str | Iterable[str] | None, pooling: Pooling) -> list[str]:
@@ -247,13 +269,13 @@ class Extraction:
         pairs = encode_examples(some, self.vocabulary)
         self.tally["cut"] += sum(pairs.cut)
         if self.target == "generated":
-            correct, _ = exact_matches(self.model, pairs)
+            correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             written = write_answers(self.model, pairs, correct)
             pairs = Pairs(pairs.source, Ragged.from_lists(written))
             block = read_block(self.model, pairs, names, self.vocabulary.pad)
         else:
             block = read_block(self.model, pairs, names, self.vocabulary.pad)
-            written, correct = write_answers(self.model, pairs, block.correct), block.correct
+            correct, written = self._answers(pairs, block.correct)
         predictions = [self.vocabulary.decode(ids) for ids in written]
         words = self._words(some, pairs, written)
         table = token_table(some, pairs, predictions, correct, first, self.vocabulary, words)
@@ -262,6 +284,7 @@ class Extraction:
             if each.done <= first < each.samples:
                 own = each.model is self.model
                 found = block if own else read_block(each.model, pairs, names, self.vocabulary.pad)
+                found.check(pairs, first)
                 each.writer.append(self._pooled(found, table), kept, found.maps)
 
     def _pooled(self, block: Block, table: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -274,6 +297,19 @@ class Extraction:
             else self.pooling.vectors(values, tokens[sides[name]])
             for name, values in block.rows.items()
         }
+
+    def _answers(self, pairs: Pairs, correct: Any) -> tuple[Any, list[list[int]]]:
+        """Which answers are right, and what the model writes. A model that goes on with the text, which the
+        pass for the sites does not ask, is asked where there are answers; one that fills masks is not.
+        """
+        if not self.vocabulary.target_frame[1]:
+            is_asked = (
+                getattr(self.model, "head", None) == "causal" and pairs.target.lengths.max() > 1
+            )
+            if not is_asked:
+                return correct, [[self.vocabulary.sos] for _ in range(len(pairs))]
+            correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
+        return correct, write_answers(self.model, pairs, correct)
 
     def _words(
         self, some: Sequence[Example], pairs: Pairs, written: Sequence[Sequence[int]]
@@ -385,6 +421,7 @@ class Extraction:
                 "name": model.name,
                 "architecture": model.architecture,
                 "sha256": fingerprint(model),
+                **getattr(model, "notes", {}),
             },
             "data": {
                 "name": self.data.name,
@@ -397,4 +434,27 @@ class Extraction:
             "attention_samples": min(self.attention_samples, samples),
             **self.pooling.settings(),
             "tprprobe": version("tprprobe"),
+            **self._unknown(model),
         }
+
+    def _unknown(self, model: Readable) -> dict[str, Any]:
+        """The share of unknown symbols in the first texts, where it is large; a line says so, too."""
+        if not self._unknown_share:
+            return {}
+        share, texts = self._unknown_share
+        if model is self.model:
+            stderr.print(
+                f"{share:.1%} of the tokens are unknown to {model.name} (first {texts} texts): is it a model "
+                "of this language?"
+            )
+        return {"unknown_tokens": {"share": share, "texts": texts}}
+
+    @cached_property
+    def _unknown_share(self) -> tuple[float, int] | None:
+        unknown = getattr(self.vocabulary, "unk", None)
+        if unknown is None or self.vocabulary.reads_images:
+            return None
+        some = list(self.data[:CONTROL_SAMPLES])
+        ids = encode_examples(some, self.vocabulary).source.ids
+        share = (ids == unknown).double().mean().item()
+        return (share, len(some)) if share > UNKNOWN else None

@@ -32,6 +32,37 @@ class Block:
     rows: dict[str, Float32[np.ndarray, "_token ..."]] = field(default_factory=dict)
     maps: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
+    def check(self, pairs: Pairs, first: int) -> None:
+        """Checks that all numbers are finite; ``first`` is the number of the block's first sample.
+
+        Raises:
+            InputError: some are not, of a site and sample that the line names.
+        """
+        bounds = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
+        for site, rows in self.rows.items():
+            if not _is_finite(rows):
+                row = int(np.isfinite(rows.reshape(len(rows), -1)).all(1).argmin())
+                ends = bounds.get(side_of(site)) if len(rows) != len(pairs) else None
+                sample = row if ends is None else int(torch.searchsorted(ends, row, right=True)) - 1
+                raise _no_numbers(site, first + sample)
+        for site, maps in self.maps.items():
+            for sample, each in enumerate(maps):
+                if not _is_finite(each):
+                    raise _no_numbers(site, first + sample)
+
+
+def _is_finite(values: np.ndarray) -> bool:
+    """True if all values are finite; a finite sum says so at once."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all())
+
+
+def _no_numbers(site: str, sample: int) -> InputError:
+    return InputError(
+        f"{site} has no finite numbers in sample {sample}: look at the model's weights and their dtype, or "
+        "leave the sample out"
+    )
+
 
 @dataclass(frozen=True)
 class Lengths:
@@ -77,7 +108,7 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
         for indices in pairs.by_length(BATCH):
             acts.clear()
             source, target = (ids.to(model.device) for ids in pairs.batch(indices, pad))
-            logits = model(source, target[:, :-1])
+            logits = model.run(source, target[:, :-1])
             samples = indices.tolist()
             block.correct[samples] = _correct(logits, target, pad)
             for site in sites:

@@ -1,10 +1,10 @@
-"""F1 of edge probes of roles, fillers and TPRs, layer by layer: jiang's Table 4."""
+"""F1 of probes layer by layer, beside the strongest control: a table, and its figure."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -12,22 +12,22 @@ from matplotlib.ticker import MaxNLocator
 from tprprobe.errors import InputError
 from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, palette, tidy
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import Interval, interval_text, read_interval
 
-KINDS = ("role", "filler", "tpr", "hidden")
-MARKERS: dict[str, str] = dict(zip(KINDS, "osD^", strict=True))
+KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
+MARKERS = "osD^vP*X"
 DASHES = ("-", "--", ":", "-.")
 BASELINES = {"majority": (0, (1, 2)), "identity": (0, (6, 2))}
 NAMES = {"majority": "commonest label", "identity": "commonest label of the word"}
-TITLES = {"pos": "POS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
-SITE = re.compile(r"(encoder|decoder)\.\d+\.(?:(self|cross)\.)?(role|filler|tpr|hidden)")
+STRONGEST = "strongest control"
+TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
 TITLE = "What vectors know about words: F1 of edge probes"
 CAPTION = (
     "Micro-F1 in percent on held-out documents, mean over seeds, in brackets the 95 % interval over "
-    "documents.\nIn a decoder the state that predicts a word is probed. Layers count from 0. Of the "
-    "paper's Table 4 (XSum) four\nnumbers are known, all of its last decoder layer: POS role 56.0, "
-    "TPR 74.5; NEL role 42.2, TPR 73.8."
+    "documents.\nIn a decoder the state that predicts a word is probed. Layers count from 0."
 )
+ALIKE = 0.02  # share of targets that whole samples make more or fewer
+POINT = ["task", "place", "layer", "model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,59 +42,126 @@ class ProbeTable(Table):
         return _draw(self.rows)
 
 
-def table4(probes: pd.DataFrame) -> ProbeTable:
-    """F1 by task, layer and vector of every model, as a table and as a figure.
+def probe_table(probes: pd.DataFrame) -> ProbeTable:
+    """F1 by task, layer and vector of every model beside the strongest control, as a table and as a figure.
 
-    ``probes`` are the rows of :func:`tprprobe.probe` with the column ``model``.
+    Args:
+        probes: The rows of :func:`tprprobe.probe` with the column ``model``.
 
     Raises:
-        InputError: no row is of a role, filler, tpr or hidden state with all its heads.
+        InputError: no row is of real labels and of all heads together.
     """
-    rows: Any = _average(probes)
-    known = {*rows["kind"]}
-    cells = [
-        {"task": _title(str(task)), "side": str(place), "layer": str(int(layer))}
-        | {"model": str(model)}
-        | {kind: _cell(part[part["kind"] == kind]) for kind in KINDS if kind in known}
-        for (task, place, layer, model), part in rows.groupby(
-            ["task", "place", "layer", "model"], sort=False
-        )
-    ]
-    tasks = [each["task"] for each in cells]
+    return tabulate_probes(probes)
+
+
+def tabulate_probes(
+    probes: pd.DataFrame, note: str = "", controls: bool = True, kinds: Sequence[str] = ()
+) -> ProbeTable:
+    """The same with a note in the caption, without the controls, or of some kinds of vectors only."""
+    rows = _average(probes, kinds)
+    known = _kinds(rows)
+    cells = []
+    for (task, place, layer, model), part in rows.groupby(POINT, sort=False):
+        cell = {"task": _title(str(task)), "side": str(place), "layer": str(int(layer))}
+        cell |= {"model": str(model)}
+        cell |= {kind: _cell(part[part["kind"] == kind]) for kind in known}
+        if controls:
+            best = part.loc[part["control_f1"].fillna(-1).idxmax()]
+            cell[STRONGEST] = _control_cell(best)
+            cell["learnt from"] = f"{int(part['n_train'].max()):,}"
+        cells.append(cell)
+    tasks = [cell["task"] for cell in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
-    shown = rows.attrs["baselines"]
-    return ProbeTable(pd.DataFrame(cells), TITLE, CAPTION + _said(shown), ruled, rows=rows)
+    rows.attrs["controls"] = controls
+    caption = (
+        CAPTION + note + (_learnt(probes) if controls else "") + _said(rows.attrs["baselines"])
+    )
+    return ProbeTable(pd.DataFrame(cells), TITLE, caption, ruled, rows=rows)
 
 
-def _average(probes: pd.DataFrame) -> pd.DataFrame:
+def _average(probes: pd.DataFrame, kinds: Sequence[str]) -> Any:
     """One row per task, place (stack and sub-layer), layer, model and kind of vector."""
     real: Any = probes[(probes["control"] == "real") & probes["head"].isna()]
-    parts = real["site"].astype(str).str.extract(SITE.pattern + "$").astype(object)
-    sub_layer = parts[1].fillna("")
-    real = real.assign(kind=parts[2], place=(parts[0] + " " + sub_layer).str.strip())
-    real = real.dropna(subset=["kind"])
+    parts = real["site"].astype(str).str.split(".")
+    names = parts.map(lambda site: [part for part in site if not part.isdigit()])
+    real = real.assign(kind=names.str[-1], place=names.map(lambda name: " ".join(name[:-1])))
+    if kinds:
+        real = real[real["kind"].isin(kinds)]
     if real.empty:
         raise InputError(
-            "these probes are of no role, filler, tpr or hidden state: nothing to draw"
+            "these probes are of no vectors of all heads"
+            + (f" ({', '.join(kinds)})" if kinds else "")
+            + ": nothing to draw"
         )
-    keys = ["task", "place", "layer", "model", "kind"]
-    found: Any = real.groupby(keys, as_index=False)[["f1", "f1_low", "f1_high"]].mean()
-    kinds = {kind: i for i, kind in enumerate(KINDS)}
-    order = {task: i for i, task in enumerate([*TITLES, *sorted({*found["task"]} - {*TITLES})])}
-    found = found.sort_values(
-        keys,
-        key=lambda column: column.map({"task": order, "kind": kinds}.get(str(column.name), _same)),
-    ).reset_index(drop=True)
+    if "n_train" not in real:
+        real = real.assign(n_train=0)
+    beside = [strongest_control(probes, row) for _, row in real.iterrows()]
+    strongest = pd.DataFrame(
+        [(name, f1.value, f1.low, f1.high) for name, f1 in beside],
+        real.index,
+        ["control_name", "control_f1", "control_low", "control_high"],
+    )
+    real = real.drop(columns=[*strongest.columns.intersection(real.columns)]).join(strongest)
+    real = real.assign(layer=real["layer"].fillna(0))
+    keys = [*POINT, "kind"]
+    scores = ["f1", "f1_low", "f1_high", "control_f1", "control_low", "control_high", "n_train"]
+    means = real.groupby(keys, as_index=False).agg(
+        {**dict.fromkeys(scores, "mean"), "control_name": "first"}
+    )
+    order = {kind: i for i, kind in enumerate(KINDS)}
+    tasks = {task: i for i, task in enumerate([*TITLES, *sorted({*means["task"]} - {*TITLES})])}
+    ranks = {"task": tasks, "kind": order}
+    means = means.sort_values(keys, key=lambda column: _ranked(column, ranks)).reset_index(
+        drop=True
+    )
     baselines: Any = probes[probes["control"].isin([*BASELINES])]
-    means: Any = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)[
-        "f1"
-    ].mean()
-    found.attrs["baselines"] = means.to_dict("records")
-    return found
+    by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
+    means.attrs["baselines"] = by_side.mean().to_dict("records")
+    return means
 
 
-def _same(value: object) -> object:
-    return value
+def _ranked(column: Any, ranks: dict[str, dict[str, int]]) -> Any:
+    known = ranks.get(str(column.name))
+    return column if known is None else column.map(lambda name: f"{known.get(name, 99):02} {name}")
+
+
+def _kinds(rows: Any) -> list[str]:
+    known = [str(kind) for kind in rows["kind"].unique()]
+    return sorted(known, key=lambda kind: (*KINDS, kind).index(kind))
+
+
+def strongest_control(
+    probes: pd.DataFrame, row: pd.Series, score: str = "f1"
+) -> tuple[str, Interval]:
+    """The name of a row's best control, and its score; NaN where it has none."""
+    name = row.get("best_control")
+    same = probes[(probes["control"] == name) & (probes["side"] == row["side"])]
+    same = same[(same["task"] == row["task"]) & (same["model"] == row["model"])]
+    exact = same[same["site"] == row["site"]]
+    rival = exact if len(exact) else same
+    if not isinstance(name, str) or rival.empty:
+        return "none", Interval(np.nan, np.nan, np.nan)
+    return name, Interval(*rival[[score, f"{score}_low", f"{score}_high"]].mean().tolist())
+
+
+def _control_cell(row: Any) -> str:
+    if row["control_name"] == "none":
+        return "–"
+    return f"{100 * row['control_f1']:.1f} {row['control_name']}"
+
+
+def _learnt(probes: pd.DataFrame) -> str:
+    """Which controls learnt from fewer targets than the probes of real labels."""
+    if "n_train" not in probes:
+        return ""
+    by_control = probes.groupby(["task", "side", "control"], sort=False)["n_train"]
+    counts: Any = by_control.max().dropna()
+    fewer = [
+        f"{_title(task)} {control} {int(n):,} of {int(counts[task, side, 'real']):,}"
+        for (task, side, control), n in counts.items()
+        if n < (1 - ALIKE) * counts[task, side, "real"]
+    ]
+    return f"\nLearnt from fewer targets: {', '.join(fewer)}." if fewer else ""
 
 
 def _title(task: str) -> str:
@@ -125,14 +192,16 @@ def _draw(rows: Any) -> Drawing:
     tasks, places = list(rows["task"].unique()), list(rows["place"].unique())
     figure = drawing(max(4.6, 1.75 * len(tasks)), 2.0 * len(places) + 0.7)
     panels = figure.subplots(len(places), len(tasks), sharey=True, sharex=True, squeeze=False)
-    models = list(rows["model"].unique())
+    models, kinds = list(rows["model"].unique()), _kinds(rows)
     handles = {}
     for axes, place in zip(panels, places, strict=True):
         for panel, task in zip(axes, tasks, strict=True):
             part = rows[(rows["task"] == task) & (rows["place"] == place)]
-            handles |= dict(_lines(panel, part, models))
+            if rows.attrs["controls"]:
+                handles |= dict(_band(panel, part))
+            handles |= dict(_lines(panel, part, models, kinds))
             handles |= dict(_baselines(panel, rows.attrs["baselines"], str(task), str(place)))
-            tidy(panel, f"{_title(str(task))}, {place}")
+            tidy(panel, f"{_title(str(task))}, {place}{_targets(rows, part)}")
             panel.grid(axis="y", color=FAINT, linewidth=0.5)
             panel.set_ylim(0, 1.02)
             panel.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -152,8 +221,30 @@ def _draw(rows: Any) -> Drawing:
     return figure
 
 
-def _lines(panel: Axes, part: Any, models: Sequence[str]) -> Iterator[tuple[str, object]]:
-    colours: dict[str, Any] = dict(zip(KINDS, palette(len(KINDS)), strict=True))
+def _targets(rows: Any, part: Any) -> str:
+    """What a panel's title says of the targets that its probes learnt from."""
+    if not rows.attrs["controls"] or part.empty:
+        return ""
+    return f"\nlearnt from {int(part['n_train'].max()):,} targets"
+
+
+def _band(panel: Axes, part: Any) -> Iterator[tuple[str, object]]:
+    """The strongest control at every layer, of all models, and its interval."""
+    known = part.dropna(subset=["control_f1"])
+    if known.empty:
+        return
+    best = known.loc[known.groupby("layer")["control_f1"].idxmax()].sort_values("layer")
+    x, low, high = (best[name] for name in ("layer", "control_low", "control_high"))
+    panel.fill_between(x, low, high, color=FAINT, linewidth=0)
+    (drawn,) = panel.plot(x, best["control_f1"], color=MUTED, marker=".", linewidth=1, zorder=1)
+    yield STRONGEST, drawn
+
+
+def _lines(
+    panel: Axes, part: Any, models: Sequence[str], kinds: Sequence[str]
+) -> Iterator[tuple[str, object]]:
+    known = [*KINDS, *(kind for kind in kinds if kind not in KINDS)]
+    colours: dict[str, Any] = dict(zip(known, palette(len(known)), strict=True))
     for (model, kind), line in part.groupby(["model", "kind"], sort=False):
         x = line["layer"].to_numpy(float)
         colour, dash = colours[str(kind)], DASHES[models.index(str(model)) % len(DASHES)]
@@ -165,7 +256,7 @@ def _lines(panel: Axes, part: Any, models: Sequence[str]) -> Iterator[tuple[str,
             line["f1"],
             dash,
             color=colour,
-            marker=MARKERS[str(kind)],
+            marker=MARKERS[known.index(str(kind)) % len(MARKERS)],
             markersize=4,
             linewidth=1.4,
         )

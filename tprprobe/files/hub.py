@@ -4,17 +4,26 @@ The layout is the Hugging Face hub's, so a folder can be uploaded and a hub id l
 and runs are dataset repositories there.
 """
 
+import contextlib
+import difflib
 import os
+import re
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
+from urllib.parse import urlparse
+from urllib.request import getproxies
 
 from tprprobe.errors import InputError
 from tprprobe.files import assets
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
 
 HUB = "hub:"  # before the id of a dataset repository
+ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+PATIENCE = 3  # seconds
 
 CONFIG, WEIGHTS, CARD, RECIPE, EXPECTED = (
     "config.json",
@@ -33,15 +42,45 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
     """
     text = str(name)
     if not is_id(text):
-        return assets.find(kind, name)
+        try:
+            return assets.find(kind, name)
+        except InputError as error:
+            raise _hinted(kind, text, error) from error
     from huggingface_hub import snapshot_download
 
+    local_files_only = local_files_only or is_offline()
     try:
         return Path(snapshot_download(text, local_files_only=local_files_only))
     except Exception as error:  # the hub's client raises dozens of kinds; each one is one line here
         raise InputError(
             f"no folder {text!r} here, and the hub did not give it: {_reason(error)}"
         ) from error
+
+
+def is_foreign(folder: Path) -> bool:
+    """True for a folder of transformers: a config.json of another type of model than ours, or a GGUF file."""
+    config = folder / CONFIG
+    if not config.is_file():
+        return folder.is_dir() and any(folder.glob("*.gguf"))
+    with contextlib.suppress(InputError):
+        return read_json(config).get("model_type") not in (None, "tprprobe")
+    return False
+
+
+def _hinted(kind: str, text: str, error: InputError) -> InputError:
+    """The error of a name that is not here, with what it may be meant as."""
+    path = Path(text)
+    if kind != "models":
+        return error
+    if path.is_file():
+        if path.suffix == ".gguf":
+            return InputError(f"{text} is a GGUF file: say hf:{text}")
+        return InputError(
+            f"{text} is a file, a checkpoint is a folder: `tprprobe convert {text} OUT` makes one of a published "
+            "checkpoint (.pt), `tprprobe import` a store of another tool's activations"
+        )
+    hint = f"; a model of transformers is hf:{text}" if ID.fullmatch(text) else ""
+    return InputError(f"{error}{hint}")
 
 
 def locate_dataset(name: str | os.PathLike[str]) -> Path:
@@ -95,6 +134,48 @@ def upload(
     except Exception as error:  # see above
         raise InputError(f"the hub did not take {folder}: {_reason(error)}") from error
     return str(url)
+
+
+def is_offline() -> bool:
+    """True where the hub is not to be asked (HF_HUB_OFFLINE), or does not answer within seconds."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE", "0").upper() in (
+        "1",
+        "TRUE",
+        "YES",
+        "ON",
+    ):
+        return True
+    if getproxies():  # which reach it where this machine does not
+        return False
+    address = urlparse(constants.ENDPOINT)
+    try:
+        port = address.port or (443 if address.scheme == "https" else 80)
+        socket.create_connection((address.hostname or "", port), timeout=PATIENCE).close()
+    except OSError:
+        return True
+    return False
+
+
+def in_cache(repo_id: str) -> bool:
+    """True if a model's configuration lies in the hub's cache."""
+    from huggingface_hub import try_to_load_from_cache
+
+    return isinstance(try_to_load_from_cache(repo_id, CONFIG), str)
+
+
+def is_plain_id(text: str) -> bool:
+    """True if a text can be the id of a hub's model, ``name`` or ``owner/name``."""
+    return ID.fullmatch(text) is not None
+
+
+def near_folders(text: str) -> str:
+    """A hint at a folder of nearly this path, for an error; empty where there is none."""
+    parent = Path(text).parent
+    names = [str(each) for each in parent.iterdir() if each.is_dir()] if parent.is_dir() else []
+    near = difflib.get_close_matches(str(Path(text)), names, n=1, cutoff=0.6)
+    return f" (there is {near[0]!r})" if near else ""
 
 
 def _reason(error: Exception) -> str:

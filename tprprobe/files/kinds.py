@@ -95,6 +95,7 @@ KINDS = {
     ),
     "interventions": Kind(("interventions.json",), "intervene RECIPE --ckpt CKPT --out"),
     "sweeps": Kind(("sweep.csv",), "intervene RECIPE --ckpt CKPT --out"),
+    "behaviours": Kind(("behaviour.csv",), "intervene --data pairs:FRAME --ckpt CKPT --out"),
     "swaps": Kind(("swaps.csv",), "intervene RECIPE --ckpt CKPT --out"),
     "runs": Kind(("log.csv",), "train RECIPE --out", "training.logs:read_log"),
     "checkpoint": Kind((hub.CONFIG,), "train RECIPE --out", "models:load_model"),

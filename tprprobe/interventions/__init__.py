@@ -1,5 +1,7 @@
 """Interventions: edits of vectors at sites, and what they do to answers (`tprprobe.site.hooks.intervene`)."""
 
+from tprprobe.data.frames.pairsets import pair_of_text
+from tprprobe.interventions.behaviour import measure_pairs
 from tprprobe.interventions.edits import (
     Chain,
     exchange,
@@ -28,9 +30,11 @@ __all__ = [
     "find_swaps",
     "list_ways",
     "mean",
+    "measure_pairs",
     "measure_swaps",
     "one",
     "one_hot",
+    "pair_of_text",
     "patch",
     "read_recipe",
     "resample",

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from tprprobe.interventions.edits import ByVariant
-from tprprobe.models.protocol import Model
+from tprprobe.models.protocol import Language, Model
 from tprprobe.site.cached_prefix import hold, record
 from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
 from tprprobe.site.patterns import select, side_of
@@ -40,7 +40,7 @@ class Scores:
 
 @torch.no_grad()
 def score_variants(
-    model: Model,
+    model: Language,
     source: Shaped[Tensor, "sample ..."],
     targets: Sequence[Int[Tensor, "sample _"]],
     variants: Sequence[Variant],
@@ -94,7 +94,7 @@ def is_memory(name: str) -> bool:
     return name.startswith("decoder.") and side_of(name) == "source"
 
 
-def list_steps(model: Model) -> list[str]:
+def list_steps(model: Language) -> list[str]:
     """The steps that can be held: layers, attentions, what these read, and embeddings."""
     readers = [name for name, module in model.named_modules() if hasattr(module, "read")]
     layers = [name.rpartition(".")[0] for name in readers]
@@ -104,14 +104,15 @@ def list_steps(model: Model) -> list[str]:
 class _Unedited:
     """What the unedited model computes of a batch: the memory, and what its steps return."""
 
-    def __init__(self, model: Model, source: Tensor, targets: Sequence[Tensor]):
+    def __init__(self, model: Language, source: Tensor, targets: Sequence[Tensor]):
         self.source, self.targets, self.decoded = source, targets, []
         steps = list_steps(model)
         with record(model, steps) as self.encoded:
             self.memory = model.encode(source)
         for target in targets:
             with record(model, steps) as found:
-                model.decode(target[:, :-1], self.memory)
+                if steps:
+                    model.decode(target[:, :-1], self.memory)
             self.decoded.append(found)
 
     @property
@@ -136,7 +137,7 @@ def _rows_of(output: Tensor | tuple[Tensor, ...], rows: Tensor | slice) -> Any:
 
 
 def _score(
-    model: Model, unedited: _Unedited, plans: Sequence[Variant], start: tuple[Place, Place]
+    model: Language, unedited: _Unedited, plans: Sequence[Variant], start: tuple[Place, Place]
 ) -> Scores:
     n, samples = len(plans), len(unedited.source)
     if n == 1:  # every row as it is: nothing is copied
@@ -153,7 +154,7 @@ def _score(
             with hold(model, _below(unedited.encoded, start[0], rows)):
                 memory = model.encode(unedited.source[rows])
         else:
-            apart = n > 1 and any(map(is_memory, edits))
+            apart = n > 1 and (any(map(is_memory, edits)) or not isinstance(model, Model))
             memory = unedited.memory[rows] if apart else unedited.memory
         for target, outputs in zip(unedited.targets, unedited.decoded, strict=True):
             with hold(model, _below(outputs, start[1], rows)):
@@ -162,14 +163,14 @@ def _score(
     return Scores(*(each.unflatten(1, (samples, n)).permute(2, 0, 1) for each in columns))
 
 
-def _read(model: Model, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]:
+def _read(model: Language, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]:
     """The log-probability of every row's target, and whether each of its symbols is the most
     probable.
     """
     logits, _ = model.decode(target[:, :-1], memory)
     wanted, real = target[:, 1:], target[:, 1:] != model.config.pad
     best = (logits.argmax(-1) == wanted) | ~real
-    chosen = logits.log_softmax(-1).gather(-1, wanted[..., None])[..., 0]
+    chosen = logits.log_softmax(-1).gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
     return chosen.masked_fill(~real, 0.0).sum(1).cpu(), best.all(1).cpu()
 
 

@@ -15,7 +15,7 @@ from tprprobe.interventions.batched_edits import score_variants
 from tprprobe.interventions.edits import patch
 from tprprobe.interventions.token_states import read_states
 from tprprobe.models.answers import write_answers
-from tprprobe.models.protocol import Model, require_vocabulary
+from tprprobe.models.protocol import Language, require_head, require_vocabulary
 from tprprobe.site.patterns import side_of
 from tprprobe.statistics import bootstrap_mean, wilson
 from tprprobe.store.layout import SIDES
@@ -28,7 +28,7 @@ Vectors = Float64[np.ndarray, "token d_model"]
 
 
 def substitute(
-    model: Model, data: Dataset, fit: Decomposition | Sequence[Decomposition], seed: int = 0
+    model: Language, data: Dataset, fit: Decomposition | Sequence[Decomposition], seed: int = 0
 ) -> pd.DataFrame:
     """What a model answers when the vectors of the fit's site (of all fits' sites at once) are replaced.
 
@@ -47,7 +47,7 @@ def substitute(
         InputError: a fit of samples at a site of tokens, or of roles that the data do not tell.
     """
     fits = [fit] if isinstance(fit, Decomposition) else list(fit)
-    states = list(read_states(model, data, fits))
+    states = list(read_states(require_head(model, "a substitution"), data, fits))
     vocabulary, pad = require_vocabulary(model), model.config.pad
     pairs = encode_examples(list(data), vocabulary)
     written = write_answers(model, pairs, np.zeros(len(pairs), bool))
@@ -77,7 +77,9 @@ def substitute(
 def _are_right(written: Sequence[Sequence[int]], target: Ragged) -> np.ndarray:
     ends = target.offsets.tolist()
     known = [target.values[slice(*ends[i : i + 2])].tolist() for i in range(len(written))]
-    return np.array([list(one) == other for one, other in zip(written, known, strict=True)])
+    return np.array(
+        [list(one)[: len(other)] == other for one, other in zip(written, known, strict=True)]
+    )
 
 
 def replace_vectors(

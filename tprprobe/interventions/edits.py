@@ -201,11 +201,14 @@ def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
         if not place.has_positions:
             return _rows(values, x).to(x)
         known, n = values.shape[place.seq], x.shape[place.seq]
-        if known < place.start + n:
+        if known < place.start + n and where.get("positions") is None:
             raise InputError(
                 f"patch has {known} positions, the site {place.start + n}: give all of them"
             )
-        return _rows(values.narrow(place.seq, place.start, n), x).to(x)
+        start = min(place.start, known)
+        here = _rows(values.narrow(place.seq, start, min(n, known - start)), x).to(x)
+        rest = x.narrow(place.seq, here.shape[place.seq], n - here.shape[place.seq])
+        return torch.cat([here, rest], place.seq)
 
     return Edit(copy, **where)
 

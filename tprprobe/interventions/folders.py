@@ -12,13 +12,13 @@ from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, join_parts
 from tprprobe.interventions.sweep_recipes import Chosen
 from tprprobe.models.architectures import fingerprint
-from tprprobe.models.protocol import Model
+from tprprobe.models.protocol import Language
 
 MANIFEST = KINDS["interventions"].file
 MEASURED = "measured"  # the table of a part
 
 
-def open_run(folder: Path, model: Model, data: Dataset, recipe: Chosen, resume: bool) -> KeptRun:
+def open_run(folder: Path, model: Language, data: Dataset, recipe: Chosen, resume: bool) -> KeptRun:
     """The run of a model with these weights, these data, this recipe.
 
     Raises:

@@ -16,7 +16,7 @@ from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError
 from tprprobe.extraction.passes import read_block
 from tprprobe.interventions import edits
-from tprprobe.models.protocol import Model
+from tprprobe.models.protocol import Language
 from tprprobe.site.hooks import PlacedEdit
 
 STARTS = 3  # of k-means
@@ -64,7 +64,7 @@ EDITS = {
 
 
 def read_references(
-    model: Model, pairs: Pairs, sites: Sequence[str], seed: int = 0
+    model: Language, pairs: Pairs, sites: Sequence[str], seed: int = 0
 ) -> dict[str, Reference]:
     """The vectors of all real tokens at every site.
 

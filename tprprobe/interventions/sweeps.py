@@ -30,7 +30,7 @@ from tprprobe.interventions.sweep_points import (
 from tprprobe.interventions.sweep_recipes import Chosen, Recipe, read_recipe
 from tprprobe.models.answers import CAPTIONS, find_scores
 from tprprobe.models.checkpoint import default_data
-from tprprobe.models.protocol import Model, require_vocabulary
+from tprprobe.models.protocol import Language, require_vocabulary
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select
 from tprprobe.statistics import bootstrap_mean, wilson
@@ -40,7 +40,7 @@ BATCH = 64  # examples
 
 
 def sweep(
-    model: Model,
+    model: Language,
     data: Dataset,
     recipe: Recipe,
     out: str | os.PathLike[str] | None = None,
@@ -84,7 +84,7 @@ def _sweep_captions(*run: Any) -> pd.DataFrame:
 
 def run_recipe(
     path: str | os.PathLike[str],
-    model: Model,
+    model: Language,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> pd.DataFrame:
@@ -102,7 +102,7 @@ def run_recipe(
     return sweep(model, find_data(model, recipe), recipe, out, resume)
 
 
-def find_data(model: Model, recipe: Chosen) -> Dataset:
+def find_data(model: Language, recipe: Chosen) -> Dataset:
     """The examples of a recipe: those that are scored, and those of reference.
 
     Raises:
@@ -112,7 +112,7 @@ def find_data(model: Model, recipe: Chosen) -> Dataset:
     return load_data(data, split=split, n=recipe.examples, seed=recipe.seed)
 
 
-def _measure(model: Model, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.DataFrame:
+def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.DataFrame:
     """The samples of all parts: one without edits, and one per group of sites."""
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
@@ -125,7 +125,7 @@ def _measure(model: Model, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.Da
 
 
 def _measure_group(
-    model: Model, scored: Pairs, others: Pairs, recipe: Recipe, group: tuple[str, ...]
+    model: Language, scored: Pairs, others: Pairs, recipe: Recipe, group: tuple[str, ...]
 ) -> Tables:
     references = read_references(model, others, group, recipe.seed) if group else {}
     points = list(list_points(recipe, group, references)) if group else [NOTHING]
@@ -134,7 +134,7 @@ def _measure_group(
 
 
 def _score(
-    model: Model, pairs: Pairs, points: Sequence[Point], variants: Sequence[Variant]
+    model: Language, pairs: Pairs, points: Sequence[Point], variants: Sequence[Variant]
 ) -> pd.DataFrame:
     """One row per point and example: whether its answer is written, and its log-probability."""
     pad, device = model.config.pad, model.device

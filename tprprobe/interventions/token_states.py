@@ -16,7 +16,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
-from tprprobe.models.protocol import Model
+from tprprobe.models.protocol import Language
 from tprprobe.site.patterns import side_of
 from tprprobe.store.layout import SAMPLE, SIDES
 
@@ -56,7 +56,7 @@ class TokenStates:
 
 
 def read_states(
-    model: Model, data: Dataset, fits: Sequence[Decomposition]
+    model: Language, data: Dataset, fits: Sequence[Decomposition]
 ) -> Iterator[TokenStates]:
     """The states at every fit's site while a model reads the examples; at a site of the decoder, while
     it reads what it has itself written.

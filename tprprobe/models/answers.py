@@ -25,7 +25,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
+from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary
 from tprprobe.statistics import wilson
 
 EVALUATED_AT_ONCE, DECODED_AT_ONCE = 2048, 256  # questions
@@ -58,7 +58,7 @@ def find_scores(kind: str) -> Scores:
 
 @torch.no_grad()
 def exact_matches(
-    model: Readable, pairs: Pairs, batch_size: int = 256
+    model: Language, pairs: Pairs, batch_size: int = 256
 ) -> tuple[Bool[np.ndarray, "sample"], Int[np.ndarray, "sample out"]]:
     """The targets that are predicted whole, as flags, and the predicted symbols, by teacher
     forcing.
@@ -72,7 +72,7 @@ def exact_matches(
     predicted = np.full((len(pairs), int(pairs.target.lengths.max()) - 1), pad)
     for indices in pairs.by_length(batch_size):
         source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
-        best = model(source, target[:, :-1]).argmax(-1)
+        best = model.decode(target[:, :-1], model.encode(source))[0].argmax(-1)
         right = (best == target[:, 1:]) | (target[:, 1:] == pad)
         correct[indices.numpy(force=True)] = right.all(1).numpy(force=True)
         predicted[indices.numpy(force=True), : best.shape[1]] = best.numpy(force=True)
@@ -86,19 +86,25 @@ def write_answers(
     """The answers that the model writes greedily, one per source.
 
     Ids between the start symbol and the end symbol (where it was written), both included. Right
-    answers are known from teacher forcing; only the others are decoded. A module that is not one of
-    ours cannot decode: it writes start symbols only.
+    answers are known from teacher forcing; only the others are decoded. Where answers have no end symbol, as
+    those behind a text, what is written is as long as the longest of a batch. A model that cannot decode
+    writes start symbols only.
     """
     offsets, values = pairs.target.offsets.tolist(), pairs.target.values.tolist()
     written = [values[start:end] for start, end in pairwise(offsets)]
-    if not isinstance(model, Model):
+    if not isinstance(model, Language) or not getattr(model, "head", "own"):
         return [ids[:1] for ids in written]
     pad, eos, device = model.config.pad, model.config.eos, model.device
+    has_end = bool(require_vocabulary(model).target_frame[1])
     for indices in torch.from_numpy(np.flatnonzero(~correct)).split(DECODED_AT_ONCE):
         if not len(indices):  # an empty tensor splits into one empty part
             continue
         source = pairs.source.padded(indices, pad).to(device)
-        for sample, ids in zip(indices.tolist(), generate(model, source).tolist(), strict=True):
+        longest: dict[str, int] = {}
+        if not has_end:
+            longest["max_length"] = max(1, int(pairs.target.lengths[indices].max()) - 1)
+        found = generate(model, source, **longest).tolist()
+        for sample, ids in zip(indices.tolist(), found, strict=True):
             end = ids.index(eos) + 1 if eos in ids else len(ids)
             written[sample] = [model.config.sos, *ids[:end]]
     return written
@@ -115,7 +121,7 @@ def evaluate(
         InputError: the model cannot write, its vocabulary is unknown, a text cannot be encoded, or
             options for questions, whose answers are always written greedily.
     """
-    model = require_model(model, "which writes no answers to evaluate").eval()
+    model = require_head(model, "an evaluation of answers").eval()
     vocabulary = vocabulary or require_vocabulary(model)
     if vocabulary.reads_images:
         return find_scores(CAPTIONS).evaluate(model, data, vocabulary, **options)
@@ -132,7 +138,7 @@ def evaluate(
     return pd.concat([_answer(model, some, vocabulary) for some in blocks], ignore_index=True)
 
 
-def _answer(model: Model, questions: list[Example], vocabulary: Codec) -> pd.DataFrame:
+def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.DataFrame:
     pairs = encode_texts(
         [question.source for question in questions],
         [question.target for question in questions],

@@ -96,6 +96,8 @@ def read_checkpoint(
     """
     text = str(name)
     folder = hub.locate("models", text, local_files_only)
+    if hub.is_foreign(folder):
+        raise InputError(f"{text} is a model of transformers: say {TRANSFORMERS}{text}")
     config, weights = read_config(folder), folder / hub.WEIGHTS
     if seed is None or weights.is_file():
         _check_weights(config, weights)

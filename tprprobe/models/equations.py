@@ -50,7 +50,7 @@ def describe(model: Readable) -> Description:
     if isinstance(model, Model):
         settings = describe_config(model)
     else:
-        settings = {"architecture": type(model.get_submodule(FOREIGN)).__name__}
+        settings = {"architecture": type(model.get_submodule(FOREIGN)).__name__, **model.describe()}
     return Description(
         settings.pop("architecture"),
         settings,

@@ -59,7 +59,80 @@ M = TypeVar("M", bound=Carried)  # what the encoder leaves for the decoder
 C = TypeVar("C", bound=Carried)  # what decoding carries from one symbol to the next
 
 
-class Model(nn.Module, ABC, Generic[K, M, C]):
+class Language(nn.Module, ABC):
+    """What a model that predicts symbols has, ours and those of transformers: it reads a source
+    (:meth:`encode`) and gives the logits of what follows (:meth:`decode`).
+
+    Sources are padded with ``config.pad``, and may be of either side; a target begins with a start symbol.
+    Sites are read and edited in all of it.
+    """
+
+    config: Any
+    name: str
+    vocabulary: Codec | None = None
+    pads_look_ahead: bool = (
+        False  # whether a written pad reads what follows, which no cache can hold
+    )
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return device_of(self)
+
+    @abstractmethod
+    def encode(self, source: Any) -> Any:
+        """The memory of the sources, whose rows can be picked."""
+
+    @abstractmethod
+    def decode(self, target: Any, memory: Any, cache: Any = None) -> tuple[Tensor, Any]:
+        """Logits of the symbol after each of the target's, and a cache with which it can be continued."""
+
+    @torch.no_grad()
+    def predict(
+        self,
+        source: Shaped[Tensor, "batch ..."],
+        written: Int[Tensor, "batch target_seq"] | None = None,
+    ) -> Float[Tensor, "batch vocab"]:
+        """The distribution of the next symbol, in float32; of a model that fills masks, at the first mask.
+
+        Args:
+            source: ids, padded with ``config.pad``.
+            written: what was written behind the source so far, of one length in all rows, without a start
+                symbol; default: nothing.
+        """
+        start = torch.full((len(source), 1), self.config.sos, device=source.device)
+        target = start if written is None else torch.cat([start, written], 1)
+        return self.decode(target, self.encode(source))[0][:, -1].float().softmax(-1)
+
+    @torch.no_grad()
+    def score(
+        self, source: Shaped[Tensor, "batch ..."], target: Int[Tensor, "batch target_seq"]
+    ) -> Float[Tensor, " batch"]:
+        """The log-probability of a continuation, in nats; of a model that fills masks, of its symbols at the
+        masks.
+
+        Args:
+            source: ids, padded with ``config.pad``.
+            target: the continuation's ids without a start symbol, padded with ``config.pad``; an end symbol
+                counts where it is there.
+        """
+        start = torch.full((len(source), 1), self.config.sos, device=source.device)
+        logits, _ = self.decode(torch.cat([start, target[:, :-1]], 1), self.encode(source))
+        logs = logits.float().log_softmax(-1).gather(-1, target.clamp(min=0)[..., None])[..., 0]
+        return logs.masked_fill(target == self.config.pad, 0.0).sum(1)
+
+    def generate(
+        self, source: Shaped[Tensor, "batch ..."], max_length: int = 32, **options: Any
+    ) -> Int[Tensor, "batch out"]:
+        """What the model writes behind the sources, greedily, by a beam, or drawn with a seed: see
+        :func:`tprprobe.models.decoding.generation.generate`.
+        """
+        from tprprobe.models.decoding.generation import generate  # which knows this class
+
+        return generate(self, source, max_length, **options)
+
+
+class Model(Language, Generic[K, M, C]):
     """The protocol of our models: the logits of target symbols, given a source.
 
     ``name`` is that of its checkpoint or else of its ``architecture``; ``vocabulary`` and ``folder`` are None
@@ -69,18 +142,8 @@ class Model(nn.Module, ABC, Generic[K, M, C]):
     config_class: ClassVar[type]
     config: K
     architecture: str
-    name: str
-    vocabulary: Codec | None = None
     folder: Path | None = None
     n_heads: int = 0  # of an attention, where there is one
-    pads_look_ahead: bool = (
-        False  # whether a written pad reads what follows, which no cache can hold
-    )
-
-    @property
-    def device(self) -> torch.device:
-        """Where its weights are."""
-        return device_of(self)
 
     @abstractmethod
     def encode(self, source: Shaped[Tensor, "batch ..."]) -> M:
@@ -99,6 +162,8 @@ class Model(nn.Module, ABC, Generic[K, M, C]):
     ) -> Float[Tensor, "batch target_seq vocab"]:
         """Logits of the symbol after each one of ``target``, the decoder's input (start symbol first)."""
         return self.decode(target, self.encode(source))[0]
+
+    run = forward  # as of an attached module, whose call takes what its own users give it
 
 
 KC = TypeVar("KC", bound=CaptionConfig)
@@ -129,6 +194,25 @@ def require_model(model: Readable, reason: str) -> Model:
     if isinstance(model, Model):
         return model
     raise InputError(f"{model.name} is an attached module, {reason}")
+
+
+def require_head(model: Readable, purpose: str) -> Language:
+    """The model, checked to predict symbols: one of ours, or one of transformers with its head.
+
+    Raises:
+        InputError: it does not; the line has this purpose.
+    """
+    if isinstance(model, Language) and getattr(model, "head", "own"):
+        return model
+    kind = (
+        "has no head that predicts symbols"
+        if isinstance(model, Language)
+        else "is an attached module"
+    )
+    raise InputError(
+        f"{model.name} {kind}, and {purpose} needs a model that predicts symbols: give one of ours, or hf: of "
+        "a causal, masked or sequence-to-sequence model"
+    )
 
 
 def require_vocabulary(model: Readable) -> Codec:

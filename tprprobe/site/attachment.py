@@ -33,6 +33,9 @@ class Attached(nn.Module):
         self.name: str = getattr(module, "name", type(module).__name__)
         self.vocabulary: Any = None
         self.source: str | None = None
+        self.notes: dict[str, str] = {}  # what is to be known of its weights, for every manifest
+        self.calls = 0  # what passes a site during one call belongs together
+        self.first: int | None = None  # the position that a pass begins at, where that is known
         self.attach_again: Callable[[nn.Module], Attached] | None = None
 
     def copied(self) -> "Attached":
@@ -58,10 +61,18 @@ class Attached(nn.Module):
         return device_of(self)
 
     def forward(self, *batch: Any) -> Any:
-        module = self.get_submodule(FOREIGN)
+        module, self.calls = self.get_submodule(FOREIGN), self.calls + 1
         read = any(isinstance(each, Site) and each.is_read for each in self.modules())
         with _padded(module) if read else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
+
+    def describe(self) -> dict[str, Any]:
+        """Facts of the module by name, in JSON types."""
+        return dict(self.notes)
+
+    def run(self, source: Any, target: Any) -> Any:
+        """A pass for the sites' sake, which an extraction makes: a call with source and target."""
+        return self(source, target)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,8 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tprprobe.errors import InputError
@@ -52,23 +54,45 @@ def sites(model: nn.Module) -> pd.DataFrame:
 def capture(model: nn.Module, patterns: str | Iterable[str]) -> Iterator[dict[str, Tensor]]:
     """A dictionary that holds the tensors of all sites matching ``patterns`` after a forward pass.
 
-    Shapes are those of ``sites(model)``. Tensors keep their gradient history, if any; of several
-    passes (or decoding steps) the last one remains.
+    Shapes are those of ``sites(model)``. Tensors keep their gradient history, if any. Of several
+    calls (or decoding steps of ours) the last one remains; where a site of a module that is not ours is
+    passed several times in one call (a cell that is called at each step, a model of transformers that
+    writes), all passes are joined along the axis of positions.
     """
     found = find_sites(model)
     captured: dict[str, Tensor] = {}
 
     with contextlib.ExitStack() as stack:
         for name in select(patterns, list(found)):
-            hook = found[name].register_forward_hook(partial(_keep, captured, name))
-            stack.callback(hook.remove)
+            keep = _Keeper(model, name, found[name].axes, captured)
+            stack.callback(found[name].register_forward_hook(keep).remove)
         yield captured
 
 
-def _keep(
-    captured: dict[str, Tensor], name: str, _module: nn.Module, _inputs: Any, output: Tensor
-) -> None:
-    captured[name] = output
+class _Keeper:
+    """Puts a site's tensors into a dictionary."""
+
+    def __init__(self, model: Any, name: str, axes: tuple[str, ...], captured: dict[str, Tensor]):
+        self.model, self.name, self.axes, self.captured = model, name, axes, captured
+        self.call, self.held = None, []
+
+    def __call__(self, _module: nn.Module, _inputs: Any, output: Tensor) -> None:
+        call = getattr(self.model, "calls", None)
+        again = call is not None and call == self.call and self.name in self.captured
+        self.held = [*self.held, output] if again else [output]
+        self.call, self.captured[self.name] = call, _joined(self.held, self.axes)
+
+
+def _joined(tensors: list[Tensor], axes: tuple[str, ...]) -> Tensor:
+    """The tensors of several passes, along the axis of positions; maps with as many keys as the last has."""
+    if len(tensors) == 1:
+        return tensors[0]
+    if "query" in axes:
+        keys = tensors[-1].shape[-1]
+        return torch.cat([F.pad(each, (0, keys - each.shape[-1])) for each in tensors], 2)
+    if tensors[0].ndim < len(axes) or "seq" not in axes:
+        return torch.stack(tensors, 1)  # a vector a step
+    return torch.cat(tensors, 1)
 
 
 @contextlib.contextmanager
@@ -88,7 +112,8 @@ def intervene(model: nn.Module, edits: Mapping[str, Edit | PlacedEdit]) -> Itera
         steps = stack.enter_context(_count_steps(model))
         for pattern, edit in edits.items():
             for name in select(pattern, list(found)):
-                hook = partial(_replace, name, found[name].axes, edit, steps)
+                at = Passes(model) if hasattr(model, "calls") else steps
+                hook = partial(_replace, name, found[name].axes, edit, at)
                 stack.callback(found[name].register_forward_hook(hook).remove)
         yield
 
@@ -97,13 +122,17 @@ def _replace(
     name: str,
     axes: tuple[str, ...],
     edit: Edit | PlacedEdit,
-    steps: "Steps",
+    steps: "Steps | Passes",
     _module: nn.Module,
     _inputs: Any,
     output: Tensor,
 ) -> Tensor:
     if isinstance(edit, PlacedEdit):
-        edited = edit(output, axes, steps.start if side_of(name) == "target" else 0)
+        is_step = "seq" in axes and output.ndim == len(axes) - 1  # of a cell: a vector a sample
+        whole = output.unsqueeze(1) if is_step else output
+        length = whole.shape[axes.index("query")] if "query" in axes else whole.shape[1]
+        edited = edit(whole, axes, steps.start_of(name, length))
+        edited = edited.squeeze(1) if is_step else edited
     else:
         edited = edit(output)
     shape = tuple(edited.shape) if isinstance(edited, Tensor) else None
@@ -126,11 +155,32 @@ class Steps:
         self.start = 0 if cache is None else getattr(cache, "length", self.end)
         self.end = self.start + n
 
+    def start_of(self, name: str, _length: int) -> int:
+        """The position of the first vector of a site's tensor."""
+        return self.start if side_of(name) == "target" else 0
+
+
+class Passes:
+    """The positions that passed a site of a module that is not ours during its call."""
+
+    def __init__(self, model: Any):
+        self.model, self.call, self.passed = model, None, 0
+
+    def start_of(self, name: str, length: int) -> int:
+        """The position of the first vector of a site's tensor: where the model knows it, as it says."""
+        if self.model.first is not None:
+            is_memory = name.endswith((".cross.key", ".cross.value"))
+            return 0 if is_memory else self.model.first
+        start = self.passed if self.call == self.model.calls else 0
+        self.call, self.passed = self.model.calls, start + length
+        return start
+
 
 @contextlib.contextmanager
 def _count_steps(model: Any) -> Iterator[Steps]:
     """A block that yields the positions the model's decoder is at."""
-    steps, decode = Steps(), getattr(model, "decode", None)
+    own = not hasattr(model, "calls")
+    steps, decode = Steps(), getattr(model, "decode", None) if own else None
     before = model.__dict__.get("decode")
 
     if decode is not None:

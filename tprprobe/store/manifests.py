@@ -107,7 +107,7 @@ def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) 
             was, now = (json.dumps(each.get(key), ensure_ascii=False) for each in (old, new))
             raise InputError(
                 f"{path} was begun with {key} {was}, now it is {now}: give the same settings, or "
-                "another --out"
+                "another folder"
             )
 
 

@@ -206,10 +206,10 @@ class StoreWriter:
 
 def _check_resumable(path: Path, begun: Manifest, wanted: Manifest, resume: bool) -> None:
     if not resume and manifests.is_finished(path):
-        raise InputError(f"{path} already holds a complete store; give another --out or remove it")
+        raise InputError(f"{path} already holds a complete store; give another folder or remove it")
     if not resume:
         raise InputError(
-            f"{path} holds a store that was not finished; go on with --resume, give another --out "
+            f"{path} holds a store that was not finished; go on with --resume, give another folder "
             "or remove it"
         )
     manifests.check_same(path, begun, wanted)

@@ -18,6 +18,7 @@ from tprprobe.analyses.clustering.starts import HELD, draw_starts
 from tprprobe.errors import InputError
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
+from tprprobe.store.opening import takes_paths
 
 Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # mean and deviation
 Measured = tuple[Int32[np.ndarray, "run token"], Float[np.ndarray, " run"]]  # labels, inertia
@@ -26,6 +27,7 @@ TIE = 1e-5  # of inertia: the first of the runs that found the same is taken
 SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
 
 
+@takes_paths
 def cluster(
     store: Store,
     site: str,

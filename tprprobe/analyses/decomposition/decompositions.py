@@ -27,6 +27,7 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.notebook import as_html
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
+from tprprobe.store.opening import takes_paths
 
 Sequences = Sequence[Sequence[object]] | pd.DataFrame
 
@@ -154,6 +155,7 @@ def plan_decomposition(
     )
 
 
+@takes_paths
 def decompose(
     store: Store,
     site: str,

@@ -30,6 +30,7 @@ from tprprobe.files.tables import check_columns, columns
 from tprprobe.notebook import as_html
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
+from tprprobe.store.opening import takes_paths
 
 FORMAT, MANIFEST, TABLE = "tprprobe-roles", KINDS["roles"].file, "schemes.csv"
 NOTHING = "no structure"
@@ -89,6 +90,7 @@ class RoleSearch:
         return {"site": self.site, "found": self.found, "schemes": rows}
 
 
+@takes_paths
 def search_roles(
     store: Store,
     site: str,

@@ -16,6 +16,7 @@ from tprprobe.errors import InputError
 from tprprobe.gold import join
 from tprprobe.store import Store
 from tprprobe.store.groups import group_tokens
+from tprprobe.store.opening import takes_paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,7 @@ def read_structure(store: Store, side: str) -> Gold:
     return read_gold(store)
 
 
+@takes_paths
 def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
     """The name of every cluster of a head's vectors: one row per cluster, scored on held-out
     questions.

@@ -5,7 +5,7 @@ A vector is a function of what a store holds in one row of some sites, so that a
 
 import fnmatch
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,11 +19,13 @@ from torch import Tensor
 from tprprobe.analyses.probing.labels import Corpus, Examples, Order, Places
 from tprprobe.analyses.probing.settings import HIDDEN, SITES, ProbeSettings
 from tprprobe.errors import InputError
-from tprprobe.site.patterns import layer_of, select
+from tprprobe.site.patterns import layer_of, select, side_of
 from tprprobe.store import Store
+from tprprobe.store.layout import SIDES, TWINS
 
 Codes = Int[np.ndarray, " _row"]
 WEIGHTS = ".role_weights"
+EMBEDDING, FIRST_INPUT = "*.embedding", "*.0.self.input"
 FITTED_ROWS = 8192  # rows that a dictionary is fitted to
 DENSE = 0.25  # share of a stretch of rows above which the whole stretch is read
 CHUNK = 256  # samples that are read at once
@@ -47,7 +49,15 @@ def needed_sites(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
         InputError: a pattern, or all default ones, match nothing.
     """
     weights = fnmatch.filter(names, f"*{WEIGHTS}")
-    return select([*_present(patterns, names), *weights], names)
+    embedded = [site for side in SIDES if (site := _embedding(names, side))]
+    return select([*_present(patterns, names), *weights, *embedded], names)
+
+
+def _embedding(names: Iterable[str], side: str) -> str | None:
+    """The site of what the first layer on a side reads, the same for a symbol in all contexts."""
+    of_side = [name for name in names if side_of(name) == side]
+    found = [*fnmatch.filter(of_side, EMBEDDING), *fnmatch.filter(of_side, FIRST_INPUT)]
+    return next(iter(found), None)
 
 
 def _present(patterns: Sequence[str], names: Sequence[str]) -> Sequence[str]:
@@ -61,7 +71,7 @@ def check_test(store: Store, test: Store, sites: Sequence[str], settings: ProbeS
     """Refuses a test store on which probes of these sites of ``store`` cannot be tested.
 
     Raises:
-        InputError: a site that it lacks or that has another shape, or no untrained twin to test.
+        InputError: a site that it lacks or that has another shape, or no twin to test.
     """
     for site in sites:
         if site not in test.sites or test.specs[site].shape != store.specs[site].shape:
@@ -69,8 +79,13 @@ def check_test(store: Store, test: Store, sites: Sequence[str], settings: ProbeS
                 f"{test.path} has no {site} of the shape {store.specs[site].shape} to test on: extract both "
                 "from models of one size"
             )
-    if "untrained" in (settings.controls or ()) and test.control is None:
-        raise InputError(f"{test.path} has no untrained twin: leave out that control")
+    _check_twins(test, settings)
+
+
+def _check_twins(store: Store, settings: ProbeSettings) -> None:
+    for kind in TWINS:
+        if kind in (settings.controls or ()) and kind not in store.twins:
+            raise InputError(f"{store.path} has no {kind} twin: leave out that control")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +103,15 @@ class Vector:
     def layer(self) -> int | None:
         return layer_of(self.site)
 
+    def store(self, store: Store) -> Store:
+        """Where the vectors lie: in a store, or in that of a twin."""
+        return store.twins.get(self.control, store)
+
     def read(self, corpus: Corpus, rows: np.ndarray) -> Float32[np.ndarray, "row width"]:
-        """The vectors of some rows (rising) of a side of a store, or of its untrained twin."""
+        """The vectors of some rows (rising) of a side of a store, or of its twin."""
         if not self.sites:
             return self.make(corpus.previous[rows]).astype(np.float32)
-        store = corpus.store
-        if self.control == "untrained":
-            assert store.control is not None
-            store = store.control
+        store = self.store(corpus.store)
         arrays = [_read_rows(store, site, rows) for site in self.sites]
         return np.ascontiguousarray(self.make(*arrays), np.float32).reshape(len(rows), self.width)
 
@@ -146,17 +162,26 @@ def joined_vectors(store: Store, sites: Sequence[str]) -> Iterator[Vector]:
 def control_vectors(
     store: Store, real: Sequence[Vector], test: Store | None, settings: ProbeSettings
 ) -> Iterator[Vector]:
-    """The vectors of controls: of the untrained twin, of the word before, of a dictionary.
+    """The vectors of controls: of twins, the embeddings, the word before, a dictionary.
 
     Raises:
-        InputError: the untrained twin is asked for, and the store has none.
+        InputError: the store lacks a twin or the embeddings, and they are asked for.
     """
-    twin = store.control
-    if settings.has("untrained") and twin is not None:
-        if test is None or test.control is not None:
-            yield from (replace(v, control="untrained") for v in real if v.site in twin.sites)
-    elif settings.controls is not None and "untrained" in settings.controls:
-        raise InputError(f"{store.path} has no untrained twin: leave out that control")
+    _check_twins(store, settings)
+    for kind, twin in store.twins.items():
+        if settings.has(kind) and (test is None or kind in test.twins):
+            yield from (
+                replace(vector, control=kind) for vector in real if vector.site in twin.sites
+            )
+    side = store.side(real[0].site)
+    if settings.has("static") and (site := _embedding(store.sites, side)):
+        (vector,) = site_vectors(store, [site], heads=False)
+        yield replace(vector, control="static")
+    elif settings.controls is not None and "static" in settings.controls:
+        raise InputError(
+            f"{store.path} has no input embeddings ({EMBEDDING} or {FIRST_INPUT}): extract them too, or "
+            "leave out the control static"
+        )
     if settings.has("previous"):
         width = max(vector.width for vector in real)
         yield Vector("previous word", None, width, (), partial(_embedded, width=width), "previous")
@@ -385,8 +410,7 @@ class Reader:
         return torch.cat([batch.means for part in parts for batch in self.batches(examples, part)])
 
     def _length(self, corpus: Corpus) -> int:
-        twin = corpus.store.control if self.vector.control == "untrained" else None
-        store = corpus.store if twin is None else twin
+        store = self.vector.store(corpus.store)
         return min(len(corpus.first), store.manifest["lengths"][corpus.side])
 
     def _fits(self, corpus: Corpus) -> bool:

@@ -425,7 +425,7 @@ class Splits:
         return self.examples.corpus.side
 
     def of_first_samples(self, n: int) -> "Splits | None":
-        """The examples in the first samples only, all that an untrained twin's store has; None where
+        """The examples in the first samples only, all that a twin's store has; None where
         the first turn lacks a split there."""
         examples = self.examples.of_first_samples(n)
         tested = examples if self.tested is self.examples else self.tested.of_first_samples(n)
@@ -442,6 +442,22 @@ class Splits:
             return None
         turns = (first, *(t for t in others if len(t.train) and len(t.test)))
         return Splits(examples, tested, turns, self.lost)
+
+    def learning_from(self, n: int | None, seed: int) -> "Splits":
+        """The same with as many training samples, drawn by chance, as have n targets; None: with all."""
+        if n is None:
+            return self
+        turns = [replace(turn, train=self._draw(turn.train, n, seed)) for turn in self.turns]
+        return replace(self, turns=tuple(turns))
+
+    def _draw(self, train: Places, n: int, seed: int) -> Places:
+        if len(train) <= n:
+            return train
+        sample = self.examples.sample[train]
+        samples, counts = np.unique(sample, return_counts=True)
+        order = np.random.default_rng([2, seed]).permutation(len(samples))
+        n_samples = max(1, int(np.searchsorted(np.cumsum(counts[order]), n, "right")))
+        return train[np.isin(sample, samples[order[:n_samples]])]
 
     def portions(self, seed: int) -> Iterator[tuple[float, "Splits"]]:
         """The training portions that double, each tested on what the next one adds.
@@ -500,7 +516,7 @@ def split_examples(
         train, dev, last = (np.flatnonzero(split == name) for name in (TRAIN, DEV, TEST))
         if other is not None:
             last = np.arange(len(other))
-        return Turn(_at_most(examples, train, settings), dev, last)
+        return Turn(train, dev, last)
 
     turns = [turn(split) for split in names]
     if other is not None or not settings.is_linear:
@@ -510,24 +526,15 @@ def split_examples(
     return Splits(examples, tested, tuple(turns), lost)
 
 
-def _at_most(examples: Examples, train: Places, settings: ProbeSettings) -> Places:
-    """As many samples, drawn by chance, as have the targets that probes may learn from."""
-    if settings.targets is None or len(train) <= settings.targets:
-        return train
-    samples, counts = np.unique(examples.sample[train], return_counts=True)
-    order = np.random.default_rng([2, settings.seed]).permutation(len(samples))
-    n = max(1, int(np.searchsorted(np.cumsum(counts[order]), settings.targets, "right")))
-    return train[np.isin(examples.sample[train], samples[order[:n]])]
-
-
 def _split_names(split: np.ndarray, examples: Examples, test: Corpus | None) -> np.ndarray:
     """The split of every example; ``test`` for those in documents of another corpus that is tested on."""
     names = split[examples.sample]
     if test is None:
         return names
-    tested = {name for each in test.names for name in each.split(JOINED)}
-    known = [not tested.isdisjoint(each.split(JOINED)) for each in examples.corpus.names]
-    return np.where(np.array(known)[examples.document], TEST, names)
+    tested = {name for group in test.names for name in group.split(JOINED)}
+    groups = examples.corpus.names
+    known = np.array([not tested.isdisjoint(group.split(JOINED)) for group in groups])
+    return np.where(known[examples.document], TEST, names)
 
 
 def _check(

@@ -85,7 +85,9 @@ class _Fit:
         self.probes, self.splits, self.turn = probes, splits, turn
         train, dev = (x[torch.from_numpy(places)] for places in (turn.train, turn.dev))
         self.mean = train.mean(0)
-        deviation = torch.maximum(_deviation(train), LEAST * _deviation(dev))
+        deviation = _deviation(train)
+        if len(dev):  # a later turn of a twin may have none
+            deviation = torch.maximum(deviation, LEAST * _deviation(dev))
         flat = deviation < 1e-6 * self.mean.abs() + 1e-12
         self.scale = torch.where(flat, 1.0, deviation)
         self.train, self.dev = ((part - self.mean) / self.scale for part in (train, dev))

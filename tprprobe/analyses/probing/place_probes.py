@@ -27,10 +27,11 @@ from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store import Store
+from tprprobe.store.layout import TWINS
 
 FORMAT, MANIFEST, TABLE = "tprprobe-grids", KINDS["grids"].file, "rows.csv"
 BILINEAR, LINEAR, CUT, MAJORITY = "bilinear", "linear", "svd", "majority"
-REAL, CONTROLS = "real", ("control", "shuffled", "untrained")
+REAL, CONTROLS = "real", ("control", "shuffled", *TWINS)
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 Tables = dict[str, pd.DataFrame]
 
@@ -54,7 +55,7 @@ def probe_places(
               the bilinear one's rank); majority (the commonest label of the place) needs no vector
     control   real; control (labels drawn once for every symbol, where labels are not the symbols'
               own), shuffled (the grid of another
-              sample), untrained (the vectors of the randomly initialized twin)
+              sample), permuted, untrained, rescaled (the vectors of twins)
     accuracy  over labelled places, with its 95 % interval over documents; ``beyond_linear`` and
               ``beyond_svd``: the bilinear probe's minus theirs, ``beyond_control``: the real labels'
               minus the best control's of that kind and the majority's, with intervals, paired by document
@@ -105,9 +106,9 @@ def _probe_site(
     found |= {
         name: probe_grid(given[name](seed), ranks, seed) for name in given if name in controls
     }
-    if "untrained" in controls and store.control is not None and site in store.control.sites:
-        twin = read_places(store.control, site, task, mode)
-        found["untrained"] = probe_grid(twin, ranks, seed)
+    for kind, twin in store.twins.items():
+        if kind in controls and site in twin.sites:
+            found[kind] = probe_grid(read_places(twin, site, task, mode), ranks, seed)
     rows = pd.DataFrame(list(_rows(found)))
     place = {"task": task, "side": store.side(site), "site": site, "layer": layer_of(site)}
     shape = {"places": grid.labels.shape[1], "labels": len(grid.inventory)}

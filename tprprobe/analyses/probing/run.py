@@ -38,7 +38,7 @@ from tprprobe.analyses.probing.probe_folder import save_probe
 from tprprobe.analyses.probing.scores import REAL, Fitted, Probe, Results, Tested, gather
 from tprprobe.analyses.probing.settings import HIDDEN, ProbeSettings
 from tprprobe.analyses.probing.span_conv import fit_span_conv
-from tprprobe.analyses.probing.task import Task, find_tasks
+from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import damage_told
@@ -48,6 +48,7 @@ from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
+from tprprobe.store.opening import takes_paths
 
 ROUNDS, PROBES = "rounds", "probes"
 STORE = "store"  # the folder of the store, where it is extracted for the run
@@ -55,6 +56,7 @@ TABLES = ("rows", "differences", "documents", "curves")
 STATES = 6  # times its parameters that a probe takes in training
 
 
+@takes_paths
 def probe(
     store: Store,
     task: str | os.PathLike[str] | Iterable[str],
@@ -143,19 +145,29 @@ class ProbingRun:
             check_test(store, test, sites, settings)
         splits: dict[tuple[Task, str], Splits] = {}
         rounds: list[list[Stack]] = []
+        refused: dict[Task, str] = {}
         for side in ("source", "target"):
             of_side = [site for site in sites if store.side(site) == side]
             labelled = [task for task in tasks if of_side and _has_labels(table, task, side)]
             if labelled:
                 corpus = read_corpus(store, table, side, labelled, settings.seed)
                 other = None if test is None else _read_test(test, side, labelled)
-                parts = {task: split_examples(task, corpus, other, settings) for task in labelled}
-                rounds += lay_out(corpus, of_side, parts, settings, test)
-                splits |= {(task, side): part for task, part in parts.items()}
-        if lacking := [task for task in tasks if task not in {known for known, _ in splits}]:
-            raise InputError(
-                f"no side of {store.path} has both these sites and labels of {lacking[0].name}"
-            )
+                wholes: dict[Task, Splits] = {}
+                for one in labelled:
+                    try:
+                        wholes[one] = split_examples(one, corpus, other, settings)
+                    except InputError as error:
+                        refused[one] = str(error)
+                rounds += lay_out(corpus, of_side, wholes, settings, test)
+                n, seed = settings.targets, settings.seed
+                splits |= {(one, side): part.learning_from(n, seed) for one, part in wholes.items()}
+        lacking = f"no side of {store.path} has both these sites and labels of"
+        probed = [one for one, _ in splits]
+        refused |= {one: f"{lacking} {one.name}" for one in tasks if one not in [*probed, *refused]}
+        if refused and (task != ALL or not splits):
+            raise InputError(next(iter(refused.values())))
+        if task == ALL:
+            _say_what_is_skipped([one for one in tasks if one in probed], refused)
         stores = [store, *([] if test is None else [test])]
         tables = [table, *([] if test is None else [test.tokens])]
         labels = " ".join(_digest(table, tasks) for table in tables)
@@ -225,40 +237,51 @@ def lay_out(
 ) -> Iterator[list[Stack]]:
     """The probes on one side of a store, a round a vector.
 
-    Those of an untrained twin learn from the samples that it has read, and are left out where these
-    are not in all three splits, or where the store they are tested on has none.
+    Those of a twin learn from as many targets, of the samples that it has read, and are left
+    out where these are not in all three splits, or where the store they are tested on has none.
     """
-    store = corpus.store
+    store, n, seed = corpus.store, settings.targets, settings.seed
+    parts = {task: whole.learning_from(n, seed) for task, whole in splits.items()}
     real = list(site_vectors(store, sites, settings.heads))
     joined = list(joined_vectors(store, sites)) if settings.informs and not settings.heads else []
     for vector in [*real, *control_vectors(store, real, test, settings), *joined]:
         stacks: list[Stack] = []
         for task, whole in splits.items():
-            part = (
-                whole if vector.control != "untrained" else _of_twin(store, task, whole, settings)
-            )
+            part = parts[task]
+            if vector.control in store.twins:
+                part = _of_twin(store, vector.control, task, whole, settings)
             new = partial(Probe, task, corpus.side, vector, kind=settings.kind)
             if part is not None and vector not in joined:
                 stacks.append(Stack(list(_probes(new, vector, settings)), part))
-            if vector.control == REAL and settings.informs and _is_coded(whole):
+            if part is not None and vector.control == REAL and settings.informs and _is_coded(part):
                 stacks += [
-                    Stack([new(settings.seed, REAL, "softmax", portion=portion)], some)
-                    for portion, some in whole.portions(settings.seed)
+                    Stack([new(seed, REAL, "softmax", portion=portion)], some)
+                    for portion, some in part.portions(seed)
                 ]
         if stacks:
             yield stacks
 
 
-def _of_twin(store: Store, task: Task, whole: Splits, settings: ProbeSettings) -> Splits | None:
-    assert store.control is not None
-    n = store.control.samples
+def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> None:
+    """Prints which tasks `all` are, and why others that ship are not among them."""
+    others = {*list_tasks()} - {task.name for task in (*tasks, *refused)}
+    reasons = [f"{name}: no labels in this store" for name in sorted(others)]
+    reasons += [f"{task.name}: {reason}" for task, reason in refused.items()]
+    skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
+    stderr.print(f"probing {', '.join(task.name for task in tasks)}{skipped}", soft_wrap=True)
+
+
+def _of_twin(
+    store: Store, kind: str, task: Task, whole: Splits, settings: ProbeSettings
+) -> Splits | None:
+    n = store.twins[kind].samples
     part = whole.of_first_samples(n)
     if part is None and settings.controls is not None:
         raise InputError(
-            f"the untrained twin has read the first {n} samples, which lack a split "
+            f"the {kind} twin has read the first {n} samples, which lack a split "
             f"of {task.name}: leave out that control"
         )
-    return part
+    return None if part is None else part.learning_from(settings.targets, settings.seed)
 
 
 def _probes(new: partial[Probe], vector: Vector, settings: ProbeSettings) -> Iterator[Probe]:

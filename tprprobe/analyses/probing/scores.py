@@ -25,16 +25,18 @@ from tprprobe.statistics import (
     read_interval,
     replicate_totals,
 )
+from tprprobe.store.layout import TWINS
 
 TERMS = ("hit", "false", "missed", "right", "n", "nats")
 RIGHT, N, NATS = (TERMS.index(name) for name in ("right", "n", "nats"))
 ALL, REAL = "all", "real"
 REPLICATES = 1000
+ALIKE = 0.02  # share of the targets by which two may differ in what they learned from
 LEVEL = 0.05  # of the corrected test by which a score is beyond a control
 PLACE = ("task", "side", "site", "layer", "head", "seed", "control")
 KEY = ("task", "side", "site", "head", "seed", "control")
 ADDED = ("task", "side", "site", "head", "control")  # over seeds
-OF_ALL = ("previous", *BASELINES)  # controls that every vector is compared with
+OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
 NUMBERS = dict.fromkeys(("layer", "head", "seed", "validations"), "Int64")
 CURVE = ("step", "train_loss", "held_out_loss")
 COMPARED = (
@@ -268,7 +270,7 @@ def differences(scores: Sequence[Score]) -> pd.DataFrame:
     ``low`` to ``high`` is the 95 % bootstrap interval over documents; ``p`` is that of the t test of
     difference / standard error, which has the resolution that a correction needs. Seeds are added up.
     Pairs: the vectors of a sub-layer with each other, every vector with its controls and with the
-    baselines; with the untrained twin where both learned from as many targets.
+    baselines; with a twin where both learned from as many targets.
     """
     groups: dict[tuple[Any, ...], list[Score]] = {}
     for score in scores:
@@ -332,10 +334,16 @@ def _pairs(scores: Sequence[Score]) -> Iterator[tuple[Score, Score]]:
             control = second.place["control"]
             same = _of(first, "task", "side") == _of(second, "task", "side")
             of_it = _of(first, "site", "head") == _of(second, "site", "head")
-            if control == "untrained":
-                of_it &= first.place.get("n_train") == second.place.get("n_train")
+            if control in TWINS:
+                of_it &= _learned_alike(first, second)
             if same and control != REAL and (of_it or control in OF_ALL):
                 yield first, second
+
+
+def _learned_alike(first: Score, second: Score) -> bool:
+    """True if two learned from as many targets, but for what whole samples make of a number."""
+    counts = [float(score.place.get("n_train", 0)) for score in (first, second)]
+    return abs(counts[0] - counts[1]) <= ALIKE * max(counts)
 
 
 def _of(score: Score, *names: str) -> tuple[Any, ...]:
@@ -520,7 +528,8 @@ def screen(rows: pd.DataFrame) -> pd.DataFrame:
     """A line per task, vector, head and layer of the real labels, from the rows of a run.
 
     Columns: task, vector, layer, head (where heads were probed), F1 with its interval, the mark, the
-    best control beside it, and where several kinds of probe stand in the rows, the kind.
+    best control beside it, the number of targets that the probe learnt from, and where several kinds of
+    probe stand in the rows, the kind.
     """
     lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
     for column in ("head", "probe"):
@@ -545,6 +554,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "F1": interval_text(read_interval(row, "f1"), ".1f", 100),
             "": BEYOND if row["beyond"] is True else "",
             "best control": beside,
+            "learnt from": f"{row['n_train']:,}",
         }
 
 

@@ -1,5 +1,6 @@
 """Settings of a run: which probes, beside which controls, trained how."""
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -13,7 +14,10 @@ CONTROLS = {
     "control": "labels drawn once for every word type (Hewitt and Liang)",
     "prefix": "labels drawn once for every pair of a word type and the word before",
     "shuffled": "the same labels at random places",
+    "permuted": "the real labels from the vectors of the twin whose weights are permuted",
     "untrained": "the real labels from the vectors of the randomly initialised twin",
+    "rescaled": "the same, its matrices on the scale of the trained ones",
+    "static": "the real labels from the input embeddings, before any layer",
     "previous": "the real labels from the identity of the word before",
     "dictionary": "random roles, quantised fillers and role indices, where there is a dictionary",
 }
@@ -22,7 +26,7 @@ BASELINES = {
     "identity": "the commonest label of the word's type (in a decoder, of the word to come)",
 }
 HIDDEN = 256
-SCREENED = 2048  # targets that a linear probe learns from
+SCREENED = 8192  # targets that a linear probe learns from: layers then rank as with all
 SITES = ("*.role", "*.filler", "*.tpr", "*.hidden")
 
 
@@ -67,8 +71,8 @@ class ProbeSettings:
         sites: Sites to probe, as shell globs; by default roles, fillers, tprs and hidden states.
         heads: One probe per head, instead of one for all heads side by side.
         seeds: How many probes with different initialization and dropout; ``seed`` is the first.
-        controls: ``control``, ``prefix``, ``shuffled``, ``untrained``, ``previous``, ``dictionary``; by
-            default all that apply. The commonest label, of all and of the word, needs no training.
+        controls: ``control``, ``prefix``, ``shuffled``, ``permuted``, ``untrained``, ``rescaled``,
+            ``static``, ``previous``, ``dictionary``; by default all that apply. The commonest label, of all and of the word, needs no training.
         span_mode: Which states of a span are read: ``all_states`` (default of an encoder),
             ``first_state`` (default of a decoder, where later states have read a part of the span)
             or ``last_state``.
@@ -80,7 +84,7 @@ class ProbeSettings:
         information: Also codelengths and usable information, from further probes with softmax;
             by default of span-conv only.
         most: How many targets a probe learns from, at most (whole samples, drawn by chance; 0: all);
-            by default 2048 of linear probes, and all of others.
+            by default 8192 of linear probes, and all of others.
         budget: Bytes of memory for probes and vectors; vectors that do not fit are read in every epoch.
         seed: Seed of random choices.
     """
@@ -101,6 +105,7 @@ class ProbeSettings:
     seed: int = 0
 
     def __post_init__(self):
+        choices: list[tuple[str, str | None, Collection[str]]]
         choices = [("control", control, CONTROLS) for control in self.controls or ()]
         choices += [("span mode", self.span_mode, get_args(SpanMode))]
         choices += [("loss", self.loss, get_args(Loss)), ("probe", self.probe, get_args(Kind))]

@@ -50,6 +50,11 @@ def read_task(name: str | os.PathLike[str]) -> Task:
     return parse(Task, {"name": folder.resolve().name, **settings}, folder / FILE)
 
 
+def list_tasks() -> dict[str, Task]:
+    """The tasks that ship, by name."""
+    return {name: read_task(folder) for name, folder in assets.available("probes").items()}
+
+
 def find_tasks(
     names: str | os.PathLike[str] | Iterable[str | Path], columns: Iterable[str]
 ) -> list[Task]:
@@ -60,7 +65,7 @@ def find_tasks(
     """
     known = {*columns}
     if names == ALL:
-        shipped = [read_task(folder) for folder in assets.available("probes").values()]
+        shipped = list_tasks().values()
         tasks = [task for task in shipped if task.cells in known]
         if not tasks:
             raise _unlabelled(", ".join(task.cells for task in shipped))

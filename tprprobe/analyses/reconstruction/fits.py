@@ -17,6 +17,7 @@ from tprprobe.analyses.reconstruction.splits import FOLDS, Split, split_question
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
+from tprprobe.store.opening import takes_paths
 
 PRINTED_N = 100  # of the paper, which does not say of what
 BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high", "gain_low", "gain_high")
@@ -37,6 +38,7 @@ class Line:
         return self.training.n == PRINTED_N or bool(self.training.folds)
 
 
+@takes_paths
 def reconstruct(
     store: Store, layer: int | None = None, target: str = "input", seed: int = 0
 ) -> pd.DataFrame:

@@ -1,11 +1,12 @@
 """Annotated files as data sets: models read the sentences; the labels come with them."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from tprprobe.data.dataset import ALL, Dataset, Labels, Request
+from tprprobe.data.dataset import ALL, Dataset, Labels, Request, spread
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import read_lines
@@ -13,6 +14,7 @@ from tprprobe.gold.annotations import add_labels, is_annotated, read_annotated
 from tprprobe.gold.labels import Labelled
 
 Source = Literal["same", "document", "empty"]
+COMMON = 5  # labels of a task that a description names
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,22 @@ class AnnotatedFile(Dataset[Annotated]):
     def tasks(self) -> tuple[str, ...]:
         """The tasks that the sentences are labelled for."""
         return tuple(sorted({task for sentence in self.sentences for task in sentence.targets}))
+
+    def describe(self, most: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+        """Sentences, tokens and documents, and for every task its labels: of all sentences."""
+        del most
+        lengths = [len(sentence.words) for sentence in self.sentences]
+        documents = len({sentence.document for sentence in self.sentences})
+        facts = {"sentences": len(lengths), "tokens": sum(lengths), "documents": documents}
+        tables = {"lengths": [spread("tokens of a sentence", lengths)]}
+        tables["labels"] = [self._count(task) for task in self.tasks]
+        return facts, tables
+
+    def _count(self, task: str) -> dict[str, Any]:
+        found = [target for each in self.sentences for target in each.targets.get(task, ())]
+        kinds = Counter(target.label for target in found)
+        common = ", ".join(f"{label} {count:,}" for label, count in kinds.most_common(COMMON))
+        return {"task": task, "targets": len(found), "labels": len(kinds), "commonest": common}
 
 
 def is_annotated_file(spec: str) -> bool:

@@ -16,17 +16,18 @@ class JsonLines(Dataset[Article]):
     """The articles of a file with a JSON object a line."""
 
     lines: Lines
+    column: str | None = None
 
     def read(self, rows: range) -> Iterator[Article]:
         for number, line in self.lines.read(rows):
-            yield _parsed(line, f"{self.lines.path}, line {number}")
+            yield _parsed(line, f"{self.lines.path}, line {number}", self.column)
 
 
-def _parsed(line: str, where: str) -> Article:
+def _parsed(line: str, where: str, column: str | None) -> Article:
     row = parse_json(line, where)
     if not isinstance(row, dict):
         raise InputError(f"{where} is no JSON object, but {type(row).__name__}")
-    names = find_columns(list(row), where)
+    names = find_columns(list(row), where, column)
     return Article(*(as_text(row[name], name, where) for name in names))
 
 
@@ -46,7 +47,7 @@ class TwoFiles(Dataset[Article]):
 def open_jsonl(path: Path, request: Request) -> JsonLines:
     """The articles of a `.jsonl` file."""
     lines = scan_lines(path)
-    return JsonLines(request.spec, ALL, request.seed, range(len(lines)), lines)
+    return JsonLines(request.spec, ALL, request.seed, range(len(lines)), lines, request.column)
 
 
 def open_two(path: Path, request: Request) -> TwoFiles:

@@ -1,7 +1,7 @@
 """Documents with their summaries, and the files they come in.
 
-A file is `FILE.jsonl`, `FILE.parquet` or `FILE.source` beside `FILE.target` (one text a line); all but
-Parquet may be gzipped. A folder has such files named by split: `train.source`, `dev.jsonl.gz`.
+A file is `FILE.jsonl`, `FILE.parquet`, or `FILE.source` beside `FILE.target` (one text a line); a text
+without a summary (`FILE.txt`, a column `text`) is its own target. All but Parquet may be gzipped. A folder has such files named by split: `train.source`, `dev.jsonl.gz`.
 """
 
 from collections.abc import Collection
@@ -16,6 +16,7 @@ COLUMNS = (
     ("article", "highlights"),
     ("article", "abstract"),
     ("text", "headline"),
+    ("text", "text"),
 )
 
 
@@ -25,7 +26,8 @@ class Article:
 
     document: str
     summary: str
-    has_one_answer, document_name, module = False, None, ""
+    document_name: str | None = None
+    has_one_answer, module = False, ""
 
     @property
     def source(self) -> str:
@@ -40,16 +42,17 @@ class Article:
         return None, None
 
 
-def find_columns(names: Collection[str], where: str) -> tuple[str, str]:
-    """The names of document and summary among these.
+def find_columns(names: Collection[str], where: str, column: str | None = None) -> tuple[str, str]:
+    """The names of document and summary among these, or twice that of the column of texts.
 
     Raises: InputError if they are not among them.
     """
-    for columns in COLUMNS:
+    for columns in COLUMNS if column is None else [(column, column)]:
         if set(columns) <= set(names):
             return columns
     given = ", ".join(map(repr, names)) or "nothing"
-    raise InputError(f"{where} has {given}, but no {' with '.join(map(repr, COLUMNS[0]))}")
+    wanted = "'text' (and no 'document' with 'summary')" if column is None else repr(column)
+    raise InputError(f"{where} has {given}, but no {wanted}: name the column of texts, FILE:COLUMN")
 
 
 def as_text(value: object, kind: str, where: str) -> str:

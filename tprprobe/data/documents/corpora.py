@@ -1,4 +1,4 @@
-"""Corpora of articles: single files in several formats, and folders with one file per split.
+"""Corpora of articles and texts: single files in several formats, and folders with one file per split.
 
 Where a file is given by itself, the splits train, dev and test are parts of it: a seeded hash of the
 document decides, so no document is in two of them. Examples that say nothing are left out.
@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from tprprobe.console import stderr
-from tprprobe.data.dataset import ALL, Dataset, Request
+from tprprobe.data.dataset import ALL, Dataset, Request, no_data
 from tprprobe.data.documents.articlefiles import open_jsonl, open_two
 from tprprobe.data.documents.articles import Article
+from tprprobe.data.documents.textfiles import open_table, open_text
 from tprprobe.data.hashing import SHARES, split_by_hash
 from tprprobe.data.parquet import open_parquet
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import unknown
 
 Opener = Callable[[Path, Request], Dataset]
 FORMATS: dict[str, Opener] = {
@@ -24,7 +25,11 @@ FORMATS: dict[str, Opener] = {
     ".source": open_two,
     ".target": open_two,
     ".parquet": open_parquet,
+    ".txt": open_text,
+    ".csv": open_table,
+    ".tsv": open_table,
 }
+COLUMNED = {*FORMATS} - {".source", ".target"}  # the formats of which FILE:COLUMN is a part
 SPLITS = tuple(SHARES)
 ALIASES = {"dev": ("validation", "val", "valid")}
 
@@ -43,8 +48,8 @@ class ChosenArticles(Dataset[Article]):
 
 
 def is_corpus(spec: str) -> bool:
-    """True if a data set is a file of articles, or a folder of such files."""
-    path = Path(spec)
+    """True if a data set is a file of articles (or `FILE:COLUMN`), or a folder of such files."""
+    path, _ = _divided(spec)
     return _opener(path) is not None or (path.is_dir() and bool(_files(path)))
 
 
@@ -53,18 +58,31 @@ def open_corpus(request: Request) -> Dataset:
 
     Raises: InputError for a file, split or number that is not there, and for damaged files.
     """
-    path = Path(request.spec)
+    path, column = _divided(request.spec)
+    request = replace(request, column=column)
     file = _of_split(path, request.split) if path.is_dir() else path
     if not file.is_file():
-        raise InputError(f"no file {request.spec!r}; give one that is there")
+        raise no_data(str(path))
     whole = _open(file, replace(request, split=None, n=None))
     if whole.split != ALL:  # questions, which say of what split they are
         return _open(file, request)
     return choose(replace(whole, split=request.split or ALL), request, divided=file == path)
 
 
+def _divided(spec: str) -> tuple[Path, str | None]:
+    """The file and the column (of a text file: the unit) of `FILE:COLUMN`."""
+    file, colon, column = spec.rpartition(":")
+    if colon and not Path(spec).exists() and _suffix(Path(file)) in COLUMNED:
+        return Path(file), column
+    return Path(spec), None
+
+
+def _suffix(path: Path) -> str:
+    return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+
+
 def _opener(path: Path) -> Opener | None:
-    return FORMATS.get(path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix)
+    return FORMATS.get(_suffix(path))
 
 
 def _open(path: Path, request: Request) -> Dataset:
@@ -75,8 +93,15 @@ def _open(path: Path, request: Request) -> Dataset:
 
 def _files(folder: Path) -> dict[str, Path]:
     """The file of each split of a folder; for two files the `.source` one."""
-    found = [p for p in sorted(folder.iterdir(), reverse=True) if _opener(p) is not None]
-    return {path.name.split(".")[0]: path for path in found}
+    splits = {*SPLITS, *ALIASES["dev"]}  # a README.txt is none
+    found = {
+        path.name.split(".")[0]: path
+        for path in sorted(folder.iterdir(), reverse=True)
+        if _opener(path) is not None
+    }
+    return {
+        name: path for name, path in found.items() if ".txt" not in path.suffixes or name in splits
+    }
 
 
 def _of_split(folder: Path, split: str | None) -> Path:
@@ -100,7 +125,10 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
     for number, each in enumerate(whole):
         if not each.source.strip() or not each.target.strip():
             empty += 1
-        elif wanted is None or split_by_hash(f"{request.seed}/{each.source}") == wanted:
+        elif (
+            wanted is None
+            or split_by_hash(f"{request.seed}/{each.document_name or each.source}") == wanted
+        ):
             numbers.append(number)
             if len(numbers) == request.n:
                 break
@@ -116,4 +144,4 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
 
 def _told(spec: str, empty: int) -> str:
     many = "1 example was" if empty == 1 else f"{empty:,} examples were"
-    return f"{spec}: {many} left out, without a document or a summary"
+    return f"{spec}: {many} left out: a text is empty"

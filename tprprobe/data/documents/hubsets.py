@@ -1,6 +1,7 @@
-"""Summarization data sets of the Hugging Face hub by their short names, through `datasets`.
+"""Data sets of the Hugging Face hub, through `datasets`: of texts by id, of summaries by short names.
 
-Their tables stay on the disk. `NAME:PATH` reads a local copy instead: a folder of Parquet files, or
+Their tables stay on the disk. `datasets:OWNER/NAME[,CONFIGURATION][:COLUMN]` is any set with a column of
+texts. `NAME:PATH` reads a local copy instead: a folder of Parquet files, or
 `wikihowAll.csv`, which its authors ask everybody to download by hand.
 """
 
@@ -20,6 +21,7 @@ HUB = {  # repository, configuration
     "arxiv": ("ccdv/arxiv-summarization", "document"),
     "wikihow": ("wangwilliamyang/wikihow", "all"),
 }
+ANY = "datasets"  # the prefix of an id
 ROWS = 256  # that are decoded at a time
 
 
@@ -42,8 +44,8 @@ class HubTable(Dataset[Article]):
 
 
 def is_hub_set(spec: str) -> bool:
-    """True if a data set is one of the hub's that are known by a short name."""
-    return spec.partition(":")[0] in HUB
+    """True if a data set is one of the hub's, by its id or a short name."""
+    return spec.partition(":")[0] in (ANY, *HUB)
 
 
 def open_hub_set(request: Request) -> Dataset:
@@ -52,10 +54,11 @@ def open_hub_set(request: Request) -> Dataset:
     Raises: InputError without `datasets`, for a split that is not there, for what the hub refuses.
     """
     name, _, path = request.spec.partition(":")
-    tables = _tables(name, path)
+    place, _, column = path.partition(":") if name == ANY else (path, "", "")
+    tables = _tables(name, place)
     split = _split(request, list(tables))
     table = tables[split]
-    columns = find_columns(table.column_names, f"{request.spec} {split}")
+    columns = find_columns(table.column_names, f"{request.spec} {split}", column or None)
     whole = HubTable(request.spec, split, request.seed, range(len(table)), table, columns)
     return choose(whole, request, divided=len(tables) == 1)
 
@@ -74,9 +77,10 @@ def _tables(name: str, path: str) -> Any:
     check_extra("datasets", "summarization", f"the data set {name}")
     import datasets
 
-    repository, configuration = HUB[name]
+    named, _, configured = path.partition(",")
+    repository, configuration = HUB.get(name, (named, configured or None))
     try:
-        if not path:
+        if not path or name == ANY:
             return datasets.load_dataset(repository, configuration)
         if path.endswith(".csv"):
             return datasets.load_dataset("csv", data_files=path)
@@ -85,6 +89,6 @@ def _tables(name: str, path: str) -> Any:
     except Exception as error:  # the library and the hub's client raise dozens of kinds
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(
-            f"{name} could not be had ({reason}); give a copy of its files as {name}:PATH"
+            f"{path or name} could not be had ({reason}); give a copy of its files as {name}:PATH"
         ) from None
     raise InputError(f"no folder or CSV file {path!r}; give a copy of {name}'s files")

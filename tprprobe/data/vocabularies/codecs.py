@@ -37,6 +37,11 @@ class Codec(ABC):
         return (self.sos,) if self.source_start else (), (self.eos,)
 
     @property
+    def target_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The ids that stand before and behind a target's."""
+        return (self.sos,), (self.eos,)
+
+    @property
     def most(self) -> tuple[int, int] | None:
         """The largest numbers of ids of a source and of a target, beyond which they are cut; None
         for no limit.

@@ -83,6 +83,11 @@ FIGURES = {
     name: Entry(name, title, partial(pkgutil.resolve_name, f"tprprobe.figures.{make}"))
     for name, title, make in (
         (
+            "behaviour",
+            "What is expected next after two words' states change places, by layer",
+            "catalogue.interventions:draw_behaviour",
+        ),
+        (
             "swap",
             "Answers after two numbers' vectors change places",
             "catalogue.interventions:draw_swap",
@@ -117,6 +122,7 @@ FIGURES = {
             "Change of exact match by head replaced",
             "catalogue.interventions:draw_ablation",
         ),
+        ("probes", "F1 of probes by layer beside their strongest control", "probes:probe_table"),
         ("learning-curve", "Loss and exact match against steps", "curves:learning_curve"),
     )
 }

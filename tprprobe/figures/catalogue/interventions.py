@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.figures import ablation, snap, swap
+from tprprobe.figures import ablation, behaviour, snap, swap
 from tprprobe.figures.style import Drawing
 from tprprobe.files.kinds import KINDS, Kind
 
@@ -32,6 +32,18 @@ def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
     return load_tables(sources, KINDS["swaps"])
 
 
+def load_behaviour(sources: Iterable[Source]) -> pd.DataFrame:
+    """The table of edits of minimal pairs in a folder.
+
+    Raises:
+        InputError: there is none, or more than one folder.
+    """
+    first, *others = sources
+    if others:
+        raise InputError(f"behaviour: one folder is drawn at a time: given {len(others) + 1}")
+    return load_tables([first], KINDS["behaviours"]).fillna({"control": ""})
+
+
 def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     """The tables of a kind, one folder after another, with the name of each.
 
@@ -40,6 +52,10 @@ def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     """
     parts = [kind.load(each).assign(name=Path(each).resolve().name) for each in sources]
     return pd.concat(parts, ignore_index=True)
+
+
+def draw_behaviour(behaviours: pd.DataFrame) -> Drawing:
+    return behaviour.behaviour_by_layer(behaviours)
 
 
 def draw_swap(swaps: pd.DataFrame) -> Drawing:

@@ -12,7 +12,7 @@ from pydantic import Field
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.decomposition import load_decompositions, load_searches
 from tprprobe.figures.catalogue.entries import Input, load_figures
-from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
+from tprprobe.figures.catalogue.interventions import load_behaviour, load_swaps, load_sweeps
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import KINDS
@@ -174,6 +174,11 @@ INPUTS = {
         "sweeps: give --ckpt with folders of `intervene --out`",
         load_sweeps,
         KINDS["sweeps"].find_finished,
+    ),
+    "behaviours": Input(
+        "edits of minimal pairs: give --ckpt with the folder of `intervene --data pairs:FRAME --out`",
+        load_behaviour,
+        KINDS["behaviours"].find_finished,
     ),
     "swaps": Input(
         "swaps: give --ckpt with folders of `intervene --out`",

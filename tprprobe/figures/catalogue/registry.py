@@ -6,10 +6,11 @@ from types import MappingProxyType
 from typing import Any
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.figures.catalogue.entries import find_figure
+from tprprobe.figures.catalogue.entries import Entry, find_figure, list_figures
 from tprprobe.figures.catalogue.loaders import Source
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
+from tprprobe.store import Store
 
 
 def make(name: str, **given: Any) -> Drawing | Table:
@@ -23,6 +24,9 @@ def make(name: str, **given: Any) -> Drawing | Table:
     """
     entry = find_figure(name)
     inputs = entry.inputs
+    if "store" in given and "store" not in inputs:
+        made = "; ".join(each.text for each in inputs.values()) or "no store"
+        raise InputError(f"{name} is made of {made}, not of --store")
     for key in given:
         if key not in (*inputs, *entry.options):
             raise unknown(f"option of {name}", key, (*inputs, *entry.options))
@@ -32,6 +36,17 @@ def make(name: str, **given: Any) -> Drawing | Table:
             raise InputError(f"{name} is made of {each.text}")
     loaded = {key: each.load(given[key]) for key, each in inputs.items()}
     return entry.maker.make(**(given | loaded))
+
+
+def list_drawable(store: Store) -> list[Entry]:
+    """The figures and tables that can be drawn of a store alone."""
+    return [
+        entry
+        for entry in list_figures()
+        if "store" in entry.inputs
+        and all(name == "store" or each.default is not None for name, each in entry.inputs.items())
+        and entry.concerns(store.sites, store.has_questions)
+    ]
 
 
 def draw(name: str, **given: Any) -> Drawing:

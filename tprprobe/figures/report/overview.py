@@ -5,6 +5,7 @@ What reads models and corpora is imported where it is needed: a store is told of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.files.hub import HUB
@@ -44,7 +45,10 @@ def inspect(what: str) -> Overview:
     if what.startswith(HUB) or KINDS["store"].is_in(what):
         return inspect_store(what)
     from tprprobe.data import SOURCES
+    from tprprobe.files.hub import is_foreign
 
+    if is_foreign(Path(what)) or Path(what).suffix == ".gguf":
+        return inspect_model(f"hf:{what}")
     if not KINDS["checkpoint"].is_in(what) and any(
         matches(what) for matches, _ in SOURCES.values()
     ):
@@ -53,13 +57,18 @@ def inspect(what: str) -> Overview:
 
 
 def inspect_data(spec: str) -> Overview:
-    """Size and split of a corpus, and how much its summaries copy, measured on its first examples."""
+    """Size, lengths and labels of a corpus; of documents with summaries also how much these copy."""
     from tprprobe.data import load_data
     from tprprobe.data.documents.extractiveness import describe_corpus
 
     data = load_data(spec)
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
-    return Overview(facts, {"extractiveness": _rows(describe_corpus(data[:MEASURED]))})
+    more, lengths = data.describe(MEASURED)
+    tables: dict[str, Rows] = {**lengths}
+    first = data[0]
+    if not first.has_one_answer and first.source and first.target != first.source:
+        tables["extractiveness"] = _rows(describe_corpus(data[:MEASURED]))
+    return Overview(facts | more, tables)
 
 
 def inspect_model(name: str) -> Overview:

@@ -55,7 +55,7 @@ def beam_search(
         total, best = total.topk(2 * beam)  # candidates: beam of them at least do not end
         symbols = best % logs.shape[1]
         parents = best // logs.shape[1] + torch.arange(len(at), device=device)[:, None] * beam
-        ends = (symbols == config.eos) | (length == most)
+        ends = rows.ends(symbols) | (length == most)
         ids = torch.cat([rows.ids[parents][..., 1:], symbols[..., None]], -1)
         among_the_best = torch.arange(2 * beam, device=device) < beam
         ended.admit(at, ids, total / length**length_penalty, ends & among_the_best & ~done)

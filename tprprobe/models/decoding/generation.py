@@ -1,5 +1,6 @@
 """Greedy and beam decoding with a key/value cache, for any model with ``encode`` and ``decode``."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -9,12 +10,12 @@ from torch import Tensor
 from tprprobe.errors import InputError
 from tprprobe.models.decoding.beam import beam_search
 from tprprobe.models.decoding.hypotheses import Rows, Rules
-from tprprobe.models.protocol import Model
+from tprprobe.models.protocol import Language
 
 
 @torch.no_grad()
 def generate(
-    model: Model,
+    model: Language,
     source: Shaped[Tensor, "batch seq"],
     max_length: int = 32,
     beam: int = 1,
@@ -23,6 +24,8 @@ def generate(
     no_repeat: int = 0,
     length_penalty: float = 1.0,
     early_stopping: bool | Literal["never"] = False,
+    seed: int | None = None,
+    temperature: float = 1.0,
 ) -> Int[Tensor, "batch out"]:
     """The decoded ids after the start symbol, up to and with the end symbol, then pads.
 
@@ -42,6 +45,9 @@ def generate(
         early_stopping: when a sample that has ``beam`` ended hypotheses is finished. True: at
             once; False: when the best live one, scored as if it ended now, is no better than the
             worst ended one; "never": when no live one could become better.
+        seed: symbols are drawn from the model's distribution by a generator of this seed; default: the most
+            probable is written.
+        temperature: above 0; logits are divided by it before they are drawn from.
 
     While a site is read or edited, every row is computed at every step, those that have ended
     too; else rows that have ended are dropped.
@@ -52,26 +58,42 @@ def generate(
         raise InputError(
             f"min_length {min_length}, no_repeat {no_repeat}: from 0, and less than max_length"
         )
+    if seed is not None and (beam > 1 or temperature <= 0):
+        raise InputError(f"beam {beam}, temperature {temperature}: draw with beam 1, above 0")
     was_training = model.training
     model.eval()
     try:
         rows = Rows(model, source, beam, Rules(max_length, min_length, no_repeat))
         if beam == 1:
-            return _greedy(rows)
+            return _write(rows, _most_probable if seed is None else _drawn(seed, temperature))
         return beam_search(rows, beam, length_penalty, early_stopping)
     finally:
         model.train(was_training)
 
 
-def _greedy(rows: Rows) -> Tensor:
+def _most_probable(scores: Tensor) -> Tensor:
+    return scores.argmax(-1)
+
+
+def _drawn(seed: int, temperature: float) -> Callable[[Tensor], Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(scores: Tensor) -> Tensor:
+        shares = (scores.float() / temperature).softmax(-1).cpu()
+        return shares.multinomial(1, generator=generator)[:, 0].to(scores.device)
+
+    return draw
+
+
+def _write(rows: Rows, choose: Callable[[Tensor], Tensor]) -> Tensor:
     ids, n = rows.model.config, len(rows.ids)
     at, done = torch.arange(n, device=rows.ids.device), torch.zeros_like(rows.ids[:, 0]).bool()
     out = torch.full((n, rows.rules.max_length), ids.pad, device=rows.ids.device)
     for length in range(rows.rules.max_length):
-        symbols = rows.allowed(rows.following()).argmax(-1).masked_fill(done, ids.pad)
+        symbols = choose(rows.allowed(rows.following())).masked_fill(done, ids.pad)
         out[at, length] = symbols
         rows.write(symbols, live=~done)
-        done = done | (symbols == ids.eos)
+        done = done | rows.ends(symbols)
         if done.all():
             return out[:, : length + 1]
         if (kept := rows.drop(done)) is not None:

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from tprprobe.models.protocol import Model
+from tprprobe.models.protocol import Language, Model
 from tprprobe.site.site import Site
 
 WORTH_DROPPING = 0.25  # the share of ended samples from which copying the others' cache pays
@@ -32,16 +32,20 @@ class Rows:
     what is read has a row for every row.
     """
 
-    def __init__(self, model: Model, source: Shaped[Tensor, "batch seq"], beam: int, rules: Rules):
+    def __init__(
+        self, model: Language, source: Shaped[Tensor, "batch seq"], beam: int, rules: Rules
+    ):
         n, device = len(source) * beam, source.device
         self.model, self.rules, self.beam = model, rules, beam
         self.is_read = any(site.is_read for site in model.modules() if isinstance(site, Site))
-        memory = model.encode(source) if self.is_read else encode_by_length(model, source)
-        own = self.is_read and beam > 1
+        whole = self.is_read or not isinstance(model, Model)
+        memory = model.encode(source) if whole else encode_by_length(model, source)
+        own = whole and beam > 1
         self.memory = memory[torch.arange(n, device=device) // beam] if own else memory
         self.cache = None
         self.ids = torch.full((n, 1), model.config.sos, device=device)
         self.exact = True  # whether the cache equals a fresh pass
+        self._ends = torch.tensor(getattr(model.config, "ends", (model.config.eos,)), device=device)
 
     def following(self) -> Float[Tensor, "row vocab"]:
         """The logits of each row's next symbol."""
@@ -55,13 +59,17 @@ class Rows:
         """The scores, with −∞ for symbols that the rules forbid."""
         length, n = self.ids.shape[1], self.rules.no_repeat
         if length <= self.rules.min_length:
-            scores[:, self.model.config.eos] = -torch.inf
+            scores[:, self._ends] = -torch.inf
         if 0 < n <= length:
             windows = self.ids.unfold(1, n, 1)  # [row, window, n]
             prefix = self.ids[:, None, length + 1 - n :]
             row, window = (windows[..., :-1] == prefix).all(-1).nonzero(as_tuple=True)
             scores[row, windows[row, window, -1]] = -torch.inf
         return scores
+
+    def ends(self, symbols: Int[Tensor, "..."]) -> Bool[Tensor, "..."]:
+        """True for end symbols; a model of transformers may have several."""
+        return torch.isin(symbols, self._ends)
 
     def write(self, symbols: Int[Tensor, " row"], live: Bool[Tensor, " row"]) -> None:
         """Appends a symbol to every row; on rows that are not live any symbol may follow."""
@@ -72,7 +80,7 @@ class Rows:
 
     def pick(self, rows: Int[Tensor, " row"]) -> None:
         """Continues with these rows, in this order: ``beam`` of one sample, then of the next."""
-        if len(rows) < len(self.ids):
+        if len(rows) < len(self.ids) and isinstance(self.model, Model):  # others' caches hold all
             self.memory = self.memory[rows[:: self.beam] // self.beam]
         self.ids, self.cache = self.ids[rows], self.cache and self.cache[rows]
 

@@ -5,6 +5,7 @@ attention and their feed-forward layer are is found by running it once (:mod:`.a
 architectures need no list. Sites, where STACK is ``encoder``, ``decoder`` or, in a model that only
 looks back and has one stack, ``layers``, and ATTENTION is ``self`` or ``cross``:
 
+STACK.embedding             what the first layer reads: symbols and, in some models, their positions
 STACK.L.hidden              what layer L returns
 STACK.L.mlp                 what its feed-forward layer (or mixture of experts) adds to the residual
 STACK.L.ATTENTION.input     what the attention reads

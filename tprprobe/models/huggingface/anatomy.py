@@ -26,6 +26,7 @@ PROJECTIONS = {  # names of linear maps, for attentions that do not call the com
     "value": ("value", "value_proj", "v_proj", "v_lin", "v"),
 }
 FEED_FORWARD = ("mlp", "ffn")
+EMBEDDING = "embedding"  # the site of what the first layer of a stack reads
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def explore(module: Any, run: Callable[[Tensor, Tensor], Any], two_stacks: bool)
     anatomy = Anatomy()
     for stack, found in layers.items():
         anatomy.stacks[stack] = list(dict.fromkeys(call.path for call in found))
+        anatomy.sites[f"{stack}.{EMBEDDING}"] = Site("batch seq d_model", found[0].shape()[-1])
         for number, layer in enumerate(found):
             _add_layer(anatomy, f"{stack}.{number}", layer, calls, attended)
     return anatomy

@@ -2,117 +2,175 @@
 
 import inspect
 import os
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from tprprobe.console import stderr
 from tprprobe.errors import InputError, check_extra
+from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
-from tprprobe.models.huggingface.tokenizer import Tokens
-from tprprobe.site.attachment import Attached
-
-TEXT = "input_ids"  # what a model reads that reads text
-FAULTS = (OSError, ValueError, KeyError, ImportError, RuntimeError, TypeError, AttributeError,
-          NotImplementedError, IndexError)  # fmt: skip
+from tprprobe.models.huggingface.faults import check_sizes, check_tokenizer, read_report, refusing
+from tprprobe.models.huggingface.gguf_files import describe_weights, find_gguf, read_once
+from tprprobe.models.huggingface.language import CAUSAL, MASKED, SEQ2SEQ, TEXT, Pretrained
 
 
 def read_transformers(
     path: str, local_files_only: bool, seed: int | None, dtype: torch.dtype = torch.float32
-) -> Attached:
+) -> Pretrained:
     """The attached model with its vocabulary; randomly initialized where there is a seed.
 
     Raises:
-        InputError: transformers is not installed, or there is no such model that reads text.
+        InputError: transformers is not installed, or there is no such model that reads text, or its files are
+            damaged.
     """
     check_extra("transformers", "huggingface", f"{TRANSFORMERS}{path}")
-    import transformers
-
-    options = {"local_files_only": local_files_only, "trust_remote_code": False}
-    try:
-        config = transformers.AutoConfig.from_pretrained(path, **options)
-        kind = _model_class(path, config)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
-        if seed is None:
-            module = kind.from_pretrained(path, dtype=dtype, **options, **_attending(kind))
+    file = find_gguf(path)
+    if file is None:
+        local_files_only = check_place(path, local_files_only)
+    said = f"no transformers model {path!r} here or on the hub"
+    with refusing(said), nullcontext() if file is None else read_once(file) as reader:
+        options: dict[str, Any] = {"local_files_only": local_files_only, "trust_remote_code": False}
+        if file is not None:
+            path_, options["gguf_file"] = str(file.parent), file.name
         else:
-            with torch.random.fork_rng():
-                torch.manual_seed(seed)
-                module = kind._from_config(config, dtype=dtype, **_attending(kind))
-    except InputError:
-        raise
-    except FAULTS as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"no transformers model {path!r} here or on the hub: {reason}") from error
-    if not tokenizer.is_fast:
-        raise InputError(f"{path} has a slow tokenizer, which does not say where tokens stand")
+            path_ = path
+        module, tokenizer, notes = _read(path_, options, seed, dtype)
+        if file is not None:
+            notes = {"weights": describe_weights(file, reader), **notes}
     twin = UNTRAINED if seed is not None else ""
     name = f"{twin}{TRANSFORMERS}{os.path.basename(path.rstrip('/'))}"
-    return attach_layers(module.eval(), tokenizer, name, path)
+    attached = attach_layers(module.eval(), tokenizer, name, path)
+    attached.notes = notes
+    for kind, text in notes.items():
+        stderr.print(f"{name}: {kind}: {text}", markup=False, highlight=False, soft_wrap=True)
+    return attached
 
 
-def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = None) -> Attached:
+def _read(
+    path: str, options: dict[str, Any], seed: int | None, dtype: torch.dtype
+) -> tuple[Any, Any, dict[str, str]]:
+    """The model, its tokenizer, and what there is to say of its weights."""
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(path, **options)
+    check_sizes(path, config)
+    kind = _model_class(path, config, "gguf_file" in options)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
+    if "gguf_file" not in options:
+        check_tokenizer(path, tokenizer)
+    if seed is not None:
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            return kind._from_config(config, dtype=dtype, **_attending(kind)), tokenizer, {}
+    module, report = kind.from_pretrained(
+        path, config=config, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True,
+        **options, **_attending(kind),
+    )  # fmt: skip
+    return module, tokenizer, read_report(path, module, report)
+
+
+def check_place(path: str, local_files_only: bool) -> bool:
+    """Whether only this machine is asked, which has a folder, or the hub cannot be.
+
+    Raises:
+        InputError: a path that is no folder and no hub id.
+    """
+    here = Path(path)
+    if here.is_dir():
+        if not (here / hub.CONFIG).is_file():
+            raise InputError(
+                f"{path} has no {hub.CONFIG} and no .gguf file: give a folder of transformers"
+            )
+        return True
+    if not hub.is_plain_id(path) or here.exists():
+        near = hub.near_folders(path)
+        raise InputError(f"no folder {path!r} here{near}: give hf:FOLDER, hf:FILE.gguf or a hub id")
+    if local_files_only or not hub.is_offline():
+        return local_files_only
+    if hub.in_cache(path):
+        return True
+    raise InputError(
+        f"no folder {path!r} here{hub.near_folders(path)}, it is not in the hub's cache, and the hub cannot be "
+        "reached: give hf:FOLDER"
+    )
+
+
+def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = None) -> Pretrained:
     """A model of transformers with the sites that its structure has, and its tokenizer.
 
     Raises:
         InputError: a model that does not run on text alone, or without a list of layers.
     """
     from tprprobe.models.huggingface.anatomy import explore
-    from tprprobe.models.huggingface.taps import Taps
 
     both = bool(module.config.is_encoder_decoder)
-    named = inspect.signature(module.forward).parameters
-    pad = -1
 
     def run(ids: Tensor, target: Tensor) -> Any:
-        return module(**_arguments(named, both, ids, target, pad))
+        given = {TEXT: ids, **({"decoder_input_ids": target} if both else {})}
+        named = inspect.signature(module.forward).parameters
+        return module(**given, **({"use_cache": False} if "use_cache" in named else {}))
 
-    try:
+    with refusing(f"{name} does not run on text alone"):
         anatomy = explore(module, run, both)
-    except FAULTS as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"{name} does not run on text alone ({reason})") from error
     if not anatomy.stacks:
         raise InputError(
             f"{name}: {type(module).__name__} has no list of layers that return a vector a token: name its "
             "sites with tp.attach"
         )
-    taps: Taps | None = None
-
-    def forward(module: Any, batch: tuple[Tensor, Tensor]) -> Any:
-        given = _arguments(named, both, batch[0], batch[1], attached.vocabulary.pad)
-        with taps.opened(module):  # pyright: ignore[reportOptionalMemberAccess]
-            output = module(**given)
-        return output.logits if both else output
-
-    attached = Attached(module, forward)
-    attached.vocabulary = Tokens.of(tokenizer, module, "layers" in anatomy.stacks)
+    with refusing(f"the tokenizer of {name} cannot be used"):
+        attached = Pretrained(module, tokenizer, anatomy, head_of(module))
     attached.name, attached.source = name, source
     attached.attach_again = lambda other: attach_layers(other, tokenizer, name, source)
-    taps = Taps(attached, anatomy)
     return attached.eval()
 
 
-def _model_class(path: str, config: Any) -> Any:
-    """The class of a model by its configuration: with a head where a decoder is teacher-forced.
+def head_of(module: Any) -> str | None:
+    """The kind of a model's head: causal, masked or seq2seq; None where it has none."""
+    return next(
+        (k for k, t in _heads().items() if type(module) in _classes(t, module.config)), None
+    )
+
+
+def _heads() -> dict[str, Any]:
+    import transformers
+
+    return {
+        SEQ2SEQ: transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING,
+        MASKED: transformers.MODEL_FOR_MASKED_LM_MAPPING,
+        CAUSAL: transformers.MODEL_FOR_CAUSAL_LM_MAPPING,
+    }
+
+
+def _classes(table: Any, config: Any) -> tuple[Any, ...]:
+    """The classes that a table of transformers has for a configuration."""
+    found = table.get(type(config), ())
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _model_class(path: str, config: Any, is_gguf: bool = False) -> Any:
+    """The class of a model: with the head that it was saved with, else without one. Where a folder does not
+    say, an encoder-decoder has one, and so has what a GGUF file holds.
 
     Raises:
         InputError: a model of images or sounds, or of an architecture that the library does not have.
     """
     import transformers
 
-    table = transformers.MODEL_MAPPING
-    if (
-        config.is_encoder_decoder
-        and type(config) in transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING
-    ):
-        table = transformers.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING
-    if type(config) not in table:
+    saved = [each.replace("ForPreTraining", "ForMaskedLM") for each in config.architectures or ()]
+    heads = [kind for table in _heads().values() for kind in _classes(table, config)]
+    chosen = [kind for kind in heads if kind.__name__ in saved]
+    if not (chosen or saved) and (config.is_encoder_decoder or is_gguf):
+        chosen = _classes(_heads()[SEQ2SEQ if config.is_encoder_decoder else CAUSAL], config)
+    found = chosen or _classes(transformers.MODEL_MAPPING, config)
+    if not found:
         raise InputError(
             f"{path} is of type {config.model_type!r}, of which transformers has no model"
         )
-    found = table[type(config)]
-    kind: Any = found[0] if isinstance(found, tuple) else found
+    kind: Any = found[0]
     if kind.main_input_name != TEXT:
         raise InputError(
             f"{path} is of type {config.model_type!r}, which reads {kind.main_input_name}: hf: reads "
@@ -124,22 +182,3 @@ def _model_class(path: str, config: Any) -> Any:
 def _attending(kind: Any) -> dict[str, str]:
     """Options by which a model that does not call the common attention has maps of attention."""
     return {} if kind._can_set_attn_implementation() else {"attn_implementation": "eager"}
-
-
-def _arguments(named: Any, both: bool, source: Tensor, target: Tensor, pad: int) -> dict[str, Any]:
-    """What a model is called with: ids, the mask of those that are no padding, and their positions
-    where padding stands on the left.
-    """
-    mask = source != pad
-    given: dict[str, Any] = {TEXT: source.clamp(min=0), "attention_mask": mask.long()}
-    if both:
-        given["decoder_input_ids"] = target
-    elif "position_ids" in named and not mask[:, 0].all():
-        given["position_ids"] = (mask.cumsum(1) - 1).clamp(min=0)
-    if "use_cache" in named:
-        given["use_cache"] = False
-    return {name: value for name, value in given.items() if name in named or _takes_any(named)}
-
-
-def _takes_any(named: Any) -> bool:
-    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in named.values())

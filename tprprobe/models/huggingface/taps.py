@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from tprprobe.models.huggingface.anatomy import Anatomy, Route
+from tprprobe.models.huggingface.anatomy import EMBEDDING, Anatomy, Route
 from tprprobe.models.huggingface.interface import Attend, intercepted
 from tprprobe.site.attachment import Attached, pass_through, place_site
 from tprprobe.site.site import FOREIGN, Site
@@ -51,7 +51,8 @@ class Taps:
     def _enter(self, stack: str, states: Tensor) -> Tensor:
         self.layer, self.places = f"{stack}.{self.passed[stack]}", states.shape[:2]
         self.passed[stack] += 1
-        return states
+        site = self.sites[f"{stack}.{EMBEDDING}"]
+        return site(states) if self.passed[stack] == 1 and site.is_read else states
 
     def _through(self, part: str, tensor: Tensor) -> Tensor:
         """The tensor behind its site; the tensor itself where nobody reads the site."""

@@ -28,16 +28,20 @@ class Tokens(Codec):
     first: tuple[int, ...]  # ids before a source
     last: tuple[int, ...]  # and behind it
     limit: int  # ids of a text
+    rows: int  # of the model's embedding
+    is_open: bool = (
+        False  # whether targets, which stand behind a text or in its masks, have no end symbol
+    )
     has_spare_rows = has_words = True
     reads_images = False
 
     @classmethod
-    def of(cls, tokenizer: Any, module: Any, is_causal: bool) -> "Tokens":
+    def of(cls, tokenizer: Any, module: Any, is_causal: bool, head: str | None) -> "Tokens":
         """The vocabulary of a model's tokenizer.
 
         A source of an encoder stands between the tokenizer's start and end symbols, one of a model
         that only looks back (``is_causal``) is read as the tokenizer writes it. An encoder-decoder
-        starts with the model's own start symbol.
+        starts with the model's own start symbol. What is written behind a text, or in masks, has no end.
 
         Raises:
             InputError: a symbol that the model or its tokenizer does not name.
@@ -45,9 +49,15 @@ class Tokens(Codec):
         start = _first(tokenizer.cls_token_id, tokenizer.bos_token_id)
         end = _first(tokenizer.sep_token_id, tokenizer.eos_token_id)
         pad, limit = getattr(module.config, "pad_token_id", None), _limit(tokenizer, module)
+        rows = module.get_input_embeddings().weight.shape[0]
+        for name, symbol in (("start", start), ("end", end), ("padding", pad)):
+            if symbol is not None and not 0 <= symbol < rows:
+                raise InputError(
+                    f"the {name} symbol has the id {symbol}, the model's embedding has {rows} rows"
+                )
         if module.config.is_encoder_decoder:
             sos, eos, pad = _required(module, end, pad)
-            return cls(tokenizer, pad, sos, eos, (), (eos,), limit)
+            return cls(tokenizer, pad, sos, eos, (), (eos,), limit, rows)
         if pad is None or pad in (start, end):  # a text may hold it
             pad = NO_PAD
         if is_causal or start is None or end is None:
@@ -55,7 +65,7 @@ class Tokens(Codec):
         else:
             first, last = (start,), (end,)
         sos, eos = _first(start, end, 0), _first(end, start, 0)
-        return cls(tokenizer, pad, sos or 0, eos or 0, first, last, limit)
+        return cls(tokenizer, pad, sos or 0, eos or 0, first, last, limit, rows, head is not None)
 
     @property
     def source_start(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -66,26 +76,45 @@ class Tokens(Codec):
         return self.first, self.last
 
     @property
+    def target_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return (self.sos,), () if self.is_open else (self.eos,)
+
+    @property
     def most(self) -> tuple[int, int]:
         return self.limit, self.limit
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return tuple(self.tokenizer.convert_ids_to_tokens(range(len(self.tokenizer))))
+        names = {i: symbol for symbol, i in self.tokenizer.get_vocab().items()}
+        return tuple(names.get(i, f"<{i}>") for i in range(max(self.rows, len(self.tokenizer))))
 
     def __len__(self) -> int:
         return len(self.tokenizer)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text's sub-words; no start or end symbol is added."""
-        return self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return self._checked([self.tokenizer(text, add_special_tokens=False)["input_ids"]])[0]
 
     def encode_all(
         self, texts: Sequence[str]
     ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
         """The ids of all texts one after another, and where each begins (and the last ends)."""
         encoded = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-        return self._joined(encoded)
+        return self._joined(self._checked(encoded))
+
+    def _checked(self, encoded: list[list[int]]) -> list[list[int]]:
+        if (most := max(map(max, filter(None, encoded)), default=0)) >= self.rows:
+            symbol = self.tokenizer.convert_ids_to_tokens(most)
+            raise InputError(
+                f"{symbol!r} has the id {most}, the model's embedding has {self.rows} rows: tokenizer and "
+                "model are not of one checkpoint"
+            )
+        return encoded
+
+    @property
+    def unk(self) -> int | None:
+        """The id that stands for what the tokenizer does not know."""
+        return self.tokenizer.unk_token_id
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """The start and end of each sub-word of `encode` in the text, in characters."""

@@ -37,6 +37,7 @@ class Format(NamedTuple):
     options: frozenset[str]
 
 
+PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle")
 FORMATS = {
     "vllm": Format(
         "vLLM's hidden states, a folder of .safetensors",
@@ -140,6 +141,12 @@ def _recognize(path: Path) -> str:
     for name, each in formats.items():
         if each.reads(path):
             return name
+    if path.suffix in PICKLES:
+        raise InputError(
+            f"{path} is a pickle, which can run code when it is read: save its tensors in Python by "
+            "safetensors.torch.save_file({'layers.0.hidden': tensor}, 'acts.safetensors'), with a table of tokens "
+            "acts.csv beside it, and import that"
+        )
     listed = "; ".join(f"{name}: {each.title}" for name, each in formats.items())
     raise InputError(f"{path} is in no format that is known here ({listed}): give --format")
 

@@ -1,0 +1,333 @@
+"""Edits of two words' states on minimal pairs: what is measured, beside what, and from one command."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from planted.foreign import SPECIAL
+
+import tprprobe as tp
+from tprprobe.cli import main
+from tprprobe.data import load_data
+from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
+from tprprobe.errors import InputError
+from tprprobe.figures.behaviour import behaviour_by_layer
+from tprprobe.interventions import edits
+from tprprobe.interventions.behaviour import measure_pairs, summarise_pairs
+from tprprobe.interventions.pair_trials import make_trials
+from tprprobe.interventions.word_edits import EDITS, Words, list_ways
+from tprprobe.models import load_model
+from tprprobe.models.next_words import next_words
+
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+FRAME = """
+says = "seeing"
+slots = { a = "beast", b = "beast", v = "verb" }
+[labels.role]
+a = "seer"
+b = "seen"
+[words.beast]
+forms = "word"
+words = "dog, cat, cow, hen, fox"
+[words.verb]
+forms = "word"
+words = "sees, hears"
+[[patterns]]
+text = "the {a} {v} the {b} . who ? the"
+answer = "{a}"
+other = "{b}"
+"""
+WORDS = [
+    "the",
+    "dog",
+    "cat",
+    "cow",
+    "hen",
+    "fox",
+    "sees",
+    "hears",
+    ".",
+    "who",
+    "?",
+    "long",
+    "word",
+    "here",
+]
+TEXT, EXCHANGED = "the dog sees the cat . who ? the", ["dog", "cat"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A tiny random model of whole words, saved with its head."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    path = tmp_path_factory.mktemp("words") / "llama"
+    tokenizer = Tokenizer(
+        models.WordLevel({w: i for i, w in enumerate([*SPECIAL, *WORDS])}, "<unk>")
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    names = dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPECIAL, strict=True))
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(path)
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+    }
+    ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "vocab_size": 4 + len(WORDS)}
+    config = transformers.AutoConfig.for_model("llama", max_position_embeddings=64, **sizes, **ids)
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        module = transformers.AutoModelForCausalLM.from_config(config).eval()
+    for weights in module.parameters():
+        if weights.ndim > 1:
+            weights.data.mul_(8)
+    module.save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return load_model(f"hf:{folder}")
+
+
+@pytest.fixture(scope="module")
+def frame(tmp_path_factory):
+    path = tmp_path_factory.mktemp("frames") / "seeing.toml"
+    path.write_text(FRAME)
+    return f"pairs:{path}"
+
+
+@pytest.fixture(scope="module")
+def table(model, frame):
+    return measure_pairs(model, load_data(frame), edits=list(EDITS))
+
+
+def of(table, edit, control="", site=None):
+    rows = table[table["edit"].eq(edit) & table["control"].eq(control)]
+    return rows if site is None else rows[rows["site"].eq(site)].iloc[0]
+
+
+def ids_of(model, text):
+    return torch.tensor([model.vocabulary.encode(text)])
+
+
+def test_exchange_is_the_swap_of_the_two_positions(model):
+    rows = measure_pairs(model, pair_of_text(TEXT, EXCHANGED, ("dog", "cat")))
+    order = edits.exchange([[1]], [[4]], 9)
+    for site in ("layers.embedding", "layers.0.hidden"):
+        with tp.intervene(model, {site: edits.swap(order)}):
+            wanted = model.predict(ids_of(model, TEXT))[0]
+        row = of(rows, "exchange", site=site)
+        dog, cat = (model.vocabulary.encode(word)[0] for word in EXCHANGED)
+        assert (row["p_answer"], row["p_other"]) == pytest.approx(
+            (float(wanted[dog]), float(wanted[cat]))
+        )
+        assert row["difference"] == pytest.approx(
+            float((wanted[cat] / wanted[dog]).log()), abs=1e-5
+        )
+
+
+def test_floor_and_ceiling_are_the_two_texts(model):
+    rows = measure_pairs(model, pair_of_text(TEXT, EXCHANGED, ("dog", "cat")))
+    text, other = (
+        model.predict(ids_of(model, each))[0] for each in (TEXT, "the cat sees the dog . who ? the")
+    )
+    floor, ceiling = of(rows, "none").iloc[0], of(rows, "other text").iloc[0]
+    dog = model.vocabulary.encode("dog")[0]
+    assert (floor["p_answer"], ceiling["p_answer"]) == pytest.approx(
+        (float(text[dog]), float(other[dog]))
+    )
+    assert floor["kl"] == pytest.approx(float((other * (other / text).log()).sum()), abs=1e-5)
+    assert (ceiling["kl"], ceiling["agrees"], floor["change"]) == (pytest.approx(0, abs=1e-6), 1, 0)
+    assert (floor["answer"], floor["other"]) == ("dog", "cat")
+    # without position nothing tells the two texts apart at the embedding: the exchange is the other text
+    assert of(rows, "exchange", site="layers.embedding")["kl"] == pytest.approx(0, abs=1e-5)
+
+
+def test_identity_changes_nothing_and_the_last_layer_s_words_are_read_by_nobody(table):
+    for site in table["site"].unique()[1:]:
+        assert of(table, "any", "identity", site)["change"] == 0
+    last = table[table["site"].eq("layers.1.hidden")]
+    assert (last["change"].abs() < 1e-6).all()
+
+
+def test_every_edit_stands_beside_its_controls(table, frame):
+    places = set(zip(table["edit"], table["control"], strict=True))
+    controls = ("", "wrong role", "wrong position", "random direction")
+    assert places == {("none", ""), ("other text", ""), ("any", "identity"), ("any", "mean")} | {
+        (edit, control) for edit in EDITS for control in controls
+    }
+    items = len(load_data(frame)) // 2
+    assert (table["n"] + table["missing"] == items).all()
+    real = table[table["control"].eq("") & table["edit"].isin(EDITS)]
+    assert real["p"].between(0, 1).all()
+    assert real["against"].notna().all()
+    assert (real["beyond_low"] <= real["beyond"]).all()
+    substituted = of(table, "substitute", site="layers.embedding")
+    assert substituted["kl"] == pytest.approx(0, abs=1e-5)  # the two words are all that differs
+
+
+def words_of(x, y, names):
+    n = len(x)
+    at = torch.tensor([[1, 4]] * n)
+    return Words(tuple(names), at, torch.full((n, 2), -1), x, y, x, y)
+
+
+def test_surgery_exchanges_the_means_of_words_at_a_place():
+    """Where states are V[word, role] + noise-free context, the edited state is V[other word, role] + context."""
+    rng = torch.Generator().manual_seed(0)
+    v, names = torch.randn(3, 2, 5, generator=rng), [(0, 1), (1, 2), (2, 0), (1, 0), (0, 2), (2, 1)]
+    x = torch.stack([torch.stack([v[a, 0], v[b, 1]]) for a, b in names])
+    y = torch.stack([torch.stack([v[b, 0], v[a, 1]]) for a, b in names])
+    words = words_of(x, y, [(str(a), str(b)) for a, b in names])
+    ways = {way.control: way for way in list_ways(words, ["surgery"]) if way.edit == "surgery"}
+    assert ways[""].made.all()
+    assert torch.allclose(ways[""].to, y, atol=1e-6)
+    elsewhere = torch.stack(
+        [torch.stack([v[a, 0] + v[b, 1] - v[a, 1], v[b, 1] + v[a, 0] - v[b, 0]]) for a, b in names]
+    )
+    assert torch.allclose(ways["wrong role"].to, elsewhere, atol=1e-6)
+    assert not ways["wrong position"].made.any()  # there is no token beside
+    moved = [(way.to - x).norm(dim=-1) for way in (ways[""], ways["random direction"])]
+    assert torch.allclose(*moved, atol=1e-5)
+
+
+def test_surgery_needs_the_words_in_further_items():
+    x = torch.randn(2, 2, 4)
+    (real, *_) = (
+        w
+        for w in list_ways(words_of(x, x, [("0", "1"), ("2", "3")]), ["surgery"])
+        if w.edit == "surgery"
+    )
+    assert not real.made.any()
+
+
+def test_erasing_leaves_nothing_linear_of_the_places():
+    rng = torch.Generator().manual_seed(0)
+    x = torch.randn(400, 2, 6, generator=rng)
+    x[:, 1] += 2
+    ways = {
+        w.control: w.to
+        for w in list_ways(words_of(x, x, [("a", "b")] * 400), ["erase"])
+        if w.edit == "erase"
+    }
+    gap = {name: float((to[:, 1] - to[:, 0]).mean(0).norm()) for name, to in ways.items()}
+    assert gap[""] < 0.5 < 4 < gap["wrong role"]
+
+
+def test_trials_that_cannot_be_made_are_counted(model):
+    data = pair_of_text("the dog sees the cat", EXCHANGED, ("dog", "dog"))
+    with pytest.raises(
+        InputError, match=r"none of 1 items can be asked .* 1 have answers that begin alike"
+    ):
+        make_trials(model, data)
+
+
+def test_holm_corrects_over_the_sites_of_an_edit():
+    rows = []
+    for site in ("none", "one", "two", "three"):
+        for control in ("",) if site == "none" else ("", "mean"):
+            for item in range(12):
+                value = 3.0 + item / 100 if (site, control) == ("one", "") else item / 100
+                edit = "none" if site == "none" else "exchange"
+                rows.append({"site": site, "layer": 0, "edit": edit, "control": control, "item": str(item),
+                             "made": True, "left_out": 2, "answer": "a", "other": "b", "agrees": 0.0, "kl": 0.0,
+                             "difference": value, "p_answer": 0.1, "p_other": 0.1})  # fmt: skip
+    table = summarise_pairs(pd.DataFrame(rows)).set_index(["site", "control"])
+    assert table.loc[("one", ""), "p"] == pytest.approx(3 * 2 * 0.5**12)
+    assert table.loc[("one", ""), "beyond"] == pytest.approx(3.0)
+    assert table.loc[("two", ""), "p"] == 1
+    assert (table["missing"] == 2).all()
+
+
+def test_a_run_goes_on_to_the_same_table(model, frame, tmp_path):
+    data = find_pairs(frame, 12, 0, 64)
+    table = measure_pairs(model, data, "layers.0.hidden", out=tmp_path / "run")
+    again = measure_pairs(model, data, "layers.0.hidden", out=tmp_path / "run", resume=True)
+    pd.testing.assert_frame_equal(table, again)
+    with pytest.raises(InputError, match="--resume goes on"):
+        measure_pairs(model, data, "layers.0.hidden", out=tmp_path / "run")
+    with pytest.raises(InputError, match="holds another run"):
+        measure_pairs(model, data, "layers.1.hidden", out=tmp_path / "run", resume=True)
+
+
+def test_the_picture_has_a_row_an_edit(table):
+    figure = behaviour_by_layer(table)
+    titles = [axes.get_title(loc="left") for axes in figure.axes[::2]]
+    assert titles == [f"{edit}, hidden" for edit in EDITS]
+    lines = {line.get_label(): np.asarray(line.get_ydata()) for line in figure.axes[0].lines}
+    assert lines["the edit itself"] == pytest.approx(of(table, "exchange")["difference"].to_numpy())
+    assert {"mean", "identity", "wrong role", "wrong position", "random direction"} <= {*lines}
+
+
+def run(monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["tprprobe", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+def test_one_command_for_a_typed_text(folder, tmp_path, monkeypatch, capsys):
+    words = ["intervene", "--ckpt", f"hf:{folder}", "--text", TEXT, "--exchange", "dog,cat"]
+    assert not run(monkeypatch, *words, "--out", tmp_path / "run", "--json")
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["site"] for row in rows if row["edit"] == "exchange" and row["control"] == ""] == [
+        "layers.embedding", "layers.0.hidden", "layers.1.hidden"
+    ]  # fmt: skip
+    assert {"behaviour.pdf", "behaviour.svg", "behaviour.csv"} <= {
+        p.name for p in (tmp_path / "run").iterdir()
+    }
+    figure = ["figure", "behaviour", "--ckpt", tmp_path / "run", "--out", tmp_path / "again.svg"]
+    assert not run(monkeypatch, *figure)
+    assert (tmp_path / "again.svg").read_bytes() == (
+        tmp_path / "run" / "behaviour.svg"
+    ).read_bytes()
+
+
+def test_next_words_of_a_typed_text(folder, model, monkeypatch, capsys):
+    text = "the dog sees the"
+    assert not run(monkeypatch, "predict", text, "--ckpt", f"hf:{folder}", "-k", "3", "--json")
+    rows = json.loads(capsys.readouterr().out)
+    p = model.predict(ids_of(model, text))[0]
+    best = p.topk(3)
+    assert [row["id"] for row in rows] == best.indices.tolist()
+    assert [row["p"] for row in rows] == pytest.approx(best.values.tolist(), abs=1e-6)
+    assert rows[0]["word"] == model.vocabulary.spell([rows[0]["id"]])
+    assert run(monkeypatch, "predict", text) == 2
+    assert "give a text with --ckpt MODEL" in capsys.readouterr().err
+    assert run(monkeypatch, "predict", text, "--ckpt", f"hf:{folder}", "-k", "0") == 2
+
+
+def test_next_symbols_of_our_own_models(make_model):
+    question = "Calculate 1/2."
+    ours = make_model()
+    rows = next_words(ours, question, 5)
+    source = torch.tensor([[ours.config.sos, *ours.vocabulary.encode(question), ours.config.eos]])
+    target = torch.tensor([[ours.config.sos]])
+    wanted = ours(source, target)[0, -1].softmax(-1).topk(5)
+    assert rows["id"].tolist() == wanted.indices.tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "give one of a recipe (FILE.toml), --data pairs:FRAME, or --text"),
+        (["--data", "mathematics:arithmetic__mixed"], "give pairs:FRAME, of active"),
+        (["--text", TEXT], "give two of each"),
+        (["--text", TEXT, "--exchange", "dog,fox"], "no word 'fox' in"),
+        (
+            ["--text", TEXT, "--exchange", "dog,cat", "--edit", "swap"],
+            "unknown edit of pairs 'swap'",
+        ),
+        (["recipe.toml", "--edit", "exchange"], "--edit: of minimal pairs, not of a recipe"),
+    ],
+)
+def test_what_is_said_of_wrong_calls(folder, words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "intervene", "--ckpt", f"hf:{folder}", *words) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,198 @@
+"""Damaged folders of transformers: one line that says what is wrong, and never a silent wrong result."""
+
+import json
+import shutil
+
+import pytest
+import safetensors.torch
+import torch
+from planted.foreign import save_foreign
+
+import tprprobe as tp
+from tprprobe.errors import InputError
+from tprprobe.models import load_model
+
+pytest.importorskip("transformers")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+WEIGHTS, CONFIG, TOKENIZER = "model.safetensors", "config.json", "tokenizer.json"
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    return save_foreign("bert", tmp_path_factory.mktemp("sound") / "bert")
+
+
+@pytest.fixture
+def folder(sound, tmp_path):
+    return shutil.copytree(sound, tmp_path / "bert")
+
+
+def setting(**values):
+    def write(folder):
+        path = folder / CONFIG
+        path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+    return write
+
+
+def tokens(change):
+    def write(folder):
+        path = folder / TOKENIZER
+        content = json.loads(path.read_text())
+        change(content)
+        path.write_text(json.dumps(content))
+
+    return write
+
+
+def weights(change):
+    def write(folder):
+        state = safetensors.torch.load_file(folder / WEIGHTS)
+        change(state)
+        safetensors.torch.save_file(state, folder / WEIGHTS, metadata={"format": "pt"})
+
+    return write
+
+
+def cut(name, share):
+    def write(folder):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[: int(share * len(content))])
+
+    return write
+
+
+def filled(name, content):
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def pickled(folder):
+    state = safetensors.torch.load_file(folder / WEIGHTS)
+    (folder / WEIGHTS).unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04cos\nsystem\n" + b"x" * len(state))
+
+
+def spoil(value):
+    def change(state):
+        state["encoder.layer.0.output.dense.weight"][0, 0] = value
+
+    return change
+
+
+def rename(state):
+    state["encoder.layer.0.output.dense.wait"] = state.pop("encoder.layer.0.output.dense.weight")
+
+
+def reshape(state):
+    name = "encoder.layer.1.output.dense.weight"
+    state[name] = state[name][:, :-1].contiguous()
+
+
+def without_symbols(content):
+    content["model"]["vocab"] = {"<unk>": 0}
+    content["added_tokens"] = []
+
+
+BAD_CHARACTERS = {"type": "Precompiled", "precompiled_charsmap": "////////AAAA" * 20}
+DAMAGE = {
+    "no tokenizer": (lambda f: (f / TOKENIZER).unlink(), "backend tokenizer"),
+    "weights cut to nothing": (cut(WEIGHTS, 0), "is damaged or no safetensors file"),
+    "weights cut in the header": (cut(WEIGHTS, 0.02), "is damaged or no safetensors file"),
+    "weights cut": (cut(WEIGHTS, 0.7), "is damaged or no safetensors file"),
+    "weights of noise": (filled(WEIGHTS, b"\xff" * 900), "is damaged or no safetensors file"),
+    "no weights": (lambda f: (f / WEIGHTS).unlink(), "no transformers model"),
+    "pickles": (pickled, "no transformers model"),
+    "hidden_size 0": (setting(hidden_size=0), "hidden_size 0, a whole number above 0"),
+    "hidden_size text": (setting(hidden_size="384"), "hidden_size"),
+    "hidden_size null": (setting(hidden_size=None), "hidden_size"),
+    "hidden_size other": (setting(hidden_size=32), "asks for at least|has weights of other shapes"),
+    "heads 0": (setting(num_attention_heads=0), "num_attention_heads 0, a whole number above 0"),
+    "heads 3": (setting(num_attention_heads=3), "hidden size .* is not a multiple"),
+    "layers [6]": (setting(num_hidden_layers=[6]), "num_hidden_layers"),
+    "layers negative": (setting(num_hidden_layers=-1), "num_hidden_layers -1"),
+    "a million layers": (setting(num_hidden_layers=10**6), "asks for at least .* weights, its files hold"),
+    "layers 10^18": (setting(num_hidden_layers=10**18), "asks for at least .* weights, its files hold"),
+    "vocab_size 10^12": (setting(vocab_size=10**12), "asks for at least .* weights, its files hold"),
+    "intermediate_size 10^12": (setting(intermediate_size=10**12), "asks for at least .* weights"),
+    "positions 10^12": (setting(max_position_embeddings=10**12), "asks for at least .* weights"),
+    "layers 4 of 2": (setting(num_hidden_layers=4), "lacks encoder.layer.2.attention.* and 29 more"),
+    "layer_norm_eps": (setting(layer_norm_eps="x"), "layer_norm_eps"),
+    "hidden_act": (setting(hidden_act="nothing"), "nothing"),
+    "model_type": (setting(model_type="nothing"), "no transformers model"),
+    "model_type a list": (setting(model_type=["bert"]), "no transformers model"),
+    "architectures a number": (setting(architectures=7), "no transformers model"),
+    "config empty": (filled(CONFIG, b""), "no transformers model"),
+    "config a list": (filled(CONFIG, b"[1]"), "no transformers model"),
+    "config cut": (cut(CONFIG, 0.5), "no transformers model"),
+    "pad beyond": (setting(pad_token_id=10**6), "pad_token_id|padding|pad"),
+    "tokenizer cut": (cut(TOKENIZER, 0.5), "no transformers model"),
+    "tokenizer empty": (filled(TOKENIZER, b""), "no transformers model"),
+    "tokenizer of nothing": (filled(TOKENIZER, b"{}"), "no transformers model"),
+    "tokenizer without symbols": (tokens(without_symbols), "has no symbols"),
+    "normalizer": (tokens(lambda c: c.update(normalizer=BAD_CHARACTERS)), "tokenizer|transformers model"),
+    "normalizer unknown": (tokens(lambda c: c.update(normalizer={"type": "x"})), "no transformers model"),
+    "weights renamed": (weights(rename), "lacks encoder.layer.0.output.dense.weight, which config.json asks"),
+    "weights of another shape": (weights(reshape), r"weight \(16, 23\) for \(16, 24\)"),
+    "weights NaN": (weights(spoil(torch.nan)), "no finite numbers: encoder.layer.0.output.dense.weight"),
+    "weights infinite": (weights(spoil(torch.inf)), "no finite numbers: encoder.layer.0.output.dense.weight"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_one_line(folder, capfd, kind):
+    damage, said = DAMAGE[kind]
+    damage(folder)
+    with pytest.raises(InputError, match=said) as error:
+        load_model(f"hf:{folder}")
+    assert "\n" not in str(error.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_token_that_the_embedding_lacks_is_refused_where_it_is_read(folder, make_data, tmp_path):
+    known = load_model(f"hf:{folder}").vocabulary
+    piece = known.symbols[known.encode("dog")[0]]
+    tokens(lambda content: content["model"]["vocab"].update({piece: 10**6}))(folder)
+    model = load_model(f"hf:{folder}")
+    with pytest.raises(InputError, match=r"has the id 1000000, the model's embedding has \d+ rows"):
+        tp.extract(model, make_data([("the dog", "")]), None, tmp_path / "store")
+
+
+def test_what_is_left_over_or_new_is_noted(sound, folder, tmp_path, make_data, capfd):
+    def change(state):
+        state["more.weight"] = torch.ones(2)
+        state.pop("pooler.dense.weight")
+
+    weights(change)(folder)
+    model = load_model(f"hf:{folder}")
+    assert model.notes["unused weights"] == "more.weight"
+    assert model.notes["new weights"].startswith("pooler.dense.weight: the file lacks them")
+    assert "hf:bert: unused weights: more.weight" in capfd.readouterr().err
+    store = tp.extract(model, make_data([("the dog", "")]), None, tmp_path / "store", control=False)
+    assert store.manifest["model"]["unused weights"] == "more.weight"
+    assert load_model(f"hf:{sound}").notes == {}
+
+
+def test_states_that_are_no_numbers_are_refused_with_site_and_sample(sound, tmp_path, make_data):
+    model = load_model(f"hf:{sound}")
+    (piece, *_) = model.vocabulary.encode("dog")
+    with torch.no_grad():
+        model.module.get_input_embeddings().weight[piece] = torch.nan
+    data = make_data([("the cats see", ""), ("the dog sees", "")])
+    with pytest.raises(InputError, match=r"encoder\.embedding has no finite numbers in sample 1"):
+        tp.extract(model, data, "*.embedding", tmp_path / "store", control=False)
+    maps = "*.self.attention"
+    with pytest.raises(InputError, match=r"self\.attention has no finite numbers in sample 1"):
+        tp.extract(model, data, maps, tmp_path / "maps", control=False)
+
+
+def test_a_text_of_unknown_tokens_is_said_and_kept(sound, tmp_path, make_data, capfd):
+    model = load_model(f"hf:{sound}")
+    data = make_data([("犬 が 好き the dog", ""), ("the cats see", "")])
+    store = tp.extract(model, data, "*.hidden", tmp_path / "store", control=False)
+    told = store.manifest["unknown_tokens"]
+    assert 0.1 < told["share"] < 0.5
+    assert f"{told['share']:.1%} of the tokens are unknown to hf:bert" in capfd.readouterr().err
+    known = make_data([("the cats see", "")])
+    store = tp.extract(model, known, "*.hidden", tmp_path / "known", control=False)
+    assert "unknown_tokens" not in store.manifest

@@ -1,0 +1,83 @@
+"""What a user is likely to type about stores, figures and probes, and what is said or done."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tprprobe as tp
+from tprprobe.cli import main
+from tprprobe.errors import InputError
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store that was imported: 40 samples of three tokens with a tag."""
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "acts.npz", **{"layers.0.hidden": rng.normal(size=(120, 4)).astype("f4")})
+    table = {
+        "sample": np.repeat(range(40), 3),
+        "token": rng.choice(list("abcdefgh"), 120),
+        "pos": ["X", "Y", "X"] * 40,
+    }
+    pd.DataFrame(table).to_csv(tmp_path / "acts.csv", index=False)
+    tp.import_store(tmp_path / "acts.npz", tmp_path / "store")
+    return tmp_path / "store"
+
+
+def run(monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["tprprobe", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+@pytest.mark.parametrize("kind", [str, lambda path: path, tp.open_store])
+def test_a_path_opens_the_store(store, kind):
+    assert tp.cluster(kind(store), "layers.0.hidden", k=2, n_seeds=2).site == "layers.0.hidden"
+    assert {*tp.decompose(kind(store), "layers.0.hidden", "left").scores["site"]} == {
+        "layers.0.hidden"
+    }
+
+
+def test_a_path_that_is_no_store_is_said():
+    with pytest.raises(InputError, match="nowhere"):
+        tp.probe("nowhere", "pos")
+
+
+def test_import_of_a_pickle_says_what_to_save(tmp_path, monkeypatch, capsys):
+    (tmp_path / "acts.pt").write_bytes(b"PK")
+    assert run(monkeypatch, "import", tmp_path / "acts.pt", tmp_path / "out") == 2
+    assert "acts.pt is a pickle" in (said := capsys.readouterr().err)
+    assert "safetensors.torch.save_file" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_import_twice_names_no_option_that_import_lacks(store, monkeypatch, capsys):
+    assert run(monkeypatch, "import", store.parent / "acts.npz", store) == 2
+    said = capsys.readouterr().err
+    assert "already holds a complete store; give another folder or remove it" in said
+    assert "--out" not in said
+
+
+def test_figure_of_a_store_lists_what_it_has(store, monkeypatch, capsys):
+    assert not run(monkeypatch, "figure", "--store", store)
+    captured = capsys.readouterr()
+    assert "figures can be drawn: give a name" in captured.err
+    assert not {"learning-curve", "swap", "behaviour"} & {
+        line.split()[0] for line in captured.out.splitlines()
+    }
+    assert run(monkeypatch, "figure", "swap", "--store", store) == 2
+    assert (
+        "swap is made of swaps: give --ckpt with folders of `intervene --out`, not of --store"
+        in capsys.readouterr().err
+    )
+
+
+def test_probe_with_nothing_says_what_it_does_before_it_does_it(monkeypatch, capsys):
+    def stop(*_):
+        raise InputError("stopped")
+
+    monkeypatch.setattr("tprprobe.cli.probing.model_and_data", stop)
+    assert run(monkeypatch, "probe", "pos") == 2
+    said = capsys.readouterr().err
+    assert said.index("extracts 300 examples through tpt-d-english") < said.index("stopped")

@@ -1,0 +1,150 @@
+"""What a user is likely to try with models of transformers, and the line that says how it is meant."""
+
+import json
+
+import pytest
+from planted.foreign import save_foreign
+from typer.testing import CliRunner
+
+import tprprobe as tp
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.files import hub
+from tprprobe.models import load_model
+
+pytest.importorskip("transformers")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_foreign("gpt2", tmp_path_factory.mktemp("hf") / "tiny", "causal")
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def test_inspect_of_a_folder_of_transformers_says_what_can_be_asked(folder):
+    result = CliRunner().invoke(app, ["inspect", str(folder), "--json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert (told["head"], told["layers"], told["width"], told["heads"]) == (
+        "causal",
+        "layers 2",
+        16,
+        2,
+    )
+    assert told["commands"] == "extract, probe, decompose, eval, predict, intervene"
+    assert told["sites"][0]["site"] == "layers.embedding"
+    assert "symbols, texts of 64" in told["tokenizer"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("bert-base-uncased", "a model of transformers is hf:bert-base-uncased"),
+        ("gpt2", "a model of transformers is hf:gpt2"),
+        ("FOLDER", "is a model of transformers: say hf:"),
+        ("FOLDER/config.json", "is a file, a checkpoint is a folder: `tprprobe convert"),
+        ("hf:FOLDERS", "no folder .* here .there is .*tiny"),
+        ("hf:nothing", "no folder 'nothing' here, it is not in the hub's cache, and the hub cannot be reached"),
+        ("hf:hf/nothing", "no folder 'hf/nothing' here, it is not in the hub's cache"),
+        ("hf:hf/*", "no folder 'hf/\\*' here: give hf:FOLDER, hf:FILE.gguf or a hub id"),
+        ("hf:nothing.gguf", "no file 'nothing.gguf': give hf:FILE.gguf"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_meant_otherwise_is_one_line(folder, name, said):
+    with pytest.raises(InputError, match=said) as error:
+        load_model(name.replace("FOLDER", str(folder)))
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_of_nothing_is_one_line(tmp_path):
+    with pytest.raises(InputError, match=r"has no config\.json and no \.gguf file"):
+        load_model(f"hf:{tmp_path}")
+
+
+def test_offline_may_stand_anywhere(monkeypatch):
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(hub, "getproxies", lambda: {"https": "there"})
+    for line in (["--offline", "inspect", "hf:nothing"], ["inspect", "hf:nothing", "--offline"]):
+        result = CliRunner().invoke(app, line)
+        assert isinstance(result.exception, InputError)
+        assert "the hub cannot be reached" in str(result.exception)
+        monkeypatch.delenv("HF_HUB_OFFLINE")
+
+
+def test_a_gguf_file_gives_the_weights_that_were_put_in(tmp_path, make_data):
+    """A tiny Llama written as F32: what is read equals it; the store says that it was dequantized."""
+    gguf = pytest.importorskip("gguf")
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+    }
+    config = transformers.LlamaConfig(vocab_size=len(WORDS), num_key_value_heads=2, **sizes,
+                                      max_position_embeddings=64, tie_word_embeddings=False)  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        own = transformers.LlamaForCausalLM(config).eval()
+    file = tmp_path / "tiny" / "tiny.gguf"
+    file.parent.mkdir()
+    write_gguf(gguf, own, file)
+    ids = torch.tensor([[3, 4, 5, 6]])
+    for path in (file, file.parent):
+        model = load_model(f"hf:{path}")
+        assert model.head == "causal"
+        with torch.no_grad():
+            torch.testing.assert_close(model(ids), own(ids).logits, atol=1e-5, rtol=1e-5)
+        assert model.notes == {"weights": "dequantized from F32 (tiny.gguf)"}
+    data = make_data([("a b c", ""), ("d e", "")])
+    store = tp.extract(model, data, "*.hidden", tmp_path / "store", control=False)
+    assert store.manifest["model"]["weights"] == "dequantized from F32 (tiny.gguf)"
+    (file.parent / "other.gguf").write_bytes(b"")
+    with pytest.raises(
+        InputError, match=r"has several \.gguf files, give one: .*other\.gguf, tiny\.gguf"
+    ):
+        load_model(f"hf:{file.parent}")
+    with pytest.raises(InputError, match="no transformers model"):
+        load_model(f"hf:{file.parent / 'other.gguf'}")
+
+
+WORDS = ["<unk>", "<s>", "</s>", *(chr(97 + i) for i in range(26)), "Ġ", "ab"]
+
+
+def write_gguf(gguf, own, file):
+    config, state = own.config, own.state_dict()
+    writer = gguf.GGUFWriter(file, "llama")
+    writer.add_context_length(64)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(2)
+    writer.add_head_count_kv(2)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(10000.0)
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_name("tiny")
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("smollm")
+    writer.add_token_list(WORDS)
+    writer.add_token_types([3, 3, 3, *[1] * (len(WORDS) - 3)])
+    writer.add_token_merges(["a b"])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_unk_token_id(0)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    for name, tensor in state.items():
+        stem, _, kind = name.rpartition(".")
+        if stem.endswith(("q_proj", "k_proj")):  # rotated as llama.cpp does
+            tensor = tensor.view(2, 2, -1, tensor.shape[-1]).transpose(1, 2).reshape(tensor.shape)
+        writer.add_tensor(f"{names.get_name(stem)}.{kind}", tensor.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

@@ -1,0 +1,414 @@
+"""Models of transformers with their heads: called as the library calls them, and asked what they write or
+expect next, while sites are read and edited.
+"""
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from planted.foreign import KINDS, save_foreign
+
+import tprprobe as tp
+from tprprobe.errors import InputError
+from tprprobe.interventions import Recipe, edits, surgery, sweep
+from tprprobe.interventions.decomposed_states import substitute
+from tprprobe.models import load_model
+from tprprobe.models.answers import evaluate
+
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+WRITERS = {
+    "gpt2": "causal", "opt": "causal", "gpt_neox": "causal", "llama": "causal", "qwen3": "causal",
+    "gemma": "causal", "mamba": "causal", "t5": "seq2seq", "bart": "seq2seq",
+}  # fmt: skip
+FILLERS = {"bert": "masked", "albert": "masked"}
+HEADS = WRITERS | FILLERS
+TEXT = "the dog sees cats ."
+
+
+@pytest.fixture(scope="module")
+def headed(tmp_path_factory):
+    """A tiny random model saved with its head: ours, and the library's own."""
+    loaded = {}
+
+    def find(kind):
+        if kind not in loaded:
+            folder = save_foreign(kind, tmp_path_factory.mktemp("heads") / kind, HEADS[kind])
+            model = load_model(f"hf:{folder}")
+            auto = {"causal": "CausalLM", "masked": "MaskedLM", "seq2seq": "Seq2SeqLM"}[HEADS[kind]]
+            own = getattr(transformers, f"AutoModelFor{auto}").from_pretrained(folder).eval()
+            loaded[kind] = model, own
+        return loaded[kind]
+
+    return find
+
+
+def texts(model):
+    """Encoded by the model's own tokenizer; of a model that fills masks with a mask."""
+    tokenizer = model.vocabulary.tokenizer
+    given = dict(tokenizer(TEXT, return_tensors="pt"))
+    if model.head == "masked":
+        given["input_ids"][0, 2] = tokenizer.mask_token_id
+    return given
+
+
+def begun(model):
+    return {"decoder_input_ids": torch.tensor([[model.config.sos]])} if model.two_stacks else {}
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@torch.no_grad()
+def test_it_is_called_as_the_library_calls_it(headed, kind):
+    model, own = headed(kind)
+    assert model.head == HEADS[kind]
+    given = texts(model)
+    wanted = own(**given, **begun(model))
+    assert torch.equal(model(**given), wanted.logits)
+    assert torch.equal(model(given["input_ids"], given["attention_mask"]), wanted.logits)
+    if not model.two_stacks:
+        assert torch.equal(model(given["input_ids"]), own(input_ids=given["input_ids"]).logits)
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@torch.no_grad()
+def test_hidden_sites_and_the_embedding_are_the_library_s(headed, kind):
+    model, own = headed(kind)
+    given, stack = texts(model), KINDS[kind].stacks[0]
+    found = own(**given, **begun(model), output_hidden_states=True)
+    states = found.encoder_hidden_states if model.two_stacks else found.hidden_states
+    with tp.capture(model, [f"{stack}.*.hidden", f"{stack}.embedding"]) as acts:
+        model(**given)
+    layers = [f"{stack}.{n}.hidden" for n in range(KINDS[kind].layers)]
+    own_names = [*([f"{stack}.embedding"] if KINDS[kind].first else []), *layers]
+    last = own_names.pop() if KINDS[kind].norm else None  # behind it the library norms
+    for name, wanted in zip(own_names, states, strict=False):
+        torch.testing.assert_close(acts[name], wanted, atol=1e-6, rtol=0)
+    assert last is None or acts[last].shape == states[-1].shape
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@torch.no_grad()
+def test_an_identity_edit_changes_no_bit(headed, kind):
+    model, _ = headed(kind)
+    given = texts(model)
+    plain = model(**given)
+    for name in tp.sites(model)["site"]:
+        if name.endswith(".attention"):  # a map that is read is computed by another algorithm
+            with tp.capture(model, name):
+                wanted = model(**given)
+        else:
+            wanted = plain
+        with tp.intervene(model, {name: torch.clone}):
+            assert torch.equal(model(**given), wanted), name
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_it_writes_what_the_library_writes(headed, kind):
+    model, own = headed(kind)
+    source = texts(model)["input_ids"][:, :4]
+    options = {
+        "do_sample": False,
+        "forced_eos_token_id": None,
+        "attention_mask": torch.ones_like(source),
+    }
+    for n, beam in ((9, 1), (6, 2)):
+        wanted = own.generate(input_ids=source, max_new_tokens=n, num_beams=beam, **options)
+        wanted = wanted[:, 1 if model.two_stacks else 4 :]
+        assert torch.equal(model.generate(source, n, beam=beam), wanted)
+    drawn = [model.generate(source, 20, seed=seed).tolist() for seed in (0, 0, 1, 2)]
+    assert drawn[0] == drawn[1]
+    assert len({str(each) for each in drawn}) > 1
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_padding_changes_nothing_that_is_expected(headed, kind):
+    """Beside a longer text, and with padding on either side where positions are counted by it."""
+    model, _ = headed(kind)
+    pad = model.config.pad
+    alone, longer = torch.tensor([[6, 7, 9]]), torch.tensor([[5, 6, 7, 9, 4, 6]])
+    right = torch.cat([longer, torch.tensor([[6, 7, 9, pad, pad, pad]])])
+    sides = [right]
+    if kind not in ("t5", "bart", "mamba"):
+        sides.append(torch.cat([longer, torch.tensor([[pad, pad, pad, 6, 7, 9]])]))
+    target = torch.tensor([[5, 6], [7, pad]])
+    for both in sides:
+        if kind == "mamba":  # its recurrence reads what padding stands between
+            both = both[:, :3]
+        assert torch.allclose(model.predict(both)[1:], model.predict(both[1:]), atol=1e-6)
+        if kind != "mamba":
+            assert torch.allclose(model.predict(both)[1:], model.predict(alone), atol=1e-5)
+            assert torch.allclose(
+                model.score(both, target)[1:], model.score(alone, target[1:, :1]), atol=1e-4
+            )
+            written = model.generate(both, 6)[1:]
+            known = model.generate(alone, 6)
+            assert torch.equal(written[:, : known.shape[1]], known)
+    assert torch.allclose(model.predict(right).sum(1), torch.ones(2))
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@torch.no_grad()
+def test_a_score_is_the_log_probability_of_a_continuation(headed, kind):
+    model, own = headed(kind)
+    source, target = torch.tensor([[6, 7, 9]]), torch.tensor([[5, 8, 4]])
+    if model.two_stacks:
+        start = torch.tensor([[model.config.sos]])
+        logits = own(
+            input_ids=source, decoder_input_ids=torch.cat([start, target[:, :-1]], 1)
+        ).logits
+    else:
+        logits = own(input_ids=torch.cat([source, target], 1)).logits[:, 2:-1]
+    wanted = logits.log_softmax(-1).gather(-1, target[..., None]).sum((1, 2))
+    torch.testing.assert_close(model.score(source, target), wanted, atol=1e-5, rtol=1e-5)
+    expected = logits[:, 1].softmax(-1)
+    torch.testing.assert_close(model.predict(source, target[:, :1]), expected, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "mamba", "t5"])
+@torch.no_grad()
+def test_sites_are_read_and_edited_while_it_writes(headed, kind):
+    """What is captured is what one pass over all of it has; an edit acts at every step, a placed one where
+    it is told to.
+    """
+    model, own = headed(kind)
+    stack, source = KINDS[kind].stacks[-1], torch.tensor([[6, 7, 9, 4]])
+    names = [f"{stack}.embedding", f"{stack}.1.hidden"]
+    with tp.capture(model, names) as acts:
+        written = model.generate(source, 5, min_length=4)
+    start = torch.tensor([[model.config.sos]])
+    whole = torch.cat([start if model.two_stacks else source, written[:, :-1]], 1)
+    with tp.capture(model, names) as once:
+        model(source, whole) if model.two_stacks else model(whole)
+    for name in names:
+        torch.testing.assert_close(acts[name], once[name], atol=1e-5, rtol=1e-5)
+    moved = edits.shift(torch.full((16,), 3.0), torch.ones(1, 40))
+    layer = own.get_decoder().block[0] if kind == "t5" else own.base_model.get_submodule(
+        {"gpt2": "h.0", "llama": "layers.0", "mamba": "layers.0"}[kind]
+    )  # fmt: skip
+    hook = layer.register_forward_hook(
+        lambda _m, _i, out: (out[0] + 3, *out[1:]) if isinstance(out, tuple) else out + 3
+    )
+    options = {"max_new_tokens": 5, "do_sample": False, "attention_mask": torch.ones_like(source)}
+    wanted = own.generate(input_ids=source, **options)[:, 1 if model.two_stacks else 4 :]
+    hook.remove()
+    with tp.intervene(model, {f"{stack}.0.hidden": moved}):
+        assert torch.equal(model.generate(source, 5), wanted)
+    at = torch.tensor([[True, False, False, False]])
+    with tp.intervene(model, {f"{stack}.0.hidden": edits.zero(positions=at)}):
+        first = model.predict(source)
+        with tp.capture(model, f"{stack}.0.hidden") as acts:
+            model.generate(source, 3, min_length=2)
+    zeros = (acts[f"{stack}.0.hidden"] == 0).all(-1)[0].tolist()
+    assert zeros == [True, *[False] * (len(zeros) - 1)]
+    assert not torch.allclose(first, model.predict(source))
+
+
+@pytest.mark.parametrize("kind", FILLERS)
+@torch.no_grad()
+def test_a_model_that_fills_masks_is_asked_at_them(headed, kind):
+    model, own = headed(kind)
+    given = texts(model)
+    logits = own(**given).logits[:, 2]
+    torch.testing.assert_close(model.predict(given["input_ids"]), logits.softmax(-1))
+    scored = model.score(given["input_ids"], torch.tensor([[7]]))
+    torch.testing.assert_close(scored, logits.log_softmax(-1)[:, 7])
+    assert model.generate(given["input_ids"], 1).tolist() == [[int(logits.argmax())]]
+    with pytest.raises(InputError, match="fills masks, and a text has none: write <mask>"):
+        model.predict(torch.tensor([[6, 7, 9]]))
+    with pytest.raises(InputError, match="2 symbols are asked of a text with 1 masks"):
+        model.score(given["input_ids"], torch.tensor([[7, 8]]))
+
+
+def test_a_model_without_a_head_returns_states(tmp_path):
+    model = load_model(f"hf:{save_foreign('bert', tmp_path / 'bert')}")
+    ids = torch.tensor([[2, 6, 7, 3]])
+    with tp.capture(model, "encoder.1.hidden") as acts:
+        assert torch.equal(model(ids), acts["encoder.1.hidden"])
+    with pytest.raises(
+        InputError, match="hf:bert has no head that predicts symbols: BertModel returns"
+    ):
+        model.predict(ids)
+
+
+def test_a_module_that_is_passed_step_by_step_gives_all_steps(tmp_path):
+    """A cell in a loop: its passes are joined, and an edit knows the step."""
+
+    class Cell(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.cell = torch.nn.Embedding(10, 4), torch.nn.GRUCell(4, 4)
+
+        def forward(self, ids):
+            state = torch.zeros(len(ids), 4)
+            for vectors in self.table(ids).unbind(1):
+                state = self.cell(vectors, state)
+            return state
+
+    module = Cell().eval()
+    model = tp.attach(module, {"layers.0.hidden": "cell"})
+    ids = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    with torch.no_grad():
+        for _ in range(2):  # a second call begins anew
+            with tp.capture(model, "*") as acts:
+                last = model(ids)
+        assert acts["layers.0.hidden"].shape == (2, 3, 4)
+        assert torch.equal(acts["layers.0.hidden"][:, -1], last)
+        second = torch.tensor([[False, True, False]] * 2)
+        with (
+            tp.intervene(model, {"layers.0.hidden": edits.zero(positions=second)}),
+            tp.capture(model, "*") as edited,
+        ):
+            model(ids)
+    states = edited["layers.0.hidden"]
+    assert torch.equal(states[:, 0], acts["layers.0.hidden"][:, 0])
+    assert not states[:, 1].any()
+    assert states[:, 2].any()
+
+
+class Tagger(torch.nn.Module):
+    """A GRU over words, as a user may have it."""
+
+    def __init__(self, symbols):
+        super().__init__()
+        self.table, self.cells = (
+            torch.nn.Embedding(symbols, 6),
+            torch.nn.GRU(6, 6, batch_first=True),
+        )
+
+    def forward(self, ids):
+        return self.cells(self.table(ids))[0]
+
+
+def test_an_attached_module_takes_any_vocabulary(tmp_path, make_data, headed):
+    """A tokenizer of either library, a function, or the ids: the same vectors; words are known by places."""
+    tokenizer = headed("bert")[0].vocabulary.tokenizer
+    data = make_data([("the dog sees", ""), ("cats see the dog", "")])
+    model = tp.attach(Tagger(len(tokenizer)).eval(), {"layers.0.hidden": "cells"},
+                      forward=lambda module, batch: module(batch[0]))  # fmt: skip
+    ids = [tokenizer(example.source)["input_ids"] for example in data]
+    ways = {
+        "transformers": tokenizer,
+        "tokenizers": tokenizer.backend_tokenizer,
+        "function": lambda text: torch.tensor(tokenizer(text)["input_ids"]),
+        "ids": ids,
+    }
+    stores = {
+        name: tp.extract(model, data, None, tmp_path / name, control=False, vocabulary=way)
+        for name, way in ways.items()
+    }
+    site = "layers.0.hidden"
+    for name, store in stores.items():
+        assert (store.read(site) == stores["ids"].read(site)).all(), name
+        assert store.tokens_of(site)["id"].tolist() == [i for each in ids for i in each]
+    words = {"the": 1, "dog": 2, "sees": 3, "cats": 4, "see": 5}
+    by_word = tp.extract(
+        model, data, None, tmp_path / "words", control=False,
+        vocabulary=lambda text: [words[word] for word in text.split()],
+    )  # fmt: skip
+    assert by_word.tokens_of(site)["word"].tolist() == [0, 1, 2, 0, 1, 2, 3]
+    for wrong, said in (
+        (None, "has no vocabulary: give vocabulary=, a Codec, a tokenizer of transformers"),
+        (7, "vocabulary int: give a Codec, a tokenizer of transformers, a tokenizers.Tokenizer"),
+        (ids[:1], "ids of 1 examples for the 2 of listed"),
+        (lambda _: [10**6], "has the id 1000000, the module's embedding has"),
+    ):
+        with pytest.raises(InputError, match=said):
+            tp.extract(model, data, None, tmp_path / "wrong", control=False, vocabulary=wrong)
+
+
+WORDS = ("the", "dog", "sees", "cats", "a")
+QUESTIONS = [(" ".join(words), " cat") for words in itertools.permutations(WORDS, 3)][:48]
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "t5"])
+def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path, kind):
+    """eval, sweeps, substitutions and surgery of a model with a head are those of ours."""
+    model, _ = headed(kind)
+    stack, data = KINDS[kind].stacks[0], make_data(QUESTIONS)
+    rows = evaluate(model, data)
+    vocabulary = model.vocabulary
+    for row in rows.to_dict("records")[:4]:
+        ids = vocabulary.encode(row["question"]) + list(vocabulary.source_frame[1])
+        source = torch.tensor([[*vocabulary.source_frame[0], *ids]])
+        answer = vocabulary.encode(row["answer"]) + [vocabulary.eos] * (kind == "t5")
+        written = model.generate(source, len(answer))[0].tolist()
+        assert row["correct"] == (written == answer)
+    recipe = Recipe(n=24, reference=24, sites=[f"{stack}.*.hidden"], edits=["zero", "mean"])
+    table = sweep(model, data, recipe, tmp_path / "sweep").set_index(["site", "edit"])
+    assert len(table) == 1 + 2 * 2
+    assert (table.drop(index="none", level="edit")["nats"].abs() > 1e-6).any()
+    site = f"{stack}.0.hidden"
+    store = tp.extract(model, data, [site], tmp_path / "store", control=False)
+    fit = tp.decompose(store, site, "left", family="additive")
+    found = substitute(model, data, fit).set_index("edit")
+    assert found.loc["unedited", "agreement"] == 1
+    assert found.loc["mean", "probability"] != found.loc["unedited", "probability"]
+    filler, other = (str(each) for each in fit.fit.pairs.fillers[:2])
+    edit = surgery(fit, replace=(str(fit.fit.pairs.roles[0]), filler, other))
+    source = torch.tensor([vocabulary.encode("the dog sees")])
+    with tp.intervene(model, {site: edit}):
+        edited = model.predict(source)
+    assert not torch.allclose(edited, model.predict(source))
+
+
+REAL = Path(os.environ.get("TPRPROBE_REAL") or Path(__file__).parents[2] / "models" / "real")
+
+
+def real(name):
+    if not (REAL / name).is_dir():
+        pytest.skip(f"no {name} in {REAL}: fetch the real models, or set TPRPROBE_REAL")
+    return load_model(f"hf:{REAL / name}")
+
+
+@torch.no_grad()
+def test_smollm2_is_read_and_writes_as_the_library_does():
+    model = real("smollm2")
+    own, text = model.module, "Paris is the capital of France. Rome is the capital of"
+    assert model.notes["weights"].startswith("dequantized from Q4_1")
+    given = model.vocabulary.tokenizer(text, return_tensors="pt")
+    names = [f"layers.{layer}.hidden" for layer in range(29)]
+    with tp.capture(model, ["layers.embedding", *names]) as acts:
+        logits = model(**given)
+    found = own(**given, output_hidden_states=True)
+    assert torch.equal(logits, found.logits)
+    for name, states in zip(["layers.embedding", *names], found.hidden_states[:-1], strict=True):
+        assert torch.equal(acts[name], states)
+    with tp.intervene(model, {"layers.*.hidden": torch.clone, "layers.7.self.query": torch.clone}):
+        assert torch.equal(model(**given), logits)
+    ids = given["input_ids"]
+    written = own.generate(**given, max_new_tokens=12, do_sample=False)[:, ids.shape[1] :]
+    assert torch.equal(model.generate(ids, 12), written)
+    symbols = model.vocabulary.tokenizer
+    italy, france = (symbols(word)["input_ids"][0] for word in (" Italy", " France"))
+    before = model.predict(ids)[0]
+    assert before[italy] > 0.4 > before[france]
+    places = [
+        symbols.convert_ids_to_tokens(ids[0].tolist()).index(word) for word in ("Paris", "ĠRome")
+    ]
+    order = edits.exchange([places[:1]], [places[1:]], ids.shape[1])
+    with tp.intervene(model, {"layers.embedding": edits.swap(order)}):
+        after = model.predict(ids)[0]
+    assert after[france] > 0.3 > after[italy]
+
+
+@torch.no_grad()
+def test_minilm_is_read_as_the_library_does():
+    model = real("minilm")
+    given = model.vocabulary.tokenizer(
+        ["the dog sees cats.", "two words"], padding=True, return_tensors="pt"
+    )
+    names = ["encoder.embedding", *(f"encoder.{layer}.hidden" for layer in range(6))]
+    with tp.capture(model, names) as acts:
+        states = model(**given)
+    found = model.module(**given, output_hidden_states=True)
+    assert model.head is None
+    assert torch.equal(states, found.last_hidden_state)
+    for name, wanted in zip(names, found.hidden_states, strict=True):
+        assert torch.equal(acts[name], wanted)
+    with tp.intervene(model, {"encoder.*": torch.clone}), tp.capture(model, "*.attention"):
+        edited = model(**given)
+    with tp.capture(model, "*.attention"):
+        assert torch.equal(edited, model(**given))

@@ -1,0 +1,247 @@
+"""A frame: sentences with slots, lists of words for them, and the items that fill them.
+
+The words of slots ``a`` and ``b`` (their first in the text) change places in an item's other text, whose
+answer is another. ``{slot.form}`` is a form of a slot's word, ``{slot}`` its first form; labels are of a slot,
+or of ``slot.form``.
+"""
+
+import math
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from tprprobe.errors import InputError, unknown
+from tprprobe.files.settings import Settings, parse, read_toml
+from tprprobe.gold.labels import Labelled, Span, Target
+
+FOLDER, LISTS, SUFFIX = Path(__file__).parent, "words", ".toml"
+EXCHANGED = ("a", "b")
+SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
+WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+PLACE, MOST = "place", 2**20  # the task of order in the text, and items from which are drawn
+
+
+class Words(Settings, strict=True):
+    """A list of words, between commas the forms of one; ``task`` is what the forms label, if anything."""
+
+    forms: str
+    words: str
+    task: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Words":
+        names = self.forms.split()
+        for forms in self.words.split(","):
+            if len(forms.split()) != len(names):
+                raise ValueError(f"{' '.join(forms.split())!r}: give {self.forms}, then a comma")
+        return self
+
+    @cached_property
+    def entries(self) -> list[dict[str, str]]:
+        """The words, each by form."""
+        names = self.forms.split()
+        return [dict(zip(names, forms.split(), strict=True)) for forms in self.words.split(",")]
+
+
+class Pattern(Settings, strict=True):
+    """A text, what is asked after it (the text may be open itself), the answer and that of the other text."""
+
+    text: str
+    answer: str
+    other: str
+    ask: str = ""
+
+
+class Frame(Settings, strict=True):
+    """Patterns, the lists that their slots draw from, and labels of slots by task."""
+
+    says: str
+    slots: dict[str, str]
+    patterns: list[Pattern] = Field(min_length=1)
+    labels: dict[str, dict[str, str]] = Field(default_factory=dict)
+    words: dict[str, Words] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A word in a slot of a text (``key``: the slot as it is written there), its form, and where it stands."""
+
+    slot: str
+    key: str
+    form: str
+    word: str
+    span: Span
+    task: str | None  # that the form labels
+
+
+@dataclass(frozen=True)
+class Text:
+    """A filled pattern."""
+
+    text: str
+    ask: str
+    answer: str
+    filled: tuple[Filled, ...]
+
+    @property
+    def whole(self) -> str:
+        """The text with what is asked."""
+        return f"{self.text} {self.ask}" if self.ask else self.text
+
+    @property
+    def exchanged(self) -> tuple[Filled, Filled]:
+        """The two words that change places."""
+        first, second = (next(w for w in self.filled if w.slot == slot) for slot in EXCHANGED)
+        return first, second
+
+
+@dataclass(frozen=True)
+class Item:
+    """A text, and the other one, in which two words have changed places."""
+
+    name: str
+    frame: str
+    text: Text
+    other: Text
+
+
+def read_frame(name: str) -> tuple[str, Frame]:
+    """The frame of a name or of a user's TOML file, with the lists of words that its slots name.
+
+    Raises:
+        InputError: no such frame; a slot that is not filled, a list that is not there, a wrong form.
+    """
+    path = Path(name)
+    if name.endswith(SUFFIX):
+        frame, name = parse(Frame, read_toml(path), path.name), path.stem
+    elif name in list_frames():
+        frame = parse(Frame, read_toml(FOLDER / f"{name}{SUFFIX}"), name)
+    else:
+        raise unknown("frame", name, [*list_frames(), "FILE.toml"])
+    shipped = read_toml(FOLDER / f"{LISTS}{SUFFIX}")
+    lists = {key: parse(Words, value, LISTS) for key, value in shipped.items()} | frame.words
+    if strange := [key for key in frame.slots.values() if key not in lists]:
+        raise unknown(f"list of words of frame {name}", strange[0], lists)
+    frame = frame.model_copy(update={"words": lists})
+    for pattern in frame.patterns:
+        _check(name, frame, pattern)
+    return name, frame
+
+
+def list_frames() -> list[str]:
+    """The names of the frames that come with the package."""
+    return sorted(p.stem for p in FOLDER.glob(f"*{SUFFIX}") if p.stem != LISTS)
+
+
+def _check(name: str, frame: Frame, pattern: Pattern) -> None:
+    parts = (pattern.text, pattern.ask, pattern.answer, pattern.other)
+    for slot, form in (match.groups() for part in parts for match in SLOT.finditer(part)):
+        if slot not in frame.slots:
+            raise unknown(f"slot of frame {name}", slot, frame.slots)
+        forms = frame.words[frame.slots[slot]].forms.split()
+        if form is not None and form not in forms:
+            raise unknown(f"form of {frame.slots[slot]} in frame {name}", form, forms)
+    if missing := {*EXCHANGED} - {match[1] for match in SLOT.finditer(pattern.text)}:
+        raise InputError(f"frame {name}: the text {pattern.text!r} has no slot {{{min(missing)}}}")
+
+
+def draw_items(name: str, frame: Frame, seed: int) -> Iterator[Item]:
+    """All items of a frame in a random order, which the seed decides; no text comes in two items."""
+    lists = [frame.words[key].entries for key in frame.slots.values()]
+    sizes = (len(frame.patterns), *map(len, lists))
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    total, seen, number = math.prod(sizes), set(), 0
+    order = rng.permutation(total) if total <= MOST else rng.integers(total, size=MOST)
+    for index in order:
+        which, *chosen = map(int, np.unravel_index(index, sizes))
+        if len({*zip(frame.slots.values(), chosen, strict=True)}) < len(chosen):
+            continue  # a word twice
+        words = {s: of[i] for s, of, i in zip(frame.slots, lists, chosen, strict=True)}
+        text = _fill(frame, frame.patterns[which], words)
+        other = _exchange(frame, frame.patterns[which], words, text)
+        if text.text not in seen and other.text not in seen:
+            seen |= {text.text, other.text}
+            number += 1
+            yield Item(f"{name} {number}", name, text, other)
+
+
+def _fill(frame: Frame, pattern: Pattern, words: Mapping[str, Mapping[str, str]]) -> Text:
+    return _place(
+        frame,
+        pattern,
+        pattern.answer,
+        [_choose(frame, match, words) for match in SLOT.finditer(pattern.text)],
+        words,
+    )
+
+
+def _exchange(
+    frame: Frame, pattern: Pattern, words: Mapping[str, Mapping[str, str]], text: Text
+) -> Text:
+    """The text with the two words, and their forms, in each other's slot."""
+    first, second = text.exchanged
+    swapped = [
+        replace(word, word=new.word, form=new.form, task=new.task)
+        for word in text.filled
+        for new in [{first: second, second: first}.get(word, word)]
+    ]
+    return _place(frame, pattern, pattern.other, swapped, words)
+
+
+def _choose(frame: Frame, match: re.Match, words: Mapping[str, Mapping[str, str]]) -> Filled:
+    slot, form = match[1], match[2] or next(iter(words[match[1]]))
+    task = frame.words[frame.slots[slot]].task
+    return Filled(slot, match[0][1:-1], form, words[slot][form], (0, 0), task)
+
+
+def _place(
+    frame: Frame,
+    pattern: Pattern,
+    answer: str,
+    chosen: list[Filled],
+    words: Mapping[str, Mapping[str, str]],
+) -> Text:
+    """The pattern with chosen words in its text's slots, and where they stand."""
+    text, placed, end = "", [], 0
+    for match, filled in zip(SLOT.finditer(pattern.text), chosen, strict=True):
+        text += pattern.text[end : match.start()]
+        placed.append(replace(filled, span=(len(text), len(text) + len(filled.word))))
+        text, end = text + filled.word, match.end()
+    text += pattern.text[end:]
+    ask, said = (
+        SLOT.sub(lambda m: _choose(frame, m, words).word, part) for part in (pattern.ask, answer)
+    )
+    return Text(text, ask, said, tuple(placed))
+
+
+def label_text(frame: Frame, name: str, document: str, text: Text, asked: bool) -> Labelled:
+    """The words of a text with the labels of its slots and of the forms of its words."""
+    whole = text.whole if asked else text.text
+    places = [match.span() for match in WORD.finditer(whole)]
+    targets: dict[str, list[Target]] = {task: [] for task in find_tasks(frame)}
+    order = 0
+    for filled in text.filled:
+        here = places.index(filled.span)
+        labels = {} if filled.task is None else {filled.task: filled.form}
+        for task, names in frame.labels.items():
+            if label := names.get(filled.key, names.get(filled.slot)):
+                labels[task] = label.replace(" ", "-")
+        if {*labels} & {*frame.labels}:
+            order += 1
+            labels[PLACE] = str(order)
+        for task, label in labels.items():
+            targets[task].append(Target(label, (here, here + 1)))
+    words = tuple(whole[start:end] for start, end in places)
+    return Labelled(name, document, words, whole, {k: tuple(v) for k, v in targets.items()})
+
+
+def find_tasks(frame: Frame) -> list[str]:
+    """The tasks that a frame's words are labelled for."""
+    forms = [frame.words[key].task for key in frame.slots.values()]
+    return [*dict.fromkeys([PLACE, *frame.labels, *filter(None, forms)])]

@@ -1,0 +1,199 @@
+"""Minimal pairs as a data set: two texts an item, which is a document; the items are drawn, seeded."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from tprprobe.console import stderr
+from tprprobe.data.dataset import ALL, Dataset, Labels, Request
+from tprprobe.data.frames.grammar import (
+    EXCHANGED,
+    Frame,
+    Item,
+    draw_items,
+    find_tasks,
+    label_text,
+    list_frames,
+    read_frame,
+)
+from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.errors import InputError, unknown
+from tprprobe.files.settings import parse
+from tprprobe.gold.labels import Labelled
+
+PREFIX, EVERY = "pairs:", "all"
+OPTIONS = ("asked", "one_token")
+DEFAULT = 1000  # texts
+TYPED = "text"  # the frame of a text that somebody typed
+
+
+@dataclass(frozen=True)
+class PairText:
+    """One text of an item, with its answer."""
+
+    sentence: Labelled
+    answer: str
+    frame: str
+    has_one_answer = True
+
+    @property
+    def source(self) -> str:
+        return self.sentence.text
+
+    @property
+    def target(self) -> str:
+        return self.answer
+
+    @property
+    def module(self) -> str:
+        return self.frame
+
+    @property
+    def document_name(self) -> str:
+        return self.sentence.document
+
+    def labels(self, _written: str | None) -> Labels:
+        """The labels of the words of the text."""
+        return self.sentence, None
+
+
+@dataclass(frozen=True)
+class MinimalPairs(Dataset[PairText]):
+    """Rows 2i and 2i + 1 are the texts of item i.
+
+    ``asked`` texts end with the question that their answer is of; with ``one_token`` the two words that
+    change places are one token each for a model (:meth:`suited_to`).
+    """
+
+    frames: dict[str, Frame]
+    items: tuple[Item, ...]
+    asked: bool = False
+    one_token: bool = False
+
+    def read(self, rows: range) -> Iterator[PairText]:
+        for row in rows:
+            item = self.items[row // 2]
+            text = item.other if row % 2 else item.text
+            name = f"{item.name}{' other' * (row % 2)}"
+            labelled = label_text(self.frames[item.frame], name, item.name, text, self.asked)
+            yield PairText(labelled, text.answer, item.frame)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(t for frame in self.frames.values() for t in find_tasks(frame)))
+
+    def suited_to(self, vocabulary: Codec) -> "MinimalPairs":
+        """With ``one_token`` as many items anew, of words that are one token for a model.
+
+        Raises: InputError if there is none.
+        """
+        if not self.one_token:
+            return self
+        source, drawn, suited = _in_turn(self.frames, self.seed), 0, []
+        while len(suited) < len(self.items) and (item := next(source, None)):
+            drawn += 1
+            suited += [item] if has_single_tokens(item, vocabulary) else []
+        if not suited:
+            raise InputError(
+                f"{self.name}: no item whose two words are one token each for this model"
+            )
+        if left := drawn - len(suited):
+            said = f"{self.name}: {len(suited)} items; passed over {left}, whose two words are not one token each"
+            stderr.print(said, markup=False, highlight=False, soft_wrap=True)
+        return replace(self, items=tuple(suited), rows=range(2 * len(suited))[: len(self.rows)])
+
+
+def has_single_tokens(item: Item, vocabulary: Codec) -> bool:
+    """True if the two words that change places are one token each, in either text."""
+    texts = (item.text, item.other)
+    offsets = vocabulary.all_offsets([text.text for text in texts])
+    return all(
+        len(tokens_of(word.span, spans)) == 1
+        for text, spans in zip(texts, offsets, strict=True)
+        for word in text.exchanged
+    )
+
+
+def tokens_of(span: tuple[int, int], offsets: Sequence[tuple[int, int]]) -> list[int]:
+    """The tokens that share a character with a span."""
+    return [i for i, (start, end) in enumerate(offsets) if start < span[1] and span[0] < end]
+
+
+def is_pairs(spec: str) -> bool:
+    """True if a data set is of minimal pairs: `pairs:` and a frame, `a+b`, `all` or a TOML file."""
+    return spec.startswith(PREFIX)
+
+
+def draw_pairs(request: Request) -> MinimalPairs:
+    """The pairs of a frame, of several in turn (`a+b`) or of all; n counts texts, two an item.
+
+    Raises: InputError for a frame or option that is not there, a split, more texts than there are.
+    """
+    if request.split not in (None, ALL):
+        raise InputError(f"{request.spec} has no splits: leave --split out")
+    names, *options = request.spec.removeprefix(PREFIX).split(",")
+    if strange := [option for option in options if option not in OPTIONS]:
+        raise unknown(f"option of {request.spec}", strange[0], OPTIONS)
+    frames = dict(map(read_frame, list_frames() if names == EVERY else names.split("+")))
+    most = request.n or DEFAULT
+    items = tuple(islice(_in_turn(frames, request.seed), (most + 1) // 2))
+    rows = request.first_rows(min(2 * len(items), most))
+    set_to = dict.fromkeys(options, True)
+    return MinimalPairs(request.spec, ALL, request.seed, rows, frames, items, **set_to)
+
+
+def _in_turn(frames: dict[str, Frame], seed: int) -> Iterator[Item]:
+    """The items of the frames in turn, as long as they last."""
+    sources = [draw_items(name, frame, seed) for name, frame in frames.items()]
+    while sources:
+        for source in list(sources):
+            if (item := next(source, None)) is None:
+                sources.remove(source)
+            else:
+                yield item
+
+
+def find_pairs(spec: str, n: int | None, seed: int, default: int) -> MinimalPairs:
+    """The pairs of a name, asked; without n the first ``default`` texts of them.
+
+    Raises: InputError for what are no pairs.
+    """
+    if not is_pairs(spec):
+        raise InputError(
+            f"{spec} are no minimal pairs: give pairs:FRAME, of {', '.join(list_frames())}"
+        )
+    asked = replace(draw_pairs(Request(spec, None, n, seed, 0)), asked=True)
+    return asked if n else replace(asked, rows=asked.rows[:default])
+
+
+def pair_of_text(
+    text: str, words: Sequence[str], answers: Sequence[str] = ("", "")
+) -> MinimalPairs:
+    """The one item of a text and of the other text, in which two of its words have changed places.
+
+    Args:
+        text: what a model reads, open at its end.
+        words: two words of it; the first place of each counts.
+        answers: the word expected next, and the one expected next in the other text; default: the model's own.
+
+    Raises: InputError for a word that is not in the text, or other than two words or answers.
+    """
+    if len(words) != 2 or len(answers) != 2:
+        raise InputError(f"words {list(words)}, answers {list(answers)}: give two of each")
+    pattern, lists = text, {}
+    for slot, word in zip(EXCHANGED, words, strict=True):
+        pattern, n = re.subn(
+            rf"(?<![\w{{]){re.escape(word)}(?![\w}}])", f"{{{slot}}}", pattern, count=1
+        )
+        if not n:
+            raise InputError(f"no word {word!r} in {text!r}: give words as they stand there")
+        lists[slot] = {"forms": "word", "words": word}
+    answer, other = answers
+    patterns = [{"text": pattern, "answer": answer, "other": other}]
+    slots = {slot: slot for slot in EXCHANGED}
+    frame = parse(
+        Frame, {"says": text, "slots": slots, "patterns": patterns, "words": lists}, "text"
+    )
+    items = tuple(draw_items(TYPED, frame, 0))
+    return MinimalPairs(f"text: {text}", ALL, 0, range(2), {TYPED: frame}, items, asked=True)

@@ -1,0 +1,118 @@
+"""What turns texts into ids for a module that is not ours: a tokenizer, a function, or the ids themselves."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.errors import InputError
+
+Span = tuple[int, int]
+LONGEST = 4096  # ids of a text
+NOWHERE: Span = (0, 0)
+ACCEPTED = (
+    "a Codec, a tokenizer of transformers, a tokenizers.Tokenizer, a function from a text to its ids, or the ids "
+    "of every example (a list of lists)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Stranger(Codec):
+    """Ids as ``read`` gives them, with the places of symbols in the text; nothing is put around them."""
+
+    read: Callable[[str], tuple[Sequence[int], Sequence[Span]]]
+    name_of: Callable[[int], str | None]
+    rows: int  # the number of ids
+    pad: int = 0
+    unk: int | None = None
+    sos = eos = 0
+
+    @property
+    def source_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return (), ()
+
+    @property
+    def most(self) -> tuple[int, int]:
+        return LONGEST, LONGEST
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple(self.name_of(i) or f"<{i}>" for i in range(self.rows))
+
+    def encode(self, text: str) -> list[int]:
+        ids = [int(i) for i in self.read(text)[0]]
+        if wrong := [i for i in ids if not 0 <= i < self.rows]:
+            raise InputError(
+                f"{text[:40]!r} has the id {wrong[0]}, the module's embedding has {self.rows} rows"
+            )
+        return ids
+
+    def offsets(self, text: str) -> list[Span]:
+        return [(int(start), int(end)) for start, end in self.read(text)[1]]
+
+    def spell(self, ids: list[int]) -> str:
+        return " ".join(self.symbols[i] for i in ids)
+
+    def files(self) -> dict[str, str]:
+        return {}
+
+
+def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
+    """The vocabulary of a module with an embedding of so many rows.
+
+    Raises:
+        InputError: it is none of those that :data:`ACCEPTED` names, or as many lists of ids as examples.
+    """
+    if isinstance(vocabulary, Codec):
+        return vocabulary
+    if hasattr(vocabulary, "convert_ids_to_tokens"):
+        return _of_transformers(vocabulary, rows)
+    if hasattr(vocabulary, "id_to_token"):
+        return _of_tokenizers(vocabulary, rows)
+    if callable(vocabulary):
+        return Stranger(lambda text: _placed(text, vocabulary(text)), str, rows)
+    if isinstance(vocabulary, Sequence) and not isinstance(vocabulary, str):
+        ids = _ids_by_text(vocabulary, data)
+        return Stranger(lambda text: _placed(text, ids.get(text, ())), str, rows)
+    raise InputError(f"vocabulary {type(vocabulary).__name__}: give {ACCEPTED}")
+
+
+def _of_transformers(tokenizer: Any, rows: int) -> Stranger:
+    def read(text: str) -> tuple[Sequence[int], Sequence[Span]]:
+        if not tokenizer.is_fast:
+            return _placed(text, tokenizer(text)["input_ids"])
+        found = tokenizer(text, return_offsets_mapping=True)
+        return found["input_ids"], found["offset_mapping"]
+
+    pad = tokenizer.pad_token_id or 0
+    names = {i: symbol for symbol, i in tokenizer.get_vocab().items()}
+    return Stranger(read, names.get, rows, pad, tokenizer.unk_token_id)
+
+
+def _of_tokenizers(tokenizer: Any, rows: int) -> Stranger:
+    def read(text: str) -> tuple[Sequence[int], Sequence[Span]]:
+        found = tokenizer.encode(text)
+        return found.ids, found.offsets
+
+    return Stranger(read, tokenizer.id_to_token, rows, (tokenizer.padding or {}).get("pad_id", 0))
+
+
+def _placed(text: str, ids: Any) -> tuple[Sequence[int], Sequence[Span]]:
+    """The ids with the places of the text's words, if they are as many; else with no places."""
+    ids = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    places, end = [], 0
+    for word in text.split():
+        start = text.index(word, end)
+        end = start + len(word)
+        places.append((start, end))
+    return ids, places if len(places) == len(ids) else [NOWHERE] * len(ids)
+
+
+def _ids_by_text(listed: Sequence[Any], data: Dataset) -> Mapping[str, Any]:
+    if len(listed) != len(data):
+        raise InputError(
+            f"ids of {len(listed)} examples for the {len(data)} of {data.name}: give all of them"
+        )
+    return {example.source: ids for example, ids in zip(data, listed, strict=True)} | {"": []}

@@ -1,0 +1,282 @@
+"""Behaviour on minimal pairs: what a model expects next after the states of two words are edited.
+
+One number is the text's own answer against the other text's: logit(other answer) − logit(answer). With it
+stand whether the next token is that of the other text, and KL(other text ‖ edited text). The other text itself is
+the ceiling, the unedited one the floor.
+"""
+
+import os
+from collections.abc import Sequence
+from functools import cached_property, partial
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from tprprobe.data.frames.pairsets import MinimalPairs
+from tprprobe.errors import InputError
+from tprprobe.files.kinds import KINDS
+from tprprobe.files.runs import KeptRun, Tables, keep_table, kept, sum_bytes
+from tprprobe.interventions.folders import MANIFEST, MEASURED, measure_parts
+from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
+from tprprobe.interventions.word_edits import ANY, REAL, SetAt, Way, Words, check_edits, list_ways
+from tprprobe.models.architectures import fingerprint
+from tprprobe.models.protocol import Language
+from tprprobe.site.hooks import capture, find_sites, intervene
+from tprprobe.site.patterns import layer_of, select, side_of
+from tprprobe.statistics import adjust, bootstrap_mean, sign_test
+
+TABLE, TRIALS = KINDS["behaviours"].file, "trials.parquet"
+SITES = ("*.embedding", "*.hidden")
+EDITS, ITEMS = ("exchange",), 32  # by default
+NONE, CEILING = "none", "other text"
+PLACE = ["site", "layer", "edit", "control"]
+MEASURES = ("agrees", "difference", "kl", "p_answer", "p_other")
+LIKELY = 0.2  # of the probability of the most probable token
+AT_ONCE = {"cpu": 2048, "cuda": 65536}  # tokens of a forward pass
+
+
+def measure_pairs(
+    model: Language,
+    data: MinimalPairs,
+    sites: str | Sequence[str] | None = None,
+    edits: Sequence[str] = EDITS,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """What edits of two words' states do to the next token, site by site, beside controls.
+
+    Args:
+        model: any model with a head, ours or one of transformers.
+        data: minimal pairs, ``tp.load_data("pairs:FRAME,asked")`` or :func:`pair_of_text`.
+        sites: patterns; default: what the first layer reads, and every layer's output, of the source's side.
+        edits: of exchange, substitute, surgery, erase (:mod:`tprprobe.interventions.word_edits`).
+        out: a new folder for behaviour.csv and trials.parquet (every trial).
+        resume: go on with that folder.
+        seed: of random directions, and of the draws of intervals.
+
+    Returns:
+        One row per site, edit and control (site and edit "none": nothing is edited; "other text": the ceiling):
+        n trials and ``missing`` (trials that cannot be made), answer and other (where all items have the same), agrees, difference, kl, p_answer and p_other with
+        95 % intervals over items; change (of difference, from unedited). Of an edit itself also
+        ``against`` (its control with the largest change), ``beyond`` (the change less that control's, paired) and
+        p (sign test over items, Holm over the sites of the edit).
+
+    Raises:
+        InputError: no such site or edit, no item that can be asked, a folder of another run.
+    """
+    check_edits(edits)
+    source = [name for name in find_sites(model) if side_of(name) == "source"]
+    names = select(sites, source) if sites else [n for p in SITES for n in _matching(p, source)]
+    names = sorted(names, key=source.index)
+    texts = "\n".join(example.source for example in data)
+    about = {"model": model.name, "weights": fingerprint(model), "texts": sum_bytes(texts.encode())}
+    about |= {"data": [data.name, data.seed], "sites": names, "edits": list(edits), "seed": seed}
+    with kept(out) as folder:
+        settings = about | {"tprprobe": version("tprprobe")}
+        run = KeptRun.open(folder, settings, resume, MANIFEST)
+        measure = partial(_measure, model.eval(), data, names, edits, seed)
+        table = keep_table(run, (TRIALS, TABLE), measure, partial(summarise_pairs, seed=seed))
+        return table.fillna({"control": REAL})  # which a CSV does not tell from nothing
+
+
+def _matching(pattern: str, names: Sequence[str]) -> list[str]:
+    try:
+        return select(pattern, list(names))
+    except InputError:
+        return []
+
+
+def _measure(
+    model: Language,
+    data: MinimalPairs,
+    names: Sequence[str],
+    edits: Sequence[str],
+    seed: int,
+    run: KeptRun,
+) -> pd.DataFrame:
+    """The trials of all parts: one without edits, and one per site."""
+    asked = Asked(model, make_trials(model, data), names, seed)
+    parts = [run.part("0", asked.unedited)]
+    parts += [
+        run.part(str(n), partial(asked.edited, name, edits)) for n, name in enumerate(names, 1)
+    ]
+    return measure_parts(parts, "intervening")
+
+
+class Asked:
+    """A model with its trials: what it says of both texts, and the states of their words at all sites."""
+
+    def __init__(self, model: Language, trials: Trials, names: Sequence[str], seed: int):
+        self.model, self.names, self.seed = model, list(names), seed
+        self.trials = trials
+
+    @cached_property
+    def states(self) -> dict[str, tuple[Tensor, Tensor, Tensor, Tensor]]:
+        """By site: the states of both texts at the words (x, y), and at the tokens beside them."""
+        return {
+            name: (text[:, :2], other[:, :2], text[:, 2:], other[:, 2:])
+            for (name, text), other in zip(
+                self._read(self.trials.source).items(),
+                self._read(self.trials.other).values(),
+                strict=True,
+            )
+        }
+
+    @cached_property
+    def said(self) -> tuple[Float[Tensor, "item vocab"], Float[Tensor, "item vocab"]]:
+        """The log-distributions of the next token of the texts, and of the other texts."""
+        return self._predict(self.trials.source), self._predict(self.trials.other)
+
+    @cached_property
+    def answers(self) -> Int[Tensor, "item answer"]:
+        """The two answers; where they are not said, what the model itself expects: the text's most probable
+        token, and of those that are likely in the other text the one that gains most there.
+        """
+        text, other = self.said
+        gain = (other - text).masked_fill(
+            other.exp() < LIKELY * other.exp().amax(-1, keepdim=True), -1e9
+        )
+        first = text.argmax(-1)
+        known = torch.stack([first, gain.scatter(-1, first[:, None], -1e9).argmax(-1)], 1)
+        return torch.where(self.trials.answers == NOWHERE, known, self.trials.answers)
+
+    def unedited(self) -> Tables:
+        """The trials without an edit: of the texts, and of the other texts."""
+        rows = [
+            self._rows(NONE, NONE if log is self.said[0] else CEILING, REAL, log, None)
+            for log in self.said
+        ]
+        return {MEASURED: pd.concat(rows, ignore_index=True)}
+
+    def edited(self, name: str, edits: Sequence[str]) -> Tables:
+        """The trials of a site's edits, and of their controls; those that cannot be made have no numbers."""
+        x, y, beside, other_beside = self.states[name]
+        words = Words(
+            tuple((a.word, b.word) for a, b in (item.text.exchanged for item in self.trials.items)),
+            self.trials.places, self.trials.aside, x, y, beside, other_beside, self.seed,
+        )  # fmt: skip
+        ways = list(list_ways(words, edits))
+        rows = [
+            self._rows(name, way.edit, way.control, logs, way)
+            for way, logs in zip(ways, self._edit(name, ways), strict=True)
+        ]
+        return {MEASURED: pd.concat(rows, ignore_index=True)}
+
+    def _edit(self, name: str, ways: Sequence[Way]) -> Float[Tensor, "way item vocab"]:
+        """The log-distributions after every edit; NaN where it cannot be made."""
+        made, at, to = (torch.stack(part) for part in zip(*(way[2:] for way in ways), strict=True))
+        out = torch.full((*made.shape, self.said[0].shape[1]), torch.nan)
+        for some in torch.nonzero(made).split(self._batch):
+            way, item = some.unbind(1)
+            with intervene(self.model, {name: SetAt(at[way, item], to[way, item])}):
+                out[way, item] = self._logs(self.trials.source[item])
+        return out
+
+    @property
+    def _batch(self) -> int:
+        most = AT_ONCE.get(self.model.device.type, AT_ONCE["cuda"])
+        return max(1, most // self.trials.source.shape[1])
+
+    def _logs(self, source: Int[Tensor, "item seq"]) -> Float[Tensor, "item vocab"]:
+        return self.model.predict(source.to(self.model.device)).clamp_min(1e-38).log().cpu()
+
+    def _predict(self, source: Int[Tensor, "item seq"]) -> Float[Tensor, "item vocab"]:
+        return torch.cat([self._logs(some) for some in source.split(self._batch)])
+
+    def _read(self, source: Int[Tensor, "item seq"]) -> dict[str, Tensor]:
+        """The states of all sites at the words and beside them, [item, 4, *shape]."""
+        at = torch.cat([self.trials.places, self.trials.aside.clamp_min(0)], 1)
+        parts: dict[str, list[Tensor]] = {name: [] for name in self.names}
+        for rows in torch.arange(len(source)).split(self._batch):
+            with capture(self.model, self.names) as acts:
+                self._logs(source[rows])
+            for name in self.names:
+                parts[name].append(
+                    acts[name].float().cpu()[torch.arange(len(rows))[:, None], at[rows]]
+                )
+        return {name: torch.cat(tensors) for name, tensors in parts.items()}
+
+    def _rows(
+        self, site: str, edit: str, control: str, logs: Float[Tensor, "item vocab"], way: Way | None
+    ) -> pd.DataFrame:
+        """One row per item: the measures, NaN where the edit cannot be made."""
+        _, other = self.said
+        answer, instead = (logs.gather(-1, ids[:, None])[:, 0] for ids in self.answers.unbind(1))
+        made = np.ones(len(logs), bool) if way is None else way.made.numpy()
+        layer = layer_of(site)
+        place = {
+            "site": site,
+            "layer": -1 if layer is None else layer,
+            "edit": edit,
+            "control": control,
+        }
+        values = {
+            "agrees": (logs.argmax(-1) == other.argmax(-1)).float(),
+            "difference": instead - answer,
+            "kl": (other.exp() * (other - logs)).sum(-1),
+            "p_answer": answer.exp(),
+            "p_other": instead.exp(),
+        }
+        spoken = require_words(self.model, self.answers)
+        table = {name: np.where(made, value.numpy(), np.nan) for name, value in values.items()}
+        items = {"item": [item.name for item in self.trials.items], **spoken}
+        missing = sum(self.trials.left_out.values())
+        return pd.DataFrame({**place, **items, "made": made, **table, "left_out": missing})
+
+
+def require_words(model: Any, answers: Int[Tensor, "item answer"]) -> dict[str, list[str]]:
+    """The two answers of every item as text."""
+    spelt = [[model.vocabulary.spell([int(i)]).strip() for i in ids] for ids in answers.unbind(1)]
+    return {"answer": spelt[0], "other": spelt[1]}
+
+
+def summarise_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """The table of :func:`measure_pairs` from its trials."""
+    floor = trials[trials["edit"] == NONE].set_index("item")["difference"]
+    trials = trials.assign(change=trials["difference"] - trials["item"].map(floor))
+    rows = []
+    for key, group in trials.groupby(PLACE, sort=False):
+        made = group[group["made"]]
+        missing = len(group) - len(made) + int(group["left_out"].iloc[0])
+        row: dict[str, Any] = dict(zip(PLACE, key, strict=True)) | {
+            "n": len(made),
+            "missing": missing,
+        }
+        for name in ("answer", "other"):  # where all items have the same
+            row[name] = group[name].iloc[0] if group[name].nunique() == 1 else None
+        for name in (*MEASURES, "change"):
+            row |= _mean(made[name], seed).columns(name) if len(made) else {name: np.nan}
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    real = table[(table["control"] == REAL) & ~table["edit"].isin((NONE, CEILING, ANY))].index
+    beyond = [_beyond(trials, table.loc[index], seed) for index in real]
+    table = table.join(pd.DataFrame(beyond, index=real))
+    for _, of in table.loc[real].groupby("edit"):
+        known = of.index[of["p"].notna()]
+        table.loc[known, "p"] = adjust(table.loc[known, "p"].to_numpy(float), "holm")
+    return table
+
+
+def _mean(values: pd.Series, seed: int) -> Any:
+    return bootstrap_mean(values.to_numpy(float), np.arange(len(values)), seed=seed)
+
+
+def _beyond(trials: pd.DataFrame, row: pd.Series, seed: int) -> dict[str, Any]:
+    """The change of an edit at a site beside that of its strongest control, on the items that have both."""
+    here = trials[
+        (trials["site"] == row["site"]) & trials["edit"].isin((row["edit"], ANY)) & trials["made"]
+    ]
+    wide = here.pivot_table(index="item", columns="control", values="change")
+    if REAL not in wide or len(wide.columns) < 2:
+        return {"against": None, "beyond": np.nan, "p": np.nan}
+    others = wide.drop(columns=REAL).mean()
+    against = str(others.idxmax())
+    gap = (wide[REAL] - wide[against]).dropna()
+    p = sign_test(int((gap > 0).sum()), int((gap < 0).sum()))
+    return {"against": against, **_mean(gap, seed).columns("beyond"), "p": p}

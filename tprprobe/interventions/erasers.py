@@ -1,0 +1,51 @@
+"""Least-squares concept erasure (LEACE): vectors without what tells two classes linearly.
+
+x − Σ^½ P Σ^−½ (x − μ), with P the projection on Σ^−½ cov(x, z), moves vectors as little as can be so that no
+linear function of them predicts the class. Source: Belrose et al. 2023, arXiv:2306.03819.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from tprprobe.interventions.edits import Edit
+
+
+@dataclass(frozen=True, eq=False)
+class Eraser:
+    """x − (x − μ) A, head by head where vectors have heads; A has rank one."""
+
+    mean: Float[Tensor, "*head d"]
+    matrix: Float[Tensor, "*head d d2"]
+
+    @classmethod
+    def fit(
+        cls, vectors: Float[Tensor, "token *head d"], classes: Bool[Tensor, " token"]
+    ) -> "Eraser":
+        """The least change of vectors after which no linear function of them tells two classes."""
+        mean = vectors.mean(0)
+        x = (vectors - mean).movedim(0, -2).double()  # [*head, token, d]
+        z = classes.double() - classes.double().mean()
+        values, basis = torch.linalg.eigh(x.mT @ x / x.shape[-2])
+        root = values.clamp_min(0).sqrt()
+        kept = root > 1e-6 * root.amax(-1, keepdim=True)
+        inverse = torch.where(kept, 1 / root, 0)
+        along = inverse[..., None] * (
+            basis.mT @ (x.mT @ z)[..., None]
+        )  # Σ^−½ cov(x, z), in the basis
+        along = along / along.norm(dim=-2, keepdim=True).clamp_min(1e-12)
+        out = basis @ (root[..., None] * along)
+        read = basis @ (inverse[..., None] * along)
+        return cls(mean, (read @ out.mT).to(vectors))
+
+    def edit(self, **where: Any) -> Edit:
+        """The edit of a site's vectors."""
+
+        return Edit(lambda x, _: self.erase(x), **where)
+
+    def erase(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+        """The vectors without what tells the classes."""
+        return x - torch.einsum("...d,...de->...e", x - self.mean.to(x), self.matrix.to(x))

@@ -1,0 +1,149 @@
+"""Trials on minimal pairs: both texts of an item as ids, where its two words stand, and the two answers."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from tprprobe.data.frames.grammar import Item, Text
+from tprprobe.data.frames.pairsets import MinimalPairs, tokens_of
+from tprprobe.errors import InputError
+from tprprobe.models.protocol import Language, require_vocabulary
+
+SHIFTS = (1, -1, 2, -2, 3, -3)  # from the two words to other tokens
+NOWHERE = -1  # the position of what is not there
+SEVERAL, LENGTHS, ALIKE = (
+    "a word of several tokens",
+    "texts of two lengths",
+    "answers that begin alike",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """What a model is asked: n items of two texts each, padded.
+
+    ``places`` are the two words' positions, ``aside`` two other tokens near them (NOWHERE: there are none), ``answers`` the first token of the text's answer and of the other text's. ``left_out`` counts
+    the items that cannot be asked, by reason.
+    """
+
+    items: tuple[Item, ...]
+    source: Int[Tensor, "item seq"]
+    other: Int[Tensor, "item seq"]
+    places: Int[Tensor, "item word"]
+    aside: Int[Tensor, "item word"]
+    answers: Int[Tensor, "item answer"]
+    left_out: Counter[str]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One item in ids."""
+
+    item: Item
+    source: list[int]
+    other: list[int]
+    places: tuple[int, int]
+    answers: tuple[int, int]
+
+
+def make_trials(model: Language, data: MinimalPairs) -> Trials:
+    """The items of these pairs in a model's ids.
+
+    Raises:
+        InputError: no item can be asked.
+    """
+    items = [data.items[i] for i in dict.fromkeys(row // 2 for row in data.rows)]
+    results = [_ask(model, item) for item in items]
+    asked = [result for result in results if isinstance(result, _Asked)]
+    left_out = Counter(result for result in results if isinstance(result, str))
+    if not asked:
+        reasons = ", ".join(f"{n} have {reason}" for reason, n in left_out.items())
+        raise InputError(
+            f"{data.name}: none of {len(items)} items can be asked of this model: {reasons}"
+        )
+    aside = [_aside(each.places, len(each.source), _frame(model)) for each in asked]
+    return Trials(
+        tuple(each.item for each in asked),
+        _padded([each.source for each in asked], model.config.pad),
+        _padded([each.other for each in asked], model.config.pad),
+        torch.tensor([each.places for each in asked]),
+        torch.tensor(aside),
+        torch.tensor([each.answers for each in asked]),
+        left_out,
+    )
+
+
+def _ask(model: Language, item: Item) -> _Asked | str:
+    """The item in ids, or the reason for which it cannot be asked."""
+    first, other = (_encode(model, text) for text in (item.text, item.other))
+    if first is None or other is None or first[1] != other[1]:
+        return SEVERAL
+    if len(first[0]) != len(other[0]):
+        return LENGTHS
+    answers = (
+        _answer(model, item.text, item.text.answer),
+        _answer(model, item.text, item.other.answer),
+    )
+    if answers[0] == answers[1] and answers[0] != NOWHERE:
+        return ALIKE
+    return _Asked(item, first[0], other[0], first[1], answers)
+
+
+def _encode(model: Language, text: Text) -> tuple[list[int], tuple[int, int]] | None:
+    """The ids of a text with what is asked, and the places of its two words; None for words of several tokens."""
+    vocabulary, whole = require_vocabulary(model), _prompt(model, text)
+    before, behind = vocabulary.source_frame
+    offsets = vocabulary.offsets(whole)
+    found = [tokens_of(word.span, offsets) for word in text.exchanged]
+    if any(len(tokens) != 1 for tokens in found):
+        return None
+    one, two = (len(before) + tokens[0] for tokens in found)
+    return [*before, *vocabulary.encode(whole), *behind], (one, two)
+
+
+def _prompt(model: Any, text: Text) -> str:
+    """What a model is given: the text; of a model that fills masks with a mask behind."""
+    if getattr(model, "head", None) != "masked":
+        return text.whole
+    return f"{text.whole} {model.vocabulary.tokenizer.mask_token}."
+
+
+def _answer(model: Language, text: Text, answer: str) -> int:
+    """The first token of an answer behind a text, or of what a decoder writes; NOWHERE where it is not said."""
+    vocabulary = require_vocabulary(model)
+    if not answer:
+        return NOWHERE
+    before, joined = vocabulary.encode(text.whole), vocabulary.encode(f"{text.whole} {answer}")
+    if vocabulary.target_frame[1] or joined[: len(before)] != before:  # written apart from the text
+        return vocabulary.encode(answer)[0]
+    return joined[len(before)]
+
+
+def _frame(model: Language) -> tuple[int, int]:
+    before, behind = require_vocabulary(model).source_frame
+    return len(before), len(behind)
+
+
+def _aside(places: tuple[int, int], length: int, frame: tuple[int, int]) -> tuple[int, int]:
+    """The tokens nearest to the words, but not the first, which much attends to, nor the last, behind which
+    models predict.
+    """
+    inside = {*range(frame[0] + 1, length - max(frame[1], 1))} - {*places}
+    chosen: list[int] = []
+    for place in places:
+        near = (place + shift for shift in SHIFTS if place + shift in inside - {*chosen})
+        chosen.append(next(near, NOWHERE))
+    return (NOWHERE, NOWHERE) if NOWHERE in chosen else (chosen[0], chosen[1])
+
+
+def _padded(rows: Sequence[list[int]], pad: int) -> Int[Tensor, "item seq"]:
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

@@ -1,0 +1,178 @@
+"""What reading a folder of transformers, and the first pass of its model, may raise: one line each.
+
+Files of strangers make libraries raise errors of any kind, panic in Rust (which is no ``Exception``) and
+write pages to the terminal. Here alone is decided what that becomes; sizes are checked before they are built.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from tprprobe.errors import InputError
+from tprprobe.files.file_errors import reason
+
+VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
+PANIC = "PanicException"  # of Rust, which derives from BaseException
+SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
+         "max_position_embeddings")  # fmt: skip
+NEW = (
+    "pooler",
+    "classifier",
+    "score",
+    "qa_outputs",
+)  # parts that are random where a file lacks them
+NAMED = 3  # tensors that an error names
+SLACK = 2  # how many times fewer weights a file may hold than the least that its sizes ask for
+
+
+@contextmanager
+def refusing(said: str) -> Iterator[None]:
+    """A block in which libraries read a stranger's files or run a stranger's model for the first time.
+
+    Raises:
+        InputError: anything was raised; the line begins with ``said``. What they wrote is shown if
+            :data:`VERBOSE` is set.
+    """
+    try:
+        with held_back():
+            yield
+    except InputError:
+        raise
+    except MemoryError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+            raise
+        kind = type(error).__name__
+        text = reason(error)
+        told = text if text == kind or kind == PANIC else f"{kind}: {text}"
+        raise InputError(f"{said}: {told}") from error
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """A block in which what libraries write to the terminal, in Python or below it, is held back."""
+    if os.environ.get(VERBOSE):
+        yield
+        return
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no terminal's error stream
+        yield
+        return
+    with TemporaryFile() as file, redirect_stderr(StringIO()):
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def check_sizes(path: str, config: Any) -> None:
+    """Checks the sizes of a configuration before anything is built of them.
+
+    Raises:
+        InputError: one that is no whole number above 0, or sizes that ask for more than the folder's file of
+            weights, or this machine's memory, holds.
+    """
+    text = config.get_text_config()
+    known = {name: getattr(text, name, 1) for name in SIZES}
+    for name, value in known.items():
+        if name == "intermediate_size" and isinstance(value, list):
+            known[name] = 1  # one a layer
+        elif type(value) is not int or value < 1:
+            raise InputError(
+                f"{path}: config.json has {name} {value!r}, a whole number above 0 is needed"
+            )
+    width, layers, _, symbols, inner, positions = (known[name] for name in SIZES)
+    layers = min(getattr(text, "num_hidden_groups", layers), layers)  # ALBERT's share weights
+    narrow = getattr(text, "embedding_size", getattr(text, "word_embed_proj_dim", width))
+    least = layers * width**2 + width * inner + symbols * narrow
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    held = count_weights(path)
+    if 2 * (least + width * positions) > memory or (held and least > SLACK * held):
+        where = f"its files hold {held:,}" if held else f"the memory here is {memory:,} bytes"
+        raise InputError(
+            f"{path}: config.json asks for at least {least + width * positions:,} weights, {where}"
+        )
+
+
+def count_weights(path: str) -> int:
+    """The number of weights in a folder's safetensors files, by their headers; 0 where that is not known.
+
+    Raises:
+        InputError: a file that is damaged.
+    """
+    import safetensors
+
+    total = 0
+    for file in sorted(Path(path).glob("*.safetensors")) if Path(path).is_dir() else ():
+        try:
+            with safetensors.safe_open(file, "pt") as opened:
+                for name in opened.keys():  # noqa: SIM118 (no mapping)
+                    size = 1
+                    for length in opened.get_slice(name).get_shape():
+                        size *= length
+                    total += size
+        except (safetensors.SafetensorError, OSError) as error:
+            raise InputError(
+                f"{file} is damaged or no safetensors file: {reason(error)}"
+            ) from error
+    return total
+
+
+def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str]:
+    """What transformers reports of loading that is no fault, as notes, which go to every manifest.
+
+    Raises:
+        InputError: weights that the file lacks, has in another shape or does not have as finite numbers.
+    """
+    missing = sorted(report["missing_keys"])
+    new = [key for key in missing if {*key.split(".")} & {*NEW}]
+    lacking = [key for key in missing if key not in new]
+    if lacking:
+        raise InputError(
+            f"{path} lacks {_listed(lacking)}, which config.json asks for: get it again"
+        )
+    if report["mismatched_keys"]:
+        told = [
+            f"{key} {tuple(has)} for {tuple(asked)}"
+            for key, has, asked in sorted(report["mismatched_keys"])
+        ]
+        raise InputError(f"{path} has weights of other shapes than config.json: {_listed(told)}")
+    for name, weights in module.named_parameters():
+        if not bool(weights.isfinite().all()):
+            raise InputError(f"{path} has weights that are no finite numbers: {name}: get it again")
+    notes = {}
+    if new:
+        notes["new weights"] = f"{_listed(new)}: the file lacks them, they are random"
+    if report["unexpected_keys"]:
+        notes["unused weights"] = _listed(sorted(report["unexpected_keys"]))
+    return notes
+
+
+def check_tokenizer(path: str, tokenizer: Any) -> None:
+    """Checks that a tokenizer has files and symbols.
+
+    Raises:
+        InputError: it has not, or it is a slow one, which does not say where tokens stand.
+    """
+    names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), "tokenizer.json"})
+    if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
+        raise InputError(
+            f"{path} has no tokenizer: it lacks {' and '.join(names)}; put the tokenizer's files there"
+        )
+    if len(tokenizer.get_vocab()) <= len({*tokenizer.all_special_tokens}):
+        raise InputError(f"the tokenizer of {path} has no symbols: get its files again")
+    if not tokenizer.is_fast:
+        raise InputError(f"{path} has a slow tokenizer, which does not say where tokens stand")
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

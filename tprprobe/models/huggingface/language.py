@@ -1,0 +1,382 @@
+"""A model of transformers with its sites: called as its library calls it, read as one of ours, and, where
+it was saved with a head, asked for what it writes or expects next (:class:`tprprobe.models.protocol.Language`).
+"""
+
+import copy
+import inspect
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from tprprobe.errors import InputError
+from tprprobe.models.huggingface.anatomy import Anatomy
+from tprprobe.models.huggingface.taps import Taps
+from tprprobe.models.huggingface.tokenizer import Tokens
+from tprprobe.models.protocol import Language
+from tprprobe.site.attachment import Attached
+from tprprobe.site.site import FOREIGN
+
+TEXT, MASK, POSITIONS = "input_ids", "attention_mask", "position_ids"
+CACHE = "past_key_values"
+CAUSAL, MASKED, SEQ2SEQ = "causal", "masked", "seq2seq"  # kinds of heads
+
+READ = "extract, probe, decompose"
+ASKED = {  # commands that a model with this head takes
+    None: READ,
+    MASKED: f"{READ}, eval and intervene (of texts with masks)",
+    CAUSAL: f"{READ}, eval, predict, intervene",
+    SEQ2SEQ: f"{READ}, eval, predict, intervene",
+}
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Sizes and special ids, as our own configurations have them."""
+
+    vocab_size: int
+    d_model: int
+    pad: int
+    sos: int
+    eos: int
+    ends: tuple[int, ...]  # every id that ends what is written
+    dropout: float = 0.0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is known of sources before anything is written: of a decoder its cache and the logits behind the
+    source, of masks their logits, of an encoder its states.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    logits: Tensor | None = None
+    states: Tensor | None = None
+    cache: Any = None
+
+    def __getitem__(self, rows: Any) -> "Memory":
+        if isinstance(rows, slice):
+            rows = torch.arange(len(self.ids), device=self.ids.device)[rows]
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        picked = {name: v[rows] for name, v in values.items() if isinstance(v, Tensor)}
+        return replace(self, **picked, cache=_rows_of(self.cache, rows))
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written so far: the memory with it, and how many symbols."""
+
+    memory: Memory
+    length: int
+
+    def __getitem__(self, rows: Any) -> "Written":
+        return replace(self, memory=self.memory[rows])
+
+
+class Pretrained(Attached, Language):
+    """A model of transformers, ``head`` being causal, masked, seq2seq or None, which is called as
+
+    ``model(ids)``, ``model(ids, mask)`` or ``model(**tokenizer(text, return_tensors="pt"))``, and returns
+    logits, or without a head states. Where no mask is given, it is of the ids that are no padding, which may
+    stand on either side. A second tensor that is no mask is what a decoder of two stacks reads.
+    """
+
+    def __init__(self, module: Any, tokenizer: Any, anatomy: Anatomy, head: str | None):
+        super().__init__(module, None)
+        self.head, self.two_stacks = head, bool(module.config.is_encoder_decoder)
+        self.named = inspect.signature(module.forward).parameters
+        self.vocabulary = Tokens.of(tokenizer, module, "layers" in anatomy.stacks, head)
+        self.config = self._symbols(module)
+        self.taps = Taps(self, anatomy)
+        self.has_cache = _has_cache(module)
+
+    def _symbols(self, module: Any) -> Symbols:
+        known, config = self.vocabulary, module.config.get_text_config()
+        settings = getattr(module, "generation_config", None) or config
+        own = getattr(settings, "eos_token_id", None)
+        ends = tuple(own) if isinstance(own, list | tuple) else (known.eos if own is None else own,)
+        width = getattr(config, "hidden_size", 0)
+        return Symbols(int(config.vocab_size), width, known.pad, known.sos, known.eos, ends)
+
+    @property
+    def module(self) -> Any:
+        """The model as transformers has it."""
+        return self.get_submodule(FOREIGN)
+
+    def forward(self, *batch: Any, **named: Any) -> Any:
+        """Logits or states, for what transformers' own call takes; see the class."""
+        names = (TEXT, MASK)
+        if len(batch) == 2 and not self._is_mask(*batch):
+            names = (TEXT, "decoder_input_ids")
+        given = dict(zip(names, batch, strict=False)) | named
+        if TEXT in given:
+            given = self._arguments(given.pop(TEXT), given.pop(MASK, None)) | given
+        if self.two_stacks and not any(name.startswith("decoder_") for name in given):
+            start = torch.full_like(given[TEXT][:, :1], self.config.sos)
+            given["decoder_input_ids"] = start
+        if not (self.two_stacks or _takes_any(self.named)):
+            for name in ("decoder_input_ids", "token_type_ids"):  # which it does not have
+                if name not in self.named:
+                    given.pop(name, None)
+        self.calls, self.first = self.calls + 1, 0
+        return _first_of(self._pass(self.module, given))
+
+    def describe(self) -> dict[str, Any]:
+        """Sizes, head, tokenizer, and what can be asked of the model."""
+        known, config = self.vocabulary, self.module.config.get_text_config()
+        layers = {name.split(".")[0] for name in self.taps.sites}
+        depth = {
+            stack: sum(
+                name.startswith(f"{stack}.") and name.endswith(".hidden")
+                for name in self.taps.sites
+            )
+            for stack in sorted(layers, reverse=True)
+        }
+        return {
+            "layers": ", ".join(f"{stack} {n}" for stack, n in depth.items()),
+            "width": self.config.d_model,
+            "heads": getattr(config, "num_attention_heads", "none"),
+            "head": self.head or "none: it returns states",
+            "tokenizer": f"{type(known.tokenizer).__name__}, {len(known.tokenizer)} symbols, texts of {known.limit}",
+            "commands": ASKED[self.head],
+            **self.notes,
+        }
+
+    def run(self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]) -> Any:
+        """One pass for its sites, without a head that nobody reads: logits of an encoder-decoder, else None."""
+        self.calls, self.first = self.calls + 1, 0
+        given = self._arguments(source)
+        if self.two_stacks:
+            given["decoder_input_ids"] = target.clamp(min=0)
+            return _first_of(self._pass(self.module, given))
+        self._pass(self.module.base_model, given)
+        return None
+
+    def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
+        """The memory of sources: one pass over them."""
+        self._require_head()
+        self.calls, self.first = self.calls + 1, 0
+        given = self._arguments(source)
+        mask = self._real(source)
+        memory = Memory(given[TEXT], mask)
+        if self.head == SEQ2SEQ:
+            found = self._pass(self.module.get_encoder(), given)
+            return replace(memory, states=_first_of(found))
+        if self.head == MASKED:
+            return replace(memory, logits=self._at_masks(source, given))
+        places = torch.arange(source.shape[1], device=source.device)
+        last = places.where(mask, 0).amax(1)
+        cache = self._new_cache()
+        logits = self._logits(given, cache, last.unique())
+        at = torch.searchsorted(last.unique(), last)
+        return replace(memory, logits=logits[torch.arange(len(at)), at][:, None], cache=cache)
+
+    def decode(
+        self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Written | None = None
+    ) -> tuple[Tensor, Written]:
+        """Logits of the symbol after each of the target's, the first of which is the start symbol."""
+        self._require_head()
+        if self.head == MASKED:
+            return self._of_masks(target, memory, cache)
+        if self.head == SEQ2SEQ:
+            return self._written_by_decoder(target, memory, cache)
+        if cache is None:
+            target = target[:, 1:]
+            before = replace(memory, cache=_copied(memory.cache))
+            cache = Written(before, 0)
+            if not target.shape[1]:
+                return _required(memory.logits), cache
+            logits, after = self._continue(target, cache)
+            return torch.cat([_required(memory.logits), logits], 1), after
+        return self._continue(target, cache)
+
+    def _continue(self, target: Tensor, cache: Written) -> tuple[Tensor, Written]:
+        """Logits behind every symbol of a continuation of a text, and the text with it."""
+        memory, n = cache.memory, target.shape[1]
+        ids = torch.cat([memory.ids, target.clamp(min=0)], 1)
+        mask = torch.cat([memory.mask, torch.ones_like(target).bool()], 1)
+        after = Written(replace(memory, ids=ids, mask=mask), cache.length + n)
+        self._check_window(mask)
+        keep = torch.arange(ids.shape[1] - n, ids.shape[1], device=ids.device)
+        if memory.cache is None:
+            self.calls, self.first = self.calls + 1, 0
+            return self._logits(self._masked(ids, mask), None, keep), after
+        self.first = ids.shape[1] - n
+        given = {TEXT: ids[:, -n:]}
+        if not mask.all():
+            given[MASK] = mask.long()
+        if POSITIONS in self.named:
+            given[POSITIONS] = (mask.long().cumsum(1) - 1).clamp(min=0)[:, -n:]
+        return self._logits(given, memory.cache, None), after
+
+    def _written_by_decoder(
+        self, target: Tensor, memory: Memory, cache: Written | None
+    ) -> tuple[Tensor, Written]:
+        from transformers import EncoderDecoderCache
+        from transformers.modeling_outputs import BaseModelOutput
+
+        self.first = 0 if cache is None else cache.length
+        own = None if cache is None else cache.memory.cache
+        if own is None and self.has_cache:
+            own = EncoderDecoderCache(self._new_cache(), self._new_cache())
+        given: dict[str, Any] = {
+            "encoder_outputs": BaseModelOutput(last_hidden_state=memory.states),  # type: ignore[arg-type]
+            MASK: memory.mask.long(),
+            "decoder_input_ids": target.clamp(min=0),
+        }
+        written = Written(replace(memory, cache=own), self.first + target.shape[1])
+        return self._logits(given, own, None), written
+
+    def _at_masks(self, source: Tensor, given: dict[str, Any]) -> Tensor:
+        """The logits at the masks of every source, as many as the source with the most has."""
+        mark = self.vocabulary.tokenizer.mask_token_id
+        there = source == mark
+        if not there.any(1).all():
+            symbol = self.vocabulary.tokenizer.mask_token
+            raise InputError(
+                f"{self.name} fills masks, and a text has none: write {symbol} where a word is asked for"
+            )
+        logits = _first_of(self._pass(self.module, given))
+        order = torch.argsort((~there).int(), dim=1, stable=True)[:, : int(there.sum(1).max())]
+        return logits.gather(1, order[..., None].expand(-1, -1, logits.shape[-1]))
+
+    def _of_masks(
+        self, target: Tensor, memory: Memory, cache: Written | None
+    ) -> tuple[Tensor, Written]:
+        logits, begun = _required(memory.logits), 0 if cache is None else cache.length
+        end = begun + target.shape[1]
+        if end > logits.shape[1]:
+            raise InputError(
+                f"{self.name}: {end} symbols are asked of a text with {logits.shape[1]} masks: give a mask a "
+                "symbol"
+            )
+        return logits[:, begun:end], Written(memory, end)
+
+    def _arguments(self, ids: Tensor, mask: Tensor | None = None) -> dict[str, Any]:
+        return self._masked(ids.clamp(min=0), self._real(ids) if mask is None else mask)
+
+    def _masked(self, ids: Tensor, mask: Tensor) -> dict[str, Any]:
+        """What the model is called with: ids, the mask of those that are no padding, and their positions
+        where padding stands before them.
+        """
+        given: dict[str, Any] = {TEXT: ids}
+        if not mask.all():
+            given[MASK] = mask.long()
+        places = mask.long().cumsum(1) - 1
+        columns = torch.arange(mask.shape[1], device=mask.device)
+        if (
+            POSITIONS in self.named
+            and not self.two_stacks
+            and ((places != columns) & mask.bool()).any()
+        ):
+            given[POSITIONS] = places.clamp(min=0)
+        return given
+
+    def _real(self, ids: Tensor) -> Tensor:
+        return ids != self.config.pad
+
+    def _is_mask(self, ids: Any, other: Any) -> bool:
+        if other is None or other.shape != ids.shape:
+            return other is None
+        if other.dtype == torch.bool:
+            return True
+        binary = bool(((other == 0) | (other == 1)).all())
+        return binary and not (self.two_stacks and bool((other[:, 0] == self.config.sos).all()))
+
+    def _logits(self, given: dict[str, Any], cache: Any, columns: Tensor | None) -> Tensor:
+        """The logits of a pass with this cache; of some columns only, where the model can leave others out."""
+        if cache is not None:
+            given = {**given, CACHE: cache, "use_cache": True}
+        keeps = columns is not None and "logits_to_keep" in self.named
+        if keeps:
+            given = {**given, "logits_to_keep": columns}
+        logits = _first_of(self._pass(self.module, given))
+        return logits if keeps or columns is None else logits[:, columns]
+
+    def _pass(self, module: Any, given: dict[str, Any]) -> Any:
+        """What a module returns for these arguments, while the tensors of its parts pass the sites."""
+        named = (
+            inspect.signature(module.forward).parameters
+            if module is not self.module
+            else self.named
+        )
+        if "use_cache" in named and CACHE not in given:
+            given = {"use_cache": False, **given}
+        with self.taps.opened(self.module):
+            return module(**given)
+
+    def _new_cache(self) -> Any:
+        from transformers import DynamicCache
+
+        return DynamicCache() if self.has_cache else None
+
+    def _check_window(self, mask: Tensor) -> None:
+        """Checks that no sliding window would count padding between a text and what is written behind it."""
+        window = getattr(self.module.config.get_text_config(), "sliding_window", None)
+        if window and mask.shape[1] > window and not mask.all():
+            raise InputError(
+                f"{self.name} sees the last {window} symbols only: give texts of one length at a time"
+            )
+
+    def _require_head(self) -> None:
+        if self.head is None:
+            raise InputError(
+                f"{self.name} has no head that predicts symbols: {type(self.module).__name__} returns states; "
+                "give a checkpoint that was saved with one"
+            )
+
+
+def _first_of(output: Any) -> Any:
+    """The logits or states of what a model of transformers returns."""
+    if isinstance(output, Tensor):
+        return output
+    logits = getattr(output, "logits", None)
+    return output[0] if logits is None else logits
+
+
+def _required(logits: Tensor | None) -> Tensor:
+    assert logits is not None
+    return logits
+
+
+def _has_cache(module: Any) -> bool:
+    """True if a decoder goes on from keys and values alone; others (Mamba) read the whole text again."""
+    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicLayer
+
+    if CACHE not in inspect.signature(module.forward).parameters:
+        return False
+    layers = DynamicCache(config=module.config).layers
+    return all(
+        isinstance(each, DynamicLayer) and "Linear" not in type(each).__name__ for each in layers
+    )
+
+
+def _copied(cache: Any) -> Any:
+    """A cache that can be continued while this one stays: a layer's tensors are never changed in place."""
+    if cache is None:
+        return None
+    other = copy.copy(cache)
+    other.layers = [copy.copy(layer) for layer in cache.layers]
+    return other
+
+
+def _rows_of(cache: Any, rows: Tensor) -> Any:
+    """These rows of a cache."""
+    if cache is None:
+        return None
+    if hasattr(cache, "cross_attention_cache"):
+        both = (cache.self_attention_cache, cache.cross_attention_cache)
+        other = type(cache)(*(_rows_of(each, rows) for each in both))
+        other.is_updated = dict(cache.is_updated)
+        return other
+    other = _copied(cache)
+    other.batch_select_indices(rows)
+    return other
+
+
+def _takes_any(named: Any) -> bool:
+    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in named.values())
