@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Integer, Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.files.hub import locate_dataset
-from tprprobe.notebook import as_html
+from tprprobe.files.notebook import as_html
 from tprprobe.site.patterns import select, side_of
 from tprprobe.store import consistency, layout, manifests
 from tprprobe.store.dtypes import first_infinite
