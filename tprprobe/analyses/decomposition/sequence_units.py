@@ -187,9 +187,8 @@ def _read_tokens(store: Store, side: str, fillers: str, columns: Collection[str]
         labels = read_labels(store, side)
         tokens = tokens.assign(**{name: labels[name].to_numpy(object) for name in exact})
     if (wanted - {*tokens}) & set(COLUMNS) and side == SIDES[0] and store.has_questions:
-        new = [
-            name for name in COLUMNS if name not in tokens
-        ]  # a store may have such a column itself
-        gold = join(tokens.drop(columns=[name for name in COLUMNS if name in tokens]))
+        held = [name for name in COLUMNS if name in tokens]  # which a store may have itself
+        gold = join(tokens.drop(columns=held))
+        new = [name for name in COLUMNS if name not in held]
         tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in new})
     return tokens
