@@ -16,7 +16,6 @@ from tprprobe.interventions.edits import (
     swap,
     zero,
 )
-from tprprobe.interventions.exchanges import list_ways, measure_swaps
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.surgeries import surgery
 from tprprobe.interventions.sweep_recipes import Recipe, read_recipe
@@ -28,10 +27,8 @@ __all__ = [
     "exchange",
     "find_data",
     "find_swaps",
-    "list_ways",
     "mean",
     "measure_pairs",
-    "measure_swaps",
     "one",
     "one_hot",
     "pair_of_text",
