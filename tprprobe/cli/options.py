@@ -78,6 +78,9 @@ def pairs(given: list[str]) -> dict[str, str]:
 
 
 def print_json(content: Any) -> None:
+    """Prints a document; of a table its rows."""
+    if hasattr(content, "to_json"):
+        content = json.loads(content.to_json(orient="records"))
     sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
