@@ -11,6 +11,7 @@ from tprprobe.cli.options import (
     Json,
     Number,
     Out,
+    Raw,
     Resume,
     Scheduler,
     Seed,
@@ -31,9 +32,7 @@ def cluster(
     site: Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")],
     k: Annotated[int, typer.Option(help="Number of clusters.")],
     head: Annotated[int | None, typer.Option(help="One head; by default all heads.")] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Cluster raw vectors, without standardizing dimensions.")
-    ] = False,
+    raw: Raw = False,
     seed: Seed = 0,
     out: Out = None,
     scheduler: Scheduler = None,
@@ -207,9 +206,7 @@ def name(
         typer.Option(help="Sites to cluster, as patterns; default: encoder.*.self.role."),
     ] = None,
     k: Annotated[list[int] | None, typer.Option(help="Numbers of clusters; default: 20.")] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Cluster raw vectors, without standardizing dimensions.")
-    ] = False,
+    raw: Raw = False,
     baseline: Annotated[
         Path | None,
         typer.Option(help="A store of a Transformer on the same questions, as a baseline."),

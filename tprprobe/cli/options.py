@@ -42,6 +42,9 @@ Compress = Annotated[
     str | None,
     typer.Option(help="The store's compression: none, lz4 (bfloat16's default) or zstd."),
 ]
+Raw = Annotated[
+    bool, typer.Option("--raw", help="Cluster raw vectors, without standardizing dimensions.")
+]
 Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]
 Scheduler = Annotated[
     str | None,
