@@ -145,8 +145,8 @@ def _probe(
     from tprprobe.analyses.probing import probe
     from tprprobe.analyses.probing.scores import NOTE, screen, worth_refining
 
+    steps = {name: settings.pop(name) for name in OF_STEPS if refine}
     if refine:
-        steps = {name: settings.pop(name) for name in OF_STEPS}
         settings["probe"] = "linear"
     rows = probe(store, task, out=out, **settings)
     if refine and (worth := worth_refining(rows)):

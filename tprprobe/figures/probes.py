@@ -154,7 +154,8 @@ def _learnt(probes: pd.DataFrame) -> str:
     """Which controls learnt from fewer targets than the probes of real labels."""
     if "n_train" not in probes:
         return ""
-    counts = probes.groupby(["task", "side", "control"], sort=False)["n_train"].max().dropna()
+    by_control = probes.groupby(["task", "side", "control"], sort=False)["n_train"]
+    counts: Any = by_control.max().dropna()
     fewer = [
         f"{_title(task)} {control} {int(n):,} of {int(counts[task, side, 'real']):,}"
         for (task, side, control), n in counts.items()

@@ -162,8 +162,8 @@ class ProbingRun:
                 n, seed = settings.targets, settings.seed
                 splits |= {(one, side): part.learning_from(n, seed) for one, part in wholes.items()}
         lacking = f"no side of {store.path} has both these sites and labels of"
-        probed = {one for one, _ in splits}
-        refused |= {one: f"{lacking} {one.name}" for one in tasks if one not in probed | {*refused}}
+        probed = [one for one, _ in splits]
+        refused |= {one: f"{lacking} {one.name}" for one in tasks if one not in [*probed, *refused]}
         if refused and (task != ALL or not splits):
             raise InputError(next(iter(refused.values())))
         if task == ALL:

@@ -1,5 +1,6 @@
 """Settings of a run: which probes, beside which controls, trained how."""
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -104,6 +105,7 @@ class ProbeSettings:
     seed: int = 0
 
     def __post_init__(self):
+        choices: list[tuple[str, str | None, Collection[str]]]
         choices = [("control", control, CONTROLS) for control in self.controls or ()]
         choices += [("span mode", self.span_mode, get_args(SpanMode))]
         choices += [("loss", self.loss, get_args(Loss)), ("probe", self.probe, get_args(Kind))]

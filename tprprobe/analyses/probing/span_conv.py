@@ -244,7 +244,7 @@ class Descent:
 
     def _learn(self, batch: Batch) -> None:
         """One step for every probe that is still trained."""
-        some = [self.probes[i] for i in self.live]
+        some = [self.probes[i] for i in self.live.tolist()]
         n, device = len(batch.chosen), self.reader.device
         seeds = {probe.seed for probe in some}
         drawn = {s: draw_dropout(s, self.steps, n, self.shape.hidden).to(device) for s in seeds}
@@ -270,7 +270,7 @@ class Descent:
         held_out = terms[..., NATS].sum(1) / len(self.dev)
         f1 = 2 * hit / np.maximum(1, 2 * hit + false + missed)
         learned = (self.learned[self.live] / (self.steps - self.judged)).tolist()
-        for probe, *point in zip(self.live, learned, held_out.tolist(), strict=True):
+        for probe, *point in zip(self.live.tolist(), learned, held_out.tolist(), strict=True):
             self.curves[probe].append((self.steps, *point))
         self.learned.zero_()
         self.judged = self.steps
