@@ -28,7 +28,6 @@ from tprprobe.files.file_errors import damage_told
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.files.tables import check_columns, columns
-from tprprobe.notebook import as_html
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.opening import takes_paths
