@@ -531,7 +531,7 @@ def test_authors_encodings_have_the_known_shares(encodings, roles, pairs, low, h
 
 
 def test_authors_encodings_bind_systematically(encodings):
-    scores = tp.decompose(encodings, "encoding", "left*right").scores
+    scores = tp.decompose(encodings, "encoding", "left*right", rank="9x6").scores
     assert row(scores)["r2_withheld"] > 0.9 > row(scores, "saturated")["r2_withheld_high"]
 
 
