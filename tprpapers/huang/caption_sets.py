@@ -13,7 +13,7 @@ from tprpapers.huang.caption_bags import bag_vector
 from tprpapers.huang.caption_files import CaptionedImage, in_split, read_annotations
 from tprpapers.huang.image_features import Features, open_features
 from tprpapers.worlds.loader import Loader
-from tprprobe.data.captions.examples import Captioned
+from tprprobe.data.captions import Captioned
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.documents.corpora import ALIASES
 from tprprobe.errors import InputError, unknown
