@@ -29,7 +29,7 @@ def probed(beyond):
     rows = rows.assign(
         task="pos", side=["source"] * 2 + ["target"] * 2, model="m", head=pd.NA, control="real",
         f1_low=rows["f1"] - 0.1, f1_high=rows["f1"] + 0.05, accuracy=0.5, accuracy_low=0.4,
-        accuracy_high=0.6, best_control="shuffled", best_control_f1=0.3, beyond=beyond,
+        accuracy_high=0.6, best_control="shuffled", best_control_f1=0.3, beyond=beyond, n_train=8190,
     )  # fmt: skip
     shuffled = rows.assign(control="shuffled", f1=0.3, f1_low=0.2, f1_high=0.4, beyond=None)
     return pd.concat([rows, shuffled], ignore_index=True)
@@ -38,6 +38,7 @@ def probed(beyond):
 def test_probes_are_told_with_their_best_place_and_what_is_beyond_controls():
     told = str(headlines.tell_probes(probed([False, False, False, True]), "pos", ["m"]))
     assert "best from decoder.1.self.role: F1 90.0 % [80.0, 95.0]" in told
+    assert "learnt from 8,190 targets" in told
     assert (
         "0 of 2 places of the encoder; 1 of 2 places of the decoder (decoder.1.self.role)" in told
     )
