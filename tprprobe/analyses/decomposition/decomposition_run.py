@@ -11,11 +11,14 @@ import pandas as pd
 from tprprobe.analyses.decomposition.decompositions import decompose, plan_decomposition
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.errors import InputError
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
+from tprprobe.files.tables import check_columns, columns
 from tprprobe.store import Store
 
 FORMAT, MANIFEST, TABLE = "tprprobe-decomposition", KINDS["decompositions"].file, "scores.csv"
+COLUMNS = columns(text="site roles family control", number="r2")
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
 
@@ -57,12 +60,15 @@ def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The scores of a finished run, read from its folder.
 
     Raises:
-        InputError: the folder holds none.
+        InputError: the folder holds none, or its table is damaged.
     """
     kind = KINDS["decompositions"]
     if not kind.is_finished_in(folder):
         raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
-    table = pd.read_csv(Path(folder) / TABLE, dtype={"rank": str, "rank_withheld": str})
+    path, again = Path(folder) / TABLE, "decompose again"
+    with damage_told(f"{path} is damaged", again):
+        table = pd.read_csv(path, dtype={"rank": str, "rank_withheld": str})
+    table = check_columns(table, COLUMNS, path, again)
     texts = table.select_dtypes("str").columns
     return table.assign(**{name: table[name].fillna("") for name in texts})
 

@@ -23,8 +23,10 @@ from tprprobe.analyses.decomposition.role_search import (
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
 from tprprobe.analyses.naming.word_labels import LABELS
 from tprprobe.errors import InputError
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
+from tprprobe.files.tables import check_columns, columns
 from tprprobe.notebook import as_html
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
@@ -38,6 +40,7 @@ MOST_VALUES = 200  # of a field that is tried
 MOST_UNITS, TEST_SHARE = 20_000, 0.25
 ARITHMETIC_COLUMNS = ("kind", "place", "polarity", "slot", "parent", "number", "tree_depth")
 NUMBERS = ("bits", "longer", "longer_low", "longer_high", "stability", "r2", "r2_low", "r2_high")
+COLUMNS = columns(text="site found roles control", number="bits longer stability r2")
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
 
@@ -268,14 +271,15 @@ def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
     """What a finished run found, site by site, read from its folder.
 
     Raises:
-        InputError: the folder holds none.
+        InputError: the folder holds none, or its table is damaged.
     """
     kind = KINDS["roles"]
     if not kind.is_finished_in(folder):
         raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
-    table = pd.read_csv(
-        Path(folder) / TABLE, keep_default_na=False, na_values={c: [""] for c in NUMBERS}
-    )
+    path, again = Path(folder) / TABLE, "search again"
+    with damage_told(f"{path} is damaged", again):
+        table = pd.read_csv(path, keep_default_na=False, na_values={c: [""] for c in NUMBERS})
+    table = check_columns(table, COLUMNS, path, again)
     return [
         RoleSearch(
             str(site),

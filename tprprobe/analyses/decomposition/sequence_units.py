@@ -13,7 +13,6 @@ from tprprobe.analyses.naming.word_labels import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import join
 from tprprobe.gold.expressions import COLUMNS
-from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import PART, parts_of
 from tprprobe.store.groups import group_tokens
@@ -183,7 +182,7 @@ def _read_tokens(store: Store, side: str, fillers: str, columns: Collection[str]
         raise unknown("column of fillers", fillers, map(str, tokens))
     tokens = tokens.assign(filler=tokens[fillers].astype(str).to_numpy(object))
     wanted = set(columns)
-    exact = wanted & set(list_exact(store)) if WORD in tokens else set()
+    exact = wanted & set(list_exact(store))
     if exact:
         labels = read_labels(store, side)
         tokens = tokens.assign(**{name: labels[name].to_numpy(object) for name in exact})
