@@ -50,7 +50,7 @@ LEVEL = 0.95
 SCOPES = {"every": "each", "some": "at least one"}  # as a reason says it
 ROUNDING = 0.0005
 ROOM, LEAST_ROOM = "room_above_baseline", 0.01  # what the best baseline leaves to beat it by
-OUT_OF_REACH = {  # conditions of claims that need more than hours of two processor cores
+OUT_OF_REACH = {  # conditions that no small model and no generated world meets
     "56 modules",
     "the paper's size and steps",
     "human raters",

@@ -65,7 +65,7 @@ def _worded(words) -> None:
 @state.page("Probes")
 def probes() -> None:
     runs, store = state.runs(), state.store()
-    probed, named, words = (runs.beside(store, each) for each in ("probes", "names", "word names"))
+    probed, named, words = (runs.beside(store, each) for each in ("probes", "names", "word-names"))
     if probed:
         _probed()
     if named:
@@ -80,4 +80,4 @@ def probes() -> None:
         parts.offer_runs("probes")
     if not named and not words:
         parts.offer_runs("names")
-    state.tell_unclaimed("probes", "names", "word names")
+    state.tell_unclaimed("probes", "names", "word-names")

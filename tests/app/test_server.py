@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from planted import soaked
 
-from tprprobe.dashboard.server import find_port
+from tprprobe.cli.server import find_port
 
 HANDSHAKE = {
     "Connection": "Upgrade",

@@ -12,7 +12,8 @@ from planted.questions import LAST, MAPS, plant
 from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
-from tprprobe.dashboard import planes, sampling, server, strips
+from tprprobe.cli import server
+from tprprobe.dashboard import planes, sampling, strips
 from tprprobe.errors import InputError
 
 

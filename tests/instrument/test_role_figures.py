@@ -50,10 +50,10 @@ def test_the_cheapest_scheme_is_not_the_best_one():
 
 
 def test_substitution_is_shown_where_a_decoder_was_given(run):
+    from tprprobe.analyses.kinds import DECOMPOSITIONS
     from tprprobe.figures.role_fits import scheme_table
-    from tprprobe.files.kinds import KINDS
 
-    scores = KINDS["decompositions"].load(run / "decomposed").assign(name="x")
+    scores = DECOMPOSITIONS.load(run / "decomposed").assign(name="x")
     for end in ("", "_low", "_high"):
         scores[f"substitution{end}"] = scores[f"substitution_withheld{end}"] = 0.25
     assert scheme_table(scores).title.endswith("Substitution accuracy")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import plotly.graph_objects as go
 
+from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.analyses.naming import load_names, load_word_names
 from tprprobe.analyses.naming.word_names import count_names
 from tprprobe.dashboard.safe_text import plotted, visible
@@ -17,7 +18,6 @@ from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.naming import polarity_table, words_table
 from tprprobe.figures.reconstruction import reconstruction_curves
-from tprprobe.files.kinds import KINDS
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
 PREDICTORS = {
@@ -121,7 +121,7 @@ def show_dots(rows: pd.DataFrame, title: str, label: str, dark: bool = False) ->
 
 def read_reconstruction(folders: dict[str, Path]) -> pd.DataFrame:
     """Finished results of reconstruction, one folder after another."""
-    found = [KINDS["reconstruction"].load(each) for each in folders.values()]
+    found = [RECONSTRUCTION.load(each) for each in folders.values()]
     return pd.concat(found, ignore_index=True)
 
 

@@ -15,7 +15,7 @@ from tprprobe.figures.ablation import ablation_map, at_full_strength
 from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
 from tprprobe.figures.snap import snap_curve
 from tprprobe.figures.swap import PARTS, TITLES, list_ways, swap_shares, tell_way
-from tprprobe.files.kinds import KINDS
+from tprprobe.interventions.kinds import SWAPS, SWEEPS
 
 ALL = "all"  # points of a sweep that are no single head and no number of centres
 SNAP = "snap"
@@ -29,7 +29,7 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
     Raises:
         InputError: the folder holds no finished run.
     """
-    if KINDS["swaps"].is_in(folder) and not KINDS["sweeps"].is_in(folder):
+    if SWAPS.is_in(folder) and not SWEEPS.is_in(folder):
         rows = load_swaps([folder])
         return {str(kind): rows[rows["kind"] == kind] for kind in rows["kind"].unique()}
     rows = load_sweeps([folder])

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
 from tprprobe.analyses.decomposition.sequence_units import members_of
+from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.dashboard.findings import R2, show_dots
 from tprprobe.dashboard.safe_text import plotted
 from tprprobe.dashboard.theme import colours, dress, look
@@ -24,7 +25,6 @@ from tprprobe.figures.catalogue.decomposition import load_decompositions
 from tprprobe.figures.role_fits import residual_bars, scheme_table, similarity_map
 from tprprobe.figures.strips import SIGNS as SHORT
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import KINDS
 from tprprobe.interventions.edits import Edit, Place
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model, require_vocabulary
@@ -64,7 +64,7 @@ def show_schemes(scores: pd.DataFrame, site: str, dark: bool = False) -> View:
 
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
     """The decomposition of a site that a finished run's settings describe, fitted to all its samples."""
-    options = read_json(folder / KINDS["decompositions"].file)["options"]
+    options = read_json(folder / DECOMPOSITIONS.file)["options"]
     return fit_scheme(store, site, roles, **(options | {"rank": rank or "auto"}))
 
 

@@ -67,7 +67,7 @@ def find_roles(runs: Runs, store: Store) -> list[Statement]:
     for folder in runs.beside(store, "names").values():
         naming = load_names(folder)
         return [_tell_role(*each) for each in _strongest(store, naming, folder / LABELS)]
-    for folder in runs.beside(store, "word names").values():
+    for folder in runs.beside(store, "word-names").values():
         named = _count_clusters(folder)
         own = named[(named["model"] == TRAINED) & (named["name"] != UNNAMED)]
         best = own.sort_values("f05", ascending=False).drop_duplicates("name").head(ROLES)
@@ -78,7 +78,7 @@ def find_roles(runs: Runs, store: Store) -> list[Statement]:
 def list_named(runs: Runs, store: Store) -> pd.DataFrame:
     """Every named cluster of the trained model, the surest first: name, site, head, cluster of k, measures."""
     tables = [load_names(each).clusters for each in runs.beside(store, "names").values()]
-    tables += [_count_clusters(each) for each in runs.beside(store, "word names").values()]
+    tables += [_count_clusters(each) for each in runs.beside(store, "word-names").values()]
     if not tables:
         return pd.DataFrame(columns=NAMED)
     rows = pd.concat(tables, ignore_index=True)

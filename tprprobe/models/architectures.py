@@ -11,7 +11,7 @@ import torch
 
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
-from tprprobe.models.presets import PRESETS
+from tprprobe.models.presets import list_presets
 from tprprobe.models.protocol import Config, Model
 from tprprobe.models.tpgn import TPGN
 from tprprobe.models.tpt import TPT
@@ -72,9 +72,10 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings with preset and architecture written out, every option named, known and typed."""
     settings = dict(settings)
     if (preset := settings.pop("preset", None)) is not None:
-        if not isinstance(preset, str) or preset not in PRESETS:
-            raise unknown("preset", preset, PRESETS)
-        settings = PRESETS[preset] | settings
+        presets = list_presets()
+        if not isinstance(preset, str) or preset not in presets:
+            raise unknown("preset", preset, presets)
+        settings = presets[preset].settings | settings
     name = settings.pop("architecture", None)
     module_class, fixed = find_architecture(name)
     fields = {field.name: field for field in dataclasses.fields(module_class.config_class)}

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from tprprobe.files.kinds import KINDS
 from tprprobe.site.patterns import head_axis
 from tprprobe.store.dtypes import BFLOAT16, NONE, disk_type
+from tprprobe.store.kinds import STORE
 
-MANIFEST, JOURNAL = KINDS["store"].files
+MANIFEST, JOURNAL = STORE.files
 ARRAYS, METADATA = "arrays.zarr", "zarr.json"
 TOKENS, TOKENS_BEGUN = "tokens.parquet", "tokens.arrow"
 TWINS = ("permuted", "untrained", "rescaled")  # the best control first

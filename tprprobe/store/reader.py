@@ -13,9 +13,9 @@ from jaxtyping import Bool, Float, Integer, Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.files.hub import locate_dataset
-from tprprobe.notebook import as_html
+from tprprobe.files.notebook import as_html
 from tprprobe.site.patterns import select, side_of
-from tprprobe.store import layout, manifests, opening
+from tprprobe.store import consistency, layout, manifests
 from tprprobe.store.dtypes import first_infinite
 from tprprobe.store.manifests import Manifest
 
@@ -66,7 +66,7 @@ class Store:
 
         file = self.path / layout.TOKENS
         with manifests.undamaged(self.path):
-            return opening.check_tokens(file, self.manifest, read_parquet(file))
+            return consistency.check_tokens(file, self.manifest, read_parquet(file))
 
     @functools.cached_property
     def arrays(self) -> "xr.Dataset":
@@ -298,7 +298,7 @@ def open_store(path: str | Path) -> Store:
     """
     path = locate_dataset(path)
     manifest = manifests.read_complete(path)
-    opening.check_store(path, manifest)
+    consistency.check_store(path, manifest)
     return Store(path, manifest)
 
 

@@ -10,14 +10,14 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition.decompositions import decompose, plan_decomposition
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
+from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import damage_told
-from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.files.tables import check_columns, columns
 from tprprobe.store import Store
 
-FORMAT, MANIFEST, TABLE = "tprprobe-decomposition", KINDS["decompositions"].file, "scores.csv"
+FORMAT, MANIFEST, TABLE = "tprprobe-decomposition", DECOMPOSITIONS.file, "scores.csv"
 COLUMNS = columns(text="site roles family control", number="r2")
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
@@ -62,7 +62,7 @@ def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     Raises:
         InputError: the folder holds none, or its table is damaged.
     """
-    kind = KINDS["decompositions"]
+    kind = DECOMPOSITIONS
     if not kind.is_finished_in(folder):
         raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
     path, again = Path(folder) / TABLE, "decompose again"

@@ -24,7 +24,7 @@ from tprprobe.analyses.decomposition.scheme_tables import (
 )
 from tprprobe.analyses.decomposition.sequence_units import members_of
 from tprprobe.errors import InputError, unknown
-from tprprobe.notebook import as_html
+from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.opening import takes_paths

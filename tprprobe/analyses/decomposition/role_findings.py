@@ -21,10 +21,11 @@ from tprprobe.analyses.decomposition.role_search import (
     search,
 )
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
+from tprprobe.analyses.kinds import ROLES
 from tprprobe.analyses.naming.word_labels import LABELS
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import damage_told
-from tprprobe.files.kinds import KINDS
+from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.files.tables import check_columns, columns
 from tprprobe.notebook import as_html
@@ -32,7 +33,7 @@ from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.opening import takes_paths
 
-FORMAT, MANIFEST, TABLE = "tprprobe-roles", KINDS["roles"].file, "schemes.csv"
+FORMAT, MANIFEST, TABLE = "tprprobe-roles", ROLES.file, "schemes.csv"
 NOTHING = "no structure"
 PLACES = ("left", "right", "length", "before", "after")
 TREE_LENGTH = 12  # of the longest sequence that trees of joined fillers are tried on
@@ -273,7 +274,7 @@ def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
     Raises:
         InputError: the folder holds none, or its table is damaged.
     """
-    kind = KINDS["roles"]
+    kind = ROLES
     if not kind.is_finished_in(folder):
         raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
     path, again = Path(folder) / TABLE, "search again"
