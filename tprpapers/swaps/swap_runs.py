@@ -27,7 +27,7 @@ from tprprobe.interventions.sweeps import find_data
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
 
-SWAPS, TABLE = "swaps.parquet", SWAPS.file
+EXCHANGES, TABLE = "swaps.parquet", SWAPS.file
 AT_ONCE = 200  # swaps of a part
 
 
@@ -54,7 +54,7 @@ def run_swaps(
     with kept(out) as folder:
         return keep_table(
             open_run(folder, model, data, recipe, resume),
-            (SWAPS, TABLE),
+            (EXCHANGES, TABLE),
             partial(_measure, model, swaps, others, recipe),
             partial(summarise_swaps, seed=recipe.seed),
         )
