@@ -1,12 +1,17 @@
-"""The dashboard's server: Streamlit, and what pages compute with, imported while the first page still loads."""
+"""The dashboard's server: Streamlit behind a doorkeeper, and what pages compute with, imported while the first
+page still loads.
+"""
 
 import importlib
 import sys
 import threading
 import time
+from typing import Any
 
+from doorkeeper import Doorkeeper
 from streamlit.runtime import Runtime
 from streamlit.web.cli import main
+from streamlit.web.server.starlette import starlette_server
 
 NEEDED = (
     "zarr",
@@ -23,6 +28,13 @@ def prepare() -> None:
         importlib.import_module(name)
 
 
+def keep_doors() -> None:
+    """Puts the doorkeeper in front of the application that Streamlit serves."""
+    create: Any = starlette_server.create_starlette_app
+    starlette_server.create_starlette_app = lambda runtime: Doorkeeper(create(runtime))  # type: ignore[assignment]
+
+
 if __name__ == "__main__":
+    keep_doors()
     threading.Thread(target=prepare, daemon=True).start()
     sys.exit(main(prog_name="streamlit"))

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tprprobe.dashboard.server import find_port
+from tprprobe.cli.server import find_port
 from tprprobe.store import SiteSpec, StoreWriter
 
 TOKENS = (10_000, 100_000, 1_000_000)

@@ -29,17 +29,18 @@ import torch
 from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition import fit_scheme
-from tprprobe.analyses.decomposition.families import RoleFit, fit_family
+from tprprobe.analyses.decomposition.families import PAIR, SATURATED, PartFit, RoleFit, make_block
 from tprprobe.analyses.decomposition.pair_counts import count_pairs, find_pairs
-from tprprobe.analyses.decomposition.pair_moments import moments_of
+from tprprobe.analyses.decomposition.ridge import Regression
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
-from tprprobe.analyses.decomposition.sequence_units import members_of
+from tprprobe.analyses.decomposition.unit_kinds import members_of
 from tprprobe.files.lines import read_lines
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 SCHEMES = ("bag", "left", "right", "left*right", "wickel", "tree")
 TRAINED = ("left", "left*right")
 RANK, BATCH, MOST_EPOCHS = 20, 32, 100
+PENALTY = 1e-4  # of the mean variance of a column
 PATIENCES = (1, 10, 10_000)  # of their command, of their function, and all epochs
 FILLERS, PLACES, WIDTH = 1000, 40, 64
 NEW = 1000  # samples that large fits are tested on
@@ -68,9 +69,15 @@ def fit_closed(
     fillers = np.array([each for row in sequences for each in row], object)
     tokens = pd.DataFrame({"sample": sample, "filler": fillers})
     pairs, found = find_pairs(fillers, read_scheme(roles).label(tokens))
-    counts = count_pairs(members_of(sample, "sample", "self"), pairs, found)
-    moments = moments_of(csr_array(counts[:train]), vectors[:train])
-    return fit_family("saturated", moments, pairs, 1e-4), counts
+    [members] = members_of(sample, "sample", "self")
+    counts = count_pairs(members, pairs, found)
+    x, e = csr_array(counts[:train]), vectors[:train]
+    regression = Regression([x], [x.T @ e], e.mean(0))
+    block = make_block(PAIR, 0, pairs)
+    [table] = regression.solve([block], [PENALTY])
+    part = PartFit(pairs, e.shape[1], {PAIR: table})
+    bias = regression.mean - regression.mean_counts[0] @ table
+    return RoleFit(SATURATED, [part], bias, {PAIR: PENALTY}), counts
 
 
 def fit_by_authors(
@@ -154,7 +161,7 @@ def compare(sequences: Sequences, vectors: np.ndarray, authors: Path | None) -> 
     for roles in SCHEMES:
         spent[roles] = seconds(lambda: fit_closed(sequences, vectors, roles, train))  # noqa: B023
         fit, counts = spent[roles][1]
-        errors = (vectors[train:] - fit.predict(csr_array(counts[train:]))) ** 2
+        errors = (vectors[train:] - fit.predict([csr_array(counts[train:])])) ** 2
         row = f"| {roles} | {len(fit.pairs)} | {spent[roles][0]:.2f} | {errors.mean():.4f} "
         print(f"{row}| {1 - errors.sum() / np.sum(centred**2):.3f} |", flush=True)
     print(f"\nAll six in closed form: {sum(s for s, _ in spent.values()):.1f} s.")

@@ -15,10 +15,15 @@
        greater   holds if low > t              fails if high ≤ t
        less      holds if high < t             fails if low ≥ t
        equal     holds if [low, high] lies within t ± margin, fails if it lies outside
-   and is undecided otherwise.
+   and is undecided otherwise. A bound that decides by less than ROUNDING (half of the last digit that is
+   shown) decides nothing, unless the number is exact. A claim on a difference names the least one that
+   ``counts``: an estimate that is nearer to t than that decides nothing either.
 5. Of several cases ``every`` holds if all hold and fails if one fails; ``some`` holds if one holds
    and fails if all fail. Where one of m cases decides, intervals are widened from 95 % to 1 − 5 %/m
    (Bonferroni; the bounds' distances from the estimate grow as the quantiles of their distribution).
+
+6. Where the same cases are measured ``beside`` by another estimate of their error (between seeds: that of the
+   compared variants alone, Welch, beside that pooled over all) and the two decide otherwise: undecided.
 
 What was measured is shown whatever keeps it from deciding.
 
@@ -43,8 +48,9 @@ FILE = "claims.toml"
 PAPERS = ("schlag", "jiang", "huang", "mccoy")
 LEVEL = 0.95
 SCOPES = {"every": "each", "some": "at least one"}  # as a reason says it
+ROUNDING = 0.0005
 ROOM, LEAST_ROOM = "room_above_baseline", 0.01  # what the best baseline leaves to beat it by
-OUT_OF_REACH = {  # conditions of claims that need more than hours of two processor cores
+OUT_OF_REACH = {  # conditions that no small model and no generated world meets
     "56 modules",
     "the paper's size and steps",
     "human raters",
@@ -86,6 +92,7 @@ class Claim(Settings, strict=True):
     direction: Literal["greater", "less", "equal"]
     threshold: float = 0.0
     margin: Annotated[float, Field(ge=0)] | None = None
+    counts: Annotated[float, Field(gt=0)] | None = None
     over: Literal["one", "every", "some"] = "one"
     unit: Literal["question", "document", "model seed", "run", "exact"]
     units: Annotated[int, Field(gt=0)] = 1
@@ -100,6 +107,10 @@ class Claim(Settings, strict=True):
     def _consistent(self) -> "Claim":
         if (self.direction == "equal") != (self.margin is not None):
             raise ValueError("a margin belongs to direction 'equal', and to no other")
+        if self.direction == "equal" and self.counts is not None:
+            raise ValueError(
+                "what counts as a difference belongs to directions 'greater' and 'less'"
+            )
         if not self.paper.startswith(self.id.partition("-")[0]):
             raise ValueError(f"the id is of another paper than {self.paper}")
         return self
@@ -111,7 +122,10 @@ class _File(Settings):
 
 @dataclass(frozen=True)
 class Evidence:
-    """The measurement behind a verdict: one estimate per case, and the unit of its intervals."""
+    """The measurement behind a verdict: one estimate per case, and the unit of its intervals.
+
+    ``beside`` has the same cases with the error of another estimate of it.
+    """
 
     cases: Mapping[str, Interval]
     unit: str
@@ -119,6 +133,7 @@ class Evidence:
     gates: Mapping[str, Interval] = field(default_factory=dict)
     conditions: frozenset[str] = frozenset()
     void: str = ""  # why nothing else could have been measured
+    beside: Mapping[str, Interval] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -194,7 +209,15 @@ def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
     if room is not None and room.value < LEAST_ROOM:
         told = f"{shown}; the best baseline leaves {room.value:.3f} to beat it by"
         return Verdict(claim, "not decidable here", told)
-    return Verdict(claim, _decide(claim, list(evidence.cases.values())), shown)
+    outcome = _decide(claim, list(evidence.cases.values()))
+    if evidence.beside and _decide(claim, list(evidence.beside.values())) != outcome:
+        other = _explain(claim, Evidence(evidence.beside, evidence.unit, evidence.units))
+        told = f"{shown}; by the spread of the compared variants alone {other.partition(' (')[0]}"
+        return Verdict(claim, "undecided", f"{told}: the two decide otherwise")
+    if outcome == "undecided" and _decide(claim, list(evidence.cases.values()), 0.0) != outcome:
+        least = max(claim.counts or 0.0, ROUNDING)
+        shown += f"; what is within {least:g} of that decides nothing"
+    return Verdict(claim, outcome, shown)
 
 
 def _unmeasured(claim: Claim) -> Verdict:
@@ -220,31 +243,40 @@ def _unmet(claim: Claim, evidence: Evidence) -> str:
     return ""
 
 
-def _decide(claim: Claim, cases: list[Interval]) -> Outcome:
+def _decide(claim: Claim, cases: list[Interval], rounding: float = ROUNDING) -> Outcome:
     by_all, by_one = ("fails", "holds") if claim.over == "some" else ("holds", "fails")
-    if any(_decides_alone(claim, each, len(cases)) for each in cases):
+    if any(_decides_alone(claim, each, len(cases), rounding) for each in cases):
         return by_one
-    alone = {_compare(claim, each) for each in cases}
+    alone = {_compare(claim, each, rounding) for each in cases}
     return by_all if alone == {by_all} else "undecided"
 
 
-def _decides_alone(claim: Claim, case: Interval, cases: int) -> bool:
+def _decides_alone(claim: Claim, case: Interval, cases: int, rounding: float = ROUNDING) -> bool:
     """True for a case that speaks for "some", or against "every" and "one", whatever the others say."""
     outcome = "holds" if claim.over == "some" else "fails"
-    return _compare(claim, _widen(case, cases)) == outcome
+    return _compare(claim, _widen(case, cases), rounding) == outcome
 
 
-def _compare(claim: Claim, estimate: Interval) -> Outcome:
-    """The verdict on one number; an interval that is NaN decides nothing."""
+def _compare(claim: Claim, estimate: Interval, rounding: float) -> Outcome:
+    """The verdict on one number; an interval that is NaN decides nothing, nor does one whose deciding bound
+    or estimate is too near to the threshold.
+    """
     t, low, high = claim.threshold, estimate.low, estimate.high
+    near = rounding if low < high else 0.0
     if claim.margin is not None:
-        holds = t - claim.margin <= low and high <= t + claim.margin
-        fails = low > t + claim.margin or high < t - claim.margin
-    elif claim.direction == "greater":
-        holds, fails = low > t, high <= t
-    else:
-        holds, fails = high < t, low >= t
-    return "holds" if holds else "fails" if fails else "undecided"
+        holds = t - claim.margin + near <= low and high <= t + claim.margin - near
+        fails = low > t + claim.margin + near or high < t - claim.margin - near
+        return "holds" if holds else "fails" if fails else "undecided"
+    counts = (claim.counts or 0.0) if rounding and low < high else 0.0
+    above = low > t + near and estimate.value >= t + counts
+    below = high <= t - near and estimate.value <= t - counts
+    if claim.direction == "less":
+        above, below = (
+            low >= t + near and estimate.value >= t + counts,
+            (high < t - near and estimate.value <= t - counts),
+        )
+        above, below = below, above
+    return "holds" if above else "fails" if below else "undecided"
 
 
 def _widen(estimate: Interval, cases: int) -> Interval:

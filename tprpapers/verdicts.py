@@ -8,6 +8,8 @@ what they show (`huang`).
 import csv
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from tprpapers.claims import Evidence, Verdict, find_claim, judge
 from tprprobe.figures.style import Drawing
@@ -23,6 +25,8 @@ HEAD = (
     "The paper's claims, judged on the models of the results pages (studies/results/verdicts.csv):"
 )
 
+Made = TypeVar("Made", Drawing, Table)
+_decided: WeakKeyDictionary[Drawing | Table, tuple[Verdict, ...]] = WeakKeyDictionary()
 _BAR = "\\|"  # as Markdown has it in a table
 
 _MODULES = ("schlag-interpolation", "schlag-extrapolation", "schlag-every-module")
@@ -73,7 +77,7 @@ CLAIMS = {  # what a figure is about; tables that judge their claims themselves 
     ),
     "jiang-discreteness": ("jiang-discrete",),
     "jiang-roles": ("jiang-syntax-in-roles",),
-    "tpdn-table": tuple(
+    "decomposition": tuple(
         f"mccoy-{each}"
         for each in (
             "bidirectional-roles", "left-favoured", "reversal", "interleaving", "sorting-bag",
@@ -111,6 +115,17 @@ def judge_cases(
     ]
 
 
+def with_verdicts(made: Made, verdicts: Sequence[Verdict]) -> Made:
+    """The figure or table; `verdicts_of` returns the verdicts on claims that its numbers decide."""
+    _decided[made] = tuple(verdicts)
+    return made
+
+
+def verdicts_of(made: Drawing | Table | None) -> tuple[Verdict, ...]:
+    """The verdicts on claims that the numbers of a figure or table decide."""
+    return () if made is None else _decided.get(made, ())
+
+
 def add_verdicts(made: Drawing | Table, claims: Sequence[str]) -> Drawing | Table:
     """The figure or table with the verdicts on these claims under it: those that were judged on what it
     shows where there are such, else those of the results pages.
@@ -118,16 +133,19 @@ def add_verdicts(made: Drawing | Table, claims: Sequence[str]) -> Drawing | Tabl
     Raises:
         InputError: there is no such claim.
     """
-    own = {each.claim.id for each in made.verdicts}
+    decided = verdicts_of(made)
+    own = {each.claim.id for each in decided}
     lines = tell_verdicts([each for each in claims if each not in own])
     if own:
-        told = [f"{each.claim.id}: {each.outcome}. {each.reason}" for each in made.verdicts]
+        told = [f"{each.claim.id}: {each.outcome}. {each.reason}" for each in decided]
         lines = [HERE, *told, *lines]
     if not lines:
         return made
     if isinstance(made, Table):
         told = [part for line in lines for part in wrap(line, LINE, subsequent_indent="  ")]
-        return made.with_caption("\n".join(filter(None, [made.caption, *told])))
+        return with_verdicts(
+            made.with_caption("\n".join(filter(None, [made.caption, *told]))), decided
+        )
     made.put_below(lines)
     return made
 

@@ -1,6 +1,7 @@
 """Progress and messages on the terminal's error stream, never on stdout."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.console import Console
@@ -30,3 +31,33 @@ def track(items: Iterable[T], title: str, total: int) -> Iterator[T]:
         for item in items:
             yield item
             bars.advance(task)
+
+
+@contextmanager
+def track_stages(
+    title: str,
+) -> Iterator[tuple[Callable[[Sequence[T]], Iterator[T]], Callable[[str, int], None]]]:
+    """A progress bar of parts that have stages each: what goes through the parts, and what a stage is
+    reported to as it begins, with how many there are in a part.
+    """
+    with progress() as bars:
+        task = bars.add_task(title, total=1, note="")
+        done, of, whole = 0, 1, 1
+
+        def through(items: Sequence[T]) -> Iterator[T]:
+            nonlocal done, whole
+            whole = len(items)
+            for item in items:
+                yield item
+                done += 1
+                bars.update(task, completed=done * of, total=whole * of, note="")
+
+        def report(stage: str, stages: int) -> None:
+            nonlocal of
+            if of != stages:
+                of = stages
+                bars.update(task, completed=done * of, total=whole * of)
+            advance = 1 if bars.tasks[0].fields["note"] else 0
+            bars.update(task, advance=advance, note=stage)
+
+        yield through, report

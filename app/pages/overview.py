@@ -9,7 +9,7 @@ import tprprobe as tp
 SHOWN = 24  # cards of stores
 ASKED = {
     "names": "names",
-    "word names": "names",
+    "word-names": "names",
     "probes": "probes",
     "decompositions": "decomposition",
 }

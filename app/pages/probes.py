@@ -52,7 +52,7 @@ def _mistaken(folders, task: str) -> None:
 @state.page("Probes")
 def probes() -> None:
     runs, store, findings = state.runs(), state.store(), tp.dashboard.findings
-    probed, named, words = (runs.beside(store, each) for each in ("probes", "names", "word names"))
+    probed, named, words = (runs.beside(store, each) for each in ("probes", "names", "word-names"))
     if probed:
         _probed(probed)
     for key, found, draw, tell in (
@@ -69,4 +69,4 @@ def probes() -> None:
             "Nothing was probed or named in this store yet: what do its vectors know, and is it more than controls do?"
         )
     parts.offer_runs(*["probes"] * (not probed), *["names"] * (not named and not words))
-    parts.tell_unclaimed("probes", "names", "word names")
+    parts.tell_unclaimed("probes", "names", "word-names")

@@ -21,7 +21,7 @@ def draw_gallery(folder: Path) -> Iterator[tuple[str, Drawing]]:
     yield "learning-curve", catalogue.draw("learning-curve", runs=[*MODELS])
     yield "surgery", swap_shares(pd.read_csv(SURGERY), surgery=True)
     run_page(DOCS / "decomposition.md", folder)
-    for name in ("tpdn-table", "withheld"):
+    for name in ("decomposition", "decomposition-steps", "withheld"):
         yield name, catalogue.draw(name, decompositions=[folder / "runs/decomposed"])
     found = tp.search_roles(tp.open_store(folder / "runs/states"), "state")
     yield "role-search", search_curves([("states", found)])

@@ -30,9 +30,11 @@ def write_gallery() -> str:
         "": "## Beyond the papers"
     }
     told: dict[str, list[str]] = {name: [] for name in sections}
-    for entry in list_figures():
+    entries = list_figures()
+    variants = {entry.maker.like: entry.name for entry in entries}
+    for entry in entries:
         told[next((name for name in PAPERS if entry.name.startswith(f"{name}-")), "")].append(
-            _show(entry)
+            _show(entry, variants.get(entry.name, entry.name))
         )
     return (
         "\n\n".join([HEAD, *("\n\n".join([sections[name], *told[name]]) for name in sections)])
@@ -49,9 +51,16 @@ def figure_command(entry: Entry) -> str:
     return f"tprprobe figure {entry.name}{given} --out {entry.name}.pdf"
 
 
-def _show(entry: Entry) -> str:
+def _show(entry: Entry, picture: str) -> str:
+    """The section of a figure; its picture may be one of the same drawing with other settings."""
     made = "; ".join(each.text.replace("give ", "") for each in entry.inputs.values())
-    drawn = [name for each in DRAWN if (DOCS / (name := each.format(entry.name))).is_file()]
-    image = f"![{entry.title}]({drawn[0]}){{ loading=lazy }}\n\n" if drawn else PEOPLE
+    drawn = [name for each in DRAWN if (DOCS / (name := each.format(picture))).is_file()]
+    image = (
+        f"![{entry.title}]({drawn[0]}){{ loading=lazy }}\n\n"
+        if drawn
+        else PEOPLE
+        if "votes" in entry.inputs
+        else ""
+    )
     needs = f"Made of {made}.\n\n" if made else ""
     return f"### {entry.title}\n\n{image}{needs}```sh\n{figure_command(entry)}\n```"

@@ -21,9 +21,9 @@ from studies.pages.deciding import (
 from studies.pages.differences import Weights
 from studies.summary_roles.measures import PEAK, VECTORS
 from studies.summary_roles.records import LONGER, Roles
-from tprpapers.claims import Evidence
+from tprpapers.claims import Evidence, exact
 from tprpapers.study.comparisons import Answers
-from tprprobe.statistics import Interval
+from tprprobe.statistics import Interval, over_seeds
 
 TASKS = ("pos", "dep", "srl", "nel")
 KINDS = tuple(each.rpartition(".")[2] for each in VECTORS)
@@ -159,7 +159,21 @@ def _of_roles(roles: Roles) -> dict[str, dict[str, Interval]]:
     peaked = {f"{PEAK}.{find_steps(roles)[-1]}": 1.0}
     return {
         "jiang-syntax-in-roles": {"": mean_measure(roles, syntax)},
-        "jiang-discrete": {"": mean_measure(roles, peaked)},
+        "jiang-discrete": {"all together": mean_measure(roles, peaked), **_peaks_by_place(roles)},
+    }
+
+
+def _peaks_by_place(roles: Roles) -> dict[str, Interval]:
+    """The share of peaked distributions of each layer and kind of sub-layer at the end of training, over
+    the seeds of TPT-d (Student's).
+    """
+    table = roles.discreteness.merge(roles.runs, on="run")
+    table = table[(table["variant"] == DISCRETE) & (table["step"] == find_steps(roles)[-1])]
+    return {
+        f"{sublayer}, layer {layer}": over_seeds(
+            [exact(share) for share in part["above_98"]], len(roles.reports)
+        )
+        for (sublayer, layer), part in table.groupby(["sublayer", "layer"], sort=False)  # type: ignore[misc]
     }
 
 

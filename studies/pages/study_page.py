@@ -17,7 +17,7 @@ from studies.pages.binding_contrasts import (
     tell_answer,
 )
 from studies.pages.companions import count_runs, load_with_companions, take_runs
-from studies.pages.earlier_seeds import compare_seeds, tell_seeds, tell_table
+from studies.pages.earlier_seeds import compare_seeds, join_studies, tell_seeds, tell_table
 from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
 from studies.pages.markdown import verdict_table
 from studies.templates import fill, table
@@ -199,19 +199,40 @@ def _evidence(
     told: Sequence[tuple[Study, Plan]], variant: str, reference: str, name: str
 ) -> Evidence | None:
     """The evidence on a difference of two variants, over seeds and questions, of the first study that
-    has both; None if none has.
+    has both, and of all others that trained them alike; None if none has.
     """
-    for study, plan in told:
+    for i, (study, plan) in enumerate(told):
         other = STARTED if reference == BASELINE and STARTED in study.variants else reference
-        sets = subsets(study)
-        if {variant, other} <= set(study.variants) and name in sets:
-            seeds, starts = study.seeds(variant, other), find_starts(plan)
-            found = Answers(study, sets[name])
-            gates = {"transformer_exact_match": found.mean(BASELINE)}
-            cases = {f"{variant} − {other}": found.difference(variant, other)}
-            alike = frozenset({ALIKE} if starts[variant] == starts[other] else ())
-            return Evidence(cases, "model seed", len(seeds), gates, alike) if len(seeds) else None
+        if not ({variant, other} <= set(study.variants) and name in subsets(study)):
+            continue
+        starts = find_starts(plan)
+        for earlier, known in told[i + 1 :]:
+            if _is_repeated(earlier, known, plan, (variant, other)):
+                study = join_studies(study, earlier)
+        seeds, found = study.seeds(variant, other), Answers(study, subsets(study)[name])
+        gates = {"transformer_exact_match": found.mean(BASELINE)}
+        case, alike = f"{variant} − {other}", starts[variant] == starts[other]
+        return (
+            Evidence(
+                {case: found.difference(variant, other)},
+                "model seed",
+                len(seeds),
+                gates,
+                frozenset({ALIKE} if alike else ()),
+                beside={case: found.difference(variant, other, pooled=False)},
+            )
+            if len(seeds)
+            else None
+        )
     return None
+
+
+def _is_repeated(study: Study, plan: Plan, other: Plan, variants: Sequence[str]) -> bool:
+    """True if a study trained both variants as another one's plan does, from the same starts."""
+    if not {*variants} <= {*study.variants} or not other.trains_alike(plan.recipe):
+        return False
+    starts = (find_starts(each) for each in (plan, other))
+    return len({tuple(each[name] for name in variants) for each in starts}) == 1
 
 
 def _contrasts(study: Study) -> str:

@@ -158,25 +158,32 @@ def gather_evidence(study: Study, lead: Mapping[str, Interval]) -> dict[str, Evi
     def answers(measure: str, split: str = TEST) -> Answers:
         return Answers(study, sets[split], measure)
 
-    better, worst = {}, {}
+    better, worst, beside = {}, {}, {}
     compared, alike = find_compared(study), COMPARED[find_alike(study)]
     for split in SPLITS:
         for name, title in METRICS.items():
             found = answers(name, split)
             for start in compared:
-                better[f"{title}, {split}, {start}"] = found.contrast(COMPARED[start])
+                case = f"{title}, {split}, {start}"
+                better[case] = found.contrast(COMPARED[start])
+                beside[case] = found.contrast(COMPARED[start], pooled=False)
             for other, words in OTHERS.items():
                 if study.seeds(other, CONTINUOUS):
-                    worst[f"{title}, {split}, {words}"] = found.difference(other, CONTINUOUS)
-    number = {
-        name: {"": answers(name).contrast(alike)} if study.seeds(*alike) else {}
-        for name in ("grammatical", "faithful")
-    }
+                    case = f"{title}, {split}, {words}"
+                    worst[case] = found.difference(other, CONTINUOUS)
+                    beside[case] = found.difference(other, CONTINUOUS, pooled=False)
+    number, alone = (
+        {
+            name: {"": answers(name).contrast(alike, pooled)} if study.seeds(*alike) else {}
+            for name in ("grammatical", "faithful")
+        }
+        for pooled in (True, False)
+    )
     published = [COMPARED[PUBLISHED], alike]
     cases = {
         "jiang-table2-better": (better, published),
         "jiang-table2-cnndm": (better, published),
-        "jiang-tptc-worst": (worst, [(each, CONTINUOUS) for each in OTHERS]),
+        "jiang-tptc-worst": (worst, [(each, CONTINUOUS) for each in _beside_continuous(study)]),
         "jiang-grammatical": (number["grammatical"], [alike]),
         "jiang-factual": (number["faithful"], [alike]),
     }
@@ -184,11 +191,26 @@ def gather_evidence(study: Study, lead: Mapping[str, Interval]) -> dict[str, Evi
     seeds = {
         name: min(len(study.seeds(*each)) for each in needed) for name, (_, needed) in cases.items()
     }
+    alone = {
+        f"jiang-{'grammatical' if name == 'grammatical' else 'factual'}": found
+        for name, found in alone.items()
+    }
     return {
-        name: Evidence(found, "model seed", seeds[name], gates)
+        name: Evidence(
+            found,
+            "model seed",
+            seeds[name],
+            gates,
+            beside=alone.get(name, {case: beside[case] for case in found if case in beside}),
+        )
         for name, (found, _) in cases.items()
         if found
     }
+
+
+def _beside_continuous(study: Study) -> list[str]:
+    """What TPT-c is compared with: T5 and TPT-d, of T5's start too where that was trained."""
+    return [name for name in OTHERS if name in (T5, DISCRETE) or study.seeds(name)]
 
 
 def judge_external(verdict: Verdict, references: pd.DataFrame) -> Verdict:

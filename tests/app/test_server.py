@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from planted import soaked
 
-from tprprobe.dashboard.server import find_port
+from tprprobe.cli.server import find_port
 
 HANDSHAKE = {
     "Connection": "Upgrade",
@@ -62,12 +63,32 @@ def test_it_answers_this_machine_under_its_own_name_alone(port):
             assert probe.connect_ex((address, port)) != 0
 
 
-@pytest.mark.parametrize(
-    "given",
-    [{"Origin": "http://evil.example"}, {"Host": "evil.example", "Origin": "http://evil.example"}],
-)
-def test_a_page_of_another_origin_gets_no_session(port, given):
+ELSEWHERE = ("http://evil.example", "http://127.0.0.1:{0}", "http://127.0.0.1", "http://localhost:{1}", "null",
+             "https://127.0.0.1:{1}", "http://127.0.0.1:{1}.evil.example")  # fmt: skip
+
+
+@pytest.mark.parametrize("origin", [*ELSEWHERE, None])
+def test_a_page_of_another_origin_gets_no_session(port, origin):
+    given = {} if origin is None else {"Origin": origin.format(port + 1, port)}
     assert _ask(port, STREAM, **HANDSHAKE, **given)[0] in (400, 403)
+    if given:
+        assert _ask(port, "/", **given)[0] == 403
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost:{}", "127.0.0.1", "evil.example:{}"])
+def test_another_name_of_this_machine_is_not_answered(port, host):
+    host = host.format(port)
+    assert _ask(port, "/", Host=host)[0] == 403
+    assert _ask(port, STREAM, **HANDSHAKE, Host=host, Origin=f"http://{host}")[0] in (400, 403)
+
+
+def test_no_page_may_frame_it_and_its_metrics_are_closed(port):
+    for path in ("/", "/_stcore/health", "/nowhere"):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
+            assert answer.headers["X-Frame-Options"] == "DENY"
+            assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    for path in ("/_stcore/metrics", "/_stcore/metrics/", "/_stcore/script-health-check"):
+        assert _ask(port, path)[0] in (403, 404)
 
 
 def test_an_upload_without_the_token_is_refused(port):

@@ -12,7 +12,8 @@ from planted.questions import LAST, MAPS, plant
 from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
-from tprprobe.dashboard import planes, sampling, server
+from tprprobe.cli import server
+from tprprobe.dashboard import planes, sampling
 from tprprobe.errors import InputError
 
 

@@ -19,9 +19,10 @@ from tprprobe.analyses.decomposition.joining import join_smallest
 from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs
 from tprprobe.analyses.decomposition.ridge import Block, Regression, conjugate_gradients
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
-from tprprobe.analyses.decomposition.sequence_units import members_of
+from tprprobe.analyses.decomposition.unit_kinds import members_of
 from tprprobe.analyses.decomposition.withheld_pairs import have, withhold
 from tprprobe.cli import app
+from tprprobe.console import track_stages
 from tprprobe.store import SiteSpec, StoreWriter
 
 
@@ -363,7 +364,7 @@ def test_tokens_are_units_too(tmp_path):
     own = tp.decompose(store, HIDDEN, "left")
     assert row(own.scores)["r2"] > 0.95
     assert own.encode([["a", "b"]]).shape == (2, 16)
-    summed = tp.decompose(store, HIDDEN, "left", scope="all")
+    summed = tp.decompose(store, HIDDEN, "left", scope="before")
     assert row(summed.scores)["r2"] < row(own.scores)["r2_low"]
 
 
@@ -531,7 +532,7 @@ def test_authors_encodings_have_the_known_shares(encodings, roles, pairs, low, h
 
 
 def test_authors_encodings_bind_systematically(encodings):
-    scores = tp.decompose(encodings, "encoding", "left*right").scores
+    scores = tp.decompose(encodings, "encoding", "left*right", rank="9x6").scores
     assert row(scores)["r2_withheld"] > 0.9 > row(scores, "saturated")["r2_withheld_high"]
 
 
@@ -556,3 +557,22 @@ def test_conjugate_gradients_end_where_a_map_is_singular():
     assert np.isfinite(found).all()
     assert np.abs(found[0, 1] - 2) < 1e-6
     assert np.abs(found).max() < 1e6
+
+
+def test_every_stage_of_the_work_is_reported(store):
+    stages = []
+    tp.decompose(store, STATE, "left", rank="2x2", report=lambda *said: stages.append(said))
+    names = [name for name, _ in stages]
+    assert names[0] == "counts of pairs"
+    assert {"bag", "additive", "factored", "saturated", "untrained twin"} <= set(names)
+    assert {of for _, of in stages} == {len(stages)}
+
+
+def test_a_bar_moves_with_the_stages_of_every_part():
+    with track_stages("x") as (through, report):
+        seen = []
+        for part in through(["a", "b"]):
+            for stage in ("first", "second"):
+                report(stage, 2)
+            seen.append(part)
+    assert seen == ["a", "b"]

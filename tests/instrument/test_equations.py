@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tprprobe.figures.report.overview import inspect
+from tprprobe.cli.overview import inspect
 from tprprobe.models import build
 from tprprobe.models.checkpoint import save_pretrained
 from tprprobe.models.equations import binding_contract, describe, random_batch

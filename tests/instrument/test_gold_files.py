@@ -19,6 +19,7 @@ from tprprobe.gold.labels import (
     token_columns,
     words_of_tokens,
 )
+from tprprobe.gold.trees import check_heads
 
 CONLLU = """# newdoc id = letters
 # sent_id = letters-1
@@ -248,3 +249,54 @@ def _first(path, folder):
     """The first 150 sentences of a gzipped file."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return write(folder, path.stem, "\n\n".join(file.read().split("\n\n")[:150]))
+
+
+def _treebank(*heads, form="w"):
+    lines = [f"{i}\t{form}\t_\tX\tX\t_\t{head}\tdep\t_\t_\n" for i, head in enumerate(heads, 1)]
+    return "".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (_treebank(0, 2), r"line 1: word 2 is its own head"),
+        (_treebank(0, 3, 2), r"line 1: word 3 is below itself \(head 2\)"),
+        (_treebank(2, 3, 1), r"line 1: word 3 is below itself \(head 1\)"),
+        (_treebank(0) + _treebank(1), r"line 3: word 1 is its own head"),
+        (_treebank(0, form="\u200b"), r"line 1: word '\\u200b' has no visible character"),
+        (_treebank(0, form="\u00a0"), r"line 1: word '\\xa0' has no visible character"),
+        (_treebank(0, form=""), r"line 1: word '' has no visible character"),
+    ],
+)
+def test_what_is_no_tree_or_no_word_is_refused(tmp_path, text, told):
+    with pytest.raises(InputError, match=told):
+        read_annotated(write(tmp_path, "a.conllu", text))
+
+
+def test_odd_sentences_are_counted_in_a_line(tmp_path, capsys):
+    other = "# text = Bob slept.\n" + _treebank(0)
+    odd = "\ufeff" + CONLLU + "\n" + _treebank(0, 0) + _treebank(0, 0, 1) + other
+    sentences = read_annotated(write(tmp_path, "a.conllu", odd))
+    assert sentences[0].name == "letters-1"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        "a.conllu: of 5 sentences 1 with a byte order mark, 1 with a text of other words, 2 with several roots"
+    )
+    read_annotated(write(tmp_path, "b.conllu", CONLLU))
+    assert capsys.readouterr().err == ""
+
+
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=8))
+def test_heads_are_refused_unless_every_word_reaches_a_root(heads):
+    heads = [min(head, len(heads)) for head in heads]
+
+    def reaches(word):
+        for _ in heads:
+            word = heads[word - 1] if word else 0
+        return word == 0
+
+    if all(reaches(word) for word in range(1, len(heads) + 1)):
+        check_heads(heads)
+    else:
+        with pytest.raises(InputError, match="heads must lead to a root"):
+            check_heads(heads)

@@ -454,7 +454,10 @@ def test_each_command_takes_it_or_says_why_not(foreign, treebank, tmp_path, monk
         line = capsys.readouterr().err.strip().splitlines()[-1]
         assert ended.value.code == 2
         assert line.startswith(
-            ("tprprobe: hf:bert is an attached module, ", "tprprobe: hf:bert has no head that predicts")
+            (
+                "tprprobe: hf:bert is an attached module, ",
+                "tprprobe: hf:bert has no head that predicts",
+            )
         )
     with pytest.raises(InputError, match="hf:bert is an attached module, which writes no answers"):
         load_asked(name)

@@ -14,7 +14,7 @@ from tprprobe.files import assets
 from tprprobe.models import build, count_parameters
 from tprprobe.models.checkpoint import read_config
 from tprprobe.models.listing import list_models
-from tprprobe.models.presets import PRESETS
+from tprprobe.models.presets import list_presets
 from tprprobe.models.transformer import sinusoids
 from tprprobe.site.hooks import capture
 
@@ -56,8 +56,8 @@ def test_saxtons_transformer_has_about_thirty_million():
 
 def test_every_preset_is_listed_with_its_count():
     rows = {row["name"]: row for row in list_models()["presets"]}
-    assert set(rows) == set(PRESETS) >= set(PRINTED)
-    counted = {name: count_parameters({"preset": name}) for name in PRESETS}
+    assert set(rows) == set(list_presets()) >= set(PRINTED)
+    counted = {name: count_parameters({"preset": name}) for name in list_presets()}
     assert {name: row["parameters"] for name, row in rows.items()} == counted
     assert all(set(row) == {"name", "architecture", "parameters"} for row in rows.values())
 

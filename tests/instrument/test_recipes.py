@@ -9,7 +9,7 @@ import tomli_w
 from tprprobe.errors import InputError
 from tprprobe.files.settings import parse
 from tprprobe.models import count_parameters, expand
-from tprprobe.models.presets import PRESETS
+from tprprobe.models.presets import list_presets
 from tprprobe.training.recipes import Mix, Recipe, read_recipe
 
 ROOT = Path(__file__).parents[2]
@@ -162,7 +162,9 @@ def test_shipped_recipes_are_read_and_make_a_model(path):
 
 
 def test_recipes_are_shipped():
-    presets = {path.parent.name for path in SHIPPED} & {*PRESETS}
+    presets = {path.parent.name for path in SHIPPED} & {*list_presets()}
     by_data = {"tpgn", "cnn-lstm"}
-    by_task = {name for name, of in PRESETS.items() if of["architecture"] == "bottleneck"}
-    assert presets >= {*PRESETS} - by_data - by_task
+    by_task = {
+        name for name, of in list_presets().items() if of.settings["architecture"] == "bottleneck"
+    }
+    assert presets >= {*list_presets()} - by_data - by_task

@@ -11,7 +11,8 @@ from planted.bindings import STATE, both, plant_bindings
 from tprprobe.analyses.decomposition import decompose_all, search_all
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.figures.role_fits import tell_cheapest
+from tprprobe.figures.catalogue.decomposition import load_decompositions
+from tprprobe.figures.role_fits import scheme_table, tell_cheapest
 from tprprobe.figures.tables import Table
 
 
@@ -28,16 +29,36 @@ def run(tmp_path_factory):
 
 
 def test_the_table_shows_every_scheme_beside_its_controls(run):
-    table = catalogue.make("tpdn-table", decompositions=[run / "decomposed"])
+    table = catalogue.make("decomposition", decompositions=[run / "decomposed"])
     assert isinstance(table, Table)
     rows = table.cells.set_index("roles")
     value = {name: float(rows.loc[name, "score"].split()[0]) for name in rows.index}
     assert value["left*right"] > value["left"] + 0.3
     right = rows.loc["left*right"]
     assert float(right["untrained"]) < 0.1 < float(right["saturated"])
-    assert float(right["bag"]) < value["left*right"]
+    assert float(right["fillers"]) < value["left*right"]
+    gain = float(re.search(r"\((.*)\)", right["+ bindings"])[1])
+    steps = [float(right[name].split()[0]) for name in ("+ roles", "+ bindings")]
+    assert gain == pytest.approx(steps[1] - steps[0], abs=2e-3)
+    assert re.match(r"0\.\d{3} \[", right["learnt"])
     assert re.search(r"the cheapest within its interval left\*right \(", table.caption)
     assert re.match(r"-?\d\.\d{3} \[", right["withheld"])
+
+
+def test_steps_are_drawn_beside_those_of_the_twin(run):
+    figure = catalogue.draw("decomposition-steps", decompositions=[run / "decomposed"])
+    [panel] = figure.axes
+    assert [each.get_text() for each in panel.get_yticklabels()][:2] == ["left", "left*right"]
+    said = [each.get_text() for each in panel.texts]
+    assert all(re.match(r"roles [+-].*, bindings [+-].*, learnt [+-]", each) for each in said)
+    assert catalogue.find_figure("tpdn-table").name == "decomposition"
+
+
+def test_a_control_that_says_nothing_is_left_out(run):
+    scores = load_decompositions([run / "decomposed"])
+    table = scheme_table(scores[scores["control"] != "pca"])
+    assert "PCA" not in table.cells
+    assert "PCA is left out" in table.caption
 
 
 def test_the_cheapest_scheme_is_not_the_best_one():
@@ -50,10 +71,9 @@ def test_the_cheapest_scheme_is_not_the_best_one():
 
 
 def test_substitution_is_shown_where_a_decoder_was_given(run):
-    from tprprobe.figures.role_fits import scheme_table
-    from tprprobe.files.kinds import KINDS
+    from tprprobe.analyses.kinds import DECOMPOSITIONS
 
-    scores = KINDS["decompositions"].load(run / "decomposed").assign(name="x")
+    scores = DECOMPOSITIONS.load(run / "decomposed").assign(name="x")
     for end in ("", "_low", "_high"):
         scores[f"substitution{end}"] = scores[f"substitution_withheld{end}"] = 0.25
     assert scheme_table(scores).title.endswith("Substitution accuracy")
@@ -67,7 +87,8 @@ def test_withheld_pairs_stand_beside_held_out_sequences(run):
     assert names == ["held-out sequences", "those with a withheld pair"]
     ticks = [each.get_text() for each in panel.get_yticklabels()]
     assert "left*right: factored" in ticks
-    assert len(ticks) == 12
+    assert len(ticks) == 9
+    assert ticks[:3] == ["left: additive", "left: factored", "left: saturated"]
     with pytest.raises(InputError, match="no held-out sequence"):
         catalogue.draw("withheld", decompositions=[run / "unwithheld"])
 
@@ -98,7 +119,7 @@ def test_files_by_their_endings(run, tmp_path):
                 .st_size
             )
     table = catalogue.write_figure(
-        "tpdn-table", sources=[run / "decomposed"], out=tmp_path / "t.csv"
+        "decomposition", sources=[run / "decomposed"], out=tmp_path / "t.csv"
     )
     assert len(pd.read_csv(table)) == 3
 

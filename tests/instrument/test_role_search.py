@@ -12,7 +12,9 @@ from tprprobe.analyses.decomposition import load_roles
 from tprprobe.analyses.decomposition.joining import join_smallest
 from tprprobe.analyses.decomposition.pair_moments import moments_of
 from tprprobe.analyses.decomposition.role_cells import encode_shortest, name_terms
+from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.cli import app
+from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 FIELDS = ("left", "right", "length", "tree")
 
@@ -102,11 +104,50 @@ def test_the_code_length_is_that_of_the_evidence():
 
 
 def test_names_of_schemes():
-    assert [name_terms(t) for t in ((), ((),), (("left", "right"), ("pos",)))] == [
-        "mean",
-        "bag",
-        "left*right+pos",
-    ]
+    schemes = ((), ((),), (("left", "right"), ("pos",)), ((), ("", "length")))
+    assert [name_terms(t) for t in schemes] == ["mean", "bag", "left*right+pos", "bag+(length)"]
+    with pytest.raises(tp.InputError, match="the family roles has no fillers"):
+        read_scheme("bag+(length)")
+
+
+def plant_vectors(path, make, n=600):
+    """A store whose vectors are what ``make`` makes of a sequence, and a little noise."""
+    store = plant_bindings(path / "other", left, n=n)
+    fillers = store.tokens.groupby("sample")["token"].agg(list)
+    vectors = np.stack([make(each) for each in fillers])
+    vectors = vectors + 0.05 * np.random.default_rng(1).normal(size=vectors.shape)
+    sites = {STATE: SiteSpec(("sample", "d_model"), (vectors.shape[1],))}
+    writer = StoreWriter.create(path / "store", sites, {"model": {"name": "x"}, "data": "made"})
+    writer.append({STATE: vectors}, store.tokens)
+    writer.finish()
+    return open_store(path / "store")
+
+
+def test_length_is_no_role_of_fillers(tmp_path):
+    of_length = np.random.default_rng(0).normal(size=(7, 8))
+    store = plant_vectors(tmp_path, lambda fillers: of_length[len(fillers)])
+    assert tp.search_roles(store, STATE, ["left", "right", "length"]).found == "(length)"
+
+
+def test_a_bag_of_fillers_and_of_roles_is_not_bound(tmp_path):
+    rng = np.random.default_rng(0)
+    of_place, of_filler = (
+        rng.normal(size=(6, 8)),
+        dict(zip("abcdefgh", rng.normal(size=(8, 8)), strict=True)),
+    )
+    store = plant_vectors(
+        tmp_path, lambda each: sum(of_filler[f] + of_place[i] for i, f in enumerate(each))
+    )
+    assert tp.search_roles(store, STATE, ["left"]).found == "bag+(left)"
+
+
+def test_names_of_one_partition_share_its_stability(tmp_path):
+    store = plant_bindings(tmp_path / "store", both, n=900, noise=0.7, ranks=(8, 8), seed=2)
+    found = tp.search_roles(store, STATE, ["left", "right", "length"]).schemes
+    alike = found[found["roles"].isin(["left*right", "left*length", "right*length"])]
+    assert len(alike) == 3
+    assert (alike["stability"] == alike["stability"].iloc[0]).all()
+    assert alike["stability"].iloc[0] > 0.9
 
 
 def test_the_command_keeps_what_it_found(store, tmp_path):

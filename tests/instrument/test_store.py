@@ -28,6 +28,7 @@ from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, concatenate, layout, manifests, open_store, tokens
 from tprprobe.store import dtypes as numbers
 from tprprobe.store.arrays import write_at
+from tprprobe.store.checksums import sum_manifest
 from tprprobe.store.verification import verify
 
 SITES = {
@@ -668,9 +669,25 @@ def test_a_store_without_checksums_opens_and_is_the_same_store(store, monkeypatc
     file.write_text(json.dumps(old))
     assert open_store(store.path).fingerprint == store.fingerprint
     assert inspected(store.path, monkeypatch) == 0
-    assert "written without checksums" in capsys.readouterr().out
+    assert "73 of them have no checksum" in capsys.readouterr().out
     cut(store.path / "tokens.parquet")
     assert inspected(store.path, monkeypatch) == 2
+
+
+def test_files_without_a_checksum_are_not_vouched_for(store, monkeypatch, capsys):
+    sums = {k: v for k, v in store.manifest["checksums"].items() if not k.startswith("arrays")}
+    for left, without in (({}, 73), (sums, 71)):
+        rewrite(checksums=left)(store.path / "manifest.json")
+        if left:
+            left["manifest.json"] = sum_manifest(store.manifest | {"checksums": left})
+            rewrite(checksums=left)(store.path / "manifest.json")
+        assert inspected(store.path, monkeypatch) == 0
+        told = capsys.readouterr().out
+        assert f"but {without} of them have no checksum" in told
+        assert "as they were written" not in told
+        assert inspected(store.path, monkeypatch, "--json") == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["checksums"], told["unchecked"]) == (False, without)
 
 
 def test_a_store_begun_without_checksums_gets_all_of_them(tmp_path):

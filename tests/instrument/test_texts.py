@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tprprobe.cli.overview import inspect
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
-from tprprobe.figures.report.overview import inspect
 
 LINES = ["Dogs see cats.", "Cats, they say, see dogs.", 'She said "go".', "Nobody went."]
 BROKEN = [LINES[:2], LINES[2:]]  # into paragraphs

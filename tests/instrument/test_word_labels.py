@@ -75,7 +75,7 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     again = CliRunner().invoke(app, given)
     assert again.exit_code != 0
     assert "--resume" in str(again.exception or again.output)
-    assert [*find_runs(tmp_path).beside(trained, "word names").values()] == [out]
+    assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
     assert len(tabulate_word_names(out)) == len(own)
     view = show_word_names(out)
     assert view.data["value"].tolist() == count_names(named)["tokens"].tolist()

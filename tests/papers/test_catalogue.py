@@ -26,7 +26,7 @@ from planted.values import plant_values
 from typer.testing import CliRunner
 
 from tprpapers.claims import load_claims
-from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, tell_verdicts
+from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, tell_verdicts, verdicts_of
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, style
@@ -56,7 +56,7 @@ def run(tmp_path_factory):
 
 def given(run, name):
     found = catalogue.find_inputs(run)
-    if name.startswith("schlag-sec"):
+    if name.startswith(("schlag-sec", "reconstruction")):
         found |= {"store": run.parent / "values"}
     if name.startswith("jiang-"):
         found |= catalogue.find_inputs(run.parent / "scored")
@@ -81,6 +81,7 @@ def test_a_folder_shows_what_it_holds(run, tmp_path):
 
 
 ELSEWHERE = {
+    "behaviours",
     "probes",
     "study",
     "sweeps",
@@ -134,10 +135,10 @@ DECIDED = {  # figures whose own numbers decide claims
 @pytest.mark.parametrize("name", DECIDED)
 def test_claims_are_judged_on_what_is_shown(run, name):
     made = add_verdicts(catalogue.make(name, **given(run, name)), CLAIMS.get(name, ()))
-    assert {each.claim.id for each in made.verdicts} == DECIDED[name]
+    assert {each.claim.id for each in verdicts_of(made)} == DECIDED[name]
     below = made.caption if isinstance(made, Table) else made.texts[-1].get_text()
     told = below.partition(HERE)[2].partition(HEAD)[0]  # not what the results pages say of others
-    for verdict in made.verdicts:
+    for verdict in verdicts_of(made):
         assert f"{verdict.claim.id}: {verdict.outcome}." in told
         assert below.count(f"{verdict.claim.id}:") == 1
 

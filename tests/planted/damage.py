@@ -6,14 +6,17 @@ import gzip
 import json
 import random
 import re
+import resource
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
-from planted import soaked
+from planted import soaked, structures
 
 from tprprobe.errors import InputError
 
@@ -22,6 +25,7 @@ LONGEST, LATEST = (
     10,
     200,
 )  # seconds of a processor, and by the clock, that reading one file may take
+MEMORY = 2 * 2**30  # bytes that reading may take
 TABLES, OBJECTS = (".csv", ".parquet"), (".json", ".jsonl")
 
 STRANGE: list[Any] = [
@@ -100,14 +104,46 @@ def damage_on(folder: Path, read: Callable[[Path], Any], name: str, most: int) -
     Raises:
         AssertionError: of the faults.
     """
+    return _soak("damaged files", damage_each, folder, read, name, most)
+
+
+def damage_folders_on(folder: Path, read: Callable[[Path], Any], name: str, most: int) -> str:
+    """As :func:`damage_on`, of folders that are damaged by structure."""
+    return _soak("damaged structure", damage_folders, folder, read, name, most)
+
+
+def _soak(kind: str, damage_all: Any, folder: Path, read: Any, name: str, most: int) -> str:
     found = []
-    for seeds in soaked.ahead("damaged files", name, most, PIECE):
-        refused, faults = damage_each(folder, read, seeds, name)
-        soaked.add("damaged files", name, len(seeds), refused, len(faults))
+    for seeds in soaked.ahead(kind, name, most, PIECE):
+        refused, faults = damage_all(folder, read, seeds, name)
+        soaked.add(kind, name, len(seeds), refused, len(faults))
         found += faults
     assert not found, "\n".join(found)
-    tried = soaked.so_far("damaged files", name)
-    return f"{name}: {tried.tried:,} files so far, {tried.refused:,} refused, the others read"
+    tried = soaked.so_far(kind, name)
+    return f"{name}: {tried.tried:,} so far, {tried.refused:,} refused, the others read"
+
+
+def damage_folders(
+    folder: Path, read: Callable[[Path], Any], seeds: range, name: str
+) -> tuple[int, list[str]]:
+    """As :func:`damage_each`, of copies of a whole folder that are damaged by structure."""
+    read(folder)  # as it is
+    refused, faults = 0, []
+    for seed in seeds:
+        rng = random.Random(f"structure of {name} {seed}")
+        with TemporaryDirectory(dir=folder.parent) as place:
+            copied = Path(shutil.copytree(folder, Path(place) / folder.name))
+            done = [structures.damage(copied, rng) for _ in range(rng.choice([1, 1, 1, 2]))]
+            try:
+                with _limited():
+                    read(copied)
+            except InputError:
+                refused += 1
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+                faults.append(f"seed {seed}, {', '.join(done)}: {error!r:.300}")
+    return refused, faults
 
 
 @contextmanager
@@ -119,12 +155,23 @@ def _limited() -> Iterator[None]:
     before = {number: signal.signal(number, stop) for number in timers.values()}
     signal.setitimer(signal.ITIMER_PROF, LONGEST)
     signal.setitimer(signal.ITIMER_REAL, LATEST)
+    data = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (_held() + MEMORY, data[1]))
     try:
         yield
     finally:
+        resource.setrlimit(resource.RLIMIT_DATA, data)
         for timer, number in timers.items():
             signal.setitimer(timer, 0)
             signal.signal(number, before[number])
+
+
+def _held() -> int:
+    """The bytes of data of this process."""
+    status = Path("/proc/self/status")
+    return (
+        int(status.read_text().split("VmData:")[1].split()[0]) * 1024 if status.exists() else 2**40
+    )
 
 
 def damage(path: Path, rng: random.Random) -> None:

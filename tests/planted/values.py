@@ -33,7 +33,8 @@ def plant_values(
             made = z @ rng.normal(size=(D_MODEL, HEADS * WIDTH))
             rows[f"encoder.{layer}.self.{site}"] = made.reshape(count, HEADS, WIDTH)
     index = np.arange(count)
-    table = pd.DataFrame({"side": "source", "sample": index // LENGTH, "token": "x"})
+    sample = index // LENGTH  # no two are the same text
+    table = pd.DataFrame({"side": "source", "sample": sample, "token": sample.astype(str)})
     writer.append(rows, table.assign(position=index % LENGTH))
     writer.finish()
     return open_store(path)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,12 +12,12 @@ from tprpapers.huang.sentence_plans import states_table, substitution_table, swa
 from tprpapers.huang.unbinding.retrievals import ROWS, compare_steps
 from tprpapers.huang.unbinding.sentence_states import fit_states
 from tprpapers.kinds import SUBSTITUTIONS, UNBINDINGS
-from tprpapers.verdicts import judge_cases
+from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.interventions import load_tables
 from tprprobe.figures.tables import Table
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import KINDS
+from tprprobe.interventions.kinds import INTERVENTIONS
 from tprprobe.store import Store
 
 
@@ -33,7 +32,7 @@ def read_swaps(folder: Path) -> tuple[list[Verdict], Table]:
     verdicts = judge_cases(
         {"huang-plan": compare_steps(rows)}, "document", int(rows["caption"].nunique())
     )
-    about = read_json(folder / KINDS["interventions"].file)
+    about = read_json(folder / INTERVENTIONS.file)
     note = f"{about['model']} on {about['data'][0]}, {about['data'][1]}: its own captions."
     return verdicts, swaps_table(found, note, ())
 
@@ -41,7 +40,7 @@ def read_swaps(folder: Path) -> tuple[list[Verdict], Table]:
 def tabulate_swaps(unbindings: list[Path]) -> Table:
     """The swaps of the first folder of ``tprprobe intervene``, with the verdict on the plan."""
     verdicts, table = read_swaps(unbindings[0])
-    return replace(table, verdicts=tuple(verdicts))
+    return with_verdicts(table, verdicts)
 
 
 def load_unbindings(sources: Iterable[str | os.PathLike[str]]) -> list[Path]:

@@ -8,6 +8,7 @@ import pandas as pd
 from tprpapers.claims import Verdict
 from tprpapers.huang.unbinding import conformity, regions
 from tprpapers.scoring.captions.toolkit import PLAIN_METEOR
+from tprpapers.verdicts import with_verdicts
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
@@ -215,4 +216,4 @@ def judged(
 ) -> Table:
     """The table with the verdicts that it decides."""
     cells = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows)).fillna("–")
-    return Table(cells, title, caption, ruled, tuple(verdicts))
+    return with_verdicts(Table(cells, title, caption, ruled), verdicts)

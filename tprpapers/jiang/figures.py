@@ -10,7 +10,7 @@ from tprpapers.jiang.discreteness_drawings import dictionary_table, role_peaks
 from tprpapers.jiang.role_names import name_dictionary
 from tprpapers.jiang.summary_folders import find_scored, load_matches, load_summaries, load_votes
 from tprpapers.jiang.summary_tables import table2, table3, unsupported_table
-from tprpapers.verdicts import judge_cases
+from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import Input, Maker
@@ -50,8 +50,7 @@ def draw_discreteness(store: Store) -> Drawing:
     }
     drawn = role_peaks(heads, peaks, _find_cost(store))
     cases = {"jiang-discrete": {"": share_of_peaks(store)}}
-    drawn.verdicts = judge_cases(cases, "document", store.samples)
-    return drawn
+    return with_verdicts(drawn, judge_cases(cases, "document", store.samples))
 
 
 def _find_cost(store: Store) -> pd.DataFrame | None:

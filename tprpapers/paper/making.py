@@ -1,9 +1,7 @@
 """A paper's folder: what its figures are made of, the figures in four formats, and the verdicts."""
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +16,10 @@ from tprpapers.paper.contents import (
     share_checkpoints,
 )
 from tprpapers.paper.drawn_numbers import tabulate_drawn
+from tprpapers.paper.items import Item, Paper
 from tprpapers.paper.judgements import describe, list_judgements
-from tprpapers.verdicts import CLAIMS, OWN, add_verdicts
+from tprpapers.paper.page import write_pages
+from tprpapers.verdicts import CLAIMS, OWN, add_verdicts, verdicts_of
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.style import Drawing, save
@@ -30,29 +30,6 @@ from tprprobe.files.writing import write_file
 MADE = "made"
 DIGITS = "%.6g"  # of drawn numbers
 Track = Callable[[Sequence[Any]], Any]
-
-
-@dataclass(frozen=True)
-class Item:
-    """A table or figure of a paper: its files, or why they are missing, and what was said of it."""
-
-    name: str
-    title: str
-    commands: Sequence[str]
-    about: Mapping[str, Any]
-    missing: str = ""
-    drawn: Drawing | None = field(default=None, repr=False)
-    table: Table | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True)
-class Paper:
-    """A paper, remade: its commands, run, and its items."""
-
-    name: str
-    checkpoints: Sequence[str]
-    done: Sequence[Done]
-    items: Sequence[Item]
 
 
 def make_papers(
@@ -71,8 +48,6 @@ def make_papers(
     Raises:
         InputError: another paper or checkpoint; ``out`` is not empty and ``resume`` is false.
     """
-    from tprpapers.paper.page import write_pages
-
     names = list(PAPERS) if paper == "all" else [paper]
     shared = share_checkpoints(names, ckpt)
     out = Path(out)
@@ -121,7 +96,7 @@ def _item(
             drawn, table = _draw(name, [each.out for each in used], out)
         except InputError as error:
             missing = str(error)
-    own = next((each.verdicts for each in (table, drawn) if each is not None and each.verdicts), ())
+    own = verdicts_of(table) or verdicts_of(drawn)
     claims = (*CLAIMS.get(name, ()), *OWN.get(name, ()))
     about = describe(list_judgements(claims, own, checkpoints), not missing)
     title = catalogue.find_figure(name).title
@@ -144,21 +119,3 @@ def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Drawing, Table
     numbers = table.cells if table else tabulate_drawn(figure)
     write_file(out / f"{name}.csv", numbers.to_csv(index=False, float_format=DIGITS))
     return figure, table
-
-
-def count_verdicts(item: Item) -> str:
-    """How many of the claims that decide about an item have which verdict: ``holds 2, fails 1``."""
-    counts = Counter(each["verdict"] for each in item.about["claims"] if each["decides"])
-    return ", ".join(f"{verdict} {n}" for verdict, n in counts.items()) or "–"
-
-
-def list_rows(papers: Sequence[Paper]) -> Iterator[dict[str, str]]:
-    """A row per item: item, verdict, title, and how many claims about it have which."""
-    for paper in papers:
-        for item in paper.items:
-            yield {
-                "item": item.name,
-                "verdict": item.about["verdict"],
-                "title": item.title,
-                "claims about it": count_verdicts(item),
-            }

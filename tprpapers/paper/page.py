@@ -11,8 +11,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from tprpapers.paper.contents import hash_weights
+from tprpapers.paper.items import Item, Paper, count_verdicts, list_rows
 from tprpapers.paper.judgements import HERE, PAGES
-from tprpapers.paper.making import Item, Paper, count_verdicts, list_rows
 from tprpapers.verdicts import HEAD
 from tprpapers.verdicts import HERE as OWN_HEAD
 from tprprobe.figures.report.page import write_report

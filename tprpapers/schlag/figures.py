@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -22,40 +22,21 @@ from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.study.comparisons import compare_variants
 from tprpapers.study.records import Study, load_study
 from tprpapers.study.study_figure import matched_study
-from tprpapers.verdicts import judge_cases
+from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.analyses.attention import most_relating_head, pick_examples
-from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
 from tprprobe.figures import reconstruction
 from tprprobe.figures.accuracy import module_bars, table1
 from tprprobe.figures.attention import attention_examples, attention_rows
 from tprprobe.figures.catalogue import Input, Maker
-from tprprobe.figures.clusters import role_clusters
+from tprprobe.figures.catalogue.stores import VALUES, draw_roles
 from tprprobe.figures.result_folders import figure_files, origin_json
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.files import assets
 from tprprobe.files.writing import write_folder
 from tprprobe.store import Store
-
-
-def draw_clusters(
-    store: Store,
-    layer: int = -1,
-    head: int = 0,
-    k: int = 20,
-    seed: int = 0,
-    raw: bool = True,
-    every: bool = False,
-) -> Drawing:
-    """Clusters of an encoder layer's roles; of raw vectors, as in the paper.
-
-    Numerators and denominators are framed by their value, where the questions are arithmetic. Of
-    questions that were answered right, unless ``every`` question is meant.
-    """
-    roles = cluster(store, f"encoder.{layer}.self.role", head, k, seed, raw)
-    return role_clusters(store, roles, correct_only=not every, gold=True)
 
 
 def draw_attention(
@@ -90,21 +71,20 @@ def draw_extrapolation(evaluations: pd.DataFrame) -> Drawing:
 def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
     found = reconstruct(store, seed=seed)
     drawn = reconstruction.reconstruction_curves(found, layer)
-    drawn.verdicts = _judge(of_reconstruction(found), store)
-    return drawn
+    return with_verdicts(drawn, _judge(of_reconstruction(found), store))
 
 
 def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
     found = reconstruct(store, layer, seed=seed)
     verdicts = _judge(of_reconstruction(found), store) if layer == -1 else ()
-    return replace(reconstruction.reconstruction_table(found), verdicts=verdicts)
+    return with_verdicts(reconstruction.reconstruction_table(found), verdicts)
 
 
 def tabulate_demonstration(seed: int = 0) -> Table:
     shown = demonstrate(seed=seed)
     verdicts = judge_cases(of_demonstration(shown), "exact", 1)
     table = binding.demonstration_table(shown, measure_degrees(seed=seed))
-    return replace(table, verdicts=tuple(verdicts))
+    return with_verdicts(table, verdicts)
 
 
 def draw_binding(bindings: pd.DataFrame) -> Drawing:
@@ -120,13 +100,12 @@ def draw_capture(store: Store, seed: int = 0) -> Drawing:
 
     found = capture_variance(store, seed=seed)
     drawn = hadamard.hadamard_against_tensor(found, measure_unbinding(store, seed=seed))
-    drawn.verdicts = _judge(of_capture(found), store)
-    return drawn
+    return with_verdicts(drawn, _judge(of_capture(found), store))
 
 
 def tabulate_capture(store: Store, seed: int = 0) -> Table:
     found = capture_variance(store, seed=seed)
-    return replace(hadamard.capture_table(found), verdicts=_judge(of_capture(found), store))
+    return with_verdicts(hadamard.capture_table(found), _judge(of_capture(found), store))
 
 
 def _judge(cases: Cases, store: Store) -> tuple[Verdict, ...]:
@@ -199,16 +178,15 @@ STUDY_INPUT = {
         default=["matched-starts"],
     )
 }
-VALUES = ("encoder.*.self.value",)
 BOUND = ("encoder.*.self.role", "encoder.*.self.filler")
 
 TABLE1 = Maker(table1)
-FIG2 = Maker(draw_clusters, ("encoder.*.self.role",))
-FIG3 = Maker(draw_attention, ("encoder.*.self.attention",), questions=True)
-FIG4 = Maker(draw_interpolation)
-FIG5 = Maker(draw_extrapolation)
-RECONSTRUCTION = Maker(draw_reconstruction, VALUES)
-RECONSTRUCTION_TABLE = Maker(tabulate_reconstruction, VALUES)
+FIG2 = Maker(partial(draw_roles, raw=True), ("encoder.*.self.role",), like="roles")
+FIG3 = Maker(draw_attention, ("encoder.*.self.attention",), questions=True, like="attention")
+FIG4 = Maker(draw_interpolation, like="accuracy")
+FIG5 = Maker(draw_extrapolation, like="accuracy")
+RECONSTRUCTION = Maker(draw_reconstruction, VALUES, like="reconstruction")
+RECONSTRUCTION_TABLE = Maker(tabulate_reconstruction, VALUES, like="reconstruction-table")
 DEMONSTRATION = Maker(tabulate_demonstration)
 BINDING = Maker(draw_binding, inputs=BINDING_INPUT)
 BINDING_TABLE = Maker(tabulate_binding, inputs=BINDING_INPUT)

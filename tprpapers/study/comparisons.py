@@ -36,17 +36,19 @@ class Answers:
         """The mean score of a variant, over its seeds: of exact match the share answered."""
         return self.contrast({variant: 1.0})
 
-    def difference(self, variant: str, reference: str) -> Interval:
+    def difference(self, variant: str, reference: str, pooled: bool = True) -> Interval:
         """One variant's mean score minus another's, over the seeds that both have."""
-        same = variant == reference
-        return Interval(0.0, 0.0, 0.0) if same else self.contrast({variant: 1.0, reference: -1.0})
+        if variant == reference:
+            return Interval(0.0, 0.0, 0.0)
+        return self.contrast({variant: 1.0, reference: -1.0}, pooled)
 
-    def contrast(self, weights: Mapping[str, float]) -> Interval:
+    def contrast(self, weights: Mapping[str, float], pooled: bool = True) -> Interval:
         """Σ weight × mean score, over the seeds that all of these variants have.
 
         With D[seed, example] the weighted sum of scores, the variance of its mean is
         σ² Σ weight² / seeds + (var of D's example means − residual / seeds) / examples; σ² is the
-        pooled variance between seeds (:meth:`between_seeds`). The interval is Student's at
+        pooled variance between seeds (:meth:`between_seeds`). Not ``pooled``, σ² Σ weight² is the variance
+        between the seeds of D itself (as Welch has it: variants may vary otherwise than the others). The interval is Student's at
         Satterthwaite's degrees of freedom, NaN where no variance between seeds can be estimated.
         """
         seeds = self.study.seeds(*weights)
@@ -55,16 +57,20 @@ class Answers:
         parts = [weight * self._right(variant, seeds) for variant, weight in weights.items()]
         d = np.sum(parts, axis=0)
         value = float(np.mean(d))
-        pooled, freedom = self.between_seeds(
-            balanced=math.isclose(sum(weights.values()), 0, abs_tol=1e-9)
-        )
+        between, freedom = self._between(weights) if pooled else _own_spread(d)
         if freedom < 1:
             return Interval(value, np.nan, np.nan)
-        variances, degrees = _parts(d, pooled * sum(w**2 for w in weights.values()), freedom)
+        variances, degrees = _parts(d, between, freedom)
         variance = variances[0] + max(variances[1] - variances[2], 0.0)
         df = variance**2 / max(np.sum(variances**2 / degrees), np.finfo(float).tiny)
         half = float(stats.t.ppf(0.975, df) * np.sqrt(variance))
         return Interval(value, value - half, value + half, float(df))
+
+    def _between(self, weights: Mapping[str, float]) -> tuple[float, float]:
+        """The pooled variance of a contrast between seeds, and its degrees of freedom."""
+        balanced = math.isclose(sum(weights.values()), 0, abs_tol=1e-9)
+        variance, freedom = self.between_seeds(balanced)
+        return variance * sum(weight**2 for weight in weights.values()), freedom
 
     def between_seeds(self, balanced: bool) -> tuple[float, float]:
         """The variance of a run's mean between seeds, pooled over variants, and its degrees of freedom.
@@ -95,6 +101,11 @@ class Answers:
 
     def _right(self, variant: str, seeds: Any) -> Float[np.ndarray, "seed example"]:
         return self.right[[f"{variant}-{seed}" for seed in seeds]].to_numpy(float).T
+
+
+def _own_spread(d: Float[np.ndarray, "seed example"]) -> tuple[float, float]:
+    """The variance of a contrast between its seeds, and its degrees of freedom."""
+    return (float(d.mean(1).var(ddof=1)) if len(d) > 1 else np.nan), len(d) - 1
 
 
 def _parts(

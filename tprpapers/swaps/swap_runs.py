@@ -16,18 +16,18 @@ from tprpapers.swaps.swap_recipes import UNBINDING, SwapRecipe, read_recipe
 from tprpapers.swaps.unbindings import run_unbindings
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
-from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
 from tprprobe.interventions.digit_vectors import read_digits
 from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
+from tprprobe.interventions.kinds import SWAPS
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.surgical_swaps import decompose_layers, measure_surgeries
 from tprprobe.interventions.sweeps import find_data
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
 
-SWAPS, TABLE = "swaps.parquet", KINDS["swaps"].file
+SWAPS, TABLE = "swaps.parquet", SWAPS.file
 AT_ONCE = 200  # swaps of a part
 
 

@@ -11,7 +11,10 @@ Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 
 Fillers = Annotated[str, typer.Option(help="The column of the tokens that fillers are.")]
 Unit = Annotated[
     str | None,
-    typer.Option(help="What a vector is of: sample or token; default: what the site has."),
+    typer.Option(
+        help="What a vector is of: token, sample, mean, first, last, or a mark such as .; default: what the "
+        "site has."
+    ),
 ]
 Scope = Annotated[
     str,
@@ -28,7 +31,7 @@ def decompose(
     roles: Annotated[
         list[str] | None,
         typer.Option(
-            help="Role schemes: left right left*right wickel tree bag …, columns of the tokens, "
+            help="Role schemes: left right left*right offset wickel tree bag …, columns of the tokens, "
             "products a*b and sums a+b; default: left."
         ),
     ] = None,
@@ -46,8 +49,14 @@ def decompose(
     unit: Unit = None,
     scope: Scope = "self",
     embedding: Annotated[
-        str | None, typer.Option(help="The site whose mean by filler is e(f) of the operator.")
+        str | None,
+        typer.Option(
+            help="The site whose mean by filler is e(f) of the operator; default: the input embeddings."
+        ),
     ] = None,
+    rare: Annotated[
+        int, typer.Option(help="Fillers that fewer groups of sequences have are joined.")
+    ] = 2,
     seed: Seed = 0,
     out: Out = None,
     resume: Resume = False,
@@ -56,18 +65,19 @@ def decompose(
 ) -> None:
     """Decompose vectors into role–filler bindings: how much of them, held out, beside all controls."""
     from tprprobe.analyses.decomposition import decompose_all, summarize
-    from tprprobe.console import track
+    from tprprobe.console import track_stages
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
-    with scheduled(scheduler):
+    with scheduled(scheduler), track_stages("decomposing") as (progress, report):
         scores = decompose_all(
             open_store(store),
             site,
             roles or ["left"],
             out,
             resume,
-            progress=lambda parts: track(parts, "decomposing", len(parts)),
+            progress=progress,
+            report=report,
             fillers=fillers,
             unit=unit,
             scope=scope,
@@ -75,6 +85,7 @@ def decompose(
             rank=rank,
             withheld=withheld,
             embedding=embedding,
+            rare=rare,
             seed=seed,
         )
     if as_json:
@@ -135,6 +146,6 @@ def roles(
     ]
     for each in found:
         shown = each.schemes.groupby("control", sort=False).head(8)
-        typer.echo(f"{each.site}: {each.found}")
+        typer.echo("\n".join(each.lines))
         typer.echo(shown[columns].round(3).to_string(index=False))
     return None

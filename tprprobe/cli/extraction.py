@@ -153,7 +153,7 @@ def inspect(
     """Describe a store, a corpus or a checkpoint; check a checkpoint against its paper's equations."""
     if verify:
         return _verify(Path(what), as_json)
-    from tprprobe.figures.report.overview import inspect as run
+    from tprprobe.cli.overview import inspect as run
 
     overview = run(what)
     if as_json:
@@ -164,11 +164,12 @@ def inspect(
 
 def _verify(given: Path, as_json: bool) -> None:
     from tprprobe.files.hub import locate_dataset
-    from tprprobe.files.kinds import KINDS, finished_in, verify_run
+    from tprprobe.files.kinds import finished_in, verify_run
+    from tprprobe.store.kinds import STORE
     from tprprobe.store.verification import verify
 
     folder = locate_dataset(given)
-    if finished_in(folder) and not KINDS["store"].is_in(folder):
+    if finished_in(folder) and not STORE.is_in(folder):
         run = verify_run(folder)
         listed = ", ".join(f"{place} ({kind})" for place, kind in run["kinds"].items())
         told = f"{given}: {listed} can be read, {run['files']} tables are as they were written"

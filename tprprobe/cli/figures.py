@@ -10,7 +10,7 @@ from tprprobe.cli.options import Out, say
 
 def figure(
     name: Annotated[
-        str | None, typer.Argument(help="The figure; without a name, all are listed.")
+        str | None, typer.Argument(help="The figure; without a name, they are listed.")
     ] = None,
     store: Annotated[Path | None, typer.Option(help="The store to read.")] = None,
     ckpt: Annotated[
@@ -46,18 +46,14 @@ def figure(
         ),
     ] = None,
 ) -> None:
-    """Draw a figure or table of a paper; without a name, list them."""
+    """Draw a figure or table; without a name, list all, or with --store those of that store."""
     from tprprobe.figures import catalogue
 
     if name is None:
-        entries = catalogue.list_figures()
+        known = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
         if store is not None:
-            from tprprobe.figures.catalogue.registry import list_drawable
-            from tprprobe.store import open_store
-
-            entries = list_drawable(open_store(store))
-            say(f"{store}: of this store {len(entries)} figures can be drawn: give a name")
-        for entry in entries:
+            say(f"{store}: of this store {len(known)} figures can be drawn: give a name")
+        for entry in known:
             typer.echo(f"{entry.name:18} {entry.title}")
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
@@ -84,6 +80,6 @@ def open_app(
     ] = None,
 ) -> None:
     """Open the dashboard over the stores and results in a folder, for this machine only."""
-    from tprprobe.dashboard import serve
+    from tprprobe.cli.server import serve
 
     serve(runs, port)

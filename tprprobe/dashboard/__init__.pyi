@@ -38,5 +38,4 @@ from .layers import show_layers as show_layers
 from .maps import show_map as show_map
 from .probe_panels import show_probes as show_probes
 from .scene import build_scene as build_scene
-from .server import serve as serve
 from .strips import show_strips as show_strips

@@ -15,12 +15,11 @@ from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.snap import snap_curve
 from tprprobe.figures.swap import PARTS, TITLES, list_ways, swap_shares, tell_way
-from tprprobe.files.kinds import KINDS
+from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
 from tprprobe.site.patterns import layer_of
 
 ALL = "all"  # points of a sweep that are no single head and no number of centres
 SNAP = "snap"
-PAIRS = "behaviours"  # the kind of edits of two words of minimal pairs
 UNSET = ["none", "other text"]
 
 
@@ -31,15 +30,15 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
     Raises:
         InputError: the folder holds no finished run.
     """
-    if PAIRS in KINDS and KINDS[PAIRS].is_in(folder):
-        rows = KINDS[PAIRS].load(folder)
+    if BEHAVIOURS.is_in(folder):
+        rows = BEHAVIOURS.load(folder)
         rows = rows.assign(control=rows["control"].fillna("").replace("", "real"))
         edits = rows.loc[(rows["control"] == "real") & ~rows["edit"].isin(UNSET), "edit"]
         return {
             str(edit): rows[(rows["edit"] == edit) | ~rows["edit"].isin(edits)]
             for edit in edits.unique()
         }
-    if KINDS["swaps"].is_in(folder) and not KINDS["sweeps"].is_in(folder):
+    if SWAPS.is_in(folder) and not SWEEPS.is_in(folder):
         rows = load_swaps([folder])
         return {str(kind): rows[rows["kind"] == kind] for kind in rows["kind"].unique()}
     rows = load_sweeps([folder])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.headlines import number, percent, top
 from tprprobe.dashboard.interventions import read_interventions
@@ -17,7 +18,6 @@ from tprprobe.errors import InputError
 from tprprobe.figures.by_layer import draw_lines
 from tprprobe.figures.catalogue.decomposition import load_decompositions
 from tprprobe.figures.catalogue.loaders import load_probes
-from tprprobe.files.kinds import KINDS
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
@@ -198,7 +198,7 @@ def _strongest(part: pd.DataFrame, panel: str) -> pd.DataFrame:
 def _reconstructed(runs: Runs, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
     """R² of a state from one head's value, beside random projections."""
     for folder in runs.beside(store, "reconstruction").values():
-        rows = KINDS["reconstruction"].load(folder)
+        rows = RECONSTRUCTION.load(folder)
         rows = rows[
             (rows["unit"] == "question")
             & (rows["penalty"] == "none")

@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
+from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.dashboard.layers import FAMILIES
 from tprprobe.dashboard.plots import R2, plot_bars, plot_dots, plot_grid
 from tprprobe.dashboard.view import View
@@ -17,7 +18,6 @@ from tprprobe.figures.catalogue.decomposition import load_decompositions
 from tprprobe.figures.role_fits import residual_bars, scheme_table, similarity_map
 from tprprobe.figures.strips import SIGNS as SHORT
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import KINDS
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
 
@@ -77,7 +77,7 @@ def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
 
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
     """The decomposition of a site that a finished run's settings describe, fitted to all its samples."""
-    options = read_json(folder / KINDS["decompositions"].file)["options"]
+    options = read_json(folder / DECOMPOSITIONS.file)["options"]
     return fit_scheme(store, site, roles, **(options | {"rank": rank or "auto"}))
 
 

@@ -61,7 +61,7 @@ def summarize(runs: Runs, store: Store) -> Summary:
 def list_named(runs: Runs, store: Store) -> pd.DataFrame:
     """Every named cluster of the trained model, the surest first: name, site, head, cluster of k, measures."""
     tables = [load_names(each).clusters for each in runs.beside(store, "names").values()]
-    tables += [_count_clusters(each) for each in runs.beside(store, "word names").values()]
+    tables += [_count_clusters(each) for each in runs.beside(store, "word-names").values()]
     if not tables:
         return pd.DataFrame(columns=NAMED)
     rows = pd.concat(tables, ignore_index=True)

@@ -11,10 +11,9 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold.labels import WORD
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
+from tprprobe.store.pooled_rows import LAST, MEAN, pool_spans, rows_of, starts_of
 
-MEAN, FIRST, LAST = "mean", "first", "last"
 WORD_STATES = (MEAN, LAST)
-AFFIXES = ("##", "Ġ", "▁", " ")  # that mark where a sub-word stands in its word
 Bounds = Int[np.ndarray, " span"]
 
 
@@ -67,11 +66,10 @@ class Pooling:
             InputError: a sample has no token, or no mark, to pool by.
         """
         if self.pool is None:
-            return values if self.words is None else _pooled(values, _words(tokens), self.words)
-        first = _starts(tokens["sample"].to_numpy())
-        if self.pool in (MEAN, FIRST, LAST):
-            return _pooled(values, first, self.pool)
-        return values[_marks(tokens, self.pool)]
+            return values if self.words is None else pool_spans(values, _words(tokens), self.words)
+        if self.pool == MEAN:
+            return pool_spans(values, starts_of(tokens["sample"].to_numpy()), MEAN)
+        return values[rows_of(tokens, self.pool)]
 
     def table(self, tokens: pd.DataFrame, vocabulary: Codec) -> pd.DataFrame:
         """The token table that is kept: with ``words``, a row a word, and a symbol of no word alone."""
@@ -81,51 +79,12 @@ class Pooling:
         return pd.concat([_of_words(each, vocabulary) for each in sides], ignore_index=True)
 
 
-def _starts(samples: np.ndarray) -> Bounds:
-    return np.flatnonzero(np.diff(samples, prepend=-1))
-
-
 def _words(tokens: pd.DataFrame) -> Bounds:
     """The first token of every word, and every token of no word."""
     sample, word = tokens["sample"].to_numpy(), tokens[WORD].to_numpy()
     return np.flatnonzero(
         (np.diff(sample, prepend=-1) != 0) | (np.diff(word, prepend=-2) != 0) | (word < 0)
     )
-
-
-def _pooled(
-    values: Float32[np.ndarray, "token ..."], first: Bounds, state: str
-) -> Float32[np.ndarray, "span ..."]:
-    """The mean, first or last vector of spans that follow one another; sums are of double precision."""
-    if state == FIRST or not len(first):
-        return values[first]
-    ends = np.append(first[1:], len(values))
-    if state == LAST:
-        return values[ends - 1]
-    sums = np.add.reduceat(values, first, axis=0, dtype=np.float64)
-    return (sums / (ends - first).reshape(-1, *[1] * (values.ndim - 1))).astype(np.float32)
-
-
-def _marks(tokens: pd.DataFrame, mark: str) -> Int[np.ndarray, " sample"]:
-    """The last token of every sample that reads as the mark."""
-    symbols = tokens["token"].astype("category").cat
-    codes = [code for code, each in enumerate(symbols.categories) if _reads(str(each)) == mark]
-    found = np.isin(symbols.codes, codes)
-    samples = tokens["sample"].to_numpy()
-    lacking = np.setdiff1d(samples, samples[found])
-    if len(lacking):
-        raise InputError(
-            f"sample {lacking[0]} has no token {mark!r} to pool by: leave it out, or pool by {MEAN}, "
-            f"{FIRST} or {LAST}"
-        )
-    at = np.flatnonzero(found)
-    return at[np.append(np.diff(samples[at]) != 0, True)]
-
-
-def _reads(symbol: str) -> str:
-    for affix in AFFIXES:
-        symbol = symbol.removeprefix(affix)
-    return symbol
 
 
 def _of_words(tokens: pd.DataFrame, vocabulary: Codec) -> pd.DataFrame:
@@ -141,7 +100,7 @@ def _of_words(tokens: pd.DataFrame, vocabulary: Codec) -> pd.DataFrame:
             span = spans[row]
             known.setdefault(span, vocabulary.spell(list(span)).strip())
             symbols[row] = known[span]
-    starts = _starts(table["sample"].to_numpy())
+    starts = starts_of(table["sample"].to_numpy())
     sizes = np.diff(np.append(starts, len(table)))
     position = np.arange(len(table)) - np.repeat(starts, sizes)
     return table.assign(token=pd.Categorical(symbols), position=position)

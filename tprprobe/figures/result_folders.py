@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.figures import reconstruction
 from tprprobe.figures.style import Drawing
-from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import write_folder
 from tprprobe.store import Store
 
@@ -23,7 +23,7 @@ def save_reconstruction(
     Raises:
         InputError: the folder exists already.
     """
-    files = {KINDS["reconstruction"].file: results.to_csv(index=False)}
+    files = {RECONSTRUCTION.file: results.to_csv(index=False)}
     files["reconstruction.json"] = origin_json({"stores": [each.fingerprint for each in stores]})
     files["reconstruction.md"] = reconstruction.reconstruction_table(results).markdown()
     return write_folder(out, files | figure_files(reconstruction.reconstruction_curves(results)))

@@ -7,33 +7,37 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from tprprobe.analyses.decomposition import RoleSearch
+from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import FAINT, HUES, INK, MUTED, WRONG, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
 PLACE = ["name", "site"]
+STEPS = ((BAG, "fillers"), (ADDITIVE, "+ roles"), (FACTORED, "+ bindings"))
 BESIDE = {  # columns of families and controls, by (family, control); the main one is the first row
     "saturated": ("saturated", ""),
-    "additive": ("additive", ""),
-    "bag": ("bag", ""),
     "shuffled roles": (None, "shuffled roles"),
     "shuffled fillers": (None, "shuffled fillers"),
     "random vectors": (None, "random vectors"),
     "PCA": ("", "pca"),
+    "permuted": (None, "permuted"),
     "untrained": (None, "untrained"),
 }
+TWINS, PALE = ("permuted", "untrained", "rescaled"), 0.45
 MARKERS = "DosX^"  # of the places that are named in a panel, what is found first
 
 
 def scheme_table(scores: pd.DataFrame) -> Table:
-    """A row per site and scheme: the score of its bindings beside other families and controls.
+    """A row per site and scheme: the steps from fillers to roles to bindings with their gains, what is
+    learnt, and controls of the same family and rank.
 
-    Substitution accuracy where a decoder was given, else R²; held out. ``scores`` are those of
-    ``decompose`` with a column name. The caption says which scheme is the cheapest within the best one's
-    interval.
+    ``score`` is the family's substitution accuracy where a decoder was given, else its R²; held out. ``scores`` are
+    those of ``decompose`` with a column name. The caption says which scheme is the cheapest within the
+    best one's interval, and which controls are left out.
     """
     is_decoded = "substitution" in scores and bool(scores["substitution"].notna().any())
     measure = "substitution" if is_decoded else "r2"
@@ -44,26 +48,50 @@ def scheme_table(scores: pd.DataFrame) -> Table:
         found: Any = of_site.groupby("roles", sort=False)
         rows += [_row(name, site, roles, of_roles, measure) for roles, of_roles in found]
         told.append(tell_cheapest(f"{name} {site}", of_site, measure))
+    cells = pd.DataFrame(rows)
+    empty = [name for name in cells if cells[name].eq("–").all()]
     what = "Substitution accuracy" if is_decoded else "R²"
-    caption = (
-        f"{what} on sequences that nothing was fitted to, [95 % interval] over sequences; withheld: on those "
-        "that have a pair of filler and role\nthat the fit has not seen. PCA: as many components as the fit "
-        "has dimensions.\n" + "\n".join(told)
-    )
+    caption = "\n".join([*_captions(what, empty), *told])
     title = f"Role schemes beside controls: {what}"
-    return Table(pd.DataFrame(rows), title, caption, tuple(ruled[1:]))
+    return Table(cells.drop(columns=empty), title, caption, tuple(ruled[1:]))
+
+
+def _captions(what: str, empty: Sequence[str]) -> Iterator[str]:
+    yield (
+        f"{what} on sequences that nothing was fitted to, [95 % interval] over groups of sequences; withheld: on "
+        "those that have a pair that the fit has not seen."
+    )
+    yield (
+        "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
+        "both, (the gain of the step);"
+    )
+    yield "learnt: the gain of the bindings less that in the twin. Controls are of the same family and rank."
+    if "PCA" in empty:
+        yield "PCA is left out: a fit has as many dimensions as the vectors, and all components explain everything."
 
 
 def _row(name: str, site: str, roles: str, found: pd.DataFrame, measure: str) -> dict[str, str]:
     main: Any = found.iloc[0]
     texts = {"name": name, "site": site, "roles": roles, "family": str(main["family"])}
-    texts |= {"rank": str(main["rank"]) or "–", "score": _score(main, measure)}
-    texts["withheld"] = _score(main, f"{measure}_withheld")
+    texts |= {"rank": str(main["rank"]) or "–"}
+    texts |= {word: _step(found, family) for family, word in STEPS}
+    texts["learnt"] = _score(main, "learnt") if "learnt" in main else "–"
+    texts |= {"score": _score(main, measure), "withheld": _score(main, f"{measure}_withheld")}
     for title, (family, control) in BESIDE.items():
         of = found[found["control"] == control]
         of = of[of["family"] == (main["family"] if family is None else family)]
         texts[title] = "–" if of.empty else _number(float(of[measure].iloc[0]))
     return texts
+
+
+def _step(found: pd.DataFrame, family: str) -> str:
+    """R² of a family, and its gain over the family below."""
+    row = found[(found["family"] == family) & (found["control"] == "")]
+    if row.empty or "gain" not in row:
+        return "–"
+    of: Any = row.iloc[0]
+    gain = f" ({of['gain']:+.3f})" if family in BELOW and np.isfinite(of["gain"]) else ""
+    return f"{of['r2']:.3f}{gain}"
 
 
 def _score(row: Any, name: str) -> str:
@@ -88,9 +116,63 @@ def tell_cheapest(of: str, scores: pd.DataFrame, measure: str) -> str:
     )
 
 
+def step_bars(scores: pd.DataFrame) -> Drawing:
+    """A bar per site and scheme, of the R² that fillers explain, that roles add and that bindings add, with
+    the last two gains as text; the paler bar below it is the twin's.
+    """
+    groups = list(scores.groupby([*PLACE, "roles"], sort=False))
+    several = len({key[:2] for key, _ in groups}) > 1
+    figure = drawing(7, 0.5 * len(groups) + 1.2)
+    panel = figure.add_subplot()
+    for i, (_, found) in enumerate(groups):
+        families = found[found["family"].isin([name for name, _ in STEPS])]
+        _draw_steps(panel, i, families[families["control"] == ""])
+        twin = families["control"].isin(TWINS)
+        if twin.any():
+            first = families.loc[twin, "control"].iloc[0]
+            _draw_steps(panel, i, families[families["control"] == first], pale=True)
+    names = [" ".join(key) if several else key[-1] for key, _ in groups]
+    panel.set_yticks(range(len(groups)), names, parse_math=False)
+    panel.set(ylim=(len(groups) - 0.5, -0.5), xlim=(0, 1), xlabel="R², held out")
+    panel.grid(axis="x", color=FAINT, linewidth=0.5)
+    tidy(panel, "Fillers, roles, bindings: what every step explains")
+    told = [Patch(color=colour, label=word) for colour, (_, word) in zip(HUES, STEPS, strict=False)]
+    has_twin = scores["control"].isin(TWINS).any()
+    told += [Patch(color=MUTED, alpha=PALE, label="twin, the same steps")] if has_twin else []
+    figure.legend(handles=told, loc="outside lower right", ncols=4, fontsize=7, frameon=False)
+    return figure
+
+
+def _draw_steps(panel: Axes, i: int, rows: pd.DataFrame, pale: bool = False) -> None:
+    start, height, y = 0.0, (0.14 if pale else 0.34), i + (0.24 if pale else -0.06)
+    texts = []
+    for colour, (family, word) in zip(HUES, STEPS, strict=False):
+        of = rows[rows["family"] == family]
+        if of.empty:
+            continue
+        row: Any = of.iloc[0]
+        end = max(start, float(row["r2"]))
+        alpha = PALE if pale else 1.0
+        panel.barh(y, end - start, height, start, color=colour, alpha=alpha, linewidth=0)
+        if not pale:
+            panel.hlines(y, row["r2_low"], row["r2_high"], color=INK, linewidth=0.8)
+            texts += [f"{word.strip('+ ')} {row['gain']:+.3f}"] if family in BELOW else []
+            if np.isfinite(row.get("learnt", np.nan)) and family == FACTORED:
+                texts.append(f"learnt {row['learnt']:+.3f}")
+        start = end
+    if texts:
+        side, align = (-4, "right") if start > 0.6 else (4, "left")
+        panel.annotate(
+            ", ".join(texts), (start, i - 0.36), xytext=(side, 0), textcoords="offset points",
+            ha=align, va="center", fontsize=6.5, color=INK,
+        )  # fmt: skip
+
+
 def withheld_dots(scores: pd.DataFrame) -> Drawing:
-    """R² of every family and scheme on held-out sequences, and on those with a pair that no fit has seen."""
-    own = scores[(scores["control"] == "") & ~scores["family"].isin(["", "roles"])]
+    """R² of every family that knows roles on held-out sequences, and on those with a pair that no fit has seen."""
+    own = scores[(scores["control"] == "") & ~scores["family"].isin(["", "roles", BAG])]
+    order = own["family"].map(list(FAMILIES).index)
+    own = own.assign(order=order).sort_values([*PLACE, "roles", "order"], kind="stable")
     places = own[PLACE].agg(" ".join, axis=1)
     names = own["roles"] + ": " + own["family"]
     names = names if places.nunique() == 1 else places + ", " + names

@@ -38,7 +38,6 @@ class Drawing(Figure):
     lengthens its files and changes nothing else.
     """
 
-    verdicts: Sequence[Any] = ()  # on claims that what is drawn decides
     _below = 0.0  # inches
 
     def put_below(self, lines: Sequence[str]) -> None:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -21,15 +20,12 @@ SEPARATION, MARGIN = 2.5, 0.12  # characters between columns; inches around the 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of texts under headings; ``ruled`` are the rows that a thin line is drawn above, ``verdicts``
-    those on claims that the table decides.
-    """
+    """Rows of texts under headings; ``ruled`` are the rows that a thin line is drawn above."""
 
     cells: pd.DataFrame
     title: str
     caption: str = ""
     ruled: tuple[int, ...] = ()
-    verdicts: tuple[Any, ...] = ()
 
     def with_caption(self, caption: str) -> "Table":
         """The table with another caption."""

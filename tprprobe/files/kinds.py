@@ -1,4 +1,4 @@
-"""Kinds of folders, each known by a file in it: one table of kinds, their files and their loaders."""
+"""Kinds of folders, known by a file in them. Rooms register their kinds as plug-ins do (`tprprobe.kinds`)."""
 
 import os
 import pkgutil
@@ -10,8 +10,8 @@ from typing import Any
 from tprprobe import plugins
 from tprprobe.errors import InputError
 from tprprobe.files import hub
+from tprprobe.files.notebook import as_html
 from tprprobe.files.tables import Columns, read_table
-from tprprobe.notebook import as_html
 
 SETTINGS = "settings.json"  # of probes, whose first file is a table
 Source = str | os.PathLike[str]
@@ -21,14 +21,16 @@ Source = str | os.PathLike[str]
 class Kind:
     """A folder that ``tprprobe COMMAND`` makes: the first of ``files`` is there when it is finished.
 
-    ``loader`` is the function (of `tprprobe`) that reads the folder, named and not imported; without
-    one the first file is a table, which has at least these ``columns``.
+    ``loader`` is the function that reads the folder, "MODULE:NAME" of the room that registers the kind, so
+    that a list of kinds imports nothing; without one the first file is a table, which has at least these
+    ``columns``. A kind that ``is_beside`` others names a folder only where no other does.
     """
 
     files: tuple[str, ...]
     command: str
     loader: str = ""
     columns: Columns = field(default_factory=dict)
+    is_beside: bool = False
 
     @property
     def file(self) -> str:
@@ -59,7 +61,7 @@ class Kind:
             InputError: nothing of this kind, or it is damaged.
         """
         if self.loader:
-            return pkgutil.resolve_name(f"tprprobe.{self.loader}")(folder)
+            return pkgutil.resolve_name(self.loader)(folder)
         path = Path(folder) / self.file
         if not path.is_file():
             raise InputError(
@@ -71,41 +73,10 @@ class Kind:
         return table
 
 
-KINDS = {
-    "store": Kind(
-        ("manifest.json", "journal.json"), "extract --ckpt CKPT --out", "store:open_store"
-    ),
-    "clusters": Kind(
-        ("clusters.json",),
-        "cluster STORE --site SITE --k K --out",
-        "analyses.clustering:load_clusters",
-    ),
-    "names": Kind(("naming.json",), "name STORE --out", "analyses.naming:load_names"),
-    "word names": Kind(("word_names.json",), "name STORE --out", "analyses.naming:load_word_names"),
-    "probes": Kind(("rows.parquet",), "probe all STORE --out"),
-    "grids": Kind(("grids.json",), "probe TASK STORE --probe bilinear --out"),
-    "reconstruction": Kind(("reconstruction.csv",), "reconstruct STORE --out"),
-    "decompositions": Kind(
-        ("decomposition.json",),
-        "decompose STORE --site SITE --out",
-        "analyses.decomposition:load_scores",
-    ),
-    "roles": Kind(
-        ("roles.json",), "roles STORE --site SITE --out", "analyses.decomposition:load_roles"
-    ),
-    "interventions": Kind(("interventions.json",), "intervene RECIPE --ckpt CKPT --out"),
-    "sweeps": Kind(("sweep.csv",), "intervene RECIPE --ckpt CKPT --out"),
-    "behaviours": Kind(("behaviour.csv",), "intervene --data pairs:FRAME --ckpt CKPT --out"),
-    "swaps": Kind(("swaps.csv",), "intervene RECIPE --ckpt CKPT --out"),
-    "runs": Kind(("log.csv",), "train RECIPE --out", "training.logs:read_log"),
-    "checkpoint": Kind((hub.CONFIG,), "train RECIPE --out", "models:load_model"),
-    "report": Kind(("report.html",), "report RUN"),
-}
-
-
 def list_kinds() -> dict[str, Kind]:
-    """Every kind by name, ours first, then those of plug-ins."""
-    return KINDS | plugins.load_all("kinds")
+    """Every kind by name; those that lie beside other results come last."""
+    kinds: dict[str, Kind] = plugins.load_all("kinds")
+    return dict(sorted(kinds.items(), key=lambda each: each[1].is_beside))
 
 
 def finished_in(folder: Source) -> dict[str, str]:

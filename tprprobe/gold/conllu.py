@@ -6,6 +6,7 @@ comes from a column NER (IOB2), ``srl`` from UP:PRED and UP:ARGSPANS (Universal 
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,10 +15,20 @@ from tprprobe.files.lines import Numbered
 from tprprobe.gold.iob import check_tag, decode_tags
 from tprprobe.gold.labels import Labelled, Target, check_target, is_made_of
 from tprprobe.gold.textlines import comments, located, read_blocks, rows
+from tprprobe.gold.trees import (
+    BOM,
+    MARKED,
+    check_heads,
+    check_word,
+    note_oddities,
+    oddities,
+    spell,
+)
 
 PLAIN = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 MORE = ("NER", "UP:PRED", "UP:PREDS", "UP:ARGHEADS", "UP:ARGSPANS")
 PASSED_OVER = re.compile(r"\d+[-.]\d+")
+JOINED = re.compile(r"(\d{1,9})-(\d{1,9})")
 ARGUMENT = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
 DIGITS = 9  # of a number that can be of a word
 SHORT = re.compile(r"^((?:[CR]-)?)A(?=[0-9A]$|M-)")  # A0, AM-TMP for ARG0, ARGM-TMP
@@ -26,25 +37,31 @@ Word = Mapping[str, str]
 
 
 def read_conllu(path: Path) -> list[Labelled]:
-    """The sentences of a file with all labels that its columns hold.
+    """The sentences of a file with all labels that its columns hold; a line counts those that are odd.
 
     Raises:
         InputError: naming the file and the line that is wrong.
     """
     columns: Sequence[str] = PLAIN
     sentences: list[Labelled] = []
-    document = ""
+    document, odd = "", Counter[str]()
     for block in read_blocks(path):
+        if block[0][1].startswith(BOM):
+            odd[MARKED] += 1
+            block = [(block[0][0], block[0][1].lstrip(BOM)), *block[1:]]
         found = comments(block)
         if "global.columns" in found:
             columns = found["global.columns"].split()
             with located(path, block[0][0]):
                 _check_columns(columns)
         document = found.get("newdoc id", document)
-        words = _words(path, rows(block), columns)
+        words, joined = _words(path, rows(block), columns)
         if words:
-            name = found.get("sent_id", str(len(sentences) + 1))
-            sentences.append(_sentence(path, words, name, document or name, found.get("text")))
+            name, text = found.get("sent_id", str(len(sentences) + 1)), found.get("text")
+            forms = [word["FORM"] for _, word in words]
+            odd.update(oddities(_heads(path, words), text, forms, spell(forms, joined)))
+            sentences.append(_sentence(path, words, name, document or name, text))
+    note_oddities(path, odd, len(sentences))
     return sentences
 
 
@@ -56,9 +73,14 @@ def _check_columns(columns: Sequence[str]) -> None:
         raise InputError("the columns lack ID or FORM")
 
 
-def _words(path: Path, lines: list[Numbered], columns: Sequence[str]) -> list[tuple[int, Word]]:
-    """The words of a sentence, each a field a column, with their lines' numbers."""
+def _words(
+    path: Path, lines: list[Numbered], columns: Sequence[str]
+) -> tuple[list[tuple[int, Word]], dict[tuple[int, int], str]]:
+    """The words of a sentence, each a field a column, with their lines' numbers; and its multi-word
+    tokens by their first and last word.
+    """
     words: list[tuple[int, Word]] = []
+    joined: dict[tuple[int, int], str] = {}
     for number, line in lines:
         fields = line.split("\t")
         with located(path, number):
@@ -69,11 +91,27 @@ def _words(path: Path, lines: list[Numbered], columns: Sequence[str]) -> list[tu
                 )
             word = dict(zip(columns, fields, strict=True))
             if PASSED_OVER.fullmatch(word["ID"]):
+                if ends := JOINED.fullmatch(word["ID"]):
+                    joined[int(ends[1]), int(ends[2])] = word["FORM"]
                 continue
             if word["ID"] != str(len(words) + 1):
                 raise InputError(f"word number {word['ID']!r}, expected {len(words) + 1}")
+            check_word(word["FORM"])
             words.append((number, word))
-    return words
+    return words, joined
+
+
+def _heads(path: Path, words: list[tuple[int, Word]]) -> list[int]:
+    """The heads of a sentence, which make a tree; none where a word has no relation."""
+    heads = []
+    for number, word in words:
+        with located(path, number):
+            if word.get("DEPREL", "_") == "_":
+                return []
+            heads.append(_number(word.get("HEAD", "_"), len(words)))
+    with located(path, words[0][0]):
+        check_heads(heads)
+    return heads
 
 
 def _sentence(
@@ -110,7 +148,9 @@ def _targets(word: Word, i: int, n_words: int) -> list[tuple[str, Target]]:
         if word.get(column, "_") != "_"
     ]
     if word.get("DEPREL", "_") != "_":
-        found.append(("dep", Target(word["DEPREL"], here, _head(word["HEAD"], i, n_words))))
+        found.append(
+            ("dep", Target(word["DEPREL"], here, _head(word.get("HEAD", "_"), i, n_words)))
+        )
     predicate = word.get("UP:PRED", word.get("UP:PREDS", "_"))
     if predicate != "_" and word.get("UP:ARGSPANS", "_") != "_":
         found += [("srl", each) for each in _arguments(word["UP:ARGSPANS"], here)]
@@ -118,10 +158,14 @@ def _targets(word: Word, i: int, n_words: int) -> list[tuple[str, Target]]:
 
 
 def _head(text: str, i: int, n_words: int) -> tuple[int, int]:
+    head = _number(text, n_words) - 1
+    return (i, i + 1) if head < 0 else (head, head + 1)
+
+
+def _number(text: str, n_words: int) -> int:
     if not text.isdecimal() or len(text) > DIGITS or int(text) > n_words:
         raise InputError(f"head {text!r} in a sentence of {n_words} words")
-    head = int(text) - 1 if int(text) else i
-    return head, head + 1
+    return int(text)
 
 
 def _arguments(text: str, predicate: tuple[int, int]) -> list[Target]:

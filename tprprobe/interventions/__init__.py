@@ -1,49 +1,5 @@
 """Interventions: edits of vectors at sites, and what they do to answers (`tprprobe.site.hooks.intervene`)."""
 
-from tprprobe.data.frames.pairsets import pair_of_text
-from tprprobe.interventions.behaviour import measure_pairs
-from tprprobe.interventions.edits import (
-    Chain,
-    exchange,
-    mean,
-    one,
-    one_hot,
-    patch,
-    resample,
-    set_to,
-    shift,
-    snap,
-    swap,
-    zero,
-)
-from tprprobe.interventions.exchanges import list_ways, measure_swaps
-from tprprobe.interventions.number_pairs import find_swaps
-from tprprobe.interventions.surgeries import surgery
-from tprprobe.interventions.sweep_recipes import Recipe, read_recipe
-from tprprobe.interventions.sweeps import find_data, run_recipe, sweep
+import lazy_loader
 
-__all__ = [
-    "Chain",
-    "Recipe",
-    "exchange",
-    "find_data",
-    "find_swaps",
-    "list_ways",
-    "mean",
-    "measure_pairs",
-    "measure_swaps",
-    "one",
-    "one_hot",
-    "pair_of_text",
-    "patch",
-    "read_recipe",
-    "resample",
-    "run_recipe",
-    "set_to",
-    "shift",
-    "snap",
-    "surgery",
-    "swap",
-    "sweep",
-    "zero",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -18,10 +18,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tprprobe.data.frames.pairsets import MinimalPairs
+from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
 from tprprobe.errors import InputError
-from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept, sum_bytes
 from tprprobe.interventions.folders import MANIFEST, MEASURED, measure_parts
+from tprprobe.interventions.kinds import BEHAVIOURS
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
 from tprprobe.interventions.word_edits import ANY, REAL, SetAt, Way, Words, check_edits, list_ways
 from tprprobe.models.architectures import fingerprint
@@ -30,7 +31,7 @@ from tprprobe.site.hooks import capture, find_sites, intervene
 from tprprobe.site.patterns import layer_of, select, side_of
 from tprprobe.statistics import adjust, bootstrap_mean, sign_test
 
-TABLE, TRIALS = KINDS["behaviours"].file, "trials.parquet"
+TABLE, TRIALS = BEHAVIOURS.file, "trials.parquet"
 SITES = ("*.embedding", "*.hidden")
 EDITS, ITEMS = ("exchange",), 32  # by default
 NONE, CEILING = "none", "other text"

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.notebook import as_html
+from tprprobe.files.notebook import as_html
 from tprprobe.site.hooks import PlacedEdit
 from tprprobe.site.patterns import head_axis
 

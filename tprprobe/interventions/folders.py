@@ -8,13 +8,13 @@ import pandas as pd
 
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
-from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, join_parts
+from tprprobe.interventions.kinds import INTERVENTIONS
 from tprprobe.interventions.sweep_recipes import Chosen
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.protocol import Language
 
-MANIFEST = KINDS["interventions"].file
+MANIFEST = INTERVENTIONS.file
 MEASURED = "measured"  # the table of a part
 
 

@@ -13,11 +13,11 @@ from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
-from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
 from tprprobe.files.settings import read_toml
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
+from tprprobe.interventions.kinds import SWEEPS
 from tprprobe.interventions.references import read_references
 from tprprobe.interventions.sweep_points import (
     NOTHING,
@@ -35,7 +35,7 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select
 from tprprobe.statistics import bootstrap_mean, wilson
 
-TABLE, SAMPLES = KINDS["sweeps"].file, "samples.parquet"
+TABLE, SAMPLES = SWEEPS.file, "samples.parquet"
 BATCH = 64  # examples
 
 

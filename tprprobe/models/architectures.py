@@ -2,18 +2,24 @@
 
 import dataclasses
 import hashlib
+import math
+import os
 from typing import Any, Literal, get_args, get_origin
 
+import numpy as np
 import torch
 
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
-from tprprobe.models.presets import PRESETS
+from tprprobe.models.presets import list_presets
 from tprprobe.models.protocol import Config, Model
 from tprprobe.models.tpgn import TPGN
 from tprprobe.models.tpt import TPT
 from tprprobe.models.transformer import Transformer
 
+LARGEST, DEEPEST = 2**24, 2**8  # of a size, and of what is computed one after another
+DEEP = ("n_layers", "thinking_steps")
+FEW = 2**28  # numbers that every machine holds
 # name → (module, the configuration's values that make the name)
 ARCHITECTURES: dict[str, tuple[type[Model], dict[str, Any]]] = {
     "transformer": (Transformer, {}),
@@ -30,11 +36,11 @@ def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
     Raises:
         InputError: there is none (the nearest name is suggested), or its plug-in cannot be imported.
     """
-    if name in ARCHITECTURES:
-        return ARCHITECTURES[str(name)]
-    if name not in list_architectures():
+    if not isinstance(name, str) or name not in list_architectures():
         raise unknown("architecture", name, list_architectures())
-    return plugins.find("models")[str(name)].load(), {}
+    if name in ARCHITECTURES:
+        return ARCHITECTURES[name]
+    return plugins.find("models")[name].load(), {}
 
 
 def list_architectures() -> tuple[str, ...]:
@@ -54,6 +60,7 @@ def build(settings: dict[str, Any], seed: int | None = None) -> Model:
     config = module_class.config_class(**settings)
     check(config)
     with torch.random.fork_rng(devices=[]):
+        _check_memory(module_class, config)
         if seed is not None:
             torch.manual_seed(seed)
         model = module_class(config)
@@ -65,9 +72,10 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings with preset and architecture written out, every option named, known and typed."""
     settings = dict(settings)
     if (preset := settings.pop("preset", None)) is not None:
-        if preset not in PRESETS:
-            raise unknown("preset", preset, PRESETS)
-        settings = PRESETS[preset] | settings
+        presets = list_presets()
+        if not isinstance(preset, str) or preset not in presets:
+            raise unknown("preset", preset, presets)
+        settings = presets[preset].settings | settings
     name = settings.pop("architecture", None)
     module_class, fixed = find_architecture(name)
     fields = {field.name: field for field in dataclasses.fields(module_class.config_class)}
@@ -102,6 +110,11 @@ def _typed(field: dataclasses.Field, value: Any) -> Any:
         accepted = f"a positive {kind.__name__}" if sized else f"of type {kind.__name__}"
         two = " or two, of which the encoder's may be 0" if sized else " or two"
         raise InputError(f"{field.name} = {value!r}: give {accepted}{two if pair else ''}")
+    if kind is float and not all(map(math.isfinite, values)):
+        raise InputError(f"{field.name} = {value!r}: give a finite number")
+    most = DEEPEST if field.name in DEEP else LARGEST
+    if kind is int and max(map(abs, values)) > most:
+        raise InputError(f"{field.name} = {value!r}: give at most {most:,}")
     return value
 
 
@@ -114,6 +127,29 @@ def check(config: Config) -> None:
             raise InputError(
                 f"{name} = {symbol}: the ids of {config.vocab_size} symbols begin at 0"
             )
+
+
+def _check_memory(module_class: type[Model], config: Config) -> None:
+    """Checks that a model of these sizes fits into this machine's memory, before any of it is taken.
+
+    Raises:
+        InputError: it does not.
+    """
+    sizes = [value for value in dataclasses.astuple(config) if type(value) is int]
+    if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= FEW:
+        return
+    with torch.device("meta"):
+        model = module_class(config)
+    needed = sum(each.nbytes for each in (*model.parameters(), *model.buffers()))
+    try:
+        held = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError):  # systems that do not say
+        return
+    if needed > held:
+        raise InputError(
+            f"a model of these sizes has {needed:,} bytes of weights, this machine {held:,} of memory: "
+            "give smaller sizes"
+        )
 
 
 def count_parameters(settings: dict[str, Any]) -> int:

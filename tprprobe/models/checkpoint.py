@@ -3,7 +3,8 @@
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +98,12 @@ def read_checkpoint(
     folder = hub.locate("models", text, local_files_only)
     if hub.is_foreign(folder):
         raise InputError(f"{text} is a model of transformers: say {TRANSFORMERS}{text}")
-    model = build(read_config(folder), seed=seed or 0)
+    config, weights = read_config(folder), folder / hub.WEIGHTS
+    if seed is None or weights.is_file():
+        _check_weights(config, weights)
+    model = build(config, seed=seed or 0)
     if seed is None:
-        _load_weights(model, folder / hub.WEIGHTS)
+        _load_weights(model, weights)
     model.vocabulary = _vocabulary(folder, model.config)
     model.folder = folder
     model.name = ("" if seed is None else UNTRAINED) + (text if hub.is_id(text) else folder.name)
@@ -197,29 +201,39 @@ def _sum(state: Mapping[str, torch.Tensor]) -> str:
     return f"{found:08x}"
 
 
-def _load_weights(model: Model, path: Path) -> None:
+def _check_weights(config: dict[str, Any], path: Path) -> None:
+    """Checks that a file of weights has the tensors of a configuration, before either takes memory."""
+    if not path.is_file():
+        raise InputError(f"{path.parent} has no {path.name}")
+    with _undamaged(path), safetensors.safe_open(path, "pt") as opened:
+        held = {key: tuple(opened.get_slice(key).get_shape()) for key in opened.keys()}  # noqa: SIM118
+    with torch.device("meta"):
+        wanted = {key: tuple(each.shape) for key, each in build(config).state_dict().items()}
+    for key in held:
+        if key not in wanted:
+            raise unknown(f"tensor in {path.name}", key, wanted)
+    for key, shape in wanted.items():
+        if key not in held:
+            raise InputError(f"{path} lacks the tensor {key!r} of this configuration")
+        if held[key] != shape:
+            raise InputError(f"{path}: {key} has shape {held[key]}, config.json asks for {shape}")
+
+
+@contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
     try:
+        yield
+    except safetensors.SafetensorError as error:
+        raise InputError(f"{path} is damaged or no safetensors file: {error}") from error
+
+
+def _load_weights(model: Model, path: Path) -> None:
+    with _undamaged(path):
         state = safetensors.torch.load_file(path)
         with safetensors.safe_open(path, "pt") as opened:
             written = (opened.metadata() or {}).get(SUM)
-    except FileNotFoundError as error:
-        raise InputError(f"{path.parent} has no {path.name}") from error
-    except safetensors.SafetensorError as error:
-        raise InputError(f"{path} is damaged or no safetensors file: {error}") from error
     if written not in (None, _sum(state)):
         raise InputError(
             f"{path} is damaged, its weights are not those that were written: get the checkpoint again"
         )
-    own = model.state_dict()
-    for key in state:
-        if key not in own:
-            raise unknown(f"tensor in {path.name}", key, own)
-    for key, tensor in own.items():
-        if key not in state:
-            raise InputError(f"{path} lacks the tensor {key!r} of this configuration")
-        if state[key].shape != tensor.shape:
-            raise InputError(
-                f"{path}: {key} has shape {tuple(state[key].shape)}, "
-                f"config.json asks for {tuple(tensor.shape)}"
-            )
     model.load_state_dict(state)

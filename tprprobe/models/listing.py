@@ -8,7 +8,7 @@ from typing import Any
 from tprprobe.files import assets, hub
 from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import parse_json, read_json
-from tprprobe.models.presets import PARAMETERS, PRESETS
+from tprprobe.models.presets import list_presets
 
 BUFFERS = ("mean", "positions")  # tensors of a checkpoint that are no parameters
 SIZE = struct.Struct("<Q")  # of a safetensors file's header, which comes first
@@ -22,10 +22,10 @@ def list_models() -> dict[str, list[dict[str, Any]]]:
     presets = [
         {
             "name": name,
-            "architecture": settings["architecture"],
-            "parameters": PARAMETERS[name],
+            "architecture": preset.settings["architecture"],
+            "parameters": preset.parameters,
         }
-        for name, settings in PRESETS.items()
+        for name, preset in list_presets().items()
     ]
     found = [_describe(name, folder) for name, folder in assets.available("models").items()]
     return {"presets": presets, "checkpoints": [row for row in found if row]}

@@ -55,6 +55,11 @@ def side_of(name: str) -> str:
     return "target" if name.startswith(_TARGET) else "source"
 
 
+def is_causal(name: str) -> bool:
+    """True if a site's vectors depend on no token after theirs: those of decoders and language models."""
+    return side_of(name) == "target" or name.startswith("layers.")
+
+
 def sides_of(name: str) -> tuple[str, str]:
     """The sides whose tokens an attention map's queries and keys are."""
     query = side_of(name)

@@ -104,7 +104,7 @@ def documents(arrays: Mapping[str, tuple[SiteSpec, int]]) -> dict[str, bytes]:
 
     documents: dict[str, Any] = {}
     group = zarr.create_group(MemoryStore(documents))
-    names = _dimension_names({name: spec for name, (spec, _) in arrays.items()})
+    names = dimension_names({name: spec for name, (spec, _) in arrays.items()})
     for name, (spec, rows) in arrays.items():
         group.create_array(
             name,
@@ -136,7 +136,7 @@ def _consolidated(documents: Mapping[str, bytes], names: Iterable[str]) -> bytes
     ).encode()
 
 
-def _dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]]:
+def dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]]:
     """Axis names that each have one size in the store, as xarray demands; other sizes get names of
     their own.
     """

@@ -8,11 +8,12 @@ from typing import Any
 
 import google_crc32c
 
-from tprprobe.store.layout import ARRAYS, MANIFEST, SIZES, arrays_of, parts_of
+from tprprobe.store.layout import ARRAYS, MANIFEST, SIZES, Part, arrays_of, parts_of
 from tprprobe.store.manifests import CHECKSUMS, Manifest
 
 READ_AT_ONCE = 2**18  # bytes
 EMPTY = "00000000"
+CHANGED = "is not what was written"
 
 Checksums = dict[str, str]  # by file, in hexadecimal
 
@@ -93,3 +94,19 @@ def sum_manifest(manifest: Mapping[str, Any]) -> str:
     sums = {file: each for file, each in manifest[CHECKSUMS].items() if file != MANIFEST}
     text = json.dumps({**manifest, CHECKSUMS: sums}, sort_keys=True)
     return f"{google_crc32c.value(text.encode()):08x}"
+
+
+def checksums_of(manifest: Mapping[str, Any]) -> Checksums:
+    """The checksums by file; empty for a store that was written without them."""
+    return manifest.get(CHECKSUMS) or {}
+
+
+def is_as_written(manifest: Mapping[str, Any]) -> bool:
+    """True unless a manifest contradicts its checksum."""
+    written = checksums_of(manifest).get(MANIFEST)
+    return written is None or written == sum_manifest(manifest)
+
+
+def change_of(path: Path, part: Part, sums: Mapping[str, str]) -> str | None:
+    """What a file's checksum says against it, if one was kept."""
+    return CHANGED if sums.get(part.file) not in (None, sum_file(path / part.file)) else None

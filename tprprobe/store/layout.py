@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from tprprobe.files.kinds import KINDS
 from tprprobe.site.patterns import head_axis
 from tprprobe.store.dtypes import BFLOAT16, NONE, disk_type
+from tprprobe.store.kinds import STORE
 
-MANIFEST, JOURNAL = KINDS["store"].files
-ARRAYS = "arrays.zarr"
+MANIFEST, JOURNAL = STORE.files
+ARRAYS, METADATA = "arrays.zarr", "zarr.json"
 TOKENS, TOKENS_BEGUN = "tokens.parquet", "tokens.arrow"
 TWINS = ("permuted", "untrained", "rescaled")  # the best control first
 SIDES = ("source", "target")
@@ -157,9 +157,9 @@ def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
                 file, size = (file, sizes[file]) if full else (file + BEGUN, size)
             yield Part(file, size, name, held)
         if complete:
-            yield Part(f"{ARRAYS}/{name}/zarr.json", 1, name)
+            yield Part(f"{ARRAYS}/{name}/{METADATA}", 1, name)
     if complete:
-        yield Part(f"{ARRAYS}/zarr.json", 1)
+        yield Part(f"{ARRAYS}/{METADATA}", 1)
     if complete or manifest["token_bytes"]:
         yield Part(TOKENS if complete else TOKENS_BEGUN, manifest["token_bytes"])
 

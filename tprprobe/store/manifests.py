@@ -10,7 +10,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import partial_of, write_file
-from tprprobe.store.layout import JOURNAL, MANIFEST, SIZES, Part, SiteSpec, parts_of
+from tprprobe.store.layout import JOURNAL, MANIFEST, METADATA, SIZES, Part, SiteSpec, parts_of
 
 FORMAT = "tprprobe-store"
 PLAIN, COMPRESSED = 1, 2  # versions of the format: the second knows compressed sites
@@ -143,7 +143,7 @@ def fault_of(path: Path, part: Part, growing: bool = False) -> str | None:
         size = (path / part.file).stat().st_size
     except (FileNotFoundError, NotADirectoryError):
         return "is missing"
-    least = growing or part.rows is None  # of files that are no arrays, a length is not known
+    least = growing or part.file.endswith(METADATA)  # whose lengths no manifest knows
     wrong = size < part.size if least else size != part.size
     return f"has {size} of {part.size} bytes" if wrong else None
 

@@ -13,9 +13,9 @@ from jaxtyping import Bool, Float, Integer, Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.files.hub import locate_dataset
-from tprprobe.notebook import as_html
+from tprprobe.files.notebook import as_html
 from tprprobe.site.patterns import select, side_of
-from tprprobe.store import layout, manifests
+from tprprobe.store import consistency, layout, manifests
 from tprprobe.store.dtypes import first_infinite
 from tprprobe.store.manifests import Manifest
 
@@ -64,8 +64,9 @@ class Store:
         """One row per token, by sample, its source tokens before its target tokens."""
         from tprprobe.store.tokens import read_parquet
 
+        file = self.path / layout.TOKENS
         with manifests.undamaged(self.path):
-            return read_parquet(self.path / layout.TOKENS)
+            return consistency.check_tokens(file, self.manifest, read_parquet(file))
 
     @functools.cached_property
     def arrays(self) -> "xr.Dataset":
@@ -80,7 +81,17 @@ class Store:
         """The stores of the model's twins on (a sample of) the same inputs, by kind: ``permuted``,
         ``untrained``, ``rescaled``, in this order.
         """
-        return {kind: open_store(path) for kind, path in layout.twins_in(self.path).items()}
+        paths = layout.twins_in(self.path)
+        return {kind: self._same_sites(open_store(path)) for kind, path in paths.items()}
+
+    def _same_sites(self, twin: "Store") -> "Store":
+        for site, spec in twin.specs.items():
+            own = self.specs.get(site)
+            if own is None or (own.axes, own.shape) != (spec.axes, spec.shape):
+                raise InputError(
+                    f"{twin.path} is no twin of {self.path}: its {site} has another shape; extract it again"
+                )
+        return twin
 
     @property
     def control(self) -> "Store | None":
@@ -289,14 +300,14 @@ class Store:
 
 def open_store(path: str | Path) -> Store:
     """The store at ``path``, or in the hub's dataset ``hub:owner/name``; nothing of it is read yet but
-    its manifest.
+    its manifest and what says that its files belong together.
 
     Raises:
         InputError: there is none, it is not complete, or it is damaged.
     """
     path = locate_dataset(path)
     manifest = manifests.read_complete(path)
-    manifests.check_files(path, manifest)
+    consistency.check_store(path, manifest)
     return Store(path, manifest)
 
 

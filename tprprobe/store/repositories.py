@@ -16,10 +16,11 @@ import pandas as pd
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import KINDS, finished_in
+from tprprobe.files.kinds import finished_in, list_kinds
 from tprprobe.files.runs import encode
 from tprprobe.files.tables import read_table
 from tprprobe.store.command import making_command
+from tprprobe.store.kinds import STORE
 from tprprobe.store.layout import TOKENS
 from tprprobe.store.reader import Store, open_store
 
@@ -37,7 +38,7 @@ def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = Fa
         InputError: the folder holds none of them, or the hub refuses.
     """
     folder = Path(folder)
-    if KINDS["checkpoint"].is_in(folder):
+    if (folder / hub.CONFIG).is_file():
         read_json(folder / hub.CONFIG)
         return hub.upload(folder, repo_id, "model", private)
     return hub.upload(folder, repo_id, "dataset", private, describe(folder, repo_id))
@@ -49,7 +50,7 @@ def describe(folder: Path, repo_id: str) -> dict[str, bytes]:
     Raises:
         InputError: the folder holds no store and no finished run.
     """
-    if KINDS["store"].is_in(folder):
+    if STORE.is_in(folder):
         store = open_store(folder)
         tables, text = _tables_of_store(store), _text_of_store(store, repo_id)
     else:
@@ -153,7 +154,7 @@ def _tables_of_runs(folder: Path, runs: Mapping[str, str]) -> Tables:
 
 def _text_of_runs(runs: Mapping[str, str], repo_id: str) -> str:
     rows = [
-        f"| `{place}` | {kind} | `tprprobe {KINDS[kind].command} …` |"
+        f"| `{place}` | {kind} | `tprprobe {list_kinds()[kind].command} …` |"
         for place, kind in runs.items()
     ]
     lines = [

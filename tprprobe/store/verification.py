@@ -6,12 +6,11 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from tprprobe.store.checksums import sum_file, sum_manifest
+from tprprobe.store.checksums import CHANGED, change_of, checksums_of, is_as_written
 from tprprobe.store.command import making_command
-from tprprobe.store.layout import MANIFEST, Part, parts_of, twins_in
-from tprprobe.store.manifests import CHECKSUMS, Manifest, fault_of, read_complete, undamaged
+from tprprobe.store.layout import MANIFEST, parts_of, twins_in
+from tprprobe.store.manifests import Manifest, fault_of, read_complete, undamaged
 
-CHANGED = "is not what was written"
 NAMED = 3  # damaged files in a line
 
 
@@ -33,11 +32,13 @@ class Damage:
 
 @dataclass(frozen=True)
 class Verification:
-    """The damage of a store and its control; without checksums only lengths could be compared."""
+    """The damage of a store and its control; of ``unchecked`` files, which have no checksum, only the
+    lengths could be compared.
+    """
 
     store: Path
     files: int
-    has_checksums: bool
+    unchecked: int
     damage: list[Damage]
     command: str
 
@@ -46,7 +47,8 @@ class Verification:
         return {
             "store": str(self.store),
             "files": self.files,
-            "checksums": self.has_checksums,
+            "checksums": not self.unchecked,
+            "unchecked": self.unchecked,
             "damage": [asdict(each) for each in self.damage],
             "command": self.command if self.damage else None,
         }
@@ -57,11 +59,11 @@ class Verification:
             named = "; ".join(map(str, self.damage[:NAMED]))
             rest = f"; and {more} files more (--json lists all)" if more > 0 else ""
             return f"{self.store} is damaged: {named}{rest}: {self._remedy}"
-        if self.has_checksums:
+        if not self.unchecked:
             return f"{self.store}: all {self.files} files are as they were written"
         return (
-            f"{self.store}: all {self.files} files have their lengths; it was written without "
-            "checksums, so changed bytes would go unnoticed"
+            f"{self.store}: all {self.files} files have their lengths, but {self.unchecked} of them have "
+            "no checksum in the manifest, so changed bytes in these would go unnoticed"
         )
 
     @property
@@ -82,9 +84,10 @@ def verify(path: Path) -> Verification:
     manifest = read_complete(path)
     with undamaged(path):
         damage = list(find_damage(path, manifest))
-        files = 1 + sum(1 for _ in parts_of(manifest))
+        files = [MANIFEST, *(part.file for part in parts_of(manifest))]
+        unchecked = sum(file not in checksums_of(manifest) for file in files)
         command = making_command(path, manifest)
-    found = Verification(path, files, CHECKSUMS in manifest, damage, command)
+    found = Verification(path, len(files), unchecked, damage, command)
     return reduce(_with_twin, twins_in(path), found)
 
 
@@ -94,7 +97,7 @@ def _with_twin(found: Verification, kind: str) -> Verification:
     return Verification(
         found.store,
         found.files + twin.files,
-        found.has_checksums and twin.has_checksums,
+        found.unchecked + twin.unchecked,
         found.damage + of_twin,
         found.command,
     )
@@ -102,14 +105,9 @@ def _with_twin(found: Verification, kind: str) -> Verification:
 
 def find_damage(path: Path, manifest: Manifest) -> Iterator[Damage]:
     """The damaged files of a store, its twins' left out; every file is read once."""
-    sums = manifest.get(CHECKSUMS, {})
-    if sums and sums.get(MANIFEST) != sum_manifest(manifest):
+    sums = checksums_of(manifest)
+    if not is_as_written(manifest):
         yield Damage(MANIFEST, CHANGED)
     for part in parts_of(manifest):
-        if fault := fault_of(path, part) or _change(path, part, sums):
+        if fault := fault_of(path, part) or change_of(path, part, sums):
             yield Damage(part.file, fault, part.site, part.rows)
-
-
-def _change(path: Path, part: Part, sums: dict[str, str]) -> str | None:
-    written = sums.get(part.file)
-    return CHANGED if written not in (None, sum_file(path / part.file)) else None

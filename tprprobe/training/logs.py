@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.files.file_errors import damage_told
-from tprprobe.files.kinds import KINDS
 from tprprobe.files.writing import whole
+from tprprobe.training.kinds import RUNS
 
 COLUMNS: tuple[str, ...] = (
     "step",
@@ -19,7 +19,7 @@ COLUMNS: tuple[str, ...] = (
     "split",
     "value",
 )
-FILE = KINDS["runs"].file
+FILE = RUNS.file
 
 
 class Log:

@@ -12,11 +12,11 @@ from planted.questions import LAST, plant
 import tprprobe as tp
 from tprpapers.study.plans import read_plan
 from tprprobe.analyses.clustering import cluster, save_clusters
+from tprprobe.analyses.kinds import CLUSTERS, NAMES
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.data.parquet import write_parquet
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.files.kinds import KINDS
 
 ROOT = Path(__file__).parents[3]
 SEEDS = range(12)  # of the sample that is always run
@@ -71,8 +71,8 @@ def _read_store(folder):
 
 
 READERS = {  # what writes a folder, and what reads it
-    "clusters": (_clusters, KINDS["clusters"].load),
-    "names": (_names, KINDS["names"].load),
+    "clusters": (_clusters, CLUSTERS.load),
+    "names": (_names, NAMES.load),
     "log": (_written(folders.write_log), _drawn("learning-curve", "runs")),
     "evaluation": (_written(folders.write_evaluation), _drawn("schlag-table1", "evaluations")),
     "binding": (_written(folders.write_binding), _drawn("schlag-sec6.2-trained", "bindings")),
@@ -118,4 +118,4 @@ def test_names_of_a_head_that_is_no_whole_number_are_refused(head, tmp_path):
     names = pd.read_csv(folder / "names.csv", dtype=str).assign(head=head)
     names.to_csv(folder / "names.csv", index=False)
     with pytest.raises(InputError, match=r"names\.csv"):
-        KINDS["names"].load(folder)
+        NAMES.load(folder)

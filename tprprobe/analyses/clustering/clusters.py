@@ -14,17 +14,17 @@ from jaxtyping import Float, Float32, Int, Int32
 from scipy.special import entr
 from sklearn.metrics import pairwise_distances_argmin
 
+from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import KINDS
+from tprprobe.files.notebook import as_html
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import columns, read_table
 from tprprobe.files.writing import write_folder
-from tprprobe.notebook import as_html
 from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-clusters", 1
-RUNS = KINDS["clusters"].file
+RUNS = CLUSTERS.file
 TABLE, LABELS = "clusters.parquet", "labels.parquet"
 AGAIN = "cluster again"
 SUMMARY = columns(

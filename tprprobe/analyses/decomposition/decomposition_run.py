@@ -10,12 +10,16 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition.decompositions import decompose, plan_decomposition
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
+from tprprobe.analyses.decomposition.scheme_tables import Report, no_report
+from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.errors import InputError
-from tprprobe.files.kinds import KINDS
+from tprprobe.files.file_errors import damage_told
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
+from tprprobe.files.tables import check_columns, columns
 from tprprobe.store import Store
 
-FORMAT, MANIFEST, TABLE = "tprprobe-decomposition", KINDS["decompositions"].file, "scores.csv"
+FORMAT, MANIFEST, TABLE = "tprprobe-decomposition", DECOMPOSITIONS.file, "scores.csv"
+COLUMNS = columns(text="site roles family control", number="r2")
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
 
@@ -26,10 +30,12 @@ def decompose_all(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Progress = iter,
+    report: Report = no_report,
     **options: Any,
 ) -> pd.DataFrame:
     """The scores of :func:`decompose`, whose ``options`` are taken, of every site that matches and
-    every scheme; ``out`` is a new folder for them, and the run goes on there with ``resume``.
+    every scheme; ``out`` is a new folder for them, and the run goes on there with ``resume``;
+    ``progress`` gets the parts of the run, ``report`` the stages of each.
 
     Raises:
         InputError: as of :func:`decompose`, or a folder of something else.
@@ -43,7 +49,7 @@ def decompose_all(
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
             parts = [
-                run.part(f"{i}-{j}", _scores(store, site, scheme, options))
+                run.part(f"{i}-{j}", _scores(store, site, scheme, options | {"report": report}))
                 for i, site in enumerate(names)
                 for j, scheme in enumerate(schemes)
             ]
@@ -57,12 +63,15 @@ def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The scores of a finished run, read from its folder.
 
     Raises:
-        InputError: the folder holds none.
+        InputError: the folder holds none, or its table is damaged.
     """
-    kind = KINDS["decompositions"]
+    kind = DECOMPOSITIONS
     if not kind.is_finished_in(folder):
         raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
-    table = pd.read_csv(Path(folder) / TABLE, dtype={"rank": str, "rank_withheld": str})
+    path, again = Path(folder) / TABLE, "decompose again"
+    with damage_told(f"{path} is damaged", again):
+        table = pd.read_csv(path, dtype={"rank": str, "rank_withheld": str})
+    table = check_columns(table, COLUMNS, path, again)
     texts = table.select_dtypes("str").columns
     return table.assign(**{name: table[name].fillna("") for name in texts})
 

@@ -9,24 +9,27 @@ import pandas as pd
 from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.choices import AUTO, read_rank
-from tprprobe.analyses.decomposition.designs import design, gather
-from tprprobe.analyses.decomposition.families import FACTORED, RoleFit
+from tprprobe.analyses.decomposition.designs import design, enter, gather, occurring
+from tprprobe.analyses.decomposition.families import FACTORED, OPERATOR, RoleFit
 from tprprobe.analyses.decomposition.interactions import Ranks
-from tprprobe.analyses.decomposition.pair_counts import Pairs, number
+from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, number
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.scheme_scores import Decoder
 from tprprobe.analyses.decomposition.scheme_tables import (
     DecompositionPlan,
+    Report,
     arrange,
     decompose_scheme,
     embed,
+    input_embedding,
+    no_report,
 )
-from tprprobe.analyses.decomposition.sequence_units import members_of
+from tprprobe.analyses.decomposition.sequence_units import JOINED, RARE, select_one
+from tprprobe.analyses.decomposition.unit_kinds import read_kind
 from tprprobe.errors import InputError, unknown
-from tprprobe.notebook import as_html
+from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
-from tprprobe.store.layout import SAMPLE
 from tprprobe.store.opening import takes_paths
 
 Sequences = Sequence[Sequence[object]] | pd.DataFrame
@@ -82,7 +85,8 @@ class Decomposition:
         for kind, names, given in zip(
             ("filler", "role"), (of.fillers, of.roles), zip(*pairs, strict=True), strict=True
         ):
-            found = number(names, [str(each) for each in given])
+            texts = [str(each) for each in given]
+            found = number_fillers(names, texts) if kind == "filler" else number(names, texts)
             if (found < 0).any():
                 raise unknown(kind, given[int(np.argmin(found))], map(str, names))
             codes.append(found)
@@ -93,22 +97,28 @@ class Decomposition:
         tokens are decomposed).
 
         Sequences are lists of fillers, or a table of tokens with ``sample``, the fillers and every
-        column that roles are made of. A filler or role that no sequence had adds nothing.
+        column that roles are made of. A filler that no sequence had is as the rare ones that were joined;
+        without these, and of a role that no sequence had, it adds nothing.
         """
         tokens = table_of(sequences, self.plan.fillers)
-        sample = pd.factorize(tokens["sample"])[0]
-        members = members_of(sample, self.plan.unit, self.plan.scope)
-        encoded = np.zeros((members[0].shape[0], len(self.fit.bias))) + self.fit.bias
-        for part, of_unit in zip(self.fit.parts, members, strict=True):
-            at_token = np.zeros((len(tokens), len(self.fit.bias)))
-            filler = number(part.pairs.fillers, tokens["filler"].to_numpy(object))
-            for term in self.scheme.label(tokens):
-                role = number(part.pairs.roles, np.asarray(term, object))
-                known = np.flatnonzero((filler >= 0) & (role >= 0))
-                asked = Pairs(part.pairs.fillers, part.pairs.roles, filler[known], role[known])
-                at_token[known] += part.vectors_of(asked)
-            encoded += of_unit @ at_token
+        kind, scheme = self.plan.kind, self.scheme
+        entries = enter(scheme, kind, tokens, kind.members(tokens))
+        terms = scheme.label(tokens, entries)
+        fillers = tokens["filler"].to_numpy(object)[entries.token]
+        encoded = np.zeros((entries.members[0].shape[0], len(self.fit.bias))) + self.fit.bias
+        for part, of_unit in zip(self.fit.parts, entries.members, strict=True):
+            names = (part.pairs.fillers, part.pairs.roles)
+            filler = number_fillers(names[0], fillers)
+            found = [(filler, number(names[1], np.asarray(term, object))) for term in terms]
+            pairs = occurring(Pairs(*names, *np.zeros((2, 0), int)), found)
+            encoded += count_pairs(of_unit, pairs, found) @ part.vectors_of(pairs)
         return encoded
+
+
+def number_fillers(known: pd.Index, given: Sequence[str] | np.ndarray) -> np.ndarray:
+    """The number of every filler; where rare ones were joined, theirs for one that is not known."""
+    found = number(known, given)
+    return np.where(found < 0, number(known, [JOINED])[0], found)
 
 
 def table_of(sequences: Sequences, fillers: str = "token") -> pd.DataFrame:
@@ -137,19 +147,21 @@ def plan_decomposition(
     embedding: str | Mapping[str, Any] | None = None,
     decoder: Decoder | None = None,
     seed: int = 0,
+    rare: int = RARE,
 ) -> DecompositionPlan:
     """The plan of the keywords of :func:`decompose`; nothing is fitted yet."""
     given = [roles] if isinstance(roles, str) or callable(roles) else list(roles)
-    side = store.side(store.select(site)[0])
+    name = select_one(store, site)
+    is_given = family == OPERATOR  # e(f) of every filler
     return DecompositionPlan(
         tuple(map(read_scheme, given)),
         fillers,
-        unit or (SAMPLE if side == SAMPLE else "token"),
-        scope,
+        read_kind(store, name, unit, scope),
+        0 if is_given else rare,
         family,
         read_rank(rank),
         withheld,
-        embedding,
+        embedding or (input_embedding(store, name) if is_given else None),
         decoder,
         seed,
     )
@@ -169,25 +181,34 @@ def decompose(
     embedding: str | Mapping[str, Any] | None = None,
     decoder: Decoder | None = None,
     seed: int = 0,
+    rare: int = RARE,
+    report: Report = no_report,
 ) -> Decomposition:
     """The vectors of a site as sums of role–filler bindings, e ≈ b + Σ V[f, r], held out and beside
     controls.
 
     roles      a scheme: ``left right left*right wickel tree bag length before after`` (built in),
+               ``offset`` (the distance from the unit's token; ``offset3`` is clipped to 3),
                ``expression`` (arithmetic), ``POS dependency svo`` (labelled words), a column of the
                tokens, products ``a*b`` and sums ``a+b`` of these, or a function of a sequence of
                fillers that gives a role a filler; or a list of schemes
     fillers    the column of fillers
-    unit       what a vector is of: ``sample`` (of tokens' sites the last token's) or ``token``, which
-               is made of itself, of the tokens up to it, or of all of its sample (``scope`` self,
-               before, all)
+    unit       what a vector is of: ``token``; ``sample`` (one vector a sample, or its last token's); or,
+               of a sample's tokens' vectors, the ``mean`` (made of shares of its tokens, all others of
+               counts), the ``first``, the ``last``, or that of the last token that reads as a mark
+               (``.``); by default what the site has a vector of
+    scope      of the unit token: made of itself (``self``), the tokens up to it (``before``), ``all`` of
+               its sample, or itself and the mean of the others (``context``)
     family     roles, bag, additive, factored or saturated, each of which contains those before; product
                (bindings alone) or operator (needs ``embedding``)
     rank       of the factored: auto, a number, or one for fillers and one for roles; auto is the
                smallest that errs least, but for chance, on sequences held out of the fitting part
     withheld   the share of pairs that is withheld to be predicted
-    embedding  e(f) of the operator: a vector by filler, or the site whose mean by filler it is
+    embedding  e(f) of the operator: a vector by filler, or the site whose mean by filler it is; by
+               default the input embeddings of the stack, where the store has them
     decoder    a function of vectors and their sequences that says which sequences it reads back
+    rare       fillers that fewer groups of sequences have are joined; 0 joins none
+    report     a function that gets the name of every stage of the work as it begins
 
     ``scores`` has a row per scheme, family and control: nothing, ``shuffled roles`` (within a sequence),
     ``shuffled fillers`` (across), ``random vectors`` (normal, of the same covariance), ``pca`` (of
@@ -204,10 +225,10 @@ def decompose(
     Raises:
         InputError: no such site, column, scheme or family; attention maps; too few sequences.
     """
-    keywords = (fillers, unit, scope, family, rank, withheld, embedding, decoder, seed)
+    keywords = (fillers, unit, scope, family, rank, withheld, embedding, decoder, seed, rare)
     plan = plan_decomposition(store, site, roles, *keywords)
     units, schemes = plan.read(store, site), plan.schemes
-    found = [decompose_scheme(units, store.twins, scheme, plan) for scheme in schemes]
+    found = [decompose_scheme(units, store.twins, scheme, plan, report) for scheme in schemes]
     table = pd.concat([table for _, table in found], ignore_index=True)
     scores = arrange(table, decoder is not None)
     fits = {scheme.name: fit for scheme, (fit, _) in zip(schemes, found, strict=True)}

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Int
 from scipy.sparse import csr_array
 
@@ -20,6 +21,12 @@ from tprprobe.analyses.decomposition.sequence_splits import (
     divide_groups,
 )
 from tprprobe.analyses.decomposition.sequence_units import Units, VectorBlocks
+from tprprobe.analyses.decomposition.unit_kinds import (
+    Entries,
+    UnitKind,
+    entries_of_tokens,
+    entries_of_units,
+)
 from tprprobe.statistics import permute_within
 from tprprobe.store.dask_workers import each_part
 
@@ -60,30 +67,58 @@ def design(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterato
 
     Roles are permuted within every sequence; fillers across all sequences.
     """
-    tokens = units.tokens
-    pairs, found = find_pairs(tokens["filler"].to_numpy(), scheme.label(tokens))
+    entries = enter(scheme, units.kind, units.tokens, units.members)
+    terms = scheme.label(units.tokens, entries)
+    pairs, found = find_pairs(units.fillers[entries.token], terms)
     test, judged = divide_groups(units.groups, np.random.default_rng((seed, 0)))
     rng = np.random.default_rng((seed, 1))
-    counts = [count_pairs(of, pairs, found) for of in units.members]
-    every = [pairs] * len(counts)
+    every, counts = _count(entries, pairs, found)
     division = divide(counts, every, test, judged, share, rng)
     yield Design(scheme, AS_IS, every, counts, division, units.groups)
-    sample = tokens["sample"].to_numpy()
-    within, across = permute_within(sample, rng), rng.permutation(len(tokens))
+    within, across = permute_within(entries.group, rng), rng.permutation(len(units.tokens))
+    filler = pairs.fillers.get_indexer(pd.Index(units.fillers[across][entries.token]))
     for control, shuffled in (
         (SHUFFLED_ROLES, [(filler, role[within]) for filler, role in found]),
-        (SHUFFLED_FILLERS, [(filler[across], role) for filler, role in found]),
+        (SHUFFLED_FILLERS, [(np.where(known < 0, known, filler), role) for known, role in found]),
     ):
-        occurring = _occurring(pairs, shuffled)
-        counts = [count_pairs(of, occurring, shuffled) for of in units.members]
-        every = [occurring] * len(counts)
+        every, counts = _count(entries, occurring(pairs, shuffled), shuffled)
         yield Design(scheme, control, every, counts, division, units.groups)
 
 
-def _occurring(pairs: Pairs, found: Sequence[Occurrences]) -> Pairs:
+def enter(
+    scheme: RoleScheme, kind: UnitKind, tokens: pd.DataFrame, members: list[csr_array]
+) -> Entries:
+    """What units are made of: tokens, or, where roles are relative to the unit, pairs of unit and token.
+
+    Raises:
+        InputError: the roles cannot distinguish the units.
+    """
+    kind.check(scheme.name, scheme.relative)
+    if not any(scheme.relative):
+        return entries_of_tokens(members, tokens)
+    at = kind.places(tokens)
+    assert at is not None
+    return entries_of_units(members, at)
+
+
+def _count(
+    entries: Entries, pairs: Pairs, found: Sequence[Occurrences]
+) -> tuple[list[Pairs], list[csr_array]]:
+    """The pairs that every part has, and their counts."""
+    every, counts = [], []
+    for of in entries.members:
+        whole = count_pairs(of, pairs, found)
+        held = np.unique(whole.indices)
+        every.append(replace(pairs, filler_of=pairs.filler_of[held], role_of=pairs.role_of[held]))
+        counts.append(csr_array(whole[:, held]))
+    return every, counts
+
+
+def occurring(pairs: Pairs, found: Sequence[Occurrences]) -> Pairs:
     """The pairs that occur among these, with the same fillers and roles."""
     n = len(pairs.roles)
-    codes = np.unique(np.concatenate([f[r >= 0] * n + r[r >= 0] for f, r in found]))
+    known = [(f[(f >= 0) & (r >= 0)], r[(f >= 0) & (r >= 0)]) for f, r in found]
+    codes = np.unique(np.concatenate([f * n + r for f, r in known]))
     return replace(pairs, filler_of=codes // n, role_of=codes % n)
 
 

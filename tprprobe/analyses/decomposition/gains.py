@@ -25,6 +25,7 @@ def summarize(scores: pd.DataFrame) -> list[str]:
         rows = {row["family"]: row for row in found.to_dict("records")}
         steps = [_step(rows[name], word) for name, word in STEPS if name in rows]
         lines.append(f"{site}, {roles}: {', '.join(steps)}")
+        lines += [f"  {each}" for each in found.get("design", pd.Series(dtype=str)).unique()]
         lines += [f"  {each}" for each in _warn(rows)]
     return lines
 

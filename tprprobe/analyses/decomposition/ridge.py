@@ -5,7 +5,7 @@ units the normal equations are solved, of more their dual; where both are many, 
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ DENSE = 5000  # columns or units up to which a system is one array
 TOLERANCE, MOST_STEPS = 3e-3, 100  # of conjugate gradients
 FLAT = 1e-12  # cosine of a direction and its image, below which rounding decides
 FLOOR = 1e-6  # variance of columns, of their mean square
+DEAR = 16  # what a number of a sparse array costs, one of a dense array being 1
 LEAST = 1e-10  # penalty, of the mean variance of a column: what rounding needs
 
 Matrix = Float64[np.ndarray, "_row _column"]
@@ -41,7 +42,7 @@ class Regression:
     """Units to fit to: X of every part of a design, and of their vectors XᵀE and ē."""
 
     counts: Sequence[csr_array]
-    cross: Sequence[Float64[np.ndarray, "pair d_model"]]
+    cross: Sequence[Float64[np.ndarray, "_pair d_model"]]
     mean: Float64[np.ndarray, " d_model"]
     _grams: dict[Any, Any] = field(default_factory=dict)
 
@@ -57,10 +58,15 @@ class Regression:
     def scale(self, block: Block) -> float:
         """The mean variance of a column, times n: the unit of penalties."""
         if ("scale", block) not in self._grams:
-            x, mean = self._columns(block), self._mean(block)
-            squares = x.power(2).sum() if issparse(x) else np.sum(x**2)
-            found = float(squares) - self.n * float(mean @ mean)
-            least = max(FLOOR * float(squares), LEAST)  # of columns that are constant
+            mean = self._mean(block)
+            if issparse(block.basis) or block.width > min(self.n, DENSE):
+                x = self._columns(block)
+                squares = float(x.power(2).sum() if issparse(x) else np.sum(x**2))
+                found = squares - self.n * float(mean @ mean)
+            else:
+                found = float(np.trace(self._product(block, block)))
+                squares = found + self.n * float(mean @ mean)
+            least = max(FLOOR * squares, LEAST)  # of columns that are constant
             self._grams["scale", block] = max(found, least) / max(1, block.width)
         return self._grams["scale", block]
 
@@ -89,6 +95,36 @@ class Regression:
         else:
             found = self._solve_stepwise(blocks, kept, penalty, right)
         return np.split(found, np.cumsum(widths)[:-1])
+
+    def multiply(self, part: int, tables: Mapping[int, Matrix]) -> Matrix:
+        """XᵀY of a part, centred, where Y is what tables of vectors of parts' pairs predict."""
+        found = np.zeros_like(self.cross[part])
+        for other, table in tables.items():
+            found += self._spread(part, other, table)
+        return found
+
+    def _spread(self, part: int, other: int, basis: Any) -> Matrix:
+        """XᵀX of two parts' pairs, centred, times columns of the other's."""
+        if self._is_small(part, other):
+            return np.asarray((basis.T @ self._scatter(part, other).T).T)
+        if part == other and self._is_short(part):
+            found = self._pair_gram(part) @ basis
+        else:
+            found = self.counts[part].T @ (self.counts[other] @ basis)
+        mean = basis.T @ self.mean_counts[other]
+        return np.asarray(found) - self.n * np.outer(self.mean_counts[part], mean)
+
+    def _scatter(self, part: int, other: int) -> Matrix:
+        if (part, other) not in self._grams:
+            found = (self.counts[part].T @ self.counts[other]).toarray()
+            found -= np.outer(self.n * self.mean_counts[part], self.mean_counts[other])
+            self._grams[part, other] = found
+        return self._grams[part, other]
+
+    def squares(self, part: int) -> Float64[np.ndarray, " pair"]:
+        """The diagonal of XᵀX of a part, centred."""
+        found = np.asarray(self.counts[part].power(2).sum(0)).reshape(-1)
+        return np.maximum(found - self.n * self.mean_counts[part] ** 2, 0)
 
     def _columns(self, block: Block) -> Any:
         """X of a block, [unit, column], sparse where its basis is."""
@@ -132,26 +168,28 @@ class Regression:
     def _product(self, one: Block, other: Block) -> Matrix:
         """xᵀx of two blocks, centred."""
         if (one, other) not in self._grams:
-            if issparse(one.basis) and issparse(other.basis):
-                found = self._columns(one).T @ self._columns(other)
-            elif issparse(other.basis):
-                found = (other.basis.T @ self._image(one, other.part)).T
+            small = self._is_small(one.part, other.part)
+            if small or not (issparse(one.basis) and issparse(other.basis)):
+                if issparse(other.basis) and not small:
+                    found = (other.basis.T @ self._image(one, other.part)).T
+                else:
+                    found = one.basis.T @ self._image(other, one.part)
             else:
-                found = one.basis.T @ self._image(other, one.part)
-            found = np.asarray(found.todense() if issparse(found) else found)
-            means = np.outer(self._mean(one), self._mean(other))
-            self._grams[one, other] = found - self.n * means
+                found = (self._columns(one).T @ self._columns(other)).toarray()
+                found -= np.outer(self.n * self._mean(one), self._mean(other))
+            self._grams[one, other] = np.asarray(found)
         return self._grams[one, other]
 
     def _image(self, block: Block, part: int) -> Matrix:
-        """XᵀX of a part's pairs and those of a dense block, times its basis."""
+        """XᵀX of a part's pairs and those of a block, centred, times its basis."""
         if (block, part) not in self._grams:
-            if self._is_short(part) and part == block.part:
-                found = self._pair_gram(part) @ block.basis
-            else:
-                found = self.counts[part].T @ self._columns(block)
-            self._grams[block, part] = np.asarray(found)
+            self._grams[block, part] = self._spread(part, block.part, block.basis)
         return self._grams[block, part]
+
+    def _is_small(self, part: int, other: int) -> bool:
+        """True if XᵀX as one array is no dearer to multiply by than X and Xᵀ."""
+        one, two = self.counts[part], self.counts[other]
+        return one.shape[1] * two.shape[1] <= DEAR * (one.nnz + two.nnz)
 
     def _is_short(self, part: int) -> bool:
         """True if XᵀX has hardly more entries than X, as for single tokens."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float64, Int
 from scipy.linalg import eigh
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from tprprobe.analyses.decomposition.pair_moments import PairMoments, moments_of
 
@@ -15,6 +15,7 @@ MOST_DIMENSIONS, VARIANCE = 64, 0.99  # of the vectors, that schemes are compare
 MOST_PAIRS = 1200  # of a scheme that is tried
 PENALTIES = np.logspace(-4, 3, 15)  # that are tried, of the mean variance of a count
 
+BARE = ""  # before the fields of a term whose roles have no fillers
 Term = tuple[str, ...]  # fields whose product is a partition of the tokens
 Terms = tuple[Term, ...]  # their sum: a token has a role in each
 
@@ -50,7 +51,7 @@ class Evidence:
     def cells(self, term: Term) -> Int[np.ndarray, " token"]:
         """The role of every token by a product of fields, as a number."""
         codes = np.zeros(len(self.fillers), int)
-        for name in term:
+        for name in fields_of(term):
             joint = codes * (1 + self.fields[name].max(initial=0)) + self.fields[name]
             codes = np.unique(joint, return_inverse=True)[1].reshape(-1)
         return codes
@@ -83,13 +84,24 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The scheme as :func:`decompose` reads it; ``bag`` has one role, ``mean`` nothing."""
+        """The scheme as :func:`decompose` reads it; ``bag`` has one role, ``mean`` nothing, and roles in
+        brackets no fillers (the family roles).
+        """
         return name_terms(self.terms)
 
 
+def fields_of(term: Term) -> Term:
+    """The fields of a term."""
+    return tuple(name for name in term if name != BARE)
+
+
 def name_terms(terms: Terms) -> str:
-    """``left*right+pos``; ``bag`` where no field tells tokens apart, ``mean`` without any term."""
-    return "+".join("*".join(term) or "bag" for term in terms) or "mean"
+    """``left*right+pos``; ``bag`` where no field tells tokens apart, ``(length)`` where roles have no
+    fillers, ``mean`` without any term.
+    """
+    names = ["*".join(fields_of(term)) or "bag" for term in terms]
+    bare = [term[:1] == (BARE,) for term in terms]
+    return "+".join(f"({n})" if b else n for n, b in zip(names, bare, strict=True)) or "mean"
 
 
 def try_roles(
@@ -99,7 +111,7 @@ def try_roles(
     n_roles = sum(int(each.max(initial=-1)) + 1 for each in roles)
     if not roles:
         return Trial(terms, 0, 0, 0.0, 0.0, 0.0, evidence.mean_errors)
-    counts = _counts(evidence, roles)
+    counts = _counts(evidence, roles, [term[:1] == (BARE,) for term in terms])
     fitted = csr_array(counts[evidence.fitting])
     pairs = len(np.unique(fitted.indices))
     if pairs > MOST_PAIRS:
@@ -133,19 +145,23 @@ def encode_shortest(
     return axes @ shrunk, float(prices[best]), float(lambdas[best] * np.sum(shrunk**2))
 
 
-def _counts(evidence: Evidence, roles: Sequence[Int[np.ndarray, " token"]]) -> csr_array:
-    """X [unit, pair] of fillers at roles, term beside term."""
-    columns, starts = [], 0
-    for each in roles:
-        pair = np.unique(evidence.fillers * (1 + each.max(initial=0)) + each, return_inverse=True)[
-            1
-        ]
-        columns.append(pair.reshape(-1) + starts)
-        starts += int(pair.max(initial=-1)) + 1
-    tokens = len(evidence.fillers)
-    places = (np.tile(np.arange(tokens), len(columns)), np.concatenate(columns))
-    of_token = csr_array((np.ones(len(places[0])), places), (tokens, starts))
-    return csr_array(evidence.members @ of_token)
+def _counts(
+    evidence: Evidence, roles: Sequence[Int[np.ndarray, " token"]], bare: Sequence[bool]
+) -> csr_array:
+    """X [unit, pair] of fillers at roles (of bare terms: of any filler), term beside term."""
+    return csr_array(hstack([_count(evidence, *each) for each in zip(roles, bare, strict=True)]))
+
+
+def _count(evidence: Evidence, roles: Int[np.ndarray, " token"], is_bare: bool) -> csr_array:
+    """The counts of one term; a role that all tokens of a unit share, such as its length, counts once."""
+    joint = roles if is_bare else evidence.fillers * (1 + roles.max(initial=0)) + roles
+    pair = np.unique(joint, return_inverse=True)[1].reshape(-1)
+    places = (np.arange(len(pair)), pair)
+    of_token = csr_array((np.ones(len(pair)), places), (len(pair), int(pair.max(initial=-1)) + 1))
+    counts = csr_array(evidence.members @ of_token)
+    if is_bare and np.diff(counts.indptr).max(initial=0) <= 1:
+        counts.data[:] = 1
+    return counts
 
 
 def reduce_width(

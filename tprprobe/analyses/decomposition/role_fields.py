@@ -4,6 +4,7 @@ A field is a function of a table of tokens, one row a token, samples in one piec
 ``sample`` and ``filler``; it gives one value a token. Columns of the table are fields, too.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 from jaxtyping import Int, Shaped
 
 from tprprobe.analyses.decomposition.joining import join_smallest
+from tprprobe.analyses.decomposition.unit_kinds import Entries
 from tprprobe.errors import InputError, unknown
 
 Values = Shaped[np.ndarray, " token"]
@@ -21,6 +23,7 @@ SequenceField = Callable[[list[str]], Sequence[Any]]  # a user's: the roles of a
 
 EDGE, NONE = "#", "–"  # what stands beyond a sequence; what has no value
 EXPRESSION = ("kind", "parent", "slot", "place")  # gold columns of arithmetic
+OFFSET = "offset"  # relative to the unit
 ALIASES = {"POS": "pos", "dependency": "dep"}
 ARGUMENTS = {"nsubj": "S", "csubj": "S", "root": "V", "obj": "O", "iobj": "O"}
 
@@ -94,6 +97,23 @@ BUILT_IN: Mapping[str, Field] = MappingProxyType(
 NEEDS = {"expression": EXPRESSION, "svo": ("dep",)}  # columns that built-in fields read
 
 
+def is_relative(name: str) -> bool:
+    """True for ``offset``, the distance from the unit's token, and clipped ones: ``offset3``."""
+    return re.fullmatch(r"offset\d*", name) is not None
+
+
+def offsets(name: str, entries: Entries | None) -> Int[np.ndarray, " entry"]:
+    """The distance of every entry's token from its unit's, clipped where the name says so.
+
+    Raises:
+        InputError: tokens without units.
+    """
+    if entries is None:
+        raise InputError("offset is relative to a unit: give a place in the sample, such as left")
+    most = name.removeprefix("offset")
+    return np.clip(entries.offset, -int(most), int(most)) if most else entries.offset
+
+
 def find_field(name: str, tokens: pd.DataFrame) -> Values:
     """The values of the built-in field or column of that name.
 
@@ -149,6 +169,6 @@ def pair_up(*fields: Values) -> Values:
 def _column(tokens: pd.DataFrame, name: str) -> Values:
     if name not in tokens:
         known = [str(each) for each in tokens if each not in ("sample", "filler")]
-        raise unknown("field of roles", name, [*BUILT_IN, *ALIASES, *known])
+        raise unknown("field of roles", name, [*BUILT_IN, OFFSET, *ALIASES, *known])
     column = tokens[name].astype(object)
     return column.where(column.notna() & (column != ""), NONE).to_numpy()

@@ -12,25 +12,29 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
+from tprprobe.analyses.decomposition.gains import FEWEST_GROUPS
 from tprprobe.analyses.decomposition.role_cells import Evidence, reduce_width
-from tprprobe.analyses.decomposition.role_fields import ALIASES, find_field
+from tprprobe.analyses.decomposition.role_fields import ALIASES, find_field, is_relative
 from tprprobe.analyses.decomposition.role_search import (
     bits_by_draw,
     choose_cheapest,
     merge_values,
     search,
+    stability_of,
 )
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
+from tprprobe.analyses.kinds import ROLES
 from tprprobe.analyses.naming.word_labels import LABELS
 from tprprobe.errors import InputError
-from tprprobe.files.kinds import KINDS
+from tprprobe.files.file_errors import damage_told
+from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
-from tprprobe.notebook import as_html
+from tprprobe.files.tables import check_columns, columns
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.opening import takes_paths
 
-FORMAT, MANIFEST, TABLE = "tprprobe-roles", KINDS["roles"].file, "schemes.csv"
+FORMAT, MANIFEST, TABLE = "tprprobe-roles", ROLES.file, "schemes.csv"
 NOTHING = "no structure"
 PLACES = ("left", "right", "length", "before", "after")
 TREE_LENGTH = 12  # of the longest sequence that trees of joined fillers are tried on
@@ -38,6 +42,7 @@ MOST_VALUES = 200  # of a field that is tried
 MOST_UNITS, TEST_SHARE = 20_000, 0.25
 ARITHMETIC_COLUMNS = ("kind", "place", "polarity", "slot", "parent", "number", "tree_depth")
 NUMBERS = ("bits", "longer", "longer_low", "longer_high", "stability", "r2", "r2_low", "r2_high")
+COLUMNS = columns(text="site found roles control", number="bits longer stability r2")
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
 
@@ -46,15 +51,18 @@ class RoleSearch:
     """What a search of role schemes found at a site.
 
     found     the cheapest scheme whose description is not longer than the shortest one's (95 %
-              interval over sequences); ``bag`` if fillers have no roles; ``no structure`` if it tells
-              nothing of held-out vectors
+              interval over sequences), or by less than 1 %; ``bag`` if fillers have no roles; ``no structure`` if it explains
+              nothing of held-out vectors. Fillers are bound to roles where this is shorter than a bag of
+              fillers plus a bag of roles, ``bag+(left)``
     schemes   a row per scheme that was tried (``control`` is empty) and per control: what the same
               search finds with ``permuted fields`` (of other tokens), in the ``untrained`` twin and in
               ``null`` vectors (normal, of the same covariance). Columns: roles, n_roles, pairs, bits (of
               description a vector, less those of the mean alone; negative is shorter), ``longer``
               than the shortest with its interval, r2 on held-out sequences with its interval,
-              is_found, stability (share of bootstraps in which it is the shortest), merged (values that need
-              no role of their own)
+              is_found, stability (share of bootstraps in which it, or the same partition by another name,
+              is the shortest), merged (values that need no role of their own), n and groups (units that
+              are fitted to, groups of sequences that are tested on). A name in brackets is roles without
+              fillers: vectors that depend on the length alone are ``(length)``
     """
 
     site: str
@@ -80,6 +88,22 @@ class RoleSearch:
         return as_html(
             f"Roles of {self.site}: {self.found}", shown, interval=("r2", "r2_low", "r2_high")
         )
+
+    @property
+    def lines(self) -> list[str]:
+        """What is found, its R², and what to beware of."""
+        tried = self.schemes[self.schemes["control"] == ""]
+        name = "mean" if self.found == NOTHING else self.found
+        row = tried[tried["roles"] == name].iloc[0]
+        r2 = f"R² {row['r2']:.3f} [{row['r2_low']:.3f}, {row['r2_high']:.3f}], {row['pairs']} pairs"
+        lines = [f"{self.site}: {self.found} ({r2})"]
+        if row["groups"] < FEWEST_GROUPS:
+            lines.append(f"  only {row['groups']} groups of sequences are tested on")
+        if row["pairs"] > row["n"]:
+            lines.append(f"  {row['pairs']} pairs are more than the {row['n']} vectors fitted to")
+        if row["r2"] < -1:
+            lines.append("  it does not generalize")
+        return lines
 
     def as_dict(self) -> dict[str, Any]:
         """The site, what is found, and the rows, in JSON types."""
@@ -137,7 +161,7 @@ def conclude(evidence: Evidence, fields: Sequence[str], seed: int) -> tuple[str,
     trials = search(evidence, fields)
     draws = bits_by_draw(trials, evidence, seed)
     at, near, apart = choose_cheapest(trials, draws, int((~evidence.tested).sum()))
-    stability = np.bincount(draws.argmin(1), minlength=len(trials)) / len(draws)
+    stability = stability_of(trials, draws, evidence)
     chosen = merge_values(evidence, trials[at])
     sums = np.stack([evidence.mean_errors, *(each.errors for each in trials)], 1)[evidence.tested]
     r2, (low, high) = (
@@ -163,6 +187,7 @@ def conclude(evidence: Evidence, fields: Sequence[str], seed: int) -> tuple[str,
             "r2_high": high,
             "merged": "",
             "n": len(evidence.fitting),
+            "groups": len(sums),
         }
     )
     table.loc[at, "merged"] = "; ".join(" = ".join(each) for each in chosen.merged)
@@ -187,6 +212,11 @@ def _units(
     told = [*LABELS, *ARITHMETIC_COLUMNS]
     columns = {ALIASES.get(name, name) for name in asked or told}
     units = read_units(store, site, fillers, unit, scope, columns)
+    if len(units.members) > 1 or any(map(is_relative, asked or ())):
+        raise InputError(
+            "roles are searched by places in the sample: give another scope than context, and left or right "
+            "for offset"
+        )
     if asked is not None:
         for name in asked:
             find_field(name, units.tokens.iloc[:1])
@@ -219,7 +249,7 @@ def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
         groups,
         test,
         csr_array(units.members[0][kept]),
-        pd.factorize(units.tokens["filler"])[0],
+        pd.factorize(units.fillers)[0],
         codes,
         values,
     )
@@ -268,14 +298,15 @@ def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
     """What a finished run found, site by site, read from its folder.
 
     Raises:
-        InputError: the folder holds none.
+        InputError: the folder holds none, or its table is damaged.
     """
-    kind = KINDS["roles"]
+    kind = ROLES
     if not kind.is_finished_in(folder):
         raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
-    table = pd.read_csv(
-        Path(folder) / TABLE, keep_default_na=False, na_values={c: [""] for c in NUMBERS}
-    )
+    path, again = Path(folder) / TABLE, "search again"
+    with damage_told(f"{path} is damaged", again):
+        table = pd.read_csv(path, keep_default_na=False, na_values={c: [""] for c in NUMBERS})
+    table = check_columns(table, COLUMNS, path, again)
     return [
         RoleSearch(
             str(site),

@@ -5,19 +5,24 @@ from dataclasses import replace
 from itertools import chain, combinations
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float64, Int
 
 from tprprobe.analyses.decomposition.role_cells import (
+    BARE,
     Evidence,
     Terms,
     Trial,
+    fields_of,
     name_terms,
     try_roles,
 )
 from tprprobe.statistics import bounds, replicate_totals
 
 BEAM, MOST_FIELDS = 2, 3
+SHORTEST = 8  # schemes whose other names are tried
 REPLICATES = 1000
+NEGLIGIBLE = 0.01  # of the shortest description: what a scheme may be longer
 MEAN: Terms = ()
 BAG: Terms = ((),)
 
@@ -25,11 +30,12 @@ BAG: Terms = ((),)
 def search(evidence: Evidence, fields: Sequence[str]) -> list[Trial]:
     """Every scheme that was tried, the shortest description first.
 
-    From the bag of fillers on, a field is multiplied to a term of the best schemes so far or added as a
-    term of its own, up to MOST_FIELDS; then fields are taken away as long as that helps.
+    From the bag of fillers on (or roles without fillers, where these are shorter), a field is multiplied
+    to a term of the best schemes so far or added as a term of its own, with fillers or without, up to
+    MOST_FIELDS; then fields are taken away as long as that helps.
     """
     tried: dict[str, Trial] = {}
-    order = {name: i for i, name in enumerate(fields)}
+    order = _order(fields)
 
     def by_bits(trial: Trial) -> tuple[float, int, list[int]]:
         """Shorter first; of schemes that are the same partition, the one of the first fields."""
@@ -43,7 +49,8 @@ def search(evidence: Evidence, fields: Sequence[str]) -> list[Trial]:
         return tried[name]
 
     attempt(MEAN)
-    frontier = [attempt(BAG)]
+    bare = min((attempt(((BARE, each),)) for each in fields), key=by_bits, default=attempt(BAG))
+    frontier = [attempt(BAG), *([bare] if bare.bits < attempt(BAG).bits else [])]
     for _ in range(MOST_FIELDS):
         grown = {
             name_terms(terms): terms for each in frontier for terms in _grow(each.terms, fields)
@@ -55,14 +62,15 @@ def search(evidence: Evidence, fields: Sequence[str]) -> list[Trial]:
     best = min(tried.values(), key=by_bits)
     while fewer := [each for each in map(attempt, _shrink(best.terms)) if each.bits < best.bits]:
         best = min(fewer, key=by_bits)
-    for terms in _synonyms(best.terms, fields, evidence):
-        attempt(terms)
+    for each in sorted(tried.values(), key=by_bits)[:SHORTEST]:
+        for terms in _synonyms(each.terms, fields, evidence):
+            attempt(terms)
     return sorted((each for each in tried.values() if each.bits < np.inf), key=by_bits)
 
 
 def _grow(terms: Terms, fields: Sequence[str]) -> list[Terms]:
     """The schemes with one field more, in the order of the fields."""
-    order = {name: i for i, name in enumerate(fields)}
+    order = _order(fields)
     used = set(chain.from_iterable(terms))
     grown: list[Terms] = []
     for field in fields:
@@ -71,9 +79,14 @@ def _grow(terms: Terms, fields: Sequence[str]) -> list[Terms]:
         for i, term in enumerate(terms):
             longer = tuple(sorted((*term, field), key=order.__getitem__))
             grown.append((*terms[:i], longer, *terms[i + 1 :]))
-        if terms != BAG:
+        grown.append((*terms, (BARE, field)))
+        if () not in terms:
             grown.append((*terms, (field,)))
     return [tuple(sorted(each, key=lambda term: [order[name] for name in term])) for each in grown]
+
+
+def _order(fields: Sequence[str]) -> dict[str, int]:
+    return {name: i for i, name in enumerate([BARE, *fields])}
 
 
 def _synonyms(terms: Terms, fields: Sequence[str], evidence: Evidence) -> list[Terms]:
@@ -82,7 +95,8 @@ def _synonyms(terms: Terms, fields: Sequence[str], evidence: Evidence) -> list[T
     for i, term in enumerate(terms):
         cells = evidence.cells(term)
         n = len(np.unique(cells))
-        for other in combinations(fields, len(term)):
+        for chosen in combinations(fields, len(fields_of(term))):
+            other = (*term[: len(term) - len(chosen)], *chosen)
             alike = evidence.cells(other)
             if len(np.unique(alike)) == n == len(np.unique(cells * n + alike)):
                 found.append((*terms[:i], other, *terms[i + 1 :]))
@@ -90,14 +104,36 @@ def _synonyms(terms: Terms, fields: Sequence[str], evidence: Evidence) -> list[T
 
 
 def _shrink(terms: Terms) -> list[Terms]:
-    """The schemes with one field less."""
-    fewer = [
-        (*terms[:i], tuple(name for name in term if name != field), *terms[i + 1 :])
-        for i, term in enumerate(terms)
-        for field in term
+    """The schemes with one field less, or without the bag."""
+    fewer: list[Terms] = []
+    for i, term in enumerate(terms):
+        others = (*terms[:i], *terms[i + 1 :])
+        for field in fields_of(term):
+            shorter = tuple(name for name in term if name != field)
+            if fields_of(shorter):
+                fewer.append((*terms[:i], shorter, *terms[i + 1 :]))
+            elif shorter == () and all(each[:1] == (BARE,) for each in others):
+                fewer += [(*terms[:i], (), *terms[i + 1 :])]
+        if others and len(fields_of(term)) <= 1:
+            fewer.append(others)
+    return fewer
+
+
+def stability_of(
+    trials: Sequence[Trial], draws: Float64[np.ndarray, "replicate trial"], evidence: Evidence
+) -> Float64[np.ndarray, " trial"]:
+    """The share of the draws in which the partition of a trial is the shortest, whatever its name."""
+    keys = [
+        tuple(
+            sorted(
+                (t[:1] == (BARE,), pd.factorize(evidence.cells(t))[0].tobytes()) for t in each.terms
+            )
+        )
+        for each in trials
     ]
-    kept = [tuple(term for term in each if term) or BAG for each in fewer]
-    return [each for each in kept if each != terms]
+    partition = pd.factorize(pd.Series(keys, dtype=object))[0]
+    share = np.bincount(partition[draws.round(6).argmin(1)], minlength=len(trials)) / len(draws)
+    return share[partition]
 
 
 def bits_by_draw(
@@ -117,11 +153,12 @@ def bits_by_draw(
 def choose_cheapest(
     trials: Sequence[Trial], draws: Float64[np.ndarray, "replicate trial"], groups: int
 ) -> tuple[int, Bool[np.ndarray, " trial"], Float64[np.ndarray, "2 trial"]]:
-    """The trial with the fewest pairs whose description is not longer than the shortest one's, which
-    are not, and the intervals of the differences.
+    """The trial with the fewest pairs whose description is not longer than the shortest one's but for
+    chance or NEGLIGIBLE bits, which are not, and the intervals of the differences.
     """
     low, high = bounds(draws - draws[:, [0]], groups)
-    near = (low <= 0) | np.isclose([each.bits for each in trials], trials[0].bits)
+    longer = np.array([each.bits for each in trials]) - trials[0].bits
+    near = (low <= 0) | (longer <= NEGLIGIBLE * abs(trials[0].bits))
     candidates = [i for i, is_near in enumerate(near) if is_near]
     cheapest = min(candidates, key=lambda i: (trials[i].pairs, round(trials[i].bits, 6), i))
     return cheapest, near, np.stack([low, high])
@@ -132,7 +169,7 @@ def merge_values(evidence: Evidence, trial: Trial) -> Trial:
 
     Of one term only; roles whose vectors differ least for what they cost are merged first.
     """
-    if len(trial.terms) != 1 or not trial.terms[0] or trial.roles > 64:
+    if len(trial.terms) != 1 or trial.terms[0][:1] in ((), (BARE,)) or trial.roles > 64:
         return trial
     roles = evidence.cells(trial.terms[0])
     names = _names(evidence, trial.terms[0], roles)

@@ -2,14 +2,14 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.choices import Choice, Chooser, Judges, bound_block
+from tprprobe.analyses.decomposition.alternation import Alternation, Bases, bound_block
+from tprprobe.analyses.decomposition.choices import Choice, Chooser, Judges, sweeps_of
 from tprprobe.analyses.decomposition.designs import Design
 from tprprobe.analyses.decomposition.families import (
     BINDING,
@@ -24,7 +24,7 @@ from tprprobe.analyses.decomposition.families import (
     RoleFit,
     make_block,
 )
-from tprprobe.analyses.decomposition.interactions import Ranks, factor_table
+from tprprobe.analyses.decomposition.interactions import Ranks
 from tprprobe.analyses.decomposition.ridge import Block, Regression
 from tprprobe.analyses.decomposition.sequence_splits import CLEAN, INNER, TEST
 from tprprobe.analyses.decomposition.sequence_units import VectorBlocks
@@ -109,10 +109,6 @@ class SchemeFits:
     def _fits(self) -> dict[str, RoleFit]:
         return {}
 
-    @functools.cached_property
-    def _factors(self) -> dict[Any, tuple[np.ndarray, np.ndarray]]:
-        return {}
-
     def fit_unwithheld(self, family: str) -> RoleFit:
         """The fit of a family to the units without withheld pairs; a free vector a pair knows of main
         effects alone, so that it shows what a table of pairs says of others.
@@ -134,14 +130,14 @@ class SchemeFits:
         names = saturated if saturated and family == SATURATED else BLOCKS[family]
         blocks: list[Block] = []
         penalties: list[float] = []
-        bases: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        bases: dict[int, Bases] = {}
         for name in names:
             for part, pairs in enumerate(self.design.pairs):
                 penalty = choice.penalties[name, part]
                 if penalty is None:
                     continue
                 if name == BINDING:
-                    bases[part] = self._bases(to, blocks, penalties, part, choice)
+                    bases[part] = self._sweep(to, blocks, penalties, part, choice)
                     blocks.append(bound_block(bases[part], pairs, part))
                 else:
                     given = self.embedding[part] if self.embedding else None
@@ -150,21 +146,20 @@ class SchemeFits:
         found = to.solve(blocks, penalties)
         return self._read(family, to, blocks, penalties, found, bases)
 
-    def _bases(
+    def _sweep(
         self,
         to: Regression,
         blocks: Sequence[Block],
         penalties: Sequence[float],
         part: int,
         choice: Choice,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        key = (to, part, choice.ranks[part], choice.free[part])
-        if key not in self._factors:
-            pairs = self.design.pairs[part]
-            free = make_block(PAIR, part, pairs)
-            vectors = to.solve([*blocks, free], [*penalties, choice.free[part]])[-1]
-            self._factors[key] = factor_table(vectors @ self.axes, pairs, choice.ranks[part])
-        return self._factors[key]
+    ) -> Bases:
+        """The chosen factors, after sweeps over these units along ``axes``."""
+        pairs, bases = self.design.pairs[part], choice.bases[part]
+        cross, mean = [each @ self.axes for each in to.cross], to.mean @ self.axes
+        along = replace(to, cross=cross, mean=mean)
+        sweeps = Alternation(along, blocks, penalties, pairs, part, choice.variance)
+        return sweeps.sweep(bases, sweeps_of(bases, pairs))
 
     def _read(
         self,
@@ -173,7 +168,7 @@ class SchemeFits:
         blocks: Sequence[Block],
         penalties: Sequence[float],
         found: Sequence[np.ndarray],
-        bases: dict[int, tuple[np.ndarray, np.ndarray]],
+        bases: dict[int, Bases],
     ) -> RoleFit:
         width, parts = len(to.mean), []
         for part, pairs in enumerate(self.design.pairs):

@@ -81,7 +81,8 @@ class NormalVectors(UnitVectors):
     ) -> "NormalVectors":
         values, axes = np.linalg.eigh(covariance)
         scaled = axes * np.sqrt(np.maximum(values, 0))
-        return cls(vectors.store, vectors.site, vectors.rows, vectors.step, mean, scaled, seed)
+        of = (vectors.store, vectors.site, vectors.rows, vectors.step, vectors.spans)
+        return cls(*of, mean, scaled, seed)
 
     def blocks(self, part: slice = slice(None)) -> Iterator[tuple[slice, Vectors]]:
         """The vectors in the units' blocks."""

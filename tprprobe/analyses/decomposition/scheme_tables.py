@@ -1,6 +1,6 @@
 """One scheme at one site: its fits, and its rows of the table of scores, beside all controls."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.designs import Design, design, gather
+from tprprobe.analyses.decomposition.designs import Design, design, enter, gather
 from tprprobe.analyses.decomposition.families import (
     ADDITIVE,
     BAG,
@@ -37,9 +37,12 @@ from tprprobe.analyses.decomposition.scheme_scores import (
     score,
 )
 from tprprobe.analyses.decomposition.sequence_units import FEWEST, Units, read_units
+from tprprobe.analyses.decomposition.unit_kinds import TOKEN, UnitKind
 from tprprobe.errors import InputError, unknown
+from tprprobe.site.patterns import side_of
 from tprprobe.statistics import bounds
 from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE, SIDES
 
 RANDOM, PRINCIPAL, ITSELF = "random vectors", "pca", "itself"
 UNSEEN = "_withheld"  # the columns of units with a pair that the fit has not seen
@@ -48,10 +51,16 @@ GAINS = [f"{name}{end}" for name in ("gain", "learnt") for end in ENDS]
 MEASURES = [
     f"{name}{of}{end}" for name in ("r2", "substitution") for of in ("", UNSEEN) for end in ENDS
 ]
-TEXTS = ("site", "roles", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
+TEXTS = ("site", "roles", "design", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
 COUNTS = ("n", f"n{UNSEEN}", "n_fit", "groups", "n_fillers", "n_roles", "pairs", "parameters")
 COLUMNS = (*TEXTS, *MEASURES[:3], *GAINS, *MEASURES[3:], *COUNTS, "penalty")
+STAGES = 5  # of the work on a scheme, beside its families and twins
+Report = Callable[[str, int], object]  # of a stage as it begins: its name, and how many there are
 CHAIN = (ROLES, BAG, ADDITIVE, FACTORED, SATURATED)
+
+
+def no_report(_stage: str, _stages: int) -> None:
+    """What reports go to where nobody waits."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +69,23 @@ class DecompositionPlan:
 
     schemes: tuple[RoleScheme, ...]
     fillers: str
-    unit: str
-    scope: str
+    kind: UnitKind
+    rare: int
     family: str
     ranks: Ranks | None
     withheld: float
     embedding: str | Mapping[str, Any] | None
     decoder: Decoder | None
     seed: int
+
+    def stages(self, twins: int) -> int:
+        """How many stages the work on a scheme has."""
+        return STAGES + len(self.families) + twins
+
+    @property
+    def unit(self) -> str:
+        """``token``, or ``sample`` where a vector stands for all tokens of a sample."""
+        return TOKEN if self.kind.unit == TOKEN else SAMPLE
 
     @property
     def families(self) -> list[str]:
@@ -87,27 +105,39 @@ class DecompositionPlan:
             raise unknown("family", self.family, FAMILIES)
         if self.family == OPERATOR and self.embedding is None:
             raise InputError(
-                "the family operator needs an embedding: a site, or a vector by filler"
+                f"the family {OPERATOR} needs an embedding, and {store.path} has no site of input "
+                "embeddings: extract *.embedding too, or give a site or a vector by filler"
             )
         if not 0 <= self.withheld < 1:
             raise InputError(f"withheld {self.withheld}: give a share of pairs, 0 up to below 1")
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
-        units = read_units(store, site, self.fillers, self.unit, self.scope, columns, fewest)
+        kind = (self.kind.unit, self.kind.scope)
+        units = read_units(store, site, self.fillers, *kind, columns, fewest, self.rare)
+        first = units.tokens.iloc[spans_of(units.tokens)[0]]
         for scheme in self.schemes:
-            scheme.label(units.tokens.iloc[spans_of(units.tokens)[0]])
+            scheme.label(first, enter(scheme, units.kind, first, units.kind.members(first)))
         return units
 
 
 def decompose_scheme(
-    units: Units, twins: Mapping[str, Store], scheme: RoleScheme, plan: DecompositionPlan
+    units: Units,
+    twins: Mapping[str, Store],
+    scheme: RoleScheme,
+    plan: DecompositionPlan,
+    report: Report = no_report,
 ) -> tuple[RoleFit, pd.DataFrame]:
-    """The fit of a scheme to all units, and its rows of scores: families, then controls."""
+    """The fit of a scheme to all units, and its rows of scores: families, then controls; ``report`` gets
+    the name of every stage as it begins, and how many there are.
+    """
+    stages = plan.stages(len(twins))
+    report("counts of pairs", stages)
     real, *shuffled = design(units, scheme, plan.withheld, plan.seed)
     regressions = gather(units.vectors, [real, *shuffled])
     fits = SchemeFits(
         real, units.vectors, regressions[0], plan.ranks, embed(units, real.pairs, plan.embedding)
     )
-    rows = _Rows(real, fits, plan.families)
+    rows = _Rows(real, fits, plan.families, report=lambda name: report(name, stages))
+    report("shuffled pairs", stages)
     for each, of in zip(shuffled, regressions[1:], strict=True):
         as_it_is = replace(fits, design=each, regressions=of)
         rows.add_control(as_it_is, plan.family, fits.by_sequences.choose)
@@ -115,7 +145,9 @@ def decompose_scheme(
     rows.add_principal(plan.family, mean, covariance)
     if plan.decoder:
         rows.add({"control": ITSELF}, lambda _, vectors: vectors, mean, real.test)
+    report("scores", stages)
     found = _join(rows.found, score(units, units.vectors, rows.found, plan.decoder))
+    report("random vectors", stages)
     noise = NormalVectors.like(units.vectors, mean, covariance, plan.seed)
     random = replace(real, control=RANDOM)
     chance = replace(fits, design=random, regressions=share(gather(noise, [random])[0], fits))
@@ -123,24 +155,34 @@ def decompose_scheme(
     drawn.add_control(chance, plan.family, fits.by_sequences.choose)
     found |= _join(drawn.found, score(units, noise, drawn.found))
     for name, twin in twins.items():
+        report(f"{name} twin", stages)
         if units.site in twin.sites:
             found |= _of_twin(twin, name, units.site, scheme, plan)
     _compare(found, list(twins), plan.families)
     first = [found.pop((name, "")) for name in plan.families]
     table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])
-    table = table.assign(site=units.site, roles=scheme.name)
+    table = table.assign(site=units.site, roles=scheme.name, design=str(units))
+    report("fit to all", stages)
     return fits.fit_all(plan.family), table
 
 
 class _Rows:
     """The predictions of a scheme's fits, the family below before the one above."""
 
-    def __init__(self, of: Design, fits: SchemeFits, families: Sequence[str], control: str = ""):
+    def __init__(
+        self,
+        of: Design,
+        fits: SchemeFits,
+        families: Sequence[str],
+        control: str = "",
+        report: Callable[[str], object] = str,
+    ):
         self.found: list[Prediction] = []
         self.design, self.fits = of, fits
         self.at: dict[tuple[str, str, str], int] = {}
         for family in FAMILIES:
             if family in families:
+                report(family)
                 self._add_family(family, control)
 
     def add(
@@ -263,6 +305,13 @@ def arrange(table: pd.DataFrame, decoded: bool) -> pd.DataFrame:
     return found.fillna(dict.fromkeys(texts, "")).astype(
         {**dict.fromkeys(texts, "str"), **dict.fromkeys(COUNTS, "Int64")}
     )
+
+
+def input_embedding(store: Store, site: str) -> str | None:
+    """The site of the input embeddings of a site's stack, where a store of tokens has it."""
+    stack = "embedding.target" if side_of(site) == SIDES[1] else "embedding"
+    names = (f"{site.partition('.')[0]}.embedding", f"{stack}.filler", "layers.embedding")
+    return next((each for each in names if each in store.sites and not store.pool), None)
 
 
 def embed(

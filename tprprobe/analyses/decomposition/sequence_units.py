@@ -1,27 +1,29 @@
 """The vectors that are decomposed, and the tokens that each of them may be a sum of."""
 
+import functools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
-from scipy.sparse import csr_array, eye_array
+from jaxtyping import Float, Int, Shaped
+from scipy.sparse import csr_array
 
+from tprprobe.analyses.decomposition.unit_kinds import TOKEN, UnitKind, read_kind
 from tprprobe.analyses.naming.word_labels import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import join
 from tprprobe.gold.expressions import COLUMNS
-from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import PART, parts_of
 from tprprobe.store.groups import group_tokens
 from tprprobe.store.layout import SIDES
+from tprprobe.store.pooled_rows import MEAN, pool_spans, starts_of
 
-UNITS, SCOPES = ("sample", "token"), ("self", "before", "all", "context")
 BLOCK_BYTES = 2**25
 FEWEST = 20
+RARE, JOINED = 2, "<rare>"  # fillers that fewer groups have are joined, as this one
 
 
 @runtime_checkable
@@ -46,12 +48,15 @@ class VectorBlocks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class UnitVectors:
-    """The vectors of units in a store: the rows of a site where they lie, read ``step`` at a time."""
+    """Vectors of units in a store: the rows of a site where they lie, read ``step`` units at a time; of
+    ``spans`` of rows, one after another, the mean.
+    """
 
     store: Store
     site: str
     rows: Int[np.ndarray, " unit"]
     step: int
+    spans: Int[np.ndarray, " unit"] | None
 
     @property
     def width(self) -> int:
@@ -67,12 +72,19 @@ class UnitVectors:
     ) -> Iterator[tuple[slice, Float[np.ndarray, "unit d_model"]]]:
         """All vectors (of a part) in blocks, each with the units that it is of."""
         first, last, _ = part.indices(len(self.rows))
-        whole = len(self.rows) == self.rows[-1] + 1
         for start in range(first, last, self.step):
             units = slice(start, min(start + self.step, last))
-            rows = units if whole else self.rows[units]
-            vectors = self.store.read_finite(self.site, rows)
+            vectors = self._read(units)
             yield units, vectors.reshape(len(vectors), -1).astype(np.float64)
+
+    def _read(self, units: slice) -> np.ndarray:
+        rows = self.rows[units]
+        if self.spans is None:
+            whole = len(self.rows) == self.rows[-1] + 1
+            return self.store.read_finite(self.site, units if whole else rows)
+        end = int(rows[-1] + self.spans[units][-1])
+        values = self.store.read_finite(self.site, slice(int(rows[0]), end))
+        return pool_spans(values, rows - rows[0], MEAN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +93,26 @@ class Units:
 
     vectors  theirs
     tokens   one row a token: ``sample``, ``filler`` and what roles are made of
-    members  which tokens a unit may be a sum of, part by part: of the scope context itself, then the others
+    kind     what a vector is of, and which tokens it may be made of
+    fillers  of every token, those that are rare as one
+    rare     how many different fillers are joined
     groups   of documents and sequences of fillers (``group_tokens``), which are never divided
     """
 
     vectors: UnitVectors
     tokens: pd.DataFrame
-    members: list[csr_array]
+    kind: UnitKind
+    fillers: Shaped[np.ndarray, " token"]
+    rare: int
     groups: Int[np.ndarray, " unit"]
 
     def __len__(self) -> int:
         return len(self.groups)
+
+    @functools.cached_property
+    def members(self) -> list[csr_array]:
+        """Which tokens a unit may be made of, part by part."""
+        return self.kind.members(self.tokens)
 
     @property
     def store(self) -> Store:
@@ -106,6 +127,11 @@ class Units:
         """Numbers of a vector, all heads together."""
         return self.vectors.width
 
+    def __str__(self) -> str:
+        """What a vector is of, what it is made of, and what is joined."""
+        joined = f"; {self.rare} rare fillers are joined" if self.rare else ""
+        return f"{self.kind}{joined}"
+
 
 def read_units(
     store: Store,
@@ -115,75 +141,78 @@ def read_units(
     scope: str = "self",
     columns: Collection[str] = (),
     fewest: int = FEWEST,
+    rare: int = RARE,
 ) -> Units:
     """The units of a site, with the ``columns`` that roles are made of.
 
-    ``unit`` is by default what the site has a vector of. The unit ``sample`` of a site of tokens is
-    the vector of each sample's last token, made of all its tokens; that of a ``token`` is made of
-    itself, of the tokens up to it (``before``), or of all of its sample, as ``scope`` says.
+    ``unit`` and ``scope`` are those of :func:`read_kind`. Fillers that fewer than ``rare`` groups of
+    sequences have are joined: those of one group are never both fitted to and tested on.
 
     Raises:
         InputError: no such site, column, unit or scope, attention maps, or too few groups.
+    """
+    name = select_one(store, site)
+    kind = read_kind(store, name, unit, scope)
+    tokens = _read_tokens(store, name, fillers, columns)
+    of_token = group_tokens(tokens, "filler")
+    joined, n_rare = join_rare(tokens["filler"].to_numpy(object), of_token, rare)
+    first = starts_of(pd.factorize(tokens["sample"])[0])
+    vectors = _vectors(store, name, kind, tokens, first)
+    groups = of_token if kind.unit == TOKEN else of_token[first]
+    if (n := len(np.unique(groups))) < fewest:
+        raise InputError(f"{store.path} has {n} different sequences: extract {fewest} or more")
+    return Units(vectors, tokens, kind, joined, n_rare, groups)
+
+
+def select_one(store: Store, site: str) -> str:
+    """The name of a site of vectors.
+
+    Raises:
+        InputError: there is none, more than one, or it has attention maps.
     """
     [name, *more] = store.select(site)
     if more:
         raise InputError(f"{site!r} names {1 + len(more)} sites ({name}, …): give one of them")
     if store.specs[name].is_attention:
         raise InputError(f"{name} holds attention maps, only vectors can be decomposed")
-    side = store.side(name)
-    unit = unit or ("token" if side in SIDES else "sample")
-    for kind, given, accepted in (("unit", unit, UNITS), ("scope", scope, SCOPES)):
-        if given not in accepted:
-            raise unknown(kind, given, accepted)
-    if side not in SIDES and unit == "token":
-        raise InputError(f"{name} has one vector a sample: give the unit sample, not token")
-    tokens = _read_tokens(store, side if side in SIDES else SIDES[0], fillers, columns)
-    sample = pd.factorize(tokens["sample"])[0]
-    last = np.flatnonzero(np.append(sample[1:] != sample[:-1], True))
-    groups, rows = group_tokens(tokens, "filler"), np.arange(len(tokens))
-    if unit == "sample":
-        groups, rows = groups[last], last if side in SIDES else np.arange(len(last))
-    step = max(1, BLOCK_BYTES // (8 * int(np.prod(store.specs[name].shape))))
-    vectors = UnitVectors(store, name, rows, step)
-    found = Units(vectors, tokens, members_of(sample, unit, scope), groups)
-    if (n := len(np.unique(found.groups))) < fewest:
-        raise InputError(f"{store.path} has {n} different sequences: extract {fewest} or more")
-    return found
+    return name
 
 
-def members_of(sample: Int[np.ndarray, " token"], unit: str, scope: str) -> list[csr_array]:
-    """Which tokens a unit is made of, part by part: all of a sample; or, of a token, itself, those up to
-    it, all of its sample, or itself and then the mean of the others.
+def join_rare(
+    fillers: Shaped[np.ndarray, " token"], groups: Int[np.ndarray, " token"], rare: int
+) -> tuple[Shaped[np.ndarray, " token"], int]:
+    """The fillers, those that fewer than ``rare`` groups have as one (where they are two or more), and how
+    many these are.
     """
-    n, at = len(sample), np.arange(len(sample))
-    if unit == "sample":
-        return [csr_array((np.ones(n), (sample, at)))]
-    itself = csr_array(eye_array(n, format="csr"))
-    if scope == "self":
-        return [itself]
-    starts = np.flatnonzero(np.append(True, sample[1:] != sample[:-1]))
-    ends = np.append(starts[1:], n)[sample]
-    counts = (at + 1 if scope == "before" else ends) - starts[sample]
-    offsets = np.append(0, np.cumsum(counts))
-    members = np.arange(offsets[-1]) + np.repeat(starts[sample] - offsets[:-1], counts)
-    found = csr_array((np.ones(len(members)), members, offsets), (n, n))
-    if scope != "context":
-        return [found]
-    others = csr_array(found - itself)
-    others.eliminate_zeros()
-    shares = 1 / np.maximum(1, np.asarray(others.sum(1)).reshape(-1))
-    return [itself, csr_array(others * shares[:, None])]
+    codes, names = pd.factorize(fillers)
+    of_group = pd.DataFrame({"filler": codes, "group": groups}).drop_duplicates()
+    is_rare = np.bincount(of_group["filler"], minlength=len(names)) < rare
+    if (n := int(is_rare.sum())) < 2:
+        return fillers, 0
+    return np.where(is_rare, JOINED, names.astype(object))[codes], n
 
 
-def _read_tokens(store: Store, side: str, fillers: str, columns: Collection[str]) -> pd.DataFrame:
-    """The tokens of a side with fillers, and the labels and gold columns that are asked for."""
-    table = store.tokens
-    tokens = table.loc[table["side"] == side].reset_index(drop=True)
+def _vectors(
+    store: Store, site: str, kind: UnitKind, tokens: pd.DataFrame, first: np.ndarray
+) -> UnitVectors:
+    """The vectors of a kind of units; ``first`` are the first tokens of samples."""
+    rows, spans = (np.arange(len(first)) if kind.is_stored else kind.places(tokens)), None
+    if rows is None:
+        rows, spans = first, np.diff(first, append=len(tokens))
+    longest = int(spans.max()) if spans is not None else 1
+    step = max(1, BLOCK_BYTES // (8 * longest * int(np.prod(store.specs[site].shape))))
+    return UnitVectors(store, site, rows, step, spans)
+
+
+def _read_tokens(store: Store, site: str, fillers: str, columns: Collection[str]) -> pd.DataFrame:
+    """The tokens that a site's vectors are of with fillers, and the labels and gold columns asked for."""
+    tokens = store.sequences_of(site)
+    side = str(tokens["side"].iloc[0]) if len(tokens) else SIDES[0]
     if fillers not in tokens:
         raise unknown("column of fillers", fillers, map(str, tokens))
     tokens = tokens.assign(filler=tokens[fillers].astype(str).to_numpy(object))
     wanted = set(columns)
-    exact = wanted & set(list_exact(store)) if WORD in tokens else set()
+    exact = wanted & set(list_exact(store))
     if exact:
         labels = read_labels(store, side)
         tokens = tokens.assign(**{name: labels[name].to_numpy(object) for name in exact})

@@ -9,20 +9,20 @@ from typing import Any
 
 import pandas as pd
 
+from tprprobe.analyses.kinds import NAMES
 from tprprobe.analyses.naming.heads import read_gold
 from tprprobe.analyses.naming.overviews import find_facts, summarize
 from tprprobe.analyses.naming.plan import NamingPlan
 from tprprobe.analyses.naming.vector_sets import BASELINE, TRAINED, find_targets
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import KINDS
+from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.files.tables import columns, read_table
-from tprprobe.notebook import as_html
 from tprprobe.store import Store
 
 FORMAT = "tprprobe-names"
-MANIFEST, LABELS = KINDS["names"].file, "labels.parquet"
+MANIFEST, LABELS = NAMES.file, "labels.parquet"
 COLUMNS = columns(text="model vectors site", whole="k", number="layer head")  # of all tables
 TABLES = {
     "names": columns(text="name candidate", whole="cluster size", number="precision recall f05"),

@@ -18,6 +18,8 @@ def list_exact(store: Store) -> dict[str, Field]:
     """The fields of the labels that the store's data tell; what a tagger guessed is not among them."""
     guessed = store.manifest.get("labels") or {}
     columns = store.tokens.columns
+    if WORD not in columns:  # without the words' numbers, cells name no words
+        return {}
     return {
         name: field for name, field in LABELS.items() if name in columns and name not in guessed
     }

@@ -11,18 +11,18 @@ import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.clustering.matrices import find_heads
+from tprprobe.analyses.kinds import WORD_NAMES
 from tprprobe.analyses.naming.heads import name_roles
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.errors import InputError
-from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
 from tprprobe.files.tables import columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 SEEDS = 5  # runs of k-means
-FORMAT, MANIFEST, TABLE = "tprprobe-word-names", KINDS["word names"].file, "names.csv"
+FORMAT, MANIFEST, TABLE = "tprprobe-word-names", WORD_NAMES.file, "names.csv"
 COLUMNS = columns(
     text="model site name commonest",
     whole="cluster size",

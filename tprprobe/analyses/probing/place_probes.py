@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 
 from tprprobe.analyses.decomposition.choices import read_rank
+from tprprobe.analyses.kinds import GRIDS
 from tprprobe.analyses.probing.bilinear import (
     PlaceProbe,
     Ranks,
@@ -22,14 +23,13 @@ from tprprobe.analyses.probing.inputs import find_sites
 from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.errors import unknown
-from tprprobe.files.kinds import KINDS
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.layout import TWINS
 
-FORMAT, MANIFEST, TABLE = "tprprobe-grids", KINDS["grids"].file, "rows.csv"
+FORMAT, MANIFEST, TABLE = "tprprobe-grids", GRIDS.file, "rows.csv"
 BILINEAR, LINEAR, CUT, MAJORITY = "bilinear", "linear", "svd", "majority"
 REAL, CONTROLS = "real", ("control", "shuffled", *TWINS)
 Progress = Callable[[Sequence[Part]], Iterable[Part]]

@@ -24,9 +24,9 @@ from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.notebook import as_html
 from tprprobe.files.writing import write_folder
 from tprprobe.gold.labels import WORD
-from tprprobe.notebook import as_html
 from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-probe", 1

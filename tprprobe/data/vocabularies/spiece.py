@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tprprobe.data.vocabularies.charsmap import check_charsmap
 from tprprobe.errors import InputError, check_extra
 
 if TYPE_CHECKING:
@@ -44,5 +45,7 @@ def _normalizer(charsmap: bytes) -> Any:
     from tokenizers import Regex, normalizers
 
     spaces = [normalizers.Strip(left=True, right=True), normalizers.Replace(Regex(" {2,}"), " ")]
+    if charsmap:
+        check_charsmap(charsmap)
     table = [normalizers.Precompiled(charsmap)] if charsmap else []
     return normalizers.Sequence([*table, *spaces])

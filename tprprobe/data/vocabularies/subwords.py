@@ -15,10 +15,11 @@ import numpy as np
 from jaxtyping import Int64, Integer
 from pydantic import Field
 
+from tprprobe.data.vocabularies.charsmap import check_charsmaps
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.spiece import read_spiece
 from tprprobe.errors import InputError, check_extra
-from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.jsonfiles import parse_json, read_json
 from tprprobe.files.settings import Document, parse
 
 if TYPE_CHECKING:
@@ -223,5 +224,7 @@ def _read(content: bytes, name: str) -> "tokenizers.Tokenizer":
     if name.endswith(".json"):
         from tokenizers import Tokenizer
 
-        return Tokenizer.from_str(content.decode("utf-8"))
+        text = content.decode("utf-8")
+        check_charsmaps(parse_json(text, name))
+        return Tokenizer.from_str(text)
     return read_spiece(content)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 
 from tprprobe.analyses.decomposition import RoleSearch
+from tprprobe.analyses.kinds import DECOMPOSITIONS, ROLES
 from tprprobe.errors import InputError
 from tprprobe.figures import role_fits
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
-from tprprobe.files.kinds import KINDS
 
 Source = str | os.PathLike[str]
 
@@ -22,7 +22,7 @@ def load_decompositions(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    kind = KINDS["decompositions"]
+    kind = DECOMPOSITIONS
     parts = [kind.load(each).assign(name=Path(each).resolve().name) for each in sources]
     return pd.concat(parts, ignore_index=True)
 
@@ -33,12 +33,16 @@ def load_searches(sources: Iterable[Source]) -> list[tuple[str, RoleSearch]]:
     Raises:
         InputError: a folder has none.
     """
-    kind = KINDS["roles"]
+    kind = ROLES
     return [(Path(each).resolve().name, found) for each in sources for found in kind.load(each)]
 
 
 def tabulate_schemes(decompositions: pd.DataFrame) -> Table:
     return role_fits.scheme_table(decompositions)
+
+
+def draw_steps(decompositions: pd.DataFrame) -> Drawing:
+    return role_fits.step_bars(decompositions)
 
 
 def draw_withheld(decompositions: pd.DataFrame) -> Drawing:

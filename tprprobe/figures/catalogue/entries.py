@@ -7,38 +7,14 @@ figure is drawn: the list is read without what draws.
 import fnmatch
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from tprprobe import plugins
 from tprprobe.errors import unknown
-
-
-@dataclass(frozen=True)
-class Input:
-    """What figures are made of: its description, its loader, what finds it in folders, what is there by default."""
-
-    text: str
-    load: Callable[[Any], Any]
-    find: Callable[[Sequence[Path]], Sequence[Path]]
-    default: Sequence[str] | None = None
-
-
-@dataclass(frozen=True)
-class Maker:
-    """What makes a figure: a function whose keywords are inputs, loaded, and options.
-
-    Of a store it is made where the store holds ``sites``, patterns that each name at least one, and
-    where ``questions`` is true, questions of mathematics. ``inputs`` are those beside INPUTS, by name.
-    """
-
-    make: Callable[..., Any]
-    sites: tuple[str, ...] = ()
-    questions: bool = False
-    inputs: Mapping[str, Input] = field(default_factory=dict)
+from tprprobe.figures.catalogue.makers import Input, Maker
 
 
 @dataclass(frozen=True)
@@ -82,6 +58,19 @@ class Entry:
 FIGURES = {
     name: Entry(name, title, partial(pkgutil.resolve_name, f"tprprobe.figures.{make}"))
     for name, title, make in (
+        ("roles", "Clusters of roles over the symbols of a text", "catalogue.stores:ROLES"),
+        ("attention", "Attention of a head in a sample", "catalogue.stores:ATTENTION"),
+        ("accuracy", "Exact match by module", "catalogue.stores:draw_accuracy"),
+        (
+            "reconstruction",
+            "State rebuilt from a head's value, with controls",
+            "catalogue.stores:RECONSTRUCTION",
+        ),
+        (
+            "reconstruction-table",
+            "State rebuilt from a head's value",
+            "catalogue.stores:RECONSTRUCTION_TABLE",
+        ),
         (
             "behaviour",
             "What is expected next after two words' states change places, by layer",
@@ -98,9 +87,14 @@ FIGURES = {
             "catalogue.interventions:draw_surgery",
         ),
         (
-            "tpdn-table",
+            "decomposition",
             "Role schemes beside controls: how much of a state is a sum of bindings",
             "catalogue.decomposition:tabulate_schemes",
+        ),
+        (
+            "decomposition-steps",
+            "What fillers, roles and bindings add, by role scheme",
+            "catalogue.decomposition:draw_steps",
         ),
         (
             "withheld",
@@ -128,6 +122,9 @@ FIGURES = {
 }
 
 
+RENAMED = {"tpdn-table": "decomposition"}
+
+
 def list_figures() -> list[Entry]:
     """Every figure and table that can be drawn, those of plug-ins first."""
     plugged = plugins.find("figures").values()
@@ -147,6 +144,7 @@ def find_figure(name: str) -> Entry:
         InputError: there is none (the nearest name is suggested).
     """
     entries = {each.name: each for each in list_figures()}
+    name = RENAMED.get(name, name)
     if name not in entries:
         raise unknown("figure", name, entries)
     return entries[name]

@@ -9,7 +9,8 @@ import pandas as pd
 from tprprobe.errors import InputError
 from tprprobe.figures import ablation, behaviour, snap, swap
 from tprprobe.figures.style import Drawing
-from tprprobe.files.kinds import KINDS, Kind
+from tprprobe.files.kinds import Kind
+from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
 
 Source = str | os.PathLike[str]
 
@@ -20,7 +21,7 @@ def load_sweeps(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    return load_tables(sources, KINDS["sweeps"])
+    return load_tables(sources, SWEEPS)
 
 
 def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
@@ -29,7 +30,7 @@ def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    return load_tables(sources, KINDS["swaps"])
+    return load_tables(sources, SWAPS)
 
 
 def load_behaviour(sources: Iterable[Source]) -> pd.DataFrame:
@@ -41,7 +42,7 @@ def load_behaviour(sources: Iterable[Source]) -> pd.DataFrame:
     first, *others = sources
     if others:
         raise InputError(f"behaviour: one folder is drawn at a time: given {len(others) + 1}")
-    return load_tables([first], KINDS["behaviours"]).fillna({"control": ""})
+    return load_tables([first], BEHAVIOURS).fillna({"control": ""})
 
 
 def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:

@@ -9,15 +9,18 @@ from typing import Annotated, Any
 import pandas as pd
 from pydantic import Field
 
+from tprprobe.analyses.kinds import DECOMPOSITIONS, PROBES, ROLES
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.decomposition import load_decompositions, load_searches
-from tprprobe.figures.catalogue.entries import Input, load_figures
 from tprprobe.figures.catalogue.interventions import load_behaviour, load_swaps, load_sweeps
+from tprprobe.figures.catalogue.makers import Input
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.files.kinds import KINDS
 from tprprobe.files.settings import Document, parse
+from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
 from tprprobe.store import Store, open_store
+from tprprobe.store.kinds import STORE
+from tprprobe.training.kinds import RUNS
 from tprprobe.training.logs import read_log
 
 PROBED = "settings.json"  # of `tprprobe probe --out`
@@ -106,7 +109,7 @@ def load_runs(sources: Iterable[Source]) -> dict[str, pd.DataFrame]:
 def _log(folder: Path) -> pd.DataFrame:
     rows = read_log(folder) if folder.is_dir() else []
     if not rows:
-        raise InputError(f"{folder} holds no {KINDS['runs'].file} of a training run")
+        raise InputError(f"{folder} holds no {RUNS.file} of a training run")
     return pd.DataFrame(rows).astype({"step": int, "value": float})
 
 
@@ -119,7 +122,7 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
         InputError: a folder has none.
     """
     folders = [Path(source) for source in sources]
-    tables = [KINDS["probes"].load(folder) for folder in folders]
+    tables = [PROBES.load(folder) for folder in folders]
     names = [_probed_model(folder) for folder in folders]
     told = [
         name if names.count(name) == 1 else f"{name} ({folder.resolve().name})"
@@ -142,24 +145,13 @@ def _find(source: Source) -> Path:
     return Path(source) if Path(source).exists() else assets.find("models", source)
 
 
-def find_inputs(folder: Source) -> dict[str, Any]:
-    """The inputs of figures in a folder and its subfolders, by name; one store at most."""
-    folder = Path(folder)
-    folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
-    plugged = (entry.maker.inputs for entry in load_figures())
-    known = INPUTS | {name: each for inputs in plugged for name, each in inputs.items()}
-    found: dict[str, Any] = {name: [*each.find(folders)] for name, each in known.items()}
-    found["store"] = found["store"] and found["store"][0]
-    return {name: paths for name, paths in found.items() if paths}
-
-
 def find_files(read: Callable[[Path], Any]) -> Callable[[Sequence[Path]], list[Path]]:
     """What finds the folders with a JSON file that can be read so."""
     return lambda folders: [each for each in folders if any(map(read, each.glob("*.json")))]
 
 
 INPUTS = {
-    "store": Input("a store: give --store STORE", load_store, KINDS["store"].find_finished),
+    "store": Input("a store: give --store STORE", load_store, STORE.find_finished),
     "evaluations": Input(
         "evaluations: give --ckpt with folders of `eval --out`",
         load_evaluations,
@@ -168,36 +160,36 @@ INPUTS = {
     "runs": Input(
         "logs of training: give --ckpt with folders of `train --out`",
         load_runs,
-        KINDS["runs"].find_finished,
+        RUNS.find_finished,
     ),
     "sweeps": Input(
         "sweeps: give --ckpt with folders of `intervene --out`",
         load_sweeps,
-        KINDS["sweeps"].find_finished,
+        SWEEPS.find_finished,
     ),
     "behaviours": Input(
         "edits of minimal pairs: give --ckpt with the folder of `intervene --data pairs:FRAME --out`",
         load_behaviour,
-        KINDS["behaviours"].find_finished,
+        BEHAVIOURS.find_finished,
     ),
     "swaps": Input(
         "swaps: give --ckpt with folders of `intervene --out`",
         load_swaps,
-        KINDS["swaps"].find_finished,
+        SWAPS.find_finished,
     ),
     "probes": Input(
         "probes: give --ckpt with folders of `probe --out`",
         load_probes,
-        KINDS["probes"].find_finished,
+        PROBES.find_finished,
     ),
     "decompositions": Input(
         "decompositions: give --ckpt with folders of `decompose --out`",
         load_decompositions,
-        KINDS["decompositions"].find_finished,
+        DECOMPOSITIONS.find_finished,
     ),
     "roles": Input(
         "roles that were found: give --ckpt with folders of `roles --out`",
         load_searches,
-        KINDS["roles"].find_finished,
+        ROLES.find_finished,
     ),
 }

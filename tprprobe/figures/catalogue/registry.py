@@ -6,11 +6,38 @@ from types import MappingProxyType
 from typing import Any
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.figures.catalogue.entries import Entry, find_figure, list_figures
-from tprprobe.figures.catalogue.loaders import Source
+from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
+from tprprobe.figures.catalogue.loaders import INPUTS, Source, load_store
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
 from tprprobe.store import Store
+
+
+def list_drawable(source: Store | Source) -> list[Entry]:
+    """The figures and tables that can be drawn of a store alone.
+
+    Raises:
+        InputError: there is no complete store.
+    """
+    store = load_store(source)
+    return [
+        entry
+        for entry in load_figures()
+        if "store" in entry.inputs
+        and all(name == "store" or each.default is not None for name, each in entry.inputs.items())
+        and entry.concerns(store.sites, store.has_questions)
+    ]
+
+
+def find_inputs(folder: Source) -> dict[str, Any]:
+    """The inputs of figures in a folder and its subfolders, by name; one store at most."""
+    folder = Path(folder)
+    folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
+    plugged = (entry.maker.inputs for entry in load_figures())
+    known = INPUTS | {name: each for inputs in plugged for name, each in inputs.items()}
+    found: dict[str, Any] = {name: [*each.find(folders)] for name, each in known.items()}
+    found["store"] = found["store"] and found["store"][0]
+    return {name: paths for name, paths in found.items() if paths}
 
 
 def make(name: str, **given: Any) -> Drawing | Table:
@@ -36,17 +63,6 @@ def make(name: str, **given: Any) -> Drawing | Table:
             raise InputError(f"{name} is made of {each.text}")
     loaded = {key: each.load(given[key]) for key, each in inputs.items()}
     return entry.maker.make(**(given | loaded))
-
-
-def list_drawable(store: Store) -> list[Entry]:
-    """The figures and tables that can be drawn of a store alone."""
-    return [
-        entry
-        for entry in list_figures()
-        if "store" in entry.inputs
-        and all(name == "store" or each.default is not None for name, each in entry.inputs.items())
-        and entry.concerns(store.sites, store.has_questions)
-    ]
 
 
 def draw(name: str, **given: Any) -> Drawing:

@@ -16,21 +16,23 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
+from tprprobe.analyses.kinds import CLUSTERS, NAMES
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
+from tprprobe.figures.kinds import REPORT
 from tprprobe.figures.report.sections import Section, tell_clusters, tell_names
 from tprprobe.figures.tables import Table
-from tprprobe.files.kinds import KINDS
+from tprprobe.files.kinds import Kind
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store, open_store
 from tprprobe.store.provenance import sort_results
 
-FILE, TEMPLATE = KINDS["report"].file, "page.html"
+FILE, TEMPLATE = REPORT.file, "page.html"
 METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 SIZE = re.compile(r'width="([\d.]+)pt" height="[\d.]+pt"')
-TOLD: dict[str, Callable[[Any], Section]] = {
-    "clusters": lambda heads: tell_clusters(heads, {}),
-    "names": tell_names,
+TOLD: dict[str, tuple[Kind, Callable[[Any], Section]]] = {
+    "clusters": (CLUSTERS, lambda heads: tell_clusters(heads, {})),
+    "names": (NAMES, tell_names),
 }
 FREE = {"store", "runs", "votes"}  # what is shown whatever store lies beside it
 OTHERS = "as they are of other stores"
@@ -113,19 +115,27 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
     run = Path(run)
     folders = [run, *sorted(each for each in run.glob("*/") if each.is_dir())]
     found = catalogue.find_inputs(run)
-    found |= {name: [each for each in folders if KINDS[name].is_finished_in(each)] for name in TOLD}
+    found |= {name: kind.find_finished(folders) for name, (kind, _) in TOLD.items()}
     store = open_store(found["store"]) if "store" in found else None
     found, left_out = _of_store(found, store)
     if not any(found.values()):
         raise InputError(f"{run} holds no store, no evaluation and no log of a training run")
     sections = [] if store is None else [_about(store)]
     sections += [
-        tell(KINDS[name].load(each)) for name, tell in TOLD.items() for each in found[name]
+        tell(kind.load(each)) for name, (kind, tell) in TOLD.items() for each in found[name]
     ]
-    for entry in catalogue.load_figures():
-        concerns = store is None or entry.concerns(store.sites, store.has_questions)
-        if concerns and all(found.get(name) for name in entry.inputs):
-            sections.append(_drawn(entry, {key: found[key] for key in entry.inputs}))
+    shown = [
+        entry
+        for entry in catalogue.load_figures()
+        if (store is None or entry.concerns(store.sites, store.has_questions))
+        and all(found.get(name) for name in entry.inputs)
+    ]
+    variants = {entry.maker.like for entry in shown}
+    sections += [
+        _drawn(entry, {key: found[key] for key in entry.inputs})
+        for entry in shown
+        if entry.name not in variants
+    ]
     lead = " ".join([f"What {run} holds.", *left_out])
     return write_report(out or run, run.resolve().name, lead, sections)
 

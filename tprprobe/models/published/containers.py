@@ -23,11 +23,13 @@ from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.models.published.pickles import check_pickles
 
 WEIGHT_FILES = (hub.WEIGHTS, "pytorch_model.bin")
 SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
 DAMAGED = "is damaged, or holds more than tensors and plain containers"
 SMALL, MOST = 2**28, 100  # bytes of an archive that is no bomb, and how much weights shrink
+LARGEST = 2**64  # a whole number that is worth telling
 WRAPPERS = ("model", "state_dict")  # TP-Transformer's trainer; Lightning
 PREFIXES = ("module.", "model.")  # DataParallel; Lightning
 # numpy's numbers: the summarization code's schedule leaves them in the optimizer's state.
@@ -64,6 +66,7 @@ def read_checkpoint(source: str | os.PathLike[str]) -> PublishedFile:
     loaded = _load(content, name)
     wrapper = next((key for key in WRAPPERS if isinstance(loaded.get(key), Mapping)), None)
     state = loaded[wrapper] if wrapper else loaded
+    _check_claims(state, len(content), name)
     hparams = loaded.get("hparams") if wrapper else None
     facts = {**(loaded if wrapper else {}), **(hparams if isinstance(hparams, Mapping) else {})}
     facts = {str(key): value for key, value in facts.items() if _is_plain(value)}
@@ -135,7 +138,9 @@ def _read_folder(folder: Path) -> PublishedFile:
         raise InputError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}")
     content, name, digest = read_bytes(weights)
     config = read_json(folder / hub.CONFIG)
-    state = _unprefixed(_load(content, name), name)
+    state = _load(content, name)
+    _check_claims(state, len(content), name)
+    state = _unprefixed(state, name)
     return PublishedFile(f"{folder.name}/{name}", digest, state, config=config)
 
 
@@ -143,12 +148,26 @@ def _load(content: bytes, name: str) -> dict[str, Any]:
     with damage_told(f"{name} {DAMAGED}"):
         if name.endswith(".safetensors"):
             return safetensors.torch.load(content)
+        check_pickles(content)
         with warnings.catch_warnings(), torch.serialization.safe_globals(NUMBERS):
             warnings.simplefilter("ignore")  # torch's remarks on old formats
             loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     if not isinstance(loaded, Mapping):
         raise InputError(f"{name} holds a {type(loaded).__name__}, not a checkpoint's dictionary")
     return dict(loaded)
+
+
+def _check_claims(state: Mapping[Any, Any], held: int, name: str) -> None:
+    """Checks that tensors do not show the same few bytes as many numbers."""
+    tensors = [each for each in state.values() if isinstance(each, Tensor)]
+    for tensor in tensors:
+        if tensor.layout == torch.strided and tensor.nbytes > tensor.untyped_storage().nbytes():
+            raise InputError(
+                f"{name} has a tensor of {tensor.nbytes:,} bytes that it does not hold"
+            )
+    claimed = sum(each.nbytes for each in tensors if each.layout == torch.strided)
+    if claimed > max(SMALL, MOST * held):
+        raise InputError(f"{name} has tensors of {claimed:,} bytes, which its {held:,} do not hold")
 
 
 def _unprefixed(state: Mapping[Any, Any], name: str) -> dict[str, Tensor]:
@@ -166,4 +185,6 @@ def _unprefixed(state: Mapping[Any, Any], name: str) -> dict[str, Tensor]:
 
 
 def _is_plain(value: Any) -> bool:
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return False
     return isinstance(value, int | float | str) or (isinstance(value, Tensor) and value.ndim == 0)

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from tprprobe.console import stderr
 from tprprobe.data.vocabularies import subwords
 from tprprobe.data.vocabularies.codecs import Codec
@@ -98,13 +100,15 @@ def _rebuild(found: PublishedFile, given: dict[str, Any]) -> tuple[Any, dict[str
     settings |= settle(
         find_architecture(settings["architecture"])[0].config_class, admitted, given, spelled
     )
+    with torch.device("meta"):  # which takes no memory for what the file may not have
+        sketch = build(settings, seed=0)
+    shapes = {name: tensor.shape for name, tensor in sketch.state_dict().items()}
+    options = dataclasses.asdict(sketch.config)
+    mapping = {name: family.published_key(name, options) for name in shapes}
+    over += [key for key in family.unused(state) if key not in set(mapping.values())]
+    renamed = rename(state, mapping, shapes, over)
     model = build(settings, seed=0)
-    own = model.state_dict()
-    options = dataclasses.asdict(model.config)
-    mapping = {name: family.published_key(name, options) for name in own}
-    over += [key for key in family.unused(state) if key not in mapping.values()]
-    shapes = {name: tensor.shape for name, tensor in own.items()}
-    model.load_state_dict(rename(state, mapping, shapes, over))
+    model.load_state_dict(renamed)
     return model, mapping, over
 
 

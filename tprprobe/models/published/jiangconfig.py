@@ -65,7 +65,7 @@ def read_options(config: Mapping[str, Any], strict: bool = True) -> dict[str, An
     for key, value in config.items():
         if strict and key not in GENERIC and key not in accepted:
             raise unknown("configuration key", key, accepted)
-        if value != FIXED.get(key, value):
+        if key in FIXED and value != FIXED[key]:
             raise InputError(f"{key} = {value!r}: this architecture has {FIXED[key]!r} only")
     given = {own: config[key] for key, own in OPTIONS.items() if key in config}
     if given.get("n_roles") == SHIPPED_ROLES:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.files.hub import HUB
-from tprprobe.files.kinds import KINDS
+from tprprobe.models.kinds import CHECKPOINT
 from tprprobe.store import open_store
+from tprprobe.store.kinds import STORE
 from tprprobe.store.layout import describe_sites
 
 if TYPE_CHECKING:
@@ -42,16 +43,14 @@ class Overview:
 
 def inspect(what: str) -> Overview:
     """An overview of a store, of a corpus, or of a checkpoint with its equations checked on a batch."""
-    if what.startswith(HUB) or KINDS["store"].is_in(what):
+    if what.startswith(HUB) or STORE.is_in(what):
         return inspect_store(what)
     from tprprobe.data import SOURCES
     from tprprobe.files.hub import is_foreign
 
     if is_foreign(Path(what)) or Path(what).suffix == ".gguf":
         return inspect_model(f"hf:{what}")
-    if not KINDS["checkpoint"].is_in(what) and any(
-        matches(what) for matches, _ in SOURCES.values()
-    ):
+    if not CHECKPOINT.is_in(what) and any(matches(what) for matches, _ in SOURCES.values()):
         return inspect_data(what)
     return inspect_model(what)
 

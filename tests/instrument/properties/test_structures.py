@@ -1,0 +1,208 @@
+"""Whatever types, sizes, lengths and cuts a folder has, each command's reading of it is a result or one line.
+
+A further target is a row of TARGETS: what makes a folder, and what reads it.
+"""
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from parity import publishedfiles
+from planted import exchanges, folders
+from planted.bindings import STATE, left, plant_bindings
+from planted.damage import damage_folders, damage_folders_on
+from planted.questions import LAST, plant
+from properties import test_foreign_files as files
+from typer.testing import CliRunner
+
+import tprprobe as tp
+from tprpapers.study.plans import read_plan
+from tprprobe.cli import app
+from tprprobe.files.kinds import load_run, verify_run
+from tprprobe.training.recipes import read_recipe
+
+ROOT = Path(__file__).parents[3]
+ALWAYS, SOAK = range(8), 2000
+Made = Callable[[Path], None]
+
+
+def _run(*words: object) -> None:
+    done = CliRunner().invoke(app, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+
+
+def _store(folder: Path) -> None:
+    exchanges.plant_two(folder)
+
+
+def _result(*words: object, store: Callable[[Path], Any] = lambda path: plant(path, 12)) -> Made:
+    """What makes a store and lets a command write its result beside it."""
+
+    def make(folder: Path) -> None:
+        store(folder / "store")
+        command, *options = words
+        _run(command, folder / "store", *options, "--out", folder / "out")
+
+    return make
+
+
+def _bindings(path: Path) -> Any:
+    return plant_bindings(path, left, n=120, ranks=(4, 2))
+
+
+def _tables(folder: Path) -> None:
+    """Results whose loaders are tables: of bindings, and what sweeps and probes leave."""
+    folders.write_binding(folder / "bindings")
+    rows = pd.DataFrame({"site": [LAST] * 4, "head": 0, "score": [0.1, 0.2, 0.3, 0.4], "seed": 0})
+    for name in ("probes", "sweeps", "reconstruction"):
+        (folder / name).mkdir()
+    rows.to_csv(folder / "reconstruction" / "reconstruction.csv", index=False)
+    rows.to_parquet(folder / "probes" / "rows.parquet")
+    rows.to_csv(folder / "sweeps" / "sweep.csv", index=False)
+
+
+def _read_results(folder: Path) -> Any:
+    found = load_run(folder / "out" if (folder / "out").exists() else folder)
+    for each in found.values():
+        repr(each)
+    verify_run(folder / "out" if (folder / "out").exists() else folder)
+    return found
+
+
+def _read_tables(folder: Path) -> Any:
+    return [load_run(each) for each in sorted(folder.iterdir()) if each.is_dir()]
+
+
+def _published(folder: Path) -> None:
+    folder.mkdir()
+    publishedfiles.schlag_file(folder / "c.pt")
+    (folder / "config.json").write_text(json.dumps(publishedfiles.HEADS | {"dropout": 0.1}))
+
+
+def _t5(folder: Path) -> None:
+    import safetensors.torch
+
+    folder.mkdir()
+    state = publishedfiles.jiang_state()
+    safetensors.torch.save_file(
+        {k: v.clone() for k, v in state.items()}, folder / "model.safetensors"
+    )
+    (folder / "config.json").write_text(json.dumps(publishedfiles.SHIPPED))
+
+
+def _convert(folder: Path) -> Any:
+    made = folder.parent / "converted"
+    shutil.rmtree(made, ignore_errors=True)
+    if (folder / "c.pt").exists():
+        tp.convert(folder / "c.pt", made, config=folder / "config.json")
+    else:
+        tp.convert(folder, made)
+    return tp.load_model(made)
+
+
+def _checkpoint(folder: Path) -> None:
+    files._checkpoint(folder)
+    (folder / "recipe.toml").write_bytes(
+        (ROOT / "models" / "tpt-c-arithmetic" / "recipe.toml").read_bytes()
+    )
+
+
+def _plans(folder: Path) -> None:
+    folder.mkdir()
+    shutil.copy(ROOT / "studies" / "matched-arithmetic" / "plan.toml", folder)
+    shutil.copy(ROOT / "models" / "tpt-c-arithmetic" / "recipe.toml", folder)
+
+
+TARGETS: dict[str, tuple[Made, Callable[[Path], Any]]] = {
+    "store": (_store, lambda folder: exchanges.contents(folder / "store")),
+    "conversion": (_published, _convert),
+    "conversion of a folder": (_t5, _convert),
+    "checkpoint": (_checkpoint, tp.load_model),
+    "untrained": (_checkpoint, lambda folder: tp.load_model(f"untrained:{folder}")),
+    "plans": (_plans, lambda f: (read_plan(f / "plan.toml"), read_recipe(f / "recipe.toml"))),
+    "clusters": (_result("cluster", "--site", LAST, "--head", 0, "--k", 3), _read_results),
+    "names": (_result("name", "--site", LAST, "--k", 3), _read_results),
+    "decompositions": (
+        _result("decompose", "--site", STATE, "--roles", "left", "--rank", "4x2", store=_bindings),
+        _read_results,
+    ),
+    "roles": (_result("roles", "--site", STATE, store=_bindings), _read_results),
+    "tables": (_tables, _read_tables),
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # of libraries about what they read
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_damaged_structure_is_a_result_or_one_line(name, tmp_path):
+    make, read = TARGETS[name]
+    make(tmp_path / "made")
+    _, faults = damage_folders(tmp_path / "made", read, ALWAYS, name)
+    assert not faults
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TARGETS)
+def test_thousands_of_damaged_structures_are_results_or_one_line(name, tmp_path, capsys):
+    make, read = TARGETS[name]
+    make(tmp_path / "made")
+    said = damage_folders_on(tmp_path / "made", read, name, SOAK)
+    with capsys.disabled():
+        print(said)
+
+
+PAGES = ("overview", "roles", "attention", "probes", "reconstruction", "decomposition", "compare")
+
+
+def _open_each(open_page: Callable[..., Any]) -> Callable[[Path], Any]:
+    """Opens every page over a folder: an exception that a page shows is a fault."""
+
+    def read(folder: Path) -> None:
+        for name in PAGES:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                page = open_page(folder, name)
+            if page.exception:
+                raise RuntimeError(f"{name}: {page.exception[0].message}")
+
+    return read
+
+
+def _run_folder(folder: Path) -> None:
+    plant(folder / "run" / "store", 6)
+    plant(folder / "run" / "store" / "untrained", 4, seed=3)
+    _run("cluster", folder / "run" / "store", "--site", LAST, "--head", 0, "--k", 3, "--out", folder / "run" / "clusters")  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_pages_of_damaged_folders_show_no_exception(tmp_path, open_page):
+    _run_folder(tmp_path / "made")
+    _, faults = damage_folders(tmp_path / "made", _open_each(open_page), range(2), "pages")
+    assert not faults
+
+
+@pytest.mark.soak
+@pytest.mark.filterwarnings("ignore")
+def test_pages_of_hundreds_of_damaged_folders_show_no_exception(tmp_path, open_page, capsys):
+    _run_folder(tmp_path / "made")
+    said = damage_folders_on(tmp_path / "made", _open_each(open_page), "pages", 300)
+    with capsys.disabled():
+        print(said)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["roles", "overview", "probes", "decomposition"])
+def test_pages_of_a_store_with_tags_and_no_words_show_no_exception(name, tmp_path, open_page):
+    store = plant(tmp_path / "run" / "store", 6).path
+    exchanges.without_checksums(store)
+    table = pd.read_parquet(store / "tokens.parquet")
+    table.assign(pos="NN").to_parquet(store / "tokens.parquet")
+    manifest = json.loads((store / "manifest.json").read_text())
+    manifest["token_bytes"] = (store / "tokens.parquet").stat().st_size
+    (store / "manifest.json").write_text(json.dumps(manifest))
+    assert not open_page(tmp_path, name).exception

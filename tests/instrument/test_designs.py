@@ -1,0 +1,221 @@
+"""What vectors are made of: pooled states, counts and shares, roles relative to a token, rare fillers, refusals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.bindings import FILLERS, HIDDEN, STATE, draw_sequences, left, plant_bindings
+
+import tprprobe as tp
+from tprprobe.analyses.decomposition import summarize
+from tprprobe.analyses.decomposition.sequence_units import JOINED, join_rare, read_units
+from tprprobe.store import SiteSpec, StoreWriter, open_store
+
+OURS, THEIRS, CAUSAL = "encoder.0.hidden", "decoder.0.hidden", "layers.0.hidden"
+WIDTH = 12
+
+
+def keep(path, vectors, tokens, pool=None, **sides):
+    """A store of vectors by site, a row a token, or a row a sample where they are pooled."""
+    sites = {
+        name: SiteSpec(("sample" if pool else sides.get("side", "source"), "d_model"), (WIDTH,))
+        for name in vectors
+    }
+    facts = {"model": {"name": "planted"}, "data": "made"} | ({"pool": pool} if pool else {})
+    writer = StoreWriter.create(path, sites, facts)
+    writer.append(vectors, tokens)
+    writer.finish()
+    return open_store(path)
+
+
+def table(sequences, side="source"):
+    sample = np.repeat(np.arange(len(sequences)), [len(each) for each in sequences])
+    position = [i for each in sequences for i in range(len(each))]
+    flat = [each for row in sequences for each in row]
+    return pd.DataFrame({"side": side, "sample": sample, "token": flat, "position": position})
+
+
+def relative_sums(sequences, weight):
+    """Of every token: V[f, 0] of its own, and of the others V[f, offset] by weight."""
+    rng = np.random.default_rng(5)
+    v = rng.normal(size=(len(FILLERS), 13, WIDTH))
+    vectors = []
+    for sequence in sequences:
+        code = [FILLERS.index(each) for each in sequence]
+        for i in range(len(code)):
+            others = [v[f, j - i + 6] for j, f in enumerate(code) if j != i]
+            vectors.append(v[code[i], 6] + weight(len(others)) * sum(others, np.zeros(WIDTH)))
+    return np.array(vectors)
+
+
+@pytest.fixture(scope="module")
+def sequences():
+    return draw_sequences(1500, seed=2)
+
+
+def r2(fit):
+    return fit.scores.iloc[0]["r2"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "weight"), [("all", lambda n: 1.0), ("context", lambda n: 1 / max(1, n))]
+)
+def test_exact_sums_with_relative_roles_are_explained(scope, weight, sequences, tmp_path):
+    tokens = table(sequences)
+    store = keep(tmp_path / "store", {OURS: relative_sums(sequences, weight)}, tokens)
+    fit = tp.decompose(store, OURS, "offset", scope=scope, family="saturated")
+    assert r2(fit) > 0.99
+    encoded = fit.encode(sequences[:3])
+    n = sum(map(len, sequences[:3]))
+    assert np.corrcoef(encoded.ravel(), store.read(OURS)[:n].ravel())[0, 1] > 0.99
+
+
+def test_clipped_offsets_are_fewer_roles(sequences, tmp_path):
+    vectors = relative_sums(sequences[:300], lambda n: 1.0)
+    store = keep(tmp_path / "store", {OURS: vectors}, table(sequences[:300]))
+    fit = tp.decompose(store, OURS, "offset2", scope="all", family="additive")
+    assert sorted(fit.fit.pairs.roles) == ["-1", "-2", "0", "1", "2"]
+
+
+@pytest.fixture(scope="module")
+def tokens_store(sequences, tmp_path_factory):
+    """Vectors of tokens that depend on filler and place, of an encoder and of a language model."""
+    rng = np.random.default_rng(3)
+    v = rng.normal(size=(len(FILLERS), 6, WIDTH))
+    rows = [v[FILLERS.index(f), i] for each in sequences for i, f in enumerate(each)]
+    vectors = np.array(rows)
+    return keep(
+        tmp_path_factory.mktemp("tokens") / "store",
+        {OURS: vectors, CAUSAL: vectors},
+        table(sequences),
+    )
+
+
+def test_a_mean_is_made_of_shares(tokens_store, sequences, tmp_path):
+    fit = tp.decompose(tokens_store, OURS, "left", unit="mean", family="saturated")
+    assert r2(fit) > 0.99
+    assert "shares" in "\n".join(summarize(fit.scores))
+    first = np.stack([part.mean(0) for part in np.split(tokens_store.read(OURS), _ends(sequences))])
+    assert np.allclose(fit.encode(sequences[:5]), first[:5], atol=0.05)
+    pooled = keep(tmp_path / "pooled", {OURS: first}, table(sequences), pool="mean")
+    again = tp.decompose(pooled, OURS, "left", family="saturated")
+    assert again.plan.kind.unit == "mean"
+    assert r2(again) == pytest.approx(r2(fit), abs=1e-3)
+    with pytest.raises(tp.InputError, match="give the unit mean, not last"):
+        tp.decompose(pooled, OURS, "left", unit="last")
+
+
+def _ends(sequences):
+    return np.cumsum([len(each) for each in sequences])[:-1]
+
+
+@pytest.mark.parametrize("unit", ["first", "last", "a"])
+def test_a_state_of_one_token_stands_for_its_sample(unit, sequences, tmp_path):
+    held = [each for each in sequences if "a" in each][:400]
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(sum(map(len, held)), WIDTH))
+    store = keep(tmp_path / "store", {OURS: rows, CAUSAL: rows}, table(held))
+    starts = np.cumsum([0, *map(len, held)])
+    at = {
+        "first": starts[:-1],
+        "last": starts[1:] - 1,
+        "a": [
+            s + max(i for i, f in enumerate(each) if f == "a")
+            for s, each in zip(starts, held, strict=False)
+        ],
+    }[unit]
+    if unit == "a":
+        with pytest.raises(tp.InputError, match="unknown unit"):
+            read_units(store, OURS, unit=unit)
+        return
+    units = read_units(store, OURS, unit=unit)
+    [(_, vectors)] = units.vectors.blocks()
+    assert np.allclose(vectors, rows[at])
+    assert units.members[0].sum() == len(rows)
+
+
+def test_a_mark_of_a_stack_that_looks_back_is_made_of_what_it_sees(tmp_path):
+    held = [[*each, ".", "b"] for each in draw_sequences(60, seed=1)]
+    rows = np.random.default_rng(0).normal(size=(sum(map(len, held)), WIDTH))
+    store = keep(tmp_path / "store", {OURS: rows, CAUSAL: rows}, table(held))
+    whole, seen = (read_units(store, site, unit=".") for site in (OURS, CAUSAL))
+    assert whole.members[0].sum(1).tolist() == [len(each) for each in held]
+    assert seen.members[0].sum(1).tolist() == [len(each) - 1 for each in held]
+    [(_, vectors)] = seen.vectors.blocks()
+    ends = np.cumsum([len(each) for each in held])
+    assert np.allclose(vectors, rows[ends - 2])
+
+
+def test_pooled_states_of_a_decoder_are_of_its_tokens(tmp_path):
+    ours, theirs = draw_sequences(300, seed=1), draw_sequences(300, seed=4)
+    both = [table(ours), table(theirs, "target")]
+    tokens = pd.concat(both).sort_values("sample", kind="stable").reset_index(drop=True)
+    v = dict(zip(FILLERS, np.random.default_rng(0).normal(size=(8, WIDTH)), strict=True))
+    means = np.array([np.mean([v[f] for f in each], axis=0) for each in theirs])
+    store = keep(tmp_path / "store", {THEIRS: means}, tokens, pool="mean")
+    assert r2(tp.decompose(store, THEIRS, "bag", family="bag")) > 0.99
+
+
+REFUSED = [
+    ({"scope": "all", "roles": "left"}, "give scope context, or the roles offset"),
+    ({"scope": "self", "roles": "offset"}, "the offset is always 0"),
+    ({"unit": "mean", "roles": "offset"}, "a vector is of all tokens of a sample"),
+    ({"unit": "mean", "scope": "context"}, "leave scope out"),
+    ({"unit": "tokn"}, "unknown unit"),
+    ({"unit": "!"}, "has no token '!'"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), REFUSED)
+def test_designs_that_cannot_be_are_refused(options, said, tokens_store):
+    with pytest.raises(tp.InputError, match=said):
+        tp.decompose(tokens_store, OURS, **({"roles": "left"} | options))
+
+
+def test_a_stack_that_looks_back_is_not_made_of_what_comes_after(tokens_store):
+    with pytest.raises(tp.InputError, match="looks back"):
+        tp.decompose(tokens_store, CAUSAL, "offset", scope="all")
+    [_own, others] = read_units(tokens_store, CAUSAL, scope="context").members
+    assert others.nnz
+    assert (others.toarray() >= 0).all()
+    assert all(
+        others.indices < np.repeat(np.arange(len(others.indptr) - 1), np.diff(others.indptr))
+    )
+
+
+def test_rare_fillers_are_joined_and_their_number_is_said(tmp_path):
+    sequences = draw_sequences(300, seed=2)
+    for i in range(30):
+        sequences[i][0] = f"once{i}"
+    vectors = np.random.default_rng(0).normal(size=(300, WIDTH))
+    store = keep(tmp_path / "store", {STATE: vectors}, table(sequences), pool="mean")
+    fit = tp.decompose(store, STATE, "left", family="additive")
+    assert JOINED in fit.fit.pairs.fillers
+    assert len(fit.fit.pairs.fillers) == 9
+    assert "30 rare fillers are joined" in "\n".join(summarize(fit.scores))
+    assert np.array_equal(fit.encode([["once3", "a"]]), fit.encode([["never seen", "a"]]))
+    whole = tp.decompose(store, STATE, "left", family="additive", rare=0)
+    assert len(whole.fit.pairs.fillers) == 38
+
+
+def test_fillers_of_one_group_are_rare_however_often_they_occur():
+    fillers = np.array(["x", "x", "x", "y", "y", "z"], object)
+    joined, n = join_rare(fillers, np.array([0, 0, 0, 0, 1, 1]), 2)
+    assert joined.tolist() == [JOINED] * 3 + ["y", "y", JOINED]
+    assert n == 2
+
+
+def test_the_operator_takes_the_input_embeddings_of_the_store(sequences, tmp_path):
+    held = sequences[:300]
+    rng = np.random.default_rng(0)
+    e = dict(zip(FILLERS, rng.normal(size=(8, WIDTH)), strict=True))
+    inputs = np.array([e[f] for each in held for f in each])
+    sites = {"encoder.embedding": inputs, OURS: inputs @ rng.normal(size=(WIDTH, WIDTH))}
+    store = keep(tmp_path / "store", sites, table(held))
+    assert r2(tp.decompose(store, OURS, "left", family="operator")) > 0.99
+
+
+def test_samples_of_tokens_are_their_last_vectors(tmp_path):
+    store = plant_bindings(tmp_path / "store", left, n=300)
+    units = read_units(store, HIDDEN, unit="sample")
+    assert units.kind.unit == "last"
+    assert len(units) == 300

@@ -1,0 +1,37 @@
+"""Whatever is exchanged, edited or cut in a store, opening or reading it says so, without --verify."""
+
+import shutil
+
+import pytest
+from planted import exchanges
+
+from tprprobe.errors import InputError
+
+LEAST = 57
+
+
+@pytest.fixture(scope="module", params=["with checksums", "without checksums"])
+def planted(request, tmp_path_factory):
+    """The folder of two stores, and what the first holds."""
+    folder = tmp_path_factory.mktemp("stores")
+    store, _ = exchanges.plant_two(folder)
+    if request.param == "without checksums":
+        exchanges.without_checksums(store)
+    return folder, exchanges.contents(store)
+
+
+@pytest.mark.parametrize("name", exchanges.WAYS)
+def test_what_length_name_axis_or_type_tells_is_told(name, planted, tmp_path):
+    folder, whole = planted
+    shutil.copytree(folder, tmp_path / "copy")
+    store = tmp_path / "copy" / "store"
+    exchanges.WAYS[name](store, tmp_path / "copy" / "other")
+    try:
+        found = exchanges.contents(store)
+    except InputError:
+        return
+    assert exchanges.are_same(found, whole)
+
+
+def test_there_are_enough_ways():
+    assert len(exchanges.WAYS) >= LEAST

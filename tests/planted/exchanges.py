@@ -1,0 +1,264 @@
+"""Ways of exchanging, editing and cutting the files of a store, all of which length, name, axis or type tell."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from planted.questions import ANSWERS, CROSS, HIDDEN, LAST, MAPS, ROLE, plant
+
+import tprprobe as tp
+
+Way = Callable[[Path, Path], Any]  # of a store and another one
+ROOT, TABLE, MANIFEST = "arrays.zarr", "tokens.parquet", "manifest.json"
+SAMPLES = 6
+
+
+def plant_two(folder: Path) -> tuple[Path, Path]:
+    """A store with a control, and another one of as many samples, which have other lengths."""
+    plant(folder / "store", SAMPLES)
+    plant(folder / "store" / "untrained", 3, seed=5)
+    plant(folder / "other", SAMPLES, seed=1)
+    return folder / "store", folder / "other"
+
+
+def contents(path: Path) -> dict[str, Any]:
+    """All that a store and its control give to whoever reads them."""
+    store = tp.open_store(path)
+    found: dict[str, Any] = {"tokens": store.tokens, "samples": store.samples, "sites": store.sites}
+    for site in store.sites:
+        found[f"{site}, {store.specs[site].axes}"] = np.asarray(store.read(site))
+        store.tokens_of(site) if not store.specs[site].is_attention else store.attention(site, 0)
+    found |= {f"{name} of xarray": np.asarray(array) for name, array in store.arrays.items()}
+    if store.control is not None:
+        found |= {f"untrained {k}": v for k, v in contents(store.control.path).items()}
+    return found
+
+
+def are_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """True if two readings give the same."""
+
+    def same(a: Any, b: Any) -> bool:
+        if isinstance(a, pd.DataFrame):
+            return a.equals(b)
+        if isinstance(a, np.ndarray):
+            return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+        return a == b
+
+    return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+
+
+def _table(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Way:
+    def way(store: Path, _: Path) -> None:
+        change(pd.read_parquet(store / TABLE)).to_parquet(store / TABLE)
+
+    return way
+
+
+def _object(name: str, change: Callable[[dict[str, Any]], Any]) -> Way:
+    def way(store: Path, _: Path) -> None:
+        content = json.loads((store / name).read_text())
+        change(content)
+        (store / name).write_text(json.dumps(content))
+
+    return way
+
+
+def _metadata(change: Callable[[dict[str, Any]], Any]) -> dict[str, Way]:
+    """The change in the metadata of a site, in the group's copy, and in both."""
+    one = _object(f"{ROOT}/{LAST}/zarr.json", change)
+    group = _object(
+        f"{ROOT}/zarr.json", lambda all_: change(all_["consolidated_metadata"]["metadata"][LAST])
+    )
+
+    def both(store: Path, other: Path) -> None:
+        one(store, other)
+        group(store, other)
+
+    return {"its own": one, "the group's": group, "both": both}
+
+
+def _file(name: str, change: Callable[[Path], Any]) -> Way:
+    return lambda store, _: change(store / name)
+
+
+def _bytes(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    return lambda file: (file.write_bytes(change(file.read_bytes())), None)[1]
+
+
+def _from_other(*names: str) -> Way:
+    def way(store: Path, other: Path) -> None:
+        for name in names:
+            if (other / name).is_dir():
+                shutil.rmtree(store / name)
+                shutil.copytree(other / name, store / name)
+            else:
+                shutil.copy(other / name, store / name)
+
+    return way
+
+
+def _swap(one: str, two: str) -> Way:
+    def way(store: Path, _: Path) -> None:
+        os.rename(store / one, store / "between")
+        os.rename(store / two, store / one)
+        os.rename(store / "between", store / two)
+
+    return way
+
+
+def _rename_site(manifest: dict[str, Any]) -> None:
+    manifest["sites"]["encoder.7.self.role"] = manifest["sites"].pop(LAST)
+
+
+def _longer(content: dict[str, Any], by: int) -> None:
+    content["shape"][0] += by
+
+
+CHUNK = f"{ROOT}/{LAST}/c.0.0.0"
+WAYS: dict[str, Way] = {
+    "table: no rows": _table(lambda t: t.iloc[:0]),
+    "table: last row lost": _table(lambda t: t.iloc[:-1]),
+    "table: first row lost": _table(lambda t: t.iloc[1:]),
+    "table: a row twice": _table(lambda t: pd.concat([t, t.iloc[-1:]])),
+    "table: a sample lost": _table(lambda t: t[t["sample"] != 2]),
+    "table: two samples made one": _table(lambda t: t.assign(sample=t["sample"].replace(3, 2))),
+    "table: sides exchanged": _table(
+        lambda t: t.assign(side=t["side"].map({"source": "target", "target": "source"}))
+    ),
+    "table: one side": _table(lambda t: t.assign(side="source")),
+    "table: sides unknown": _table(lambda t: t.assign(side="left")),
+    "table: samples as texts": _table(lambda t: t.assign(sample=t["sample"].astype(str))),
+    "table: samples as fractions": _table(lambda t: t.assign(sample=t["sample"] + 0.5)),
+    "table: tokens as numbers": _table(lambda t: t.assign(token=1)),
+    "table: upside down": _table(lambda t: t.iloc[::-1]),
+    "table: targets first": _table(lambda t: t.sort_values(["side"], ascending=False)),
+    **{
+        f"table: no column {name}": _table(lambda t, name=name: t.drop(columns=name))
+        for name in ("side", "sample", "token")
+    },
+    **{
+        f"table: column {name} renamed": _table(lambda t, name=name: t.rename(columns={name: "x"}))
+        for name in ("side", "sample", "token")
+    },
+    "table: cut by a byte": _file(TABLE, _bytes(lambda b: b[:-1])),
+    "table: cut in half": _file(TABLE, _bytes(lambda b: b[: len(b) // 2])),
+    "table: a byte more": _file(TABLE, _bytes(lambda b: b + b"x")),
+    "table: no bytes": _file(TABLE, _bytes(lambda b: b"")),
+    "table: zeros": _file(TABLE, _bytes(lambda b: bytes(len(b)))),
+    "table: another store's": _from_other(TABLE),
+    "table and manifest: another store's": _from_other(TABLE, MANIFEST),
+    "manifest: another store's": _from_other(MANIFEST),
+    "manifest and arrays: another store's": _from_other(MANIFEST, ROOT),
+    "arrays: another store's": _from_other(ROOT),
+    "arrays: a site of another store": _from_other(f"{ROOT}/{LAST}"),
+    "arrays: the group's metadata of another store": _from_other(f"{ROOT}/zarr.json"),
+    **{
+        f"metadata, {where}: {name}": way
+        for name, change in {
+            "three rows more": lambda m: _longer(m, 3),
+            "three rows less": lambda m: _longer(m, -3),
+            "half the numbers": lambda m: m.update(data_type="float16"),
+            "whole numbers": lambda m: m.update(data_type="int32", fill_value=0),
+            "heads and widths exchanged": lambda m: m["shape"].__setitem__(slice(1, 3), [8, 2]),
+            "axes exchanged": lambda m: m["dimension_names"].reverse(),
+            "other chunks": lambda m: m["chunk_grid"]["configuration"].update(
+                chunk_shape=[100, 2, 8]
+            ),
+            "the other end first": lambda m: m["codecs"][0]["configuration"].update(endian="big"),
+        }.items()
+        for where, way in _metadata(change).items()
+    },
+    "metadata: of another site": _file(
+        f"{ROOT}/{LAST}/zarr.json",
+        lambda file: shutil.copy(file.parents[1] / HIDDEN / "zarr.json", file),
+    ),
+    "metadata: empty": _file(f"{ROOT}/{LAST}/zarr.json", lambda file: file.write_text("{}")),
+    "metadata: a site less in the group": _object(
+        f"{ROOT}/zarr.json", lambda m: m["consolidated_metadata"]["metadata"].pop(LAST)
+    ),
+    "metadata: a site more in the group": _object(
+        f"{ROOT}/zarr.json",
+        lambda m: m["consolidated_metadata"]["metadata"].update(
+            x=m["consolidated_metadata"]["metadata"][LAST]
+        ),
+    ),
+    "metadata: none in the group": _object(
+        f"{ROOT}/zarr.json", lambda m: m.pop("consolidated_metadata")
+    ),
+    "numbers: lost": _file(CHUNK, Path.unlink),
+    "numbers: cut by a byte": _file(CHUNK, _bytes(lambda b: b[:-1])),
+    "numbers: a row less": _file(CHUNK, _bytes(lambda b: b[:-64])),
+    "numbers: a row more": _file(CHUNK, _bytes(lambda b: b + b[-64:])),
+    "numbers: none": _file(CHUNK, _bytes(lambda b: b"")),
+    "sites: of other sides exchanged": _swap(f"{ROOT}/{LAST}", f"{ROOT}/{ANSWERS}"),
+    "sites: of other axes exchanged": _swap(f"{ROOT}/{LAST}", f"{ROOT}/{HIDDEN}"),
+    "sites: maps exchanged": _swap(f"{ROOT}/{MAPS}", f"{ROOT}/{CROSS}"),
+    "sites: one renamed": _file(
+        f"{ROOT}/{LAST}", lambda folder: folder.rename(folder.with_name("encoder.7.self.role"))
+    ),
+    "manifest: a sample more": _object(MANIFEST, lambda m: m.update(samples=m["samples"] + 1)),
+    "manifest: no samples": _object(MANIFEST, lambda m: m.update(samples=0)),
+    "manifest: a source token more": _object(
+        MANIFEST, lambda m: m["lengths"].update(source=m["lengths"]["source"] + 1)
+    ),
+    "manifest: a target token less": _object(
+        MANIFEST, lambda m: m["lengths"].update(target=m["lengths"]["target"] - 1)
+    ),
+    "manifest: lengths exchanged": _object(
+        MANIFEST,
+        lambda m: m["lengths"].update(source=m["lengths"]["target"], target=m["lengths"]["source"]),
+    ),
+    "manifest: fewer samples with maps": _object(
+        MANIFEST, lambda m: m["lengths"].update(source_source_sample=2)
+    ),
+    "manifest: no lengths": _object(MANIFEST, lambda m: m.update(lengths={})),
+    "manifest: the other side's tokens": _object(
+        MANIFEST, lambda m: m["sites"][LAST]["axes"].__setitem__(0, "target")
+    ),
+    "manifest: axes exchanged": _object(MANIFEST, lambda m: m["sites"][LAST]["axes"].reverse()),
+    "manifest: axis renamed": _object(
+        MANIFEST, lambda m: m["sites"][LAST]["axes"].__setitem__(2, "d_model")
+    ),
+    "manifest: four heads of four": _object(
+        MANIFEST, lambda m: m["sites"][LAST].update(shape=[4, 4])
+    ),
+    "manifest: one axis": _object(
+        MANIFEST, lambda m: m["sites"][LAST].update(shape=[16], axes=["source", "d_model"])
+    ),
+    "manifest: bfloat16": _object(MANIFEST, lambda m: m["sites"][LAST].update(dtype="bfloat16")),
+    "manifest: whole numbers": _object(MANIFEST, lambda m: m["sites"][LAST].update(dtype="int32")),
+    "manifest: float16, wider": _object(
+        MANIFEST, lambda m: m["sites"][LAST].update(dtype="float16", shape=[2, 16])
+    ),
+    "manifest: compressed": _object(MANIFEST, lambda m: m["sites"][LAST].update(compression="lz4")),
+    "manifest: a site less": _object(MANIFEST, lambda m: m["sites"].pop(ROLE)),
+    "manifest: a site renamed": _object(MANIFEST, _rename_site),
+    "manifest: a site more": _object(
+        MANIFEST, lambda m: m["sites"].update({"encoder.7.self.role": m["sites"][LAST]})
+    ),
+    "control: another model's sites": lambda store, other: _object(
+        f"untrained/{MANIFEST}", lambda m: m["sites"].pop(ROLE)
+    )(store, other),
+    "control: no table": _file(f"untrained/{TABLE}", Path.unlink),
+    "control: rows lost": lambda store, other: _table(lambda t: t.iloc[:-2])(
+        store / "untrained", other
+    ),
+    "control: three rows more": lambda store, other: _metadata(lambda m: _longer(m, 3))["both"](
+        store / "untrained", other
+    ),
+    "control: the store's own table": lambda store, _: shutil.copy(
+        store / TABLE, store / "untrained" / TABLE
+    ),
+}
+
+
+def without_checksums(store: Path) -> None:
+    """Makes a store such as older versions wrote, or a program that keeps no checksums."""
+    for path in (each for each in (store, store / "untrained") if each.exists()):
+        content = json.loads((path / MANIFEST).read_text()) | {"checksums": {}}
+        (path / MANIFEST).write_text(json.dumps(content))

@@ -1,0 +1,282 @@
+"""Damage by structure: types, sizes, lengths and cuts of what a file holds, which stays a file of its kind.
+
+`planted.damage` changes bytes; here JSON stays JSON, a table a table, a file of tensors one of tensors,
+while what they say becomes another type, another size, another length. Folders lose, gain and exchange
+files.
+"""
+
+import copy
+import json
+import math
+import os
+import random
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import safetensors.numpy
+import tomli_w
+import torch
+
+Way = Callable[[Path, random.Random], None]
+
+TYPES: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    "",
+    "x",
+    "\u202e\n",
+    [],
+    [[]],
+    {},
+    {"a": []},
+    [None, 1, "x"],
+]
+SIZES: list[Any] = [
+    0, 1, -1, 2, 2**15, 2**31 - 1, 2**31, 2**63 - 1, 2**64 - 1, 10**18, -(2**63), 1e18, math.nan,
+    math.inf, -math.inf, 1e-320, 0.5,
+]  # fmt: skip
+
+
+def damage(folder: Path, rng: random.Random) -> str:
+    """Changes one file of a folder, or which files it has; what was done, in words."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    file = rng.choice(files)
+    ways: list[Way] = [*BY_SUFFIX.get(file.suffix, [_cut])] * 3
+    ways += [_cut, _remove, _exchange, _become_folder]
+    way = rng.choice(ways)
+    try:
+        way(file, rng)
+    except Exception:  # of what was damaged before, or has no such part
+        way = _cut if file.is_file() else _replace
+        way(file, rng)
+    return f"{way.__name__.strip('_')} {file.relative_to(folder)}"
+
+
+def changed(value: Any, rng: random.Random) -> Any:
+    """A tree with one of its parts of another type, size or length."""
+    value = copy.deepcopy(value)
+    holders = [(None, None, value), *_places(value)]
+    holder, key, part = rng.choice(holders)
+    new = _other(part, rng)
+    if holder is None:
+        return new
+    if isinstance(holder, dict) and rng.random() < 0.15:
+        holder.pop(key)
+    elif isinstance(holder, dict) and rng.random() < 0.1:
+        holder[f"{key}x"] = holder.pop(key)
+    else:
+        holder[key] = new
+    return value
+
+
+def _places(value: Any) -> list[tuple[Any, Any, Any]]:
+    """Every part of a tree, with what holds it and where."""
+    found, waiting = [], [value]
+    while waiting:
+        holder = waiting.pop()
+        keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        for key in keys[:200]:
+            found.append((holder, key, holder[key]))
+            if isinstance(holder[key], dict | list):
+                waiting.append(holder[key])
+    return found
+
+
+def _other(part: Any, rng: random.Random) -> Any:
+    if isinstance(part, list) and rng.random() < 0.7:
+        return rng.choice(
+            [
+                part[:-1],
+                part * 2,
+                part[::-1],
+                [part],
+                part[:1] * 300,
+                [*part, None],
+                [*part, rng.choice(SIZES)],
+            ]
+        )
+    if isinstance(part, bool | int | float) and rng.random() < 0.7:
+        return rng.choice([*SIZES, str(part), [part], [part, part], {"value": part}])
+    if isinstance(part, str) and rng.random() < 0.5:
+        return rng.choice(
+            [part[:-1], part * 2, part * 3000, part.upper(), [part], f"{part}/../x", part + "\0"]
+        )
+    return rng.choice(TYPES + SIZES)
+
+
+def _json(file: Path, rng: random.Random) -> None:
+    text = file.read_text()
+    lines = text.splitlines() if file.suffix == ".jsonl" else [text]
+    at = rng.randrange(len(lines))
+    lines[at] = json.dumps(changed(json.loads(lines[at]), rng))
+    file.write_text("\n".join(lines))
+
+
+def _toml(file: Path, rng: random.Random) -> None:
+    for _ in range(20):  # TOML has no null, and no numbers of any size
+        try:
+            content = tomli_w.dumps(changed(tomllib.loads(file.read_text()), rng))
+            tomllib.loads(content)
+        except Exception:
+            continue
+        file.write_text(content)
+        return
+
+
+def table(held: pd.DataFrame, rng: random.Random) -> pd.DataFrame:
+    """A table with other columns, other types, or other rows."""
+    name = rng.choice(list(held.columns))
+    way = rng.randrange(11)
+    if way == 0:
+        return held.drop(columns=name)
+    if way == 1:
+        return held.rename(columns={name: rng.choice(["x", "", str(held.columns[0])])})
+    if way == 2:
+        return held.iloc[: rng.randrange(len(held) + 1)]
+    if way == 3:
+        return pd.concat([held, held])
+    if way == 4:
+        return held.sample(frac=1, random_state=rng.randrange(99))
+    if way == 5:
+        return held[[*reversed(list(held.columns))]]
+    if way == 6:
+        return held.assign(**{name: held[name].astype(str)})
+    if way == 7:
+        return held.assign(**{name: held[name].iloc[0] if len(held) else 0})
+    if way == 8:
+        values = held[name].astype(object).to_numpy(copy=True)
+        if len(values):
+            values[rng.randrange(len(values))] = rng.choice([None, "x", -1, 2**40, math.nan])
+        return held.assign(**{name: values})
+    if way == 9:
+        return held.assign(**{name: [[0]] * len(held)})
+    return held.assign(**{name: rng.choice(SIZES)})
+
+
+def _csv(file: Path, rng: random.Random) -> None:
+    text = file.read_text()
+    if rng.random() < 0.2:  # lines of other lengths
+        lines = text.splitlines()
+        at = rng.randrange(len(lines))
+        lines[at] = rng.choice([lines[at] + ",1", lines[at].rpartition(",")[0], "", lines[0]])
+        file.write_text("\n".join(lines))
+        return
+    table(pd.read_csv(file), rng).to_csv(file, index=False)
+
+
+def _parquet(file: Path, rng: random.Random) -> None:
+    for _ in range(20):  # not every table can be written
+        try:
+            table(pd.read_parquet(file), rng).to_parquet(file)
+        except Exception:
+            continue
+        return
+
+
+def tensors(state: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """Tensors of which one has another shape, type, name or content."""
+    name, state = rng.choice(list(state)), dict(state)
+    held = np.asarray(state[name])
+    way = rng.randrange(9)
+    if way == 0:
+        state.pop(name)
+    elif way == 1:
+        state[rng.choice([name + "x", f"layer.999999999.{name}", ""])] = state.pop(name)
+    elif way == 2:
+        state[name] = held.reshape(-1)
+    elif way == 3:
+        state[name] = held[..., None]
+    elif way == 4:
+        state[name] = np.concatenate([held.reshape(-1), held.reshape(-1)])
+    elif way == 5:
+        state[name] = held.reshape(-1)[:0]
+    elif way == 6:
+        state[name] = held.astype(rng.choice(["int64", "bool", "float64", "float16"]))
+    elif way == 7 and held.size and held.dtype.kind == "f":
+        state[name] = np.where(np.arange(held.size).reshape(held.shape) == 0, np.nan, held)
+    else:
+        state[name] = np.zeros((*held.shape[::-1],), held.dtype)
+    return state
+
+
+def _safetensors(file: Path, rng: random.Random) -> None:
+    if rng.random() < 0.4:
+        content = file.read_bytes()
+        size = int.from_bytes(content[:8], "little")
+        header = json.dumps(changed(json.loads(content[8 : 8 + size]), rng)).encode()
+        file.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + size :])
+        return
+    safetensors.numpy.save_file(tensors(safetensors.numpy.load_file(file), rng), file)
+
+
+def _pt(file: Path, rng: random.Random) -> None:
+    loaded = torch.load(file, weights_only=False)
+    key = rng.choice([key for key, value in loaded.items() if isinstance(value, dict)])
+    way = rng.randrange(4)
+    if way == 0:
+        loaded[rng.choice(list(loaded))] = rng.choice(TYPES + SIZES)
+    elif way == 1:
+        loaded[key][rng.choice([None, 3, "x", ("a", 1)])] = rng.choice([torch.zeros(1), 3, None])
+    elif way == 2:
+        name = rng.choice(list(loaded[key]))
+        size = rng.choice([(10**6, 10**6), (2, 10**12), (0, 10**18), (10**9,)])
+        loaded[key][name] = torch.zeros(1).as_strided(size, (0,) * len(size))
+    else:
+        try:
+            loaded[key] = {k: torch.as_tensor(v) for k, v in tensors(loaded[key], rng).items()}
+        except (ValueError, TypeError, RuntimeError):  # of numbers that are no tensors
+            loaded.pop(key)
+    torch.save(loaded, file)
+
+
+def _numpy(file: Path, rng: random.Random) -> None:
+    if file.suffix == ".npz":
+        np.savez(file, **tensors(dict(np.load(file)), rng))
+    else:
+        held = tensors({"x": np.load(file)}, rng)
+        np.save(file, next(iter(held.values()), np.zeros(0)))
+
+
+def _cut(file: Path, rng: random.Random) -> None:
+    content = file.read_bytes()
+    size = rng.choice([0, 1, 8, len(content) // 2, len(content) - 1, len(content) - 8])
+    file.write_bytes(content[: max(0, size)] if rng.random() < 0.8 else content + content[:size])
+
+
+def _replace(file: Path, rng: random.Random) -> None:
+    if file.is_dir() and not file.is_symlink():
+        file.rmdir()
+    else:
+        file.unlink(missing_ok=True)
+    file.write_bytes(b"x")
+
+
+def _remove(file: Path, rng: random.Random) -> None:
+    file.unlink()
+
+
+def _exchange(file: Path, rng: random.Random) -> None:
+    others = sorted(each for each in file.parent.rglob("*") if each.is_file() and each != file)
+    shutil.copy(rng.choice(others), file) if others else file.unlink()
+
+
+def _become_folder(file: Path, rng: random.Random) -> None:
+    file.unlink()
+    if rng.random() < 0.5:
+        file.mkdir()
+    else:
+        os.symlink(file, file)  # which leads to itself
+
+
+BY_SUFFIX: dict[str, list[Way]] = {
+    ".json": [_json], ".jsonl": [_json], ".toml": [_toml], ".csv": [_csv], ".parquet": [_parquet],
+    ".safetensors": [_safetensors], ".pt": [_pt], ".npy": [_numpy], ".npz": [_numpy],
+}  # fmt: skip

@@ -1,0 +1,51 @@
+"""The items of a paper's folder: tables and figures with their verdicts."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tprpapers.paper.commands import Done
+from tprprobe.figures.style import Drawing
+from tprprobe.figures.tables import Table
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of a paper: its files, or why they are missing, and what was said of it."""
+
+    name: str
+    title: str
+    commands: Sequence[str]
+    about: Mapping[str, Any]
+    missing: str = ""
+    drawn: Drawing | None = field(default=None, repr=False)
+    table: Table | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, remade: its commands, run, and its items."""
+
+    name: str
+    checkpoints: Sequence[str]
+    done: Sequence[Done]
+    items: Sequence[Item]
+
+
+def count_verdicts(item: Item) -> str:
+    """How many of the claims that decide about an item have which verdict: ``holds 2, fails 1``."""
+    counts = Counter(each["verdict"] for each in item.about["claims"] if each["decides"])
+    return ", ".join(f"{verdict} {n}" for verdict, n in counts.items()) or "–"
+
+
+def list_rows(papers: Sequence[Paper]) -> Iterator[dict[str, str]]:
+    """A row per item: item, verdict, title, and how many claims about it have which."""
+    for paper in papers:
+        for item in paper.items:
+            yield {
+                "item": item.name,
+                "verdict": item.about["verdict"],
+                "title": item.title,
+                "claims about it": count_verdicts(item),
+            }

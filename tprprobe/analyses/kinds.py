@@ -1,0 +1,26 @@
+"""Kinds of folders that analyses of a store write."""
+
+from tprprobe.files.kinds import Kind
+
+CLUSTERS = Kind(
+    ("clusters.json",),
+    "cluster STORE --site SITE --k K --out",
+    "tprprobe.analyses.clustering:load_clusters",
+)
+NAMES = Kind(("naming.json",), "name STORE --out", "tprprobe.analyses.naming:load_names")
+WORD_NAMES = Kind(
+    ("word_names.json",), "name STORE --out", "tprprobe.analyses.naming:load_word_names"
+)
+PROBES = Kind(("rows.parquet",), "probe all STORE --out")
+GRIDS = Kind(("grids.json",), "probe TASK STORE --probe bilinear --out")
+RECONSTRUCTION = Kind(("reconstruction.csv",), "reconstruct STORE --out")
+DECOMPOSITIONS = Kind(
+    ("decomposition.json",),
+    "decompose STORE --site SITE --out",
+    "tprprobe.analyses.decomposition:load_scores",
+)
+ROLES = Kind(
+    ("roles.json",),
+    "roles STORE --site SITE --out",
+    "tprprobe.analyses.decomposition:load_roles",
+)

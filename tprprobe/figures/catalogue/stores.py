@@ -1,0 +1,75 @@
+"""Figures of stores and evaluations, by what they show; a paper's figure is one of them with its settings."""
+
+import fnmatch
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.reconstruction import reconstruct
+from tprprobe.figures import reconstruction
+from tprprobe.figures.accuracy import module_bars
+from tprprobe.figures.attention import attention_matrix, attention_rows
+from tprprobe.figures.catalogue.makers import Maker
+from tprprobe.figures.clusters import role_clusters
+from tprprobe.figures.style import Drawing
+from tprprobe.figures.tables import Table
+from tprprobe.store import Store
+
+
+def draw_roles(
+    store: Store,
+    layer: int = -1,
+    head: int = 0,
+    k: int = 20,
+    seed: int = 0,
+    raw: bool = False,
+    every: bool = False,
+) -> Drawing:
+    """Clusters of a layer's roles under the symbols that have them.
+
+    Numerators and denominators are framed by their value, where the questions are arithmetic. Of
+    questions that were answered right, unless ``every`` question is meant.
+    """
+    roles = cluster(store, _site(store, layer, "role"), head, k, seed, raw)
+    return role_clusters(store, roles, correct_only=not every, gold=True)
+
+
+def draw_attention(
+    store: Store,
+    layer: int = -1,
+    head: int = 0,
+    sample: int = 0,
+    positions: Sequence[int] | None = None,
+) -> Drawing:
+    """The attention map of a head and a sample; with ``positions``, the rows of these queries."""
+    site = _site(store, layer, "attention")
+    if positions is None:
+        return attention_matrix(store, site, sample, head)
+    return attention_rows(store, site, sample, head, positions)
+
+
+def _site(store: Store, layer: int, vectors: str) -> str:
+    """The site of self-attention in the first stack of the store that has such vectors."""
+    names = fnmatch.filter(store.sites, f"*.self.{vectors}")
+    return f"{names[0].partition('.')[0]}.{layer}.self.{vectors}"
+
+
+def draw_accuracy(evaluations: pd.DataFrame) -> Drawing:
+    return module_bars(evaluations, evaluations["split"].iloc[0])
+
+
+def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
+    return reconstruction.reconstruction_curves(reconstruct(store, seed=seed), layer)
+
+
+def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
+    return reconstruction.reconstruction_table(reconstruct(store, layer, seed=seed))
+
+
+VALUES = ("encoder.*.self.value",)
+
+ROLES = Maker(draw_roles, ("*.self.role",))
+ATTENTION = Maker(draw_attention, ("*.self.attention",))
+RECONSTRUCTION = Maker(draw_reconstruction, VALUES)
+RECONSTRUCTION_TABLE = Maker(tabulate_reconstruction, VALUES)

@@ -1,0 +1,10 @@
+"""Kinds of folders that interventions write."""
+
+from tprprobe.files.kinds import Kind
+
+INTERVENTIONS = Kind(("interventions.json",), "intervene RECIPE --ckpt CKPT --out")
+SWEEPS = Kind(("sweep.csv",), "intervene RECIPE --ckpt CKPT --out")
+SWAPS = Kind(("swaps.csv",), "intervene RECIPE --ckpt CKPT --out")
+BEHAVIOURS = Kind(
+    ("behaviour.csv",), "intervene --data pairs:FRAME --ckpt CKPT --out", is_beside=True
+)
