@@ -234,6 +234,7 @@ def results(draw):
             head=None,
             control="real",
             best_control=control,
+            n_train=draw(st.integers(1, 9999)),
             best_control_f1=draw(SHARE),
         )
         return (lambda: headlines.tell_probes(table, "pos", ["m"])), [table], {"pos"}
