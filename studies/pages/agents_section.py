@@ -7,10 +7,10 @@ import pandas as pd
 
 from studies.templates import table
 from tprpapers.swaps.agent_patient import judge_swaps
+from tprpapers.swaps.exchanges import ALL, list_ways
 from tprpapers.swaps.swap_recipes import read_recipe
 from tprpapers.swaps.swap_runs import find_pairs
 from tprprobe.interventions import find_data
-from tprprobe.interventions.exchanges import ALL, list_ways
 from tprprobe.models import load_model
 from tprprobe.models.protocol import require_model
 from tprprobe.statistics import interval_text, wilson

@@ -11,6 +11,7 @@ from studies.pages.snapping_section import CONTINUOUS_ROLES, DISCRETE_ROLES, tel
 from studies.templates import fill, table
 from tprpapers.claims import Evidence, find_claim, judge
 from tprpapers.swaps.effect_intervals import best_heads, compare_places, summarise_swaps
+from tprpapers.swaps.exchanges import ALIKE, ALL, ELSEWHERE, PAIR
 from tprpapers.swaps.shifts import OWN, RANDOM, SHIFTED
 from tprpapers.swaps.swap_recipes import read_recipe
 from tprpapers.swaps.swap_runs import SWAPS
@@ -19,7 +20,6 @@ from tprprobe.data.pairs import encode_pairs
 from tprprobe.files.settings import read_toml
 from tprprobe.gold import annotate
 from tprprobe.interventions import run_recipe
-from tprprobe.interventions.exchanges import ALIKE, ALL, ELSEWHERE, PAIR
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS
 from tprprobe.models import load_model
 from tprprobe.models.answers import exact_matches

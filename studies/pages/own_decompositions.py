@@ -15,6 +15,8 @@ from studies.pages.state_tables import (
 )
 from studies.templates import fill, table
 from tprpapers.swaps.effect_intervals import summarise_swaps
+from tprpapers.swaps.exchanges import measure_swaps
+from tprpapers.swaps.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
 from tprprobe.analyses.decomposition import Decomposition, decompose
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
@@ -28,9 +30,7 @@ from tprprobe.interventions.decomposed_states import (
     REMAINDER,
     substitute,
 )
-from tprprobe.interventions.exchanges import measure_swaps
 from tprprobe.interventions.number_pairs import find_swaps
-from tprprobe.interventions.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Model
 from tprprobe.statistics import interval_text, read_interval

@@ -63,6 +63,16 @@ class Agreement:
         return float(self.cells["difference"].abs().median())
 
     @property
+    def mean(self) -> float:
+        """The mean difference of a cell from the published number, with its sign."""
+        return float(self.cells["difference"].mean())
+
+    @property
+    def above(self) -> int:
+        """The far cells that lie above the published number."""
+        return int((self.far["difference"] > 0).sum())
+
+    @property
     def right(self) -> int:
         """Large differences whose sign is right."""
         return int(self.differences["right"].sum())

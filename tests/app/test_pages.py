@@ -1,6 +1,7 @@
 """Every page draws itself over a run, without a browser; what it is given cannot break it."""
 
 import json
+from pathlib import Path
 
 import pytest
 from planted.sentences import ENCODER, plant
@@ -8,10 +9,8 @@ from planted.sentences import ENCODER, plant
 import tprprobe as tp
 from tprprobe.analyses.naming import name_words
 
-PAGES = (
-    *("layers", "roles", "attention", "probes", "decomposition"),
-    *("interventions", "compare", "ask"),
-)
+FOLDER = Path(__file__).parents[2] / "app/pages"
+PAGES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "overview")
 
 
 def charts(app):

@@ -576,3 +576,17 @@ def test_a_bar_moves_with_the_stages_of_every_part():
                 report(stage, 2)
             seen.append(part)
     assert seen == ["a", "b"]
+
+
+def test_the_estimator_binds_free_vectors_by_default():
+    """Order alone tells sentences apart: a saturated fit says so without being asked for withheld=0."""
+    rng = np.random.default_rng(0)
+    bound = rng.normal(size=(6, 2, 8))
+    pairs = [[(str(a), "first"), (str(b), "second")] for a in range(6) for b in range(6) if a != b]
+    vectors = np.array([bound[int(p[0][0]), 0] + bound[int(p[1][0]), 1] for p in pairs])
+    order = rng.permutation(len(pairs))
+    pairs, vectors = [pairs[i] for i in order] * 4, np.tile(vectors[order], (4, 1))
+    fit = tp.TPDecomposition(family="saturated", random_state=0).fit(pairs, vectors)
+    swapped = [[(p[0][0], "second"), (p[1][0], "first")] for p in pairs]
+    real = np.array([bound[int(p[0][0]), 1] + bound[int(p[1][0]), 0] for p in pairs])
+    assert fit.score(swapped, real) > 0.95

@@ -15,11 +15,11 @@ import xarray as xr
 from safetensors.torch import load_file, save_file
 
 import tprprobe as tp
+from tprpapers.mccoy import tpdn_files
 from tprprobe.cli import app
 from tprprobe.dashboard.scene import build_scene
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, concatenate
-from tprprobe.store.dumps import tpdn
 from tprprobe.store.verification import verify
 
 DIGITS = [
@@ -86,7 +86,7 @@ def test_a_bad_line_is_named_and_nothing_is_left(tmp_path, text, line):
 def test_an_import_that_was_killed_goes_on_to_the_same_store(tmp_path, monkeypatch):
     source = write_tpdn(tmp_path / "dev.txt", DIGITS * 3)
     whole = tp.import_store(source, tmp_path / "whole")
-    monkeypatch.setattr(tpdn, "BLOCK_BYTES", 16 * 3 * 5)  # five samples
+    monkeypatch.setattr(tpdn_files, "BLOCK_BYTES", 16 * 3 * 5)  # five samples
     append, calls = StoreWriter.append, itertools.count()
 
     def killed(self, *block):

@@ -7,11 +7,11 @@ import tomllib
 import numpy as np
 import pytest
 
+from tprpapers.huang.image_features import open_features
 from tprpapers.scoring import meteor, rouge
 from tprpapers.scoring.meteor import meteor_missing
 from tprprobe import cli
 from tprprobe.analyses.projections import project
-from tprprobe.data.captions.features import open_features
 from tprprobe.data.mathematics import generator
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract

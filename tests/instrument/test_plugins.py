@@ -92,5 +92,5 @@ def test_the_papers_enter_by_their_metadata():
         for plugin in plugins.find(group).values():
             assert plugin.load() is not None
     assert len(load_data("scan", n=3)) == 3
-    with pytest.raises(InputError, match=r"a plug-in \(.*english"):
+    with pytest.raises(InputError, match=r"but .english.;"):
         load_data("englsh")

@@ -1,20 +1,13 @@
 """Surgery on vectors, and behaviour when states are replaced by their decompositions."""
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from planted.bindings import HIDDEN, STATE, bind, draw_sequences, left, plant_bindings
 
 import tprprobe as tp
 from tprprobe.interventions.edits import Place
-from tprprobe.interventions.exchanges import measure_swaps
 from tprprobe.interventions.surgeries import change_of
-from tprprobe.interventions.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
-from tprprobe.interventions.token_states import Texts
 
 surgery = tp.interventions.surgery
 AXES = Place(("batch", "seq", "d_model"))
@@ -145,30 +138,3 @@ def test_states_of_a_decoder_are_replaced_while_it_reads_its_own_answer(
     rows = rows_of(tp.substitute(model, data, exact))
     assert rows["unedited"]["agreement"] > 0.9
     assert rows["decomposition"]["probability"] > rows["mean"]["probability"]
-
-
-def test_surgery_on_states_gives_the_answer_of_the_exchanged_question(asked):
-    """Where a role is a question and a place, the decomposition of each question is its own states."""
-    model, _, _ = asked
-    swaps = pd.DataFrame({"question": range(40), "kind": "first and second", "answer": "a"})
-    rng = np.random.default_rng(1)
-    swaps["text"] = ["".join(rng.choice(list("abc"), 4)) for _ in range(40)]
-    swaps["counterfactual"] = [text[1] + text[0] + text[2:] for text in swaps["text"]]
-    swaps = swaps.assign(predicted="b", first=[(0,)] * 40, second=[(1,)] * 40, elsewhere=0)
-    swaps["alike"] = [((), ())] * 40
-    both = Texts.of([*swaps["text"], *swaps["counterfactual"]], ["a"] * 80)
-    with TemporaryDirectory() as folder:
-        store = tp.extract(model, both, [HIDDEN], Path(folder) / "store", control=False)
-        fit = tp.decompose(store, HIDDEN, "question*left", family="saturated")
-    rows = pd.concat([measure_swaps(model, swaps, []), measure_surgeries(model, swaps, [fit])])
-    asked_rows = rows[rows["vectors"] == "question"].set_index("question")
-    moved = rows[rows["at"] == SURGERY].set_index("question")
-    changed = swaps["text"] != swaps["counterfactual"]
-    wanted = asked_rows["p_counterfactual"][changed.to_numpy()]
-    close = moved["p_counterfactual"].reindex(wanted.index)
-    alone = rows[rows["vectors"] == "none"].set_index("question")["p_counterfactual"]
-    miss = (close - wanted).abs().mean()
-    assert miss < (alone.reindex(wanted.index) - wanted).abs().mean()
-    others = {at: rows[rows["at"] == at].set_index("question") for at in (DIRECTION, ROLE)}
-    for other in others.values():
-        assert (other["p_counterfactual"].reindex(wanted.index) - wanted).abs().mean() > miss

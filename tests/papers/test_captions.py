@@ -18,6 +18,8 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprpapers.huang.caption_bags import bag_vector
+from tprpapers.huang.caption_files import read_annotations
 from tprpapers.huang.caption_scores import judge_scores
 from tprpapers.scoring import meteor
 from tprpapers.scoring.captions.toolkit import compare_captions, compare_lengths, score_captions
@@ -31,11 +33,9 @@ from tprpapers.worlds.scenes.scene import draw, split_of, unseen_colour
 from tprpapers.worlds.scenes.trees import label
 from tprprobe.data import load_data
 from tprprobe.data.captions import Captioned
-from tprprobe.data.captions.bags import bag_vector
-from tprprobe.data.captions.captionfiles import read_annotations
-from tprprobe.data.captions.glove import read_glove
 from tprprobe.data.vocabularies.words import BRACKETS, Words, count_words, tokenize
 from tprprobe.errors import InputError
+from tprprobe.training.captioning import read_glove
 
 # What the toolkit's own program (commit 3a9afb2, its scorers in pycocoevalcap 1.2) computes of its
 # example; its notebook prints them as .579 .404 .279 .191 .600 .396 and METEOR .195.

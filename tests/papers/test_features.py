@@ -10,9 +10,9 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from tprpapers.huang import resnet
+from tprpapers.huang.image_features import open_features
 from tprpapers.huang.resnet import compute_features, read_image
 from tprprobe.cli import app
-from tprprobe.data.captions.features import open_features
 from tprprobe.errors import InputError
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tprpapers.swaps.agent_patient import find_agent_swaps, judge_swaps
+from tprpapers.swaps.exchanges import Way, measure_swaps
 from tprpapers.swaps.swap_recipes import SwapRecipe
 from tprpapers.swaps.swap_runs import run_swaps
 from tprpapers.worlds.english import is_faithful, is_grammatical, sample, tokenize
 from tprprobe.errors import InputError
-from tprprobe.interventions.exchanges import Way, measure_swaps
 from tprprobe.models import load_model
 
 

@@ -6,12 +6,12 @@ import pytest
 from tprpapers.swaps.donor_roles import DONORS
 from tprpapers.swaps.erasures import ERASED, SHUFFLED
 from tprpapers.swaps.shifts import LEARNED, OWN, RANDOM, WRONG
+from tprpapers.swaps.surgical_swaps import DIRECTION, ROLE, SURGERY
 from tprpapers.swaps.swap_recipes import SwapRecipe, read_recipe
 from tprpapers.swaps.swap_runs import run_swaps
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.files.settings import read_toml
-from tprprobe.interventions.surgical_swaps import DIRECTION, ROLE, SURGERY
 from tprprobe.interventions.sweep_recipes import read_recipe as read_sweep
 
 

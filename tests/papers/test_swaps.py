@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from planted.roles import PlantedRoles
 
 from studies.pages import agents_section, interventions_page
+from tprpapers.swaps.digit_vectors import read_digits
 from tprpapers.swaps.donor_roles import DONORS, measure_donors
 from tprpapers.swaps.effect_intervals import (
     best_heads,
@@ -18,6 +19,15 @@ from tprpapers.swaps.effect_intervals import (
     summarise_swaps,
 )
 from tprpapers.swaps.erasures import Eraser
+from tprpapers.swaps.exchanges import (
+    ALIKE,
+    ELSEWHERE,
+    Way,
+    exchanges_at,
+    list_ways,
+    measure_swaps,
+    positions,
+)
 from tprpapers.swaps.shifts import (
     OWN,
     RANDOM,
@@ -29,9 +39,7 @@ from tprpapers.swaps.shifts import (
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.gold import arithmetic, evaluate
-from tprprobe.interventions import exchange, find_swaps, list_ways, measure_swaps, swap
-from tprprobe.interventions.digit_vectors import read_digits
-from tprprobe.interventions.exchanges import ALIKE, ELSEWHERE, Way, exchanges_at, positions
+from tprprobe.interventions import exchange, find_swaps, swap
 from tprprobe.interventions.number_pairs import CHANGING, HARMLESS, KINDS, exchanged
 from tprprobe.site.hooks import capture, intervene
 

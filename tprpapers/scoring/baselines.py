@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 
-from tprprobe.data.captions.examples import Captioned
+from tprprobe.data.captions import Captioned
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.errors import unknown

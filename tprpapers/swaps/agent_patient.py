@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from tprpapers.swaps.exchanges import Way, exchanges_at, positions
 from tprpapers.worlds.english import (
     Report,
     Sentence,
@@ -28,7 +29,6 @@ from tprpapers.worlds.english.sentences import Span
 from tprprobe.data.pairs import encode_texts
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.interventions.edits import swap
-from tprprobe.interventions.exchanges import Way, exchanges_at, positions
 from tprprobe.interventions.number_pairs import Pair
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model, require_vocabulary

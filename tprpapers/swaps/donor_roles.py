@@ -14,11 +14,11 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from tprpapers.swaps.digit_vectors import DigitVectors, label_digits
+from tprpapers.swaps.exchanges import BATCH, encode_swaps, tabulate
 from tprprobe.gold.expressions import POLARITIES
 from tprprobe.interventions import edits
 from tprprobe.interventions.batched_edits import Variant, score_variants
-from tprprobe.interventions.digit_vectors import DigitVectors, label_digits
-from tprprobe.interventions.exchanges import BATCH, encode_swaps, tabulate
 from tprprobe.models.protocol import Model, require_vocabulary
 
 KIND = "polarity"
@@ -78,7 +78,7 @@ def measure_donors(
 ) -> pd.DataFrame:
     """One row per swap of polarity and kind of donor: what the model makes of the two answers.
 
-    Columns are those of :func:`tprprobe.interventions.exchanges.measure_swaps`; ``at`` is the kind of
+    Columns are those of :func:`tprpapers.swaps.exchanges.measure_swaps`; ``at`` is the kind of
     donor, vectors are ``role``, of all layers and heads at once.
     """
     pairs, predicted = encode_swaps(model, swaps)

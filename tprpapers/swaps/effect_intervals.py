@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from tprprobe.interventions.exchanges import ALL, ELSEWHERE, PAIR
+from tprpapers.swaps.exchanges import ALL, ELSEWHERE, PAIR
 from tprprobe.interventions.number_pairs import HARMLESS
 from tprprobe.statistics import Interval, bootstrap_mean, bounds, group_sums, replicate_totals
 

@@ -16,12 +16,13 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from tprpapers.swaps.digit_vectors import DigitVectors, label_digits
 from tprpapers.swaps.donor_roles import KIND
+from tprpapers.swaps.exchanges import BATCH, encode_swaps, tabulate
 from tprprobe.gold.expressions import POLARITIES
 from tprprobe.interventions.batched_edits import Variant, score_variants
-from tprprobe.interventions.digit_vectors import DigitVectors, encoder_vectors, label_digits
 from tprprobe.interventions.erasers import Eraser
-from tprprobe.interventions.exchanges import BATCH, encode_swaps, tabulate
+from tprprobe.interventions.number_pairs import encoder_vectors
 from tprprobe.models.protocol import Model, require_vocabulary
 
 ERASED, SHUFFLED = "polarity erased", "shuffled polarity erased"
@@ -50,7 +51,7 @@ def measure_erasures(
 ) -> pd.DataFrame:
     """One row per swap of polarity, kind of vectors and erasure: what the model makes of the question.
 
-    Columns are those of :func:`tprprobe.interventions.exchanges.measure_swaps`; ``at`` is what was erased.
+    Columns are those of :func:`tprpapers.swaps.exchanges.measure_swaps`; ``at`` is what was erased.
     """
     swaps = swaps[swaps["kind"] == KIND]
     pairs, predicted = encode_swaps(model, swaps)

@@ -16,12 +16,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tprpapers.swaps.digit_vectors import DigitVectors, label_digits
 from tprpapers.swaps.donor_roles import KIND
+from tprpapers.swaps.exchanges import ALL, BATCH, encode_swaps, tabulate
 from tprprobe.gold.expressions import POLARITIES
 from tprprobe.interventions import edits
 from tprprobe.interventions.batched_edits import Variant, score_variants
-from tprprobe.interventions.digit_vectors import DigitVectors, encoder_vectors, label_digits
-from tprprobe.interventions.exchanges import ALL, BATCH, encode_swaps, tabulate
+from tprprobe.interventions.number_pairs import encoder_vectors
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import intervene
 from tprprobe.site.patterns import layer_of
@@ -106,7 +107,7 @@ def measure_shifts(
     """One row per swap of polarity, kind of vectors, direction and dose: what the model makes of the
     two answers.
 
-    Columns are those of :func:`tprprobe.interventions.exchanges.measure_swaps`; ``at`` is the name of
+    Columns are those of :func:`tprpapers.swaps.exchanges.measure_swaps`; ``at`` is the name of
     the direction and its dose, ``layer`` the layer of hidden states and -1 (all) of the others.
     """
     swaps = swaps[swaps["kind"] == KIND]

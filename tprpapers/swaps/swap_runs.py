@@ -7,22 +7,22 @@ from functools import partial
 import pandas as pd
 
 from tprpapers.swaps.agent_patient import AGENTS, find_agent_swaps
+from tprpapers.swaps.digit_vectors import read_digits
 from tprpapers.swaps.donor_roles import KIND as POLARITY
 from tprpapers.swaps.donor_roles import measure_donors
 from tprpapers.swaps.effect_intervals import summarise_swaps
 from tprpapers.swaps.erasures import fit_erasers, measure_erasures
+from tprpapers.swaps.exchanges import ALL, list_ways, measure_swaps
 from tprpapers.swaps.shifts import SHIFTED, measure_shifts, name_directions
+from tprpapers.swaps.surgical_swaps import decompose_layers, measure_surgeries
 from tprpapers.swaps.swap_recipes import UNBINDING, SwapRecipe, read_recipe
 from tprpapers.swaps.unbindings import run_unbindings
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
-from tprprobe.interventions.digit_vectors import read_digits
-from tprprobe.interventions.exchanges import ALL, list_ways, measure_swaps
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
 from tprprobe.interventions.kinds import SWAPS
 from tprprobe.interventions.number_pairs import find_swaps
-from tprprobe.interventions.surgical_swaps import decompose_layers, measure_surgeries
 from tprprobe.interventions.sweeps import find_data
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary

@@ -1,8 +1,7 @@
 """Commands that analyze a store or a model."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +11,7 @@ from tprprobe.cli.options import (
     Json,
     Number,
     Out,
+    Raw,
     Resume,
     Scheduler,
     Seed,
@@ -22,7 +22,9 @@ from tprprobe.cli.options import (
 from tprprobe.errors import InputError
 
 if TYPE_CHECKING:
-    from tprprobe.store import Store
+    import pandas as pd
+
+    from tprprobe.data.frames.pairsets import MinimalPairs
 
 
 def cluster(
@@ -30,9 +32,7 @@ def cluster(
     site: Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")],
     k: Annotated[int, typer.Option(help="Number of clusters.")],
     head: Annotated[int | None, typer.Option(help="One head; by default all heads.")] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Cluster raw vectors, without standardizing dimensions.")
-    ] = False,
+    raw: Raw = False,
     seed: Seed = 0,
     out: Out = None,
     scheduler: Scheduler = None,
@@ -96,7 +96,7 @@ def reconstruct(
     if out:
         save_reconstruction(results, out, stores)
     if as_json:
-        return print_json(json.loads(results.to_json(orient="records")))
+        return print_json(results)
     typer.echo(reconstruction_table(results).markdown())
     return None
 
@@ -142,78 +142,61 @@ def intervene(
         raise InputError(
             "give one of a recipe (FILE.toml), --data pairs:FRAME, or --text TEXT --exchange WORD,WORD"
         )
-    if recipe is None:
-        return _intervene_pairs(
-            ckpt,
-            data,
-            (text, exchange, answers),
-            edits,
-            sites,
-            n,
-            seed,
-            (out, resume),
-            device,
-            as_json,
-        )
-    strange = {
+    of_pairs = {
         "--exchange": exchange,
         "--answers": answers,
         "--edit": edits,
         "--sites": sites,
         "-n": n,
     }
-    if given := [name for name, value in strange.items() if value]:
+    if recipe and (given := [name for name, value in of_pairs.items() if value]):
         raise InputError(f"{', '.join(given)}: of minimal pairs, not of a recipe; leave either out")
+    from tprprobe.figures.behaviour import behaviour_table
     from tprprobe.interventions import run_recipe
+    from tprprobe.interventions.behaviour import EDITS, measure_pairs
     from tprprobe.models import load_model
     from tprprobe.models.protocol import require_head
 
+    pairs = None if recipe else _find_pairs(data, text, exchange, answers, n, seed)
     model = require_head(load_model(ckpt, device=device), "an intervention on answers")
-    out = out or Path("runs") / f"{recipe.stem}-{model.name}".replace(":", "-")
-    rows = run_recipe(recipe, model, out, resume)
-    if as_json:
-        return print_json(json.loads(rows.to_json(orient="records")))
-    shown = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]
-    typer.echo(rows[shown].round(3).to_string(index=False))
-    return None
+    name = recipe.stem if recipe else "pairs"
+    out = out or Path("runs") / f"{name}-{model.name}".replace(":", "-")
+    if pairs is None:
+        rows = run_recipe(Path(str(recipe)), model, out, resume)
+        columns = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]
+        shown = rows[columns].round(3).to_string(index=False)
+    else:
+        rows = measure_pairs(model, pairs, sites, edits or EDITS, out, resume, seed)
+        _draw_behaviour(rows, out)
+        shown = behaviour_table(rows)
+    return print_json(rows) if as_json else typer.echo(shown)
 
 
-def _intervene_pairs(
-    ckpt: str,
+def _find_pairs(
     data: str | None,
-    typed: tuple[str | None, str | None, str | None],
-    edits: list[str] | None,
-    sites: list[str] | None,
+    text: str | None,
+    exchange: str | None,
+    answers: str | None,
     n: int | None,
     seed: int,
-    run: tuple[Path | None, bool],
-    device: str,
-    as_json: bool,
-) -> None:
+) -> "MinimalPairs":
     from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
-    from tprprobe.figures.behaviour import behaviour_by_layer, behaviour_table
-    from tprprobe.figures.style import save
-    from tprprobe.interventions.behaviour import EDITS, ITEMS, measure_pairs
-    from tprprobe.models import load_model
-    from tprprobe.models.protocol import require_head
+    from tprprobe.interventions.behaviour import ITEMS
 
-    text, exchange, answers = typed
-    if text is not None:
-        words, expected = (part.split(",") if part else [] for part in (exchange, answers))
-        pairs = pair_of_text(text, words, expected or ("", ""))
-    else:
-        pairs = find_pairs(str(data), n, seed, 2 * ITEMS)
-    model = require_head(load_model(ckpt, device=device), "an intervention on answers")
-    folder = run[0] or Path("runs") / f"pairs-{model.name}".replace(":", "-")
-    rows = measure_pairs(model, pairs, sites, edits or EDITS, folder, run[1], seed)
+    if text is None:
+        return find_pairs(str(data), n, seed, 2 * ITEMS)
+    words, expected = (typed.split(",") if typed else [] for typed in (exchange, answers))
+    return pair_of_text(text, words, expected or ("", ""))
+
+
+def _draw_behaviour(rows: "pd.DataFrame", folder: Path) -> None:
+    from tprprobe.figures.behaviour import behaviour_by_layer
+    from tprprobe.figures.style import save
+
     if len(rows) > 2:
         for ending in (".pdf", ".svg"):
             save(behaviour_by_layer(rows), folder / f"behaviour{ending}")
         say(f"{folder / 'behaviour.pdf'}")
-    if as_json:
-        return print_json(json.loads(rows.to_json(orient="records")))
-    typer.echo(behaviour_table(rows))
-    return None
 
 
 def name(
@@ -223,9 +206,7 @@ def name(
         typer.Option(help="Sites to cluster, as patterns; default: encoder.*.self.role."),
     ] = None,
     k: Annotated[list[int] | None, typer.Option(help="Numbers of clusters; default: 20.")] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Cluster raw vectors, without standardizing dimensions.")
-    ] = False,
+    raw: Raw = False,
     baseline: Annotated[
         Path | None,
         typer.Option(help="A store of a Transformer on the same questions, as a baseline."),
@@ -240,57 +221,37 @@ def name(
 
     Of words with exact labels, by these (default sites: *.role), beside the untrained twin.
     """
-    from tprprobe.analyses.naming import name_all
+    from tprprobe.analyses.naming import name_all, name_words
     from tprprobe.analyses.naming.word_labels import list_exact
     from tprprobe.console import track
-    from tprprobe.figures.naming import heads_table, polar_table, polarity_table
+    from tprprobe.figures import naming
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
+
+    def progress(parts: Any) -> Any:
+        return track(parts, "naming", len(parts))
 
     opened = open_store(store)
     if list_exact(opened):
         if len(k or []) > 1 or baseline:
             raise InputError("labelled words are named with one --k, and without --baseline")
-        run = (out, resume)
         with scheduled(scheduler):
-            return _name_words(opened, site or "*.role", (k or [20])[0], raw, seed, run, as_json)
-    with scheduled(scheduler):
-        named = name_all(
-            opened,
-            site or "encoder.*.self.role",
-            k or 20,
-            raw,
-            seed,
-            open_store(baseline) if baseline else None,
-            out,
-            resume,
-            progress=lambda parts: track(parts, "naming", len(parts)),
-        )
+            named = name_words(
+                opened, site or "*.role", (k or [20])[0], raw, seed, out, resume, progress=progress
+            )
+        shown, tables = named, [naming.word_heads_table(named), naming.words_table(named)]
+    else:
+        compared = open_store(baseline) if baseline else None
+        sites = site or "encoder.*.self.role"
+        with scheduled(scheduler):
+            named = name_all(
+                opened, sites, k or 20, raw, seed, compared, out, resume, progress=progress
+            )
+        shown = named.as_dict()
+        tables = [naming.heads_table(named), naming.polarity_table(named)]
+        tables += [naming.polar_table(named)]
     if as_json:
-        return print_json(named.as_dict())
-    for table in (heads_table(named), polarity_table(named), polar_table(named)):
-        typer.echo(table.markdown())
-    return None
-
-
-def _name_words(
-    store: "Store",
-    site: str | list[str],
-    k: int,
-    raw: bool,
-    seed: int,
-    run: tuple[Path | None, bool],
-    as_json: bool,
-) -> None:
-    from tprprobe.analyses.naming import name_words
-    from tprprobe.console import track
-    from tprprobe.figures.naming import word_heads_table, words_table
-
-    named = name_words(
-        store, site, k, raw, seed, *run, progress=lambda parts: track(parts, "naming", len(parts))
-    )
-    if as_json:
-        return print_json(json.loads(named.to_json(orient="records")))
-    for table in (word_heads_table(named), words_table(named)):
+        return print_json(shown)
+    for table in tables:
         typer.echo(table.markdown())
     return None

@@ -42,6 +42,9 @@ Compress = Annotated[
     str | None,
     typer.Option(help="The store's compression: none, lz4 (bfloat16's default) or zstd."),
 ]
+Raw = Annotated[
+    bool, typer.Option("--raw", help="Cluster raw vectors, without standardizing dimensions.")
+]
 Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]
 Scheduler = Annotated[
     str | None,
@@ -78,6 +81,9 @@ def pairs(given: list[str]) -> dict[str, str]:
 
 
 def print_json(content: Any) -> None:
+    """Prints a document; of a table its rows."""
+    if hasattr(content, "to_json"):
+        content = json.loads(content.to_json(orient="records"))
     sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 

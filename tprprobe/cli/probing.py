@@ -1,7 +1,6 @@
 """Commands that train probes on labels and predict by them."""
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,7 +97,7 @@ def probe(
         settings["test"] = None if test is None else _open(test, {})
         rows, text = _probe(opened, task, out, refine, settings)
     if as_json:
-        return print_json(json.loads(rows.to_json(orient="records")))
+        return print_json(rows)
     return typer.echo(text)
 
 
@@ -239,7 +238,7 @@ def predict(
     if out is not None:
         write_table(out, found)
     if as_json:
-        return print_json(json.loads(found.to_json(orient="records")))
+        return print_json(found)
     if out is None:
         typer.echo(found.to_string(index=False))
     return None

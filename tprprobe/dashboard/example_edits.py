@@ -10,8 +10,7 @@ from tprprobe.dashboard.live_example import Edits, Posed
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import InputError, unknown
 from tprprobe.interventions.edits import exchange, swap, zero
-from tprprobe.interventions.exchanges import vectors_of
-from tprprobe.interventions.number_pairs import find_swaps
+from tprprobe.interventions.number_pairs import find_swaps, vectors_of
 from tprprobe.models.protocol import require_vocabulary
 from tprprobe.site.hooks import find_sites
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 
 from tprprobe import plugins
 from tprprobe.data.annotated.sentencesets import is_annotated_file, open_annotated
-from tprprobe.data.captions.imagesets import is_captions, open_captions
 from tprprobe.data.dataset import Dataset, Request, no_data
 from tprprobe.data.documents.corpora import choose, is_corpus, open_corpus
 from tprprobe.data.documents.hubsets import is_hub_set, open_hub_set
@@ -30,7 +29,6 @@ def open_plugged(request: Request) -> Dataset:
 SOURCES: dict[str, tuple[Callable[[str], bool], Callable[[Request], Dataset]]] = {
     "mathematics:MODULE (or a+b, or all)": (is_generated, generate_questions),
     "pairs:FRAME (or a+b, all, FILE.toml, with ,asked and ,one_token)": (is_pairs, draw_pairs),
-    "captions:FILE (or captions:FILE,features=FILE)": (is_captions, open_captions),
     "PREFIX or PREFIX:… of a plug-in": (is_plugged, open_plugged),
     "FILE.conllu, FILE.conllup, FILE.iob2, edge-probing FILE.jsonl": (
         is_annotated_file,

@@ -12,8 +12,6 @@ from .edits import shift as shift
 from .edits import snap as snap
 from .edits import swap as swap
 from .edits import zero as zero
-from .exchanges import list_ways as list_ways
-from .exchanges import measure_swaps as measure_swaps
 from .number_pairs import find_swaps as find_swaps
 from .surgeries import surgery as surgery
 from .sweep_recipes import Recipe as Recipe

@@ -23,6 +23,7 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.gold import annotate, evaluate
 from tprprobe.gold.formulas import Expression, parse
 
+VECTORS = ("role", "filler", "key", "binding", "hidden")  # that are exchanged
 CHANGING = ("polarity", "argument", "place")
 HARMLESS = ("same polarity", "sum")
 KINDS = CHANGING + HARMLESS
@@ -194,3 +195,15 @@ def _moved(
     first: tuple[int, ...], second: tuple[int, ...], shift: int
 ) -> tuple[list[int], list[int]]:
     return [at + shift for at in first], [at + shift for at in second]
+
+
+def encoder_vectors(site: str) -> str | None:
+    """The kind of an encoder's vectors, as the last word of their site; None for other sites."""
+    return site.rpartition(".")[2] if site.startswith("encoder.") else None
+
+
+def vectors_of(site: str) -> str | None:
+    """The kind of encoder vectors at a site, as a word; None for sites that are not exchanged."""
+    if (kind := encoder_vectors(site)) is not None:
+        return kind if kind in VECTORS else None
+    return "embedding role" if site == "embedding.role" else None

@@ -14,6 +14,8 @@ from tprprobe.site.site import FOREIGN, Site, attention_map, device_of
 
 NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*")
 PER_HEAD = ("query", "key", "value", "role", "filler", "binding")
+VECTORS = {True: "batch seq head d_head", False: "batch seq d_model"}
+ENCODING = "encoding"  # the name of a site with one vector a sample
 
 
 class Attached(nn.Module):
@@ -100,8 +102,8 @@ def attach(
     A value names a submodule, whose output is the site, or with ``:input`` behind it its first
     input. Where ``heads`` is given, sites that are per head (query, key, value, role, filler,
     binding) are read as [batch, seq, head, d_head]; one named ``….attention`` is a map, [batch, head,
-    query, key]. ``forward(module, batch)`` is how the module is called where that is not
-    ``module(*batch)``.
+    query, key]; one named ``encoding`` has one vector a sample, [batch, d_model].
+    ``forward(module, batch)`` is how the module is called where that is not ``module(*batch)``.
 
     Raises:
         InputError: the module has no such submodule, or a site's name is no dotted name.
@@ -117,7 +119,7 @@ def attach(
             raise InputError(f"{where!r}: a submodule's output is 'path', its input 'path:input'")
         kind = name.rsplit(".", 1)[-1]
         per_head = heads is not None and kind in PER_HEAD
-        vectors = Site("batch seq head d_head" if per_head else "batch seq d_model")
+        vectors = Site("batch d_model" if kind == ENCODING else VECTORS[per_head])
         site = attention_map() if kind == "attention" else vectors
         place_site(attached, name, site)
         _route(submodules[path], site, _passer(site, where, heads if per_head else None), end)

@@ -21,11 +21,10 @@ from parity import publishedfiles
 from planted.damage import damage_each, damage_on
 
 import tprprobe as tp
+from tprpapers.huang.caption_files import read_annotations
+from tprpapers.huang.image_features import open_features
 from tprpapers.study.plans import read_plan
 from tprprobe.analyses.probing.task import read_task
-from tprprobe.data.captions.captionfiles import read_annotations
-from tprprobe.data.captions.features import open_features
-from tprprobe.data.captions.glove import read_glove
 from tprprobe.data.parquet import write_parquet
 from tprprobe.data.vocabularies.characters import SPECIALS, Vocabulary, characters
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
@@ -37,6 +36,7 @@ from tprprobe.gold.annotations import read_annotated
 from tprprobe.interventions.sweep_recipes import read_recipe as read_sweep
 from tprprobe.models.published.convert import convert, read_config
 from tprprobe.models.published.torchtext import read_vocabulary
+from tprprobe.training.captioning import read_glove
 from tprprobe.training.recipes import read_recipe
 
 ROOT = Path(__file__).parents[3]

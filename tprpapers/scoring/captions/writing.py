@@ -11,8 +11,7 @@ from jaxtyping import Shaped
 from tprpapers.scoring.captions.toolkit import REFERENCES, score_rows
 from tprpapers.scoring.meteor import meteor_missing
 from tprprobe.console import track
-from tprprobe.data.captions import Captioned
-from tprprobe.data.captions.imagepairs import stack_features
+from tprprobe.data.captions import Captioned, stack_features
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.words import tokenize

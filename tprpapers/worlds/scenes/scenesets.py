@@ -14,7 +14,7 @@ from tprpapers.worlds.scenes.captioning import describe
 from tprpapers.worlds.scenes.lexicon import LEXICON
 from tprpapers.worlds.scenes.rendering import render
 from tprpapers.worlds.scenes.scene import COMPOSITIONAL, draw, without_hats
-from tprprobe.data.captions.examples import Captioned
+from tprprobe.data.captions import Captioned
 from tprprobe.data.dataset import Dataset, Labels, Request
 from tprprobe.data.generated import make
 from tprprobe.data.hashing import SHARES

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from tprprobe.analyses.decomposition.choices import read_rank
 from tprprobe.analyses.decomposition.designs import Design, gather
-from tprprobe.analyses.decomposition.families import FAMILIES, OPERATOR, PRODUCT, RoleFit
+from tprprobe.analyses.decomposition.families import FAMILIES, OPERATOR, PRODUCT, SATURATED, RoleFit
 from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs, number
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
@@ -76,7 +76,8 @@ class TPDecomposition(BaseEstimator):
         division = divide(counts, [found], nothing, judged, 0.0, rng, self.withheld or 0.1)
         of, held = Design(SCHEME, "", [found], counts, division, groups), HeldVectors(e)
         fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
-        self._fit = fits.fit_unwithheld(self.family) if self.withheld else fits.fit(self.family)
+        unseen = self.withheld and self.family != SATURATED  # whose free vectors know no other pair
+        self._fit = fits.fit_unwithheld(self.family) if unseen else fits.fit(self.family)
         self._keep(self._fit, found)
         self.n_features_in_ = len(self.role_names_)
         return self

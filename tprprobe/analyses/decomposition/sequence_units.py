@@ -217,6 +217,8 @@ def _read_tokens(store: Store, site: str, fillers: str, columns: Collection[str]
         labels = read_labels(store, side)
         tokens = tokens.assign(**{name: labels[name].to_numpy(object) for name in exact})
     if (wanted - {*tokens}) & set(COLUMNS) and side == SIDES[0] and store.has_questions:
-        gold = join(tokens)
-        tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in COLUMNS})
+        held = [name for name in COLUMNS if name in tokens]  # which a store may have itself
+        gold = join(tokens.drop(columns=held))
+        new = [name for name in COLUMNS if name not in held]
+        tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in new})
     return tokens

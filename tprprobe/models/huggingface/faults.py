@@ -8,23 +8,19 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import reason
+from tprprobe.files.file_errors import damage_told, reason
 
 VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 PANIC = "PanicException"  # of Rust, which derives from BaseException
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
          "max_position_embeddings")  # fmt: skip
-NEW = (
-    "pooler",
-    "classifier",
-    "score",
-    "qa_outputs",
-)  # parts that are random where a file lacks them
+NEW = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
 NAMED = 3  # tensors that an error names
 SLACK = 2  # how many times fewer weights a file may hold than the least that its sizes ask for
 
@@ -40,15 +36,12 @@ def refusing(said: str) -> Iterator[None]:
     try:
         with held_back():
             yield
-    except InputError:
-        raise
-    except MemoryError:
+    except (InputError, MemoryError):
         raise
     except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+        kind, text = type(error).__name__, reason(error)
+        if not isinstance(error, Exception) and kind != PANIC:
             raise
-        kind = type(error).__name__
-        text = reason(error)
         told = text if text == kind or kind == PANIC else f"{kind}: {text}"
         raise InputError(f"{said}: {told}") from error
 
@@ -56,12 +49,11 @@ def refusing(said: str) -> Iterator[None]:
 @contextmanager
 def held_back() -> Iterator[None]:
     """A block in which what libraries write to the terminal, in Python or below it, is held back."""
-    if os.environ.get(VERBOSE):
-        yield
-        return
     try:
-        kept = os.dup(2)
+        kept = None if os.environ.get(VERBOSE) else os.dup(2)
     except OSError:  # there is no terminal's error stream
+        kept = None
+    if kept is None:
         yield
         return
     with TemporaryFile() as file, redirect_stderr(StringIO()):
@@ -111,18 +103,13 @@ def count_weights(path: str) -> int:
     import safetensors
 
     total = 0
-    for file in sorted(Path(path).glob("*.safetensors")) if Path(path).is_dir() else ():
-        try:
-            with safetensors.safe_open(file, "pt") as opened:
-                for name in opened.keys():  # noqa: SIM118 (no mapping)
-                    size = 1
-                    for length in opened.get_slice(name).get_shape():
-                        size *= length
-                    total += size
-        except (safetensors.SafetensorError, OSError) as error:
-            raise InputError(
-                f"{file} is damaged or no safetensors file: {reason(error)}"
-            ) from error
+    for file in sorted(Path(path).glob("*.safetensors")):
+        with (
+            damage_told(f"{file} is damaged or no safetensors file"),
+            safetensors.safe_open(file, "pt") as opened,
+        ):
+            shapes = [opened.get_slice(name).get_shape() for name in opened.keys()]  # noqa: SIM118
+            total += sum(map(prod, shapes))
     return total
 
 
@@ -133,7 +120,7 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
         InputError: weights that the file lacks, has in another shape or does not have as finite numbers.
     """
     missing = sorted(report["missing_keys"])
-    new = [key for key in missing if {*key.split(".")} & {*NEW}]
+    new = [key for key in missing if NEW & {*key.split(".")}]
     lacking = [key for key in missing if key not in new]
     if lacking:
         raise InputError(

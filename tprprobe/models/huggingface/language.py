@@ -4,7 +4,7 @@ it was saved with a head, asked for what it writes or expects next (:class:`tprp
 
 import copy
 import inspect
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -47,33 +47,22 @@ class Symbols:
 
 @dataclass(frozen=True)
 class Memory:
-    """What is known of sources before anything is written: of a decoder its cache and the logits behind the
-    source, of masks their logits, of an encoder its states.
+    """A source and what was written behind it: of a decoder its cache and the logits behind the source, of
+    masks their logits, of an encoder its states, and how many symbols were written.
     """
 
     ids: Tensor
     mask: Tensor
-    logits: Tensor | None = None
-    states: Tensor | None = None
+    logits: Any = None
+    states: Any = None
     cache: Any = None
+    length: int = 0
 
     def __getitem__(self, rows: Any) -> "Memory":
         if isinstance(rows, slice):
             rows = torch.arange(len(self.ids), device=self.ids.device)[rows]
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        picked = {name: v[rows] for name, v in values.items() if isinstance(v, Tensor)}
-        return replace(self, **picked, cache=_rows_of(self.cache, rows))
-
-
-@dataclass(frozen=True)
-class Written:
-    """What was written so far: the memory with it, and how many symbols."""
-
-    memory: Memory
-    length: int
-
-    def __getitem__(self, rows: Any) -> "Written":
-        return replace(self, memory=self.memory[rows])
+        values = {name: v[rows] for name, v in vars(self).items() if isinstance(v, Tensor)}
+        return replace(self, **values, cache=_rows_of(self.cache, rows))
 
 
 class Pretrained(Attached, Language):
@@ -127,14 +116,11 @@ class Pretrained(Attached, Language):
     def describe(self) -> dict[str, Any]:
         """Sizes, head, tokenizer, and what can be asked of the model."""
         known, config = self.vocabulary, self.module.config.get_text_config()
-        layers = {name.split(".")[0] for name in self.taps.sites}
-        depth = {
-            stack: sum(
-                name.startswith(f"{stack}.") and name.endswith(".hidden")
-                for name in self.taps.sites
-            )
-            for stack in sorted(layers, reverse=True)
-        }
+        depth = dict.fromkeys(
+            sorted({name.split(".")[0] for name in self.taps.sites}, reverse=True), 0
+        )
+        for name in self.taps.sites:
+            depth[name.split(".")[0]] += name.endswith(".hidden")
         return {
             "layers": ", ".join(f"{stack} {n}" for stack, n in depth.items()),
             "width": self.config.d_model,
@@ -175,34 +161,32 @@ class Pretrained(Attached, Language):
         return replace(memory, logits=logits[torch.arange(len(at)), at][:, None], cache=cache)
 
     def decode(
-        self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Written | None = None
-    ) -> tuple[Tensor, Written]:
+        self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Memory | None = None
+    ) -> tuple[Tensor, Memory]:
         """Logits of the symbol after each of the target's, the first of which is the start symbol."""
         self._require_head()
         if self.head == MASKED:
             return self._of_masks(target, memory, cache)
         if self.head == SEQ2SEQ:
             return self._written_by_decoder(target, memory, cache)
-        if cache is None:
-            target = target[:, 1:]
-            before = replace(memory, cache=_copied(memory.cache))
-            cache = Written(before, 0)
-            if not target.shape[1]:
-                return _required(memory.logits), cache
-            logits, after = self._continue(target, cache)
-            return torch.cat([_required(memory.logits), logits], 1), after
-        return self._continue(target, cache)
+        if cache is not None:
+            return self._continue(target, cache)
+        before, target = replace(memory, cache=_copied(memory.cache)), target[:, 1:]
+        if not target.shape[1]:
+            return memory.logits, before
+        logits, after = self._continue(target, before)
+        return torch.cat([memory.logits, logits], 1), after
 
-    def _continue(self, target: Tensor, cache: Written) -> tuple[Tensor, Written]:
+    def _continue(self, target: Tensor, before: Memory) -> tuple[Tensor, Memory]:
         """Logits behind every symbol of a continuation of a text, and the text with it."""
-        memory, n = cache.memory, target.shape[1]
-        ids = torch.cat([memory.ids, target.clamp(min=0)], 1)
-        mask = torch.cat([memory.mask, torch.ones_like(target).bool()], 1)
-        after = Written(replace(memory, ids=ids, mask=mask), cache.length + n)
+        n = target.shape[1]
+        ids = torch.cat([before.ids, target.clamp(min=0)], 1)
+        mask = torch.cat([before.mask, torch.ones_like(target).bool()], 1)
+        after = replace(before, ids=ids, mask=mask, length=before.length + n)
         self._check_window(mask)
-        keep = torch.arange(ids.shape[1] - n, ids.shape[1], device=ids.device)
-        if memory.cache is None:
+        if before.cache is None:
             self.calls, self.first = self.calls + 1, 0
+            keep = torch.arange(ids.shape[1] - n, ids.shape[1], device=ids.device)
             return self._logits(self._masked(ids, mask), None, keep), after
         self.first = ids.shape[1] - n
         given = {TEXT: ids[:, -n:]}
@@ -210,25 +194,25 @@ class Pretrained(Attached, Language):
             given[MASK] = mask.long()
         if POSITIONS in self.named:
             given[POSITIONS] = (mask.long().cumsum(1) - 1).clamp(min=0)[:, -n:]
-        return self._logits(given, memory.cache, None), after
+        return self._logits(given, before.cache, None), after
 
     def _written_by_decoder(
-        self, target: Tensor, memory: Memory, cache: Written | None
-    ) -> tuple[Tensor, Written]:
+        self, target: Tensor, memory: Memory, cache: Memory | None
+    ) -> tuple[Tensor, Memory]:
         from transformers import EncoderDecoderCache
         from transformers.modeling_outputs import BaseModelOutput
 
-        self.first = 0 if cache is None else cache.length
-        own = None if cache is None else cache.memory.cache
+        before = cache or memory
+        self.first, own = before.length, before.cache
         if own is None and self.has_cache:
             own = EncoderDecoderCache(self._new_cache(), self._new_cache())
-        given: dict[str, Any] = {
-            "encoder_outputs": BaseModelOutput(last_hidden_state=memory.states),  # type: ignore[arg-type]
+        given = {
+            "encoder_outputs": BaseModelOutput(last_hidden_state=memory.states),
             MASK: memory.mask.long(),
             "decoder_input_ids": target.clamp(min=0),
         }
-        written = Written(replace(memory, cache=own), self.first + target.shape[1])
-        return self._logits(given, own, None), written
+        after = replace(memory, cache=own, length=self.first + target.shape[1])
+        return self._logits(given, own, None), after
 
     def _at_masks(self, source: Tensor, given: dict[str, Any]) -> Tensor:
         """The logits at the masks of every source, as many as the source with the most has."""
@@ -244,16 +228,15 @@ class Pretrained(Attached, Language):
         return logits.gather(1, order[..., None].expand(-1, -1, logits.shape[-1]))
 
     def _of_masks(
-        self, target: Tensor, memory: Memory, cache: Written | None
-    ) -> tuple[Tensor, Written]:
-        logits, begun = _required(memory.logits), 0 if cache is None else cache.length
+        self, target: Tensor, memory: Memory, cache: Memory | None
+    ) -> tuple[Tensor, Memory]:
+        begun, masks = (cache or memory).length, memory.logits.shape[1]
         end = begun + target.shape[1]
-        if end > logits.shape[1]:
+        if end > masks:
             raise InputError(
-                f"{self.name}: {end} symbols are asked of a text with {logits.shape[1]} masks: give a mask a "
-                "symbol"
+                f"{self.name}: {end} symbols are asked of a text with {masks} masks: give a mask a symbol"
             )
-        return logits[:, begun:end], Written(memory, end)
+        return memory.logits[:, begun:end], replace(memory, length=end)
 
     def _arguments(self, ids: Tensor, mask: Tensor | None = None) -> dict[str, Any]:
         return self._masked(ids.clamp(min=0), self._real(ids) if mask is None else mask)
@@ -266,12 +249,9 @@ class Pretrained(Attached, Language):
         if not mask.all():
             given[MASK] = mask.long()
         places = mask.long().cumsum(1) - 1
-        columns = torch.arange(mask.shape[1], device=mask.device)
-        if (
-            POSITIONS in self.named
-            and not self.two_stacks
-            and ((places != columns) & mask.bool()).any()
-        ):
+        shifted = places != torch.arange(mask.shape[1], device=mask.device)
+        takes = POSITIONS in self.named and not self.two_stacks
+        if takes and (shifted & mask.bool()).any():
             given[POSITIONS] = places.clamp(min=0)
         return given
 
@@ -298,11 +278,8 @@ class Pretrained(Attached, Language):
 
     def _pass(self, module: Any, given: dict[str, Any]) -> Any:
         """What a module returns for these arguments, while the tensors of its parts pass the sites."""
-        named = (
-            inspect.signature(module.forward).parameters
-            if module is not self.module
-            else self.named
-        )
+        is_whole = module is self.module
+        named = self.named if is_whole else inspect.signature(module.forward).parameters
         if "use_cache" in named and CACHE not in given:
             given = {"use_cache": False, **given}
         with self.taps.opened(self.module):
@@ -335,11 +312,6 @@ def _first_of(output: Any) -> Any:
         return output
     logits = getattr(output, "logits", None)
     return output[0] if logits is None else logits
-
-
-def _required(logits: Tensor | None) -> Tensor:
-    assert logits is not None
-    return logits
 
 
 def _has_cache(module: Any) -> bool:

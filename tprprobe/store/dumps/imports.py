@@ -16,7 +16,6 @@ from tprprobe.store.dumps.dump import Block, Dump
 from tprprobe.store.dumps.neurox import Sentences
 from tprprobe.store.dumps.requests import Requests
 from tprprobe.store.dumps.tensors import is_array_file, open_arrays
-from tprprobe.store.dumps.tpdn import SequenceVectors
 from tprprobe.store.layout import SiteSpec
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.tokens import samples_of
@@ -62,12 +61,6 @@ FORMATS = {
         is_array_file,
         lambda path, tokens, _layers: open_arrays(path, tokens),
         frozenset({"tokens"}),
-    ),
-    "tpdn": Format(
-        "TPDN's text files",
-        SequenceVectors.reads,
-        lambda path, _tokens, _layers: SequenceVectors(path),
-        frozenset(),
     ),
 }
 

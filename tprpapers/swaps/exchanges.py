@@ -17,14 +17,12 @@ from torch import Tensor
 
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.interventions.batched_edits import Scores, Variant, score_variants
-from tprprobe.interventions.digit_vectors import encoder_vectors
 from tprprobe.interventions.edits import exchange, swap
-from tprprobe.interventions.number_pairs import Pair
+from tprprobe.interventions.number_pairs import Pair, vectors_of
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of
 
-VECTORS = ("role", "filler", "key", "binding", "hidden")
 PAIR, ELSEWHERE, ALIKE, ALL = "pair", "elsewhere", "alike", -1
 BATCH = 128  # questions
 
@@ -44,13 +42,6 @@ class Way:
         """The sites of these vectors."""
         of = [name for name in names if vectors_of(name) == self.vectors]
         return [name for name in of if self.layer in (ALL, layer_of(name))]
-
-
-def vectors_of(name: str) -> str | None:
-    """The kind of encoder vectors at a site, as a word; None for sites that are not exchanged."""
-    if (kind := encoder_vectors(name)) is not None:
-        return kind if kind in VECTORS else None
-    return "embedding role" if name == "embedding.role" else None
 
 
 def list_ways(model: Model, by_head: Sequence[str] = ("role",)) -> list[Way]:

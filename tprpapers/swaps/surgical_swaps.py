@@ -16,6 +16,7 @@ import pandas as pd
 from jaxtyping import Float64
 from torch import Tensor
 
+from tprpapers.swaps.exchanges import ALL, BATCH, encode_swaps, tabulate
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
 from tprprobe.analyses.decomposition.families import PAIR, PartFit, RoleFit
 from tprprobe.analyses.decomposition.pair_counts import Pairs
@@ -24,7 +25,6 @@ from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.edits import Edit, Place
-from tprprobe.interventions.exchanges import ALL, BATCH, encode_swaps, tabulate
 from tprprobe.interventions.surgeries import find_wrong_roles
 from tprprobe.interventions.token_states import Texts, TokenStates, read_states
 from tprprobe.models.protocol import Model
@@ -42,7 +42,7 @@ def measure_surgeries(
     """One row per swap, site and control, and of several sites all at once: what the model makes of the
     two answers.
 
-    Columns are those of :func:`tprprobe.interventions.exchanges.measure_swaps`; ``vectors`` is what the sites
+    Columns are those of :func:`tprpapers.swaps.exchanges.measure_swaps`; ``vectors`` is what the sites
     hold (``hidden``), ``at`` one of PLACES. Where sites are edited at once, the changed tokens are given
     in each what its own fit says; what the others make of them is the model's.
 

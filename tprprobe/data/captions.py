@@ -1,6 +1,7 @@
-"""Encoded images and captions: feature vectors, and the ids of every caption."""
+"""Images with captions as examples, and encoded: feature vectors, and the ids of every caption."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,14 +9,43 @@ import torch
 from jaxtyping import Float32
 
 from tprprobe.data.batching import Ragged
-from tprprobe.data.captions.examples import Captioned
-from tprprobe.data.dataset import Dataset
+from tprprobe.data.dataset import Dataset, Labels
 from tprprobe.data.dense import Vectors
 from tprprobe.data.encoding import Flat, Spool, encode_targets
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 
 IMAGES_AT_ONCE = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Captioned:
+    """An image: its name, its feature vector, and captions of it.
+
+    As an example of a data set its source is the name and its target the first caption.
+    """
+
+    image: str
+    features: Float32[np.ndarray, " d_features"]
+    captions: tuple[str, ...]
+    has_one_answer, module = False, ""
+
+    @property
+    def document_name(self) -> str:
+        """The image's name, whichever of its captions are held out."""
+        return self.image.partition("#")[0]
+
+    @property
+    def source(self) -> str:
+        return self.image
+
+    @property
+    def target(self) -> str:
+        return self.captions[0]
+
+    def labels(self, written: str | None) -> Labels:
+        """None: captions that people wrote have no labels."""
+        return None, None
 
 
 def encode_captions(

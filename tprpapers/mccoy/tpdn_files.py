@@ -16,6 +16,7 @@ from jaxtyping import Float32
 from tprprobe.errors import InputError
 from tprprobe.files.lines import read_lines
 from tprprobe.store.dumps.dump import BLOCK_BYTES, Block, Dump, sequence_table, vector_spec
+from tprprobe.store.dumps.imports import Format
 from tprprobe.store.layout import SAMPLE
 
 SITE = "encoding"
@@ -94,3 +95,11 @@ class SequenceVectors(Dump):
 def _number(symbols: Sequence[str], ids: dict[str, int]) -> list[int]:
     """The ids of symbols, by first appearance in the file."""
     return [ids.setdefault(symbol, len(ids)) for symbol in symbols]
+
+
+FORMAT = Format(
+    "TPDN's text files",
+    SequenceVectors.reads,
+    lambda path, _tokens, _layers: SequenceVectors(path),
+    frozenset(),
+)

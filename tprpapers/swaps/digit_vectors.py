@@ -12,6 +12,7 @@ from torch import Tensor
 from tprprobe.data.pairs import encode_texts
 from tprprobe.extraction.passes import read_block
 from tprprobe.gold import annotate
+from tprprobe.interventions.number_pairs import encoder_vectors
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import find_sites
 
@@ -50,11 +51,6 @@ def read_digits(model: Model, questions: Sequence[str], kinds: Sequence[str]) ->
         cells.setdefault(key, []).append(at)
     kept = {site: torch.from_numpy(each[token]) for site, each in rows.items()}
     return DigitVectors(kept, {key: np.array(each) for key, each in cells.items()})
-
-
-def encoder_vectors(site: str) -> str | None:
-    """The kind of an encoder's vectors, as the last word of their site; None for other sites."""
-    return site.rpartition(".")[2] if site.startswith("encoder.") else None
 
 
 def label_digits(questions: Sequence[str]) -> pd.DataFrame:

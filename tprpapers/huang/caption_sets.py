@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tprprobe.data.captions.bags import bag_vector
-from tprprobe.data.captions.captionfiles import CaptionedImage, in_split, read_annotations
-from tprprobe.data.captions.examples import Captioned
-from tprprobe.data.captions.features import Features, open_features
+from tprpapers.huang.caption_bags import bag_vector
+from tprpapers.huang.caption_files import CaptionedImage, in_split, read_annotations
+from tprpapers.huang.image_features import Features, open_features
+from tprpapers.worlds.loader import Loader
+from tprprobe.data.captions import Captioned
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.documents.corpora import ALIASES
 from tprprobe.errors import InputError, unknown
@@ -51,11 +52,6 @@ class HeldOut(Dataset[Captioned]):
             others = [c for i, c in enumerate(each.captions) if i not in held]
             name = f"{each.image}#{'+'.join(map(str, held))}"
             yield Captioned(name, bag_vector(others), tuple(each.captions[i] for i in held))
-
-
-def is_captions(spec: str) -> bool:
-    """True if a data set is `captions:FILE` or `captions:FOLDER`."""
-    return spec.startswith(PREFIX)
 
 
 def open_captions(request: Request) -> Dataset[Captioned]:
@@ -134,3 +130,6 @@ def _number(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise InputError(f"held = {text!r}; give how many captions are held out, 1 or more")
     return int(text)
+
+
+load = Loader(open_captions)

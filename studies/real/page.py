@@ -1,0 +1,253 @@
+"""The page on real models, from the committed tables; a question that has no table is left out."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from studies.real.drawings import read_result
+from studies.real.outcomes import RESULTS, judge
+from studies.real.predictions import load_predictions
+from studies.templates import fill, table
+from tprprobe.files.writing import write_file
+from tprprobe.statistics import interval_text, read_interval
+
+PAGE = Path("docs/real.md")
+ESTIMATES = ("sentence", "language-model", "spelling", "layer")
+CLAUSES = 3_168  # sentences of the six clauses
+
+
+def write_page(path: Path = PAGE) -> Path:
+    """The page."""
+    found = [read_result(f"{name}-estimates") for name in ESTIMATES if _has(f"{name}-estimates")]
+    outcomes = judge(pd.concat(found)).fillna("")
+    outcomes.to_csv(RESULTS / "outcomes.csv", index=False)
+    counted = outcomes["outcome"].value_counts()
+    facts = {
+        "a": _sentences() if _has("sentence-vectors") else None,
+        "b": _language_model() if _has("period-gains") else None,
+        "c": _spelling() if _has("spelling-fits") else None,
+        "d": _layers() if _has("layer-knowledge") else None,
+    }
+    text = fill(
+        Path(__file__).parent,
+        "real.md.j2",
+        predictions=len(load_predictions()),
+        counts=", ".join(f"{n} {name}" for name, n in counted.items()),
+        outcomes=table(_shown(outcomes, pd.concat(found))),
+        leads=table(_leads()),
+        **facts,
+    )
+    return write_file(path, text)
+
+
+def _has(name: str) -> bool:
+    return (RESULTS / f"{name}.csv").is_file()
+
+
+def _shown(outcomes: pd.DataFrame, estimates: pd.DataFrame) -> pd.DataFrame:
+    """Outcomes with the number that decided."""
+    first = estimates[estimates["seed"] == estimates.groupby("prediction")["seed"].transform("min")]
+    texts = {name: _number(of) for name, of in first.groupby("prediction")}
+    measured = outcomes["prediction"].map(texts).fillna("")
+    shown = {"prediction": outcomes["says"], "measured": measured, "outcome": outcomes["outcome"]}
+    return pd.DataFrame({**shown, "again": outcomes["again"]})
+
+
+def _number(of: pd.DataFrame) -> str:
+    """The interval of one case; of several the least and the most."""
+    if len(of) == 1:
+        return interval_text(read_interval(of.iloc[0]))
+    ends = [of.loc[of["value"].idxmin()], of.loc[of["value"].idxmax()]]
+    return " to ".join(f"{interval_text(read_interval(row))} ({row['case']})" for row in ends)
+
+
+def _pick(rows: pd.DataFrame, name: str = "value", form: str = ".3f", **where: Any) -> str:
+    """``value [low, high]`` of the one row where columns have these values; a dash if there is none."""
+    for column, value in where.items():
+        rows = rows[rows[column].fillna("") == value]
+    return interval_text(read_interval(rows.iloc[0], name), form) if len(rows) else "–"
+
+
+def _negated(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the other sign."""
+    signs = {"value": "value", "value_low": "value_high", "value_high": "value_low"}
+    return rows.assign(**{name: -rows[of] for name, of in signs.items()})
+
+
+def _sentences() -> dict[str, Any]:
+    rows = read_result("sentence-vectors")
+    last = max(s for s in rows["site"].unique() if s.endswith(".hidden"))
+    at: dict[str, Any] = {"frame": "clauses", "site": last, "seed": 0}
+    own = {**at, "twin": ""}
+    passive = "active and passive"
+    return {
+        "n": f"{CLAUSES:,}",
+        "words": _pick(rows, measure="R² words", **own),
+        "share": _pick(rows, measure="share of exchange", **own),
+        "place": _pick(rows, measure="cosine place", **own),
+        "role": _pick(rows, measure="cosine role", **own),
+        "shuffled": _pick(rows, measure="cosine shuffled", **own),
+        "twin": _pick(rows, measure="cosine place", twin="permuted-0", **at),
+        "gap": _pick(_negated(rows), measure="role − place", **own),
+        "swap_first": _pick(rows, measure=f"own_exchange_first, {passive}", **own),
+        "passive": _pick(rows, measure=f"before_exchange, {passive}", **own),
+        "sure": "a second set of words gives the same outcomes; one kind of sentence, no long texts.",
+    }
+
+
+def _spelling() -> dict[str, Any]:
+    fits, surgery, twins = (read_result(f"spelling-{n}") for n in ("fits", "surgery", "twins"))
+    of = {"family": "saturated", "control": "", "seed": 0}
+    keys = {
+        "bag": "bag",
+        "left": "left",
+        "both": "left*right",
+        "syllable": "syllable",
+        "wickel": "wickel",
+    }
+    operated = {"edit": "exchange", "seed": 0}
+    untrained = twins[twins["twin"] == "untrained"]
+    return {
+        "n": f"{int(fits['n'].iloc[0]):,}",
+        **{key: _pick(fits, "kept", roles=roles, **of) for key, roles in keys.items()},
+        "untrained": f"R² {untrained['r2_twin'].mean():.3f}",
+        "trained": f"{untrained['r2'].mean():.3f}",
+        "surgery": _pick(surgery, "exact", roles="wickel", **operated),
+        "surgery_left": _pick(surgery, "exact", roles="left", **operated),
+        "random": _pick(surgery, "exact", roles="wickel", edit="random", seed=0),
+        "regular": _pick(read_result("spelling-estimates"), prediction="c-regular", seed=0),
+        "sure": "the order of the schemes is the same for both splits of lemmas; the fits are free vectors a pair, so neighbors have many more of them than places.",
+    }
+
+
+def _language_model() -> dict[str, Any]:
+    gains, turns = read_result("period-gains"), read_result("agreement")
+    gains, turns = gains[gains["seed"] == 0], turns[turns["seed"] == 0]
+    best = gains.loc[gains["learnt"].idxmax()]
+    by_layer = {
+        key: of.set_index("layer")["turned"] for key, of in turns.groupby(["place", "edit"])
+    }
+    subject, last = by_layer["subject", "exchange"], by_layer["last", "exchange"]
+    leaves, arrives = subject[subject > 0.5].index.max(), last[last > 0.5].index.min()
+    right = {
+        name: _pick(turns, "turned", place="none", edit=name)
+        for name in ("attractor", "no attractor")
+    }
+    text = (
+        "[SmolLM2-135M-Instruct](https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct) has 30 layers. At the period of the same "
+        "clauses, words bound to places explain more than words and places added; the twin with permuted weights has less of this at "
+        f"almost every layer, and the difference is largest at layer {_number_of(best)}: {interval_text(read_interval(best, 'learnt'), '+.3f')} of a gain "
+        f'of {interval_text(read_interval(best, "gain"), "+.3f")}. Behind "The keys near the cabinet" the model prefers the right verb in '
+        f"{right['attractor']} of texts whose attractor has the other number. Exchanging the subject's state for that of its other number "
+        f"turns the verb in {subject.max():.2f} of texts after the first layer and still in {subject[leaves]:.2f} after layer {leaves:.0f}; after layer {arrives:.0f} the same exchange "
+        f"turns it at the last token in {last[arrives]:.2f}, where it was {last[last.index < arrives].max():.2f} one layer before: the number stays at the subject and moves in one "
+        f"layer. The attractor's number at the last token turns at most {by_layer['last', 'attractor'].max():.2f}."
+    )
+    return {"text": text, "sure": SURE_B}
+
+
+def _number_of(row: pd.Series) -> str:
+    return str(row["site"]).split(".")[1]
+
+
+SURE_B = (
+    "the jump is far beyond its intervals, and the twin and random directions show nothing like it; one draw of words, 24 sets of them, "
+    "weights of a 4-bit file."
+)
+
+
+def _layers() -> dict[str, Any]:
+    rows = read_result("layer-knowledge")
+    rows = rows[rows["seed"] == 0]
+    told = []
+    for model, of in rows.groupby("model", sort=False):
+        centers = of[of["site"] == "expected layer"].sort_values("f1")
+        best = of[of["site"] != "expected layer"].sort_values("added").groupby("task").tail(1)
+        adds = ", ".join(
+            f"{str(row['task']).upper()} {interval_text(read_interval(row, 'added'), '+.3f')} (layer {row['layer']:.0f})"
+            for _, row in best.iterrows()
+        )
+        order = " < ".join(
+            f"{str(t).upper()} {v:.1f}" for t, v in zip(centers["task"], centers["f1"], strict=True)
+        )
+        told.append(
+            f"What the best layer of {model} adds to the input embeddings: {adds}. Expected layers: {order}."
+        )
+    return {
+        "text": " ".join(told)
+        + " The published order (Tenney et al. 2019) is POS < DEP < NEL < SRL.",
+        "sure": "linear probes on one part of one treebank; expected layers depend on the probe.",
+    }
+
+
+NEAR = 0.02  # how far a lead may lie from what was measured to be confirmed
+
+
+def _leads() -> pd.DataFrame:
+    """Single runs that were known before, beside what the study measured."""
+    rows: list[dict[str, Any]] = []
+
+    def add(lead: str, known: float, measured: str, value: float) -> None:
+        verdict = "confirmed" if abs(known - value) <= NEAR else "corrected"
+        rows.append(
+            {"lead": lead, "known": f"{known:.3f}", "measured": measured, "verdict": verdict}
+        )
+
+    if _has("spelling-fits"):
+        fits = read_result("spelling-fits")
+        fits = fits[
+            (fits["family"] == "saturated")
+            & (fits["control"].fillna("") == "")
+            & (fits["seed"] == 0)
+        ]
+        by_roles = fits.set_index("roles")
+        for roles, (r2, kept) in KNOWN_SPELLING.items():
+            row = by_roles.loc[roles]
+            add(f"g2p, {roles}: R²", r2, interval_text(read_interval(row, "r2")), row["r2"])
+            add(
+                f"g2p, {roles}: pronunciations kept",
+                kept,
+                interval_text(read_interval(row, "kept")),
+                row["kept"],
+            )
+        twins = read_result("spelling-twins")
+        mean = twins[twins["twin"] == "untrained"]["r2_twin"].mean()
+        add("g2p, untrained: R² of left*right", 0.988, f"{mean:.3f}", mean)
+    if _has("sentence-vectors"):
+        vectors = read_result("sentence-vectors")
+        own = vectors[
+            (vectors["measure"] == "R² words")
+            & (vectors["seed"] == 0)
+            & (vectors["frame"] == "clauses")
+        ]
+        own = own[own["twin"].fillna("") == ""].set_index("site")
+        for layer, known in {0: 0.986, 2: 0.948, 5: 0.945}.items():
+            row = own.loc[f"encoder.{layer}.hidden"]
+            add(
+                f"minilm, layer {layer}: R² of words",
+                known,
+                interval_text(read_interval(row)),
+                row["value"],
+            )
+    if _has("layer-knowledge"):
+        layers = read_result("layer-knowledge")
+        of = layers[
+            (layers["model"] == "minilm") & (layers["task"] == "pos") & (layers["seed"] == 0)
+        ]
+        of = of[of["site"] != "expected layer"]
+        add(
+            "minilm, POS of the input embeddings: F1",
+            0.8125,
+            f"{of['embeddings'].iloc[0]:.3f}",
+            of["embeddings"].iloc[0],
+        )
+    return pd.DataFrame(rows)
+
+
+KNOWN_SPELLING = {  # R² and share of pronunciations kept, words split by chance, not by lemma
+    "bag": (0.341, 0.037),
+    "left": (0.637, 0.313),
+    "left*right": (0.719, 0.361),
+    "wickel": (0.724, 0.494),
+}

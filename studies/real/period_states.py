@@ -1,0 +1,148 @@
+"""Question b, states: does the period of a sentence bind words to places, at which layers, and is it learnt?
+
+Every layer's state at the period is decomposed; and where it is replaced by a fit, what does the model
+expect next?
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+
+import tprprobe as tp
+from studies.real.clauses import Clauses, read_clauses
+from tprprobe.analyses.decomposition import TPDecomposition
+from tprprobe.files.runs import Part
+from tprprobe.statistics import bootstrap_mean
+from tprprobe.store import Store
+
+FRAME, SITES, POOL = "clauses", "layers.*.hidden", "."
+ITEMS, TESTED = (
+    528,
+    24,
+)  # items (two texts each) that are fitted, and others in which states are replaced
+REPLACED = (0, 4, 8, 12, 16, 20, 24, 28, 29)
+FITS = ("additive", "saturated")
+Vectors = Float[np.ndarray, "sentence d_model"]
+
+
+def choose_texts(clauses: Clauses, seed: int) -> tuple[Clauses, Clauses]:
+    """Texts that are fitted and others that are tested, of other pairs of persons; exchanges stay together."""
+    order = np.random.default_rng(seed).permutation(len(clauses) // 2)
+    tested_persons = set(np.unique(clauses.persons)[::4].tolist())
+    fitted, tested = [], []
+    for item in order:
+        few, most = (
+            (tested, TESTED) if clauses.persons[2 * item] in tested_persons else (fitted, ITEMS)
+        )
+        if len(few) < most:
+            few += [item]
+    return clauses.of(fitted), clauses.of(tested)
+
+
+def read_store(name: str, clauses: Clauses, out: Path) -> Store:
+    """The states at the period at every layer, with those of the permuted twin."""
+    return tp.extract(
+        tp.load_model(name),
+        clauses.data,
+        SITES,
+        out,
+        twins=["permuted"],
+        control_samples=len(clauses),
+        pool=POOL,
+        words="last",
+        resume=True,
+    )
+
+
+def decompose_layer(store: Store, site: str, seed: int) -> dict[str, pd.DataFrame]:
+    """The nested table of one layer: words, places, bindings, with gains and what of them is learnt."""
+    fit = tp.decompose(store, site, "place", seed=seed)
+    return {"scores": fit.scores.assign(site=site, seed=seed)}
+
+
+@torch.no_grad()
+def replace_layer(
+    model: Any, fitted: Clauses, tested: Clauses, states: Vectors, site: str, seed: int
+) -> dict[str, pd.DataFrame]:
+    """A row a text and edit: the divergence of the next token from the unedited model's."""
+    ids = [torch.tensor(model.vocabulary.encode(text)) for text in tested.texts]
+    length = torch.tensor([len(each) for each in ids])
+    padded = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=model.config.pad)
+    rows = torch.arange(len(ids))
+    with tp.capture(model, [site]) as acts:
+        before = model.predict(padded).clamp_min(1e-30).log()
+    own = acts[site][rows, length - 1]
+    rng = np.random.default_rng(seed)
+    encoded = {
+        family: TPDecomposition(family=family, random_state=0)
+        .fit(fitted.pairs("place"), states)
+        .encode(tested.pairs("place"))
+        for family in FITS
+    }
+    encoded["mean"] = np.broadcast_to(states.mean(0), encoded[FITS[0]].shape)
+    far = np.linalg.norm(encoded["saturated"] - own.numpy(), axis=1, keepdims=True)
+    noise = rng.normal(size=own.shape)
+    encoded["random"] = own.numpy() + noise * far / np.linalg.norm(noise, axis=1, keepdims=True)
+    encoded["itself"] = own.numpy()
+    tables = []
+    for name, vectors in encoded.items():
+        new = torch.as_tensor(vectors, dtype=own.dtype)
+        with tp.intervene(model, {site: partial(_put, rows=rows, at=length - 1, vectors=new)}):
+            after = model.predict(padded).clamp_min(1e-30).log()
+        divergence = (before.exp() * (before - after)).sum(1).numpy()
+        same = (before.argmax(1) == after.argmax(1)).numpy()
+        about = {"edit": name, "set": tested.sets, "divergence": divergence, "same": same}
+        tables.append(pd.DataFrame(about))
+    return {"replaced": pd.concat(tables, ignore_index=True)}
+
+
+def _put(tensor: torch.Tensor, rows: Any, at: Any, vectors: torch.Tensor) -> torch.Tensor:
+    edited = tensor.clone()
+    edited[rows, at] = vectors
+    return edited
+
+
+def measure_period(name: str, seed: int, runs: Path) -> dict[str, pd.DataFrame]:
+    """The nested tables of all layers, and behavior where the state at the period is replaced."""
+    clauses = read_clauses(FRAME, seed, runs / "frames")
+    fitted, tested = choose_texts(clauses, seed)
+    folder = runs / f"seed-{seed}"
+    store = read_store(name, fitted, folder / "store")
+    sites = [site for site in store.sites if not site.endswith("embedding")]
+    nested = []
+    for site in sites:
+        part = Part(folder / f"nested-{site}", partial(decompose_layer, store, site, seed))
+        part.finish()
+        nested.append(part.read("scores"))
+    model, rows = tp.load_model(name), []
+    for layer in REPLACED:
+        site = sites[layer]
+        make = partial(
+            replace_layer, model, fitted, tested, store.read(site).astype(float), site, seed
+        )
+        part = Part(folder / f"replaced-{layer}", make)
+        part.finish()
+        of = part.read("replaced")
+        rows += [
+            _row(some, layer, str(edit), seed) for edit, some in of.groupby("edit", sort=False)
+        ]
+        wide = of.pivot_table(
+            index=of.groupby("edit").cumcount(), columns="edit", values="divergence"
+        )
+        gap = (wide["saturated"] - wide["additive"]).to_numpy()
+        value = bootstrap_mean(gap, of["set"].to_numpy()[: len(gap)])
+        about = {"layer": layer, "edit": "bindings − additive", "seed": seed, "n": len(gap)}
+        rows.append(about | value.columns("divergence"))
+    return {"nested": pd.concat(nested, ignore_index=True), "replaced": pd.DataFrame(rows)}
+
+
+def _row(of: pd.DataFrame, layer: int, edit: str, seed: int) -> dict[str, Any]:
+    about = {"layer": layer, "edit": edit, "seed": seed, "n": len(of), "same": of["same"].mean()}
+    return about | bootstrap_mean(of["divergence"].to_numpy(), of["set"].to_numpy()).columns(
+        "divergence"
+    )

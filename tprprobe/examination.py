@@ -1,0 +1,257 @@
+"""One model, examined: are its states sums of bindings, of which roles, is that learnt, known, and used?"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.analyses.decomposition import decompose_all
+from tprprobe.analyses.probing import probe
+from tprprobe.data import load_data
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.frames.pairsets import MinimalPairs
+from tprprobe.errors import InputError
+from tprprobe.extraction import extract
+from tprprobe.figures.dots import interval_dots
+from tprprobe.figures.report.page import write_report
+from tprprobe.figures.report.sections import Section
+from tprprobe.files.runs import KeptRun
+from tprprobe.interventions.behaviour import measure_pairs
+from tprprobe.models.architectures import fingerprint
+from tprprobe.models.protocol import Readable
+from tprprobe.site.hooks import find_sites
+from tprprobe.site.patterns import layer_of, side_of
+from tprprobe.statistics import interval_text, read_interval
+from tprprobe.store.layout import TWINS
+
+PAIRS = "pairs:active+passive+relative+cleft"  # what a model reads if nothing is asked for
+MANIFEST, LAYERS, TEXTS, ASKED = "examination.json", 6, 600, 60
+PLACE, ROLES = "left", ("role", "pos")  # schemes: the place of a word, and what labels say
+PROBED = ("pos", "dep", "nel", "srl")
+AHEAD = "encoder."  # stacks whose tokens see what follows
+
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """What was found of a model: five lines, and tables by name (nested, probes, behavior), where it can be asked.
+
+    ``page`` is the file with lines, figures and tables; every table is a CSV file beside it.
+    """
+
+    folder: Path
+    lines: list[str]
+    tables: Mapping[str, pd.DataFrame]
+
+    @property
+    def page(self) -> Path:
+        """The page."""
+        return self.folder / "report.html"
+
+
+def examine(
+    model: Readable,
+    data: Dataset | None = None,
+    out: str | os.PathLike[str] = "runs/examined",
+    layers: int = LAYERS,
+    n: int = TEXTS,
+    resume: bool = False,
+    seed: int = 0,
+) -> Examination:
+    """The whole question of one model: what its states of sentences are made of, layer by layer, beside its twin
+    with permuted weights; what probes find where words are labelled; what the next token is when two words'
+    states change places, where the model has a head.
+
+    Args:
+        model: any model that reads text.
+        data: what it reads; default: minimal pairs of four frames, in which agent and patient change places.
+        out: a new folder for report.html, every table as CSV, and the stores.
+        layers: how many layers' outputs are examined, evenly spaced; the input embeddings come first.
+        n: how many texts are read.
+        resume: go on with that folder.
+        seed: of the texts, the twin and the intervals.
+
+    Returns:
+        The examination; a state is the mean over a text's tokens, of a model that looks back only its last
+        token's.
+
+    Raises:
+        InputError: a model without layers that read a source, too few texts, a folder of something else.
+    """
+    data = load_data(PAIRS, n=n, seed=seed) if data is None else data[:n]
+    sites, folder = choose_sites(model, layers), Path(out)
+    settings = {
+        "model": model.name,
+        "weights": fingerprint(model),
+        "data": data.name,
+        "n": len(data),
+    }
+    settings |= {"sites": sites, "seed": seed, "tprprobe": version("tprprobe")}
+    run = KeptRun.open(folder, settings, resume, MANIFEST)
+    pool = "mean" if sites[-1].startswith(AHEAD) else "last"
+    options: dict[str, Any] = {"twins": [TWINS[0]], "control_samples": len(data), "resume": True}
+    states = extract(model, data, sites, folder / "states", pool=pool, words="last", **options)
+    tables = {
+        "nested": decompose_all(states, sites, _schemes(data), folder / "nested", True, seed=seed)
+    }
+    if tasks := [task for task in PROBED if task in data.tasks]:
+        tokens = extract(model, data, sites, folder / "tokens", **options)
+        tables["probes"] = probe(tokens, tasks, out=folder / "probes", resume=True)
+    if isinstance(data, MinimalPairs) and getattr(model, "head", None) is not None:
+        asked = replace(data, asked=True)[:ASKED]
+        tables["behavior"] = measure_pairs(
+            model, asked, sites, out=folder / "behavior", resume=True, seed=seed
+        )
+    lines = [
+        _about(model, data, sites, pool),
+        *(tell(tables) for tell in (_words, _bindings, _knowledge, _behavior)),
+    ]
+    run.finish({f"{name}.csv": table for name, table in tables.items()}, {"lines": lines})
+    sections = [SHOWN[name](table) for name, table in tables.items()]
+    write_report(folder, f"{model.name}, examined", " ".join(lines), sections)
+    return Examination(folder, lines, tables)
+
+
+def choose_sites(model: Readable, layers: int) -> list[str]:
+    """The input embeddings where they are a site, and the outputs of layers that are evenly spaced, the last included.
+
+    Raises:
+        InputError: no layer's output is a site, or less than one layer is asked for.
+    """
+    names = [name for name in find_sites(model) if side_of(name) == "source"]
+    hidden = [name for name in names if name.endswith(".hidden") and layer_of(name) is not None]
+    if not hidden:
+        raise InputError(
+            f"{model.name} has no site LAYER.hidden: name layers' outputs with tp.attach"
+        )
+    if layers < 1:
+        raise InputError(f"{layers} layers: give one or more")
+    chosen = np.linspace(len(hidden) - 1, 0, min(layers, len(hidden))).round().astype(int)
+    first = [name for name in names if name.endswith(".embedding")][:1]
+    return [*first, *(hidden[i] for i in sorted({*chosen.tolist()}))]
+
+
+def _schemes(data: Dataset) -> list[str]:
+    """The role schemes: the place of a word, and what labels of the data say of it."""
+    return [PLACE, *(task for task in ROLES if task in data.tasks)]
+
+
+def _about(model: Readable, data: Dataset, sites: Sequence[str], pool: str) -> str:
+    state = "the mean over its tokens" if pool == "mean" else "its last token's"
+    return (
+        f"{model.name}, {len(data)} texts of {data.name}: the state of a text is {state}, at "
+        f"{len(sites)} sites from {sites[0]} to {sites[-1]}."
+    )
+
+
+def _real(table: pd.DataFrame, family: str, roles: str = PLACE) -> pd.DataFrame:
+    """The rows of a family, controls left out."""
+    of = (table["family"] == family) & (table["control"] == "") & (table["roles"] == roles)
+    return table[of]
+
+
+def _words(tables: Mapping[str, pd.DataFrame]) -> str:
+    rows = _real(tables["nested"], "bag")
+    first, last = (interval_text(read_interval(rows.iloc[i], "r2")) for i in (0, -1))
+    return f"Words alone explain R² {first} at {rows['site'].iloc[0]}, {last} at {rows['site'].iloc[-1]}."
+
+
+def _bindings(tables: Mapping[str, pd.DataFrame]) -> str:
+    """The largest gain of bindings over words and roles, and what of it is learnt."""
+    told = []
+    for roles in tables["nested"]["roles"].unique():
+        rows = _real(tables["nested"], "factored", roles)
+        best = rows.loc[rows["gain"].idxmax()]
+        gain, learnt = (
+            interval_text(read_interval(best, name), "+.3f") for name in ("gain", "learnt")
+        )
+        told.append(f"to {roles} +R² {gain} at {best['site']}, of which learnt {learnt}")
+    return f"Bindings of words add most {'; '.join(told)}."
+
+
+def _knowledge(tables: Mapping[str, pd.DataFrame]) -> str:
+    if "probes" not in tables:
+        return "Not probed: no task's labels are in the data (give a treebank, or --labels to extract)."
+    rows = tables["probes"]
+    told = []
+    for task, of in rows[rows["control"] == "real"].groupby("task", sort=False):
+        best = of.loc[of["f1"].idxmax()]
+        told.append(
+            f"{task} {interval_text(read_interval(best, 'f1'))} at {best['site']} (control "
+            f"{best['best_control']} {best['best_control_f1']:.3f})"
+        )
+    return f"Known best: {'; '.join(told)}."
+
+
+def _behavior(tables: Mapping[str, pd.DataFrame]) -> str:
+    if "behavior" not in tables:
+        return (
+            "Behavior was not asked: it needs minimal pairs and a model that was saved with a head."
+        )
+    rows = tables["behavior"]
+    own = rows[(rows["edit"] == "exchange") & (rows["control"] == "")]
+    best = own.loc[own["change"].idxmax()]
+    return (
+        "Two words' states exchanged move the answer most at "
+        f"{best['site']}: logit difference {interval_text(read_interval(best, 'change'), '+.2f')}, "
+        f"{interval_text(read_interval(best, 'beyond'), '+.2f')} beyond the strongest control."
+    )
+
+
+def _show_nested(table: pd.DataFrame) -> Section:
+    """Gains of roles and of bindings by site, and what of them is learnt."""
+    drawn = {}
+    for roles in table["roles"].unique():
+        steps = [
+            _dots(_real(table, family, roles), name, label)
+            for family, name, label in (
+                ("additive", "gain", "roles over words"),
+                ("factored", "gain", "bindings over words and roles"),
+                ("factored", "learnt", "of that, learnt"),
+            )
+        ]
+        title = f"What {roles} adds to words"
+        drawn[roles] = interval_dots(pd.concat(steps), title, "gain in held-out R²")
+    shown = table[table["control"] == ""]
+    return Section("What states are made of", figures=drawn, folded={"The whole table": shown})
+
+
+def _show_probes(table: pd.DataFrame) -> Section:
+    real = table[table["control"] == "real"]
+    dots = [_dots(of, "f1", str(task)) for task, of in real.groupby("task", sort=False)]
+    drawn = interval_dots(pd.concat(dots), "What probes find", "micro F1, held out")
+    return Section("What states know", figures={"probes": drawn}, folded={"The whole table": table})
+
+
+def _show_behavior(table: pd.DataFrame) -> Section:
+    of = table[table["edit"] == "exchange"]
+    dots = [
+        _dots(some, "difference", str(control) or "the two words")
+        for control, some in of.groupby("control", sort=False)
+    ]
+    drawn = interval_dots(
+        pd.concat(dots), "Two words' states exchanged", "logit(other) − logit(answer)"
+    )
+    return Section(
+        "What behavior needs", figures={"behavior": drawn}, folded={"The whole table": table}
+    )
+
+
+def _dots(rows: pd.DataFrame, name: str, group: str) -> pd.DataFrame:
+    """The dots of one column, a row a site."""
+    three = {
+        key: rows[f"{name}{end}"]
+        for key, end in (("value", ""), ("low", "_low"), ("high", "_high"))
+    }
+    return pd.DataFrame({"name": rows["site"], "group": group, **three})
+
+
+SHOWN: dict[str, Callable[[pd.DataFrame], Section]] = {
+    "nested": _show_nested,
+    "probes": _show_probes,
+    "behavior": _show_behavior,
+}
