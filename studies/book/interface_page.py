@@ -17,7 +17,7 @@ SECTIONS = {
     "Errors": ("InputError",),
 }
 ROOMS = {  # modules that are public as a whole: what they export, and its heading
-    "tp.interventions": "interventions/__init__.py",
+    "tp.interventions": "interventions/__init__.pyi",
     "tp.gold": "gold/__init__.py",
     "tp.figures": "figures/__init__.pyi",
     "tp.dashboard": "dashboard/__init__.pyi",

@@ -12,10 +12,11 @@ from torch import Tensor, nn
 
 from tprprobe.models.attention import TPAttention, split_heads
 from tprprobe.models.checkpoint import describe_config
-from tprprobe.models.protocol import Model, Readable
+from tprprobe.models.protocol import Model, Readable, require_model
 from tprprobe.models.roles import Add, Concatenate, Drop, Gate, Project
 from tprprobe.models.sublayers import SubLayer
 from tprprobe.models.transformer import Embedding
+from tprprobe.site.attachment import Attached
 from tprprobe.site.hooks import capture, find_sites, sites
 from tprprobe.site.site import FOREIGN
 
@@ -47,10 +48,10 @@ def describe(model: Readable) -> Description:
 
     Of an attached module the architecture is its class, and the settings are its library's.
     """
-    if isinstance(model, Model):
-        settings = describe_config(model)
-    else:
+    if isinstance(model, Attached):
         settings = {"architecture": type(model.get_submodule(FOREIGN)).__name__, **model.describe()}
+    else:
+        settings = describe_config(require_model(model, "whose settings nobody knows"))
     return Description(
         settings.pop("architecture"),
         settings,

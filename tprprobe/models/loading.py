@@ -17,6 +17,7 @@ from tprprobe.models.twins import (
     split_name,
     warn_of_scale,
 )
+from tprprobe.site.attachment import Attached
 from tprprobe.store.layout import TWINS
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -79,11 +80,11 @@ def _twin_of(model: Readable, kind: str, seed: int) -> Readable:
         twin = untrained_twin(model, seed)
         if kind == PERMUTED:
             twin.load_state_dict(model.state_dict())
-    elif model.source is not None:
+    elif isinstance(model, Attached) and model.source is not None:
         dtype = next(model.parameters()).dtype
         start = None if kind == PERMUTED else seed
         twin = _read(TRANSFORMERS + model.source, False, start, dtype).to(model.device)
-    elif kind == PERMUTED:
+    elif isinstance(model, Attached) and kind == PERMUTED:
         twin = model.copied()
     else:
         raise InputError(

@@ -6,6 +6,7 @@ is a protocol.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -70,6 +71,8 @@ class Language(nn.Module, ABC):
     config: Any
     name: str
     vocabulary: Codec | None = None
+    folder: Path | None = None
+    run: Callable[..., Any]  # its logits of a source and a target, as of an attached module
     pads_look_ahead: bool = (
         False  # whether a written pad reads what follows, which no cache can hold
     )
@@ -142,7 +145,6 @@ class Model(Language, Generic[K, M, C]):
     config_class: ClassVar[type]
     config: K
     architecture: str
-    folder: Path | None = None
     n_heads: int = 0  # of an attention, where there is one
 
     @abstractmethod
@@ -163,7 +165,7 @@ class Model(Language, Generic[K, M, C]):
         """Logits of the symbol after each one of ``target``, the decoder's input (start symbol first)."""
         return self.decode(target, self.encode(source))[0]
 
-    run = forward  # as of an attached module, whose call takes what its own users give it
+    run = forward
 
 
 KC = TypeVar("KC", bound=CaptionConfig)

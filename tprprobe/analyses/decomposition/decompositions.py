@@ -12,7 +12,7 @@ from tprprobe.analyses.decomposition.choices import AUTO, read_rank
 from tprprobe.analyses.decomposition.designs import design, enter, gather, occurring
 from tprprobe.analyses.decomposition.families import FACTORED, OPERATOR, RoleFit
 from tprprobe.analyses.decomposition.interactions import Ranks
-from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, number
+from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, number, sizes
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.scheme_scores import Decoder
@@ -105,7 +105,7 @@ class Decomposition:
         entries = enter(scheme, kind, tokens, kind.members(tokens))
         terms = scheme.label(tokens, entries)
         fillers = tokens["filler"].to_numpy(object)[entries.token]
-        encoded = np.zeros((np.shape(entries.members[0])[0], len(self.fit.bias))) + self.fit.bias
+        encoded = np.zeros((sizes(entries.members[0])[0], len(self.fit.bias))) + self.fit.bias
         for part, of_unit in zip(self.fit.parts, entries.members, strict=True):
             names = (part.pairs.fillers, part.pairs.roles)
             filler = number_fillers(names[0], fillers)

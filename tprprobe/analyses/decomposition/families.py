@@ -20,7 +20,7 @@ from jaxtyping import Float64, Int
 from scipy.sparse import csr_array, eye_array
 
 from tprprobe.analyses.decomposition.interactions import bind_rows
-from tprprobe.analyses.decomposition.pair_counts import Pairs
+from tprprobe.analyses.decomposition.pair_counts import Pairs, sizes
 from tprprobe.analyses.decomposition.ridge import Block
 
 BAG, ADDITIVE, FACTORED, SATURATED = "bag", "additive", "factored", "saturated"
@@ -182,7 +182,7 @@ class RoleFit:
 
     def predict(self, counts: Sequence[csr_array]) -> Float64[np.ndarray, "unit d_model"]:
         """Σ X V + b over the parts."""
-        found = np.broadcast_to(self.bias, (np.shape(counts[0])[0], len(self.bias)))
+        found = np.broadcast_to(self.bias, (sizes(counts[0])[0], len(self.bias)))
         for x, table in zip(counts, self.tables, strict=True):
             found = found + x @ table
         return found

@@ -10,6 +10,11 @@ from jaxtyping import Bool, Int
 from scipy.sparse import csr_array
 
 
+def sizes(x: Any) -> tuple[int, int]:
+    """The rows and columns of a sparse array, which the library's types do not promise."""
+    return x.shape
+
+
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """The pairs that occur, by their numbers of filler and role; rising in filler, then in role."""

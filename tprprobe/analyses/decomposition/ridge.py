@@ -14,6 +14,8 @@ from jaxtyping import Float64, Int
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, hstack, issparse
 
+from tprprobe.analyses.decomposition.pair_counts import sizes
+
 DENSE = 5000  # columns or units up to which a system is one array
 TOLERANCE, MOST_STEPS = 3e-3, 100  # of conjugate gradients
 FLAT = 1e-12  # cosine of a direction and its image, below which rounding decides
@@ -48,7 +50,7 @@ class Regression:
 
     @property
     def n(self) -> int:
-        return int(np.shape(self.counts[0])[0])
+        return sizes(self.counts[0])[0]
 
     @functools.cached_property
     def mean_counts(self) -> list[Float64[np.ndarray, " pair"]]:
@@ -183,7 +185,7 @@ class Regression:
     def _is_small(self, part: int, other: int) -> bool:
         """True if XᵀX as one array is no dearer to multiply by than X and Xᵀ."""
         one, two = self.counts[part], self.counts[other]
-        return np.shape(one)[1] * np.shape(two)[1] <= DEAR * (one.nnz + two.nnz)
+        return sizes(one)[1] * sizes(two)[1] <= DEAR * (one.nnz + two.nnz)
 
     def _is_short(self, part: int) -> bool:
         """True if XᵀX has hardly more entries than X, as for single tokens."""

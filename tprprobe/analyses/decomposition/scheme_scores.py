@@ -161,7 +161,7 @@ def _draw(
         totals = replicate_totals(flat, REPLICATES).reshape(REPLICATES, len(lines), 4)
         whole = flat.sum(0).reshape(1, len(lines), 4)
         places = {line: place for place, line in enumerate(lines)}
-        below = [places.get(over[i], -1) for i in lines]
+        below = [-1 if (under := over[i]) is None else places.get(under, -1) for i in lines]
         values, replicates = (_statistics(each, below) for each in (whole, totals))
         for place, i in enumerate(lines):
             n = int(whole[0, place, UNITS])
