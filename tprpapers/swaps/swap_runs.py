@@ -20,14 +20,14 @@ from tprpapers.swaps.unbindings import run_unbindings
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
+from tprprobe.interventions import kinds
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
-from tprprobe.interventions.kinds import SWAPS
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.sweeps import find_data
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
 
-SWAPS, TABLE = "swaps.parquet", SWAPS.file
+SWAPS, TABLE = "swaps.parquet", kinds.SWAPS.file
 AT_ONCE = 200  # swaps of a part
 
 
@@ -86,8 +86,8 @@ def find_pairs(model: Model, data: Dataset, recipe: SwapRecipe) -> pd.DataFrame:
     else:
         raise InputError(f"swaps = ['agent'] in {data.name}: only the generated English has these")
     if found.empty:
-        kinds = ", ".join(recipe.swaps)
-        raise InputError(f"none of {len(some)} examples of {data.name} has a pair of: {kinds}")
+        asked = ", ".join(recipe.swaps)
+        raise InputError(f"none of {len(some)} examples of {data.name} has a pair of: {asked}")
     return found
 
 
