@@ -175,7 +175,7 @@ def test_two_words_of_any_model_with_a_head_exchange_their_states(make_model):
     assert found.keys() == next_words.TOLD.keys()
     plain, back = found[next_words.PLAIN], found[next_words.BACK]
     assert torch.allclose(plain, back)  # the states put back change nothing
-    assert not torch.allclose(plain, found[next_words.EXCHANGED])
+    assert (plain - found[next_words.EXCHANGED]).abs().max() > 10 * (plain - back).abs().max()
     other = next_words.read_text(model, "45/(3-12)")
     again = next_words.exchange_states(other, site, 1, 8)
     assert torch.allclose(found[next_words.OTHER], again[next_words.PLAIN])

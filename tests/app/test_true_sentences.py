@@ -234,6 +234,7 @@ def results(draw):
             head=None,
             control="real",
             best_control=control,
+            n_train=draw(st.integers(1, 9999)),
             best_control_f1=draw(SHARE),
         )
         return (lambda: headlines.tell_probes(table, "pos", ["m"])), [table], {"pos"}
@@ -332,7 +333,7 @@ def test_every_number_of_a_result_stands_in_its_table(data):
         assert number.strip(",") in known, f"{number}: {text}"
     for word, needs in (
         ("bindings", "factored"),
-        ("learnt", "learnt"),
+        ("of which learnt", "learnt"),
         ("fillers alone", "bag"),
         ("next token", "next token"),
     ):

@@ -20,14 +20,14 @@ from tprpapers.swaps.unbindings import run_unbindings
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
-from tprprobe.interventions import kinds
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
+from tprprobe.interventions.kinds import SWAPS
 from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.sweeps import find_data
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
 
-SWAPS, TABLE = "swaps.parquet", kinds.SWAPS.file
+EXCHANGES, TABLE = "swaps.parquet", SWAPS.file
 AT_ONCE = 200  # swaps of a part
 
 
@@ -54,7 +54,7 @@ def run_swaps(
     with kept(out) as folder:
         return keep_table(
             open_run(folder, model, data, recipe, resume),
-            (SWAPS, TABLE),
+            (EXCHANGES, TABLE),
             partial(_measure, model, swaps, others, recipe),
             partial(summarise_swaps, seed=recipe.seed),
         )
@@ -86,8 +86,8 @@ def find_pairs(model: Model, data: Dataset, recipe: SwapRecipe) -> pd.DataFrame:
     else:
         raise InputError(f"swaps = ['agent'] in {data.name}: only the generated English has these")
     if found.empty:
-        asked = ", ".join(recipe.swaps)
-        raise InputError(f"none of {len(some)} examples of {data.name} has a pair of: {asked}")
+        kinds = ", ".join(recipe.swaps)
+        raise InputError(f"none of {len(some)} examples of {data.name} has a pair of: {kinds}")
     return found
 
 

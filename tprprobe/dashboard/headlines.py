@@ -122,7 +122,7 @@ def tell_probes(
     parts = [
         f"{(of['beyond'] == True).sum()} of {len(of)} sites of the {stack}{_list_beyond(of)}"  # noqa: E712
         for stack, of in tested.groupby(
-            tested["site"].astype(str).str.partition(".")[0], sort=False
+            tested["site"].astype(str).str.split(".").str[0], sort=False
         )
     ]
     text = f"{told}." + (

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.probing import load_probe
+from tprprobe.analyses.probing.labels import TEST, read_corpus
 from tprprobe.dashboard.plots import plot_grid
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.sentence import Statement
@@ -18,42 +19,33 @@ from tprprobe.errors import InputError
 from tprprobe.figures.dots import count_squares
 from tprprobe.files.hub import CONFIG
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import SETTINGS
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 
-SAVED, DOCUMENTS = "probes", "documents.parquet"
+SAVED = "probes"
 MOST, ERRORS = 16, 200  # labels of the matrix, the commonest; errors that are listed
 
 
 @dataclass(frozen=True)
 class TrainedProbe:
-    """The folder of a trained probe, its F1, and the documents that it was tested on."""
+    """The folder of a trained probe, its F1, and the seed by which documents were held out of its training."""
 
     folder: Path
     f1: float
-    documents: frozenset[str]
+    seed: int
 
 
 def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProbe]:
-    """The trained probes of a task of these runs, by the site that they read."""
+    """The trained probes of a task of these runs, by the site that they read; of runs that test on the store itself."""
     found = {}
     for run in folders.values():
-        if not (run / DOCUMENTS).is_file():
-            continue
-        kept = pd.read_parquet(run / DOCUMENTS)
-        for folder in sorted((run / SAVED).glob("*")):
-            about = read_json(folder / CONFIG)
-            same = kept[
-                (kept["task"] == task)
-                & (kept["site"] == about.get("site"))
-                & (kept["control"] == "real")
-            ]
-            if _is_of(about, task) and len(same):
-                found[str(about["site"])] = TrainedProbe(
-                    folder,
-                    float(about.get("metrics", {}).get("f1", np.nan)),
-                    frozenset(same["document"].astype(str)),
-                )
+        about = read_json(run / SETTINGS)
+        for folder in sorted((run / SAVED).glob("*")) if about.get("test") is None else ():
+            probe = read_json(folder / CONFIG)
+            if _is_of(probe, task):
+                f1 = float(probe.get("metrics", {}).get("f1", np.nan))
+                found[str(probe["site"])] = TrainedProbe(folder, f1, int(about["settings"]["seed"]))
     return found
 
 
@@ -68,17 +60,19 @@ def best(saved: Mapping[str, TrainedProbe]) -> int:
 
 
 def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
-    """The predictions of a probe on the documents that it was tested on: sample, span1, span2, label, predicted,
+    """The predictions of a probe on documents that it was not trained on: sample, span1, span2, label, predicted,
     probability.
 
     Raises:
         InputError: the store has none of these documents.
     """
-    column = "document" if "document" in store.tokens else "sample"
-    tokens = store.tokens.drop_duplicates("sample")
-    samples = tokens.loc[tokens[column].astype(str).isin(trained.documents), "sample"]
-    found = load_probe(trained.folder).predict(store)
-    found = found[found["sample"].isin(samples) & (found["label"].astype(str) != "")]
+    probe = load_probe(trained.folder)
+    corpus = read_corpus(store, store.tokens, probe.side, [probe.task], trained.seed)
+    found = probe.predict(
+        store
+    )  # of the first of the run's turns, whose test documents it did not see
+    is_tested = corpus.splits[0][found["sample"].to_numpy()] == TEST
+    found = found[is_tested & (found["label"].astype(str) != "")]
     if found.empty:
         raise InputError(f"{trained.folder.name}: none of its held-out documents is in this store")
     return found.reset_index(drop=True)

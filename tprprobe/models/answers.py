@@ -100,7 +100,7 @@ def write_answers(
         if not len(indices):  # an empty tensor splits into one empty part
             continue
         source = pairs.source.padded(indices, pad).to(device)
-        longest: dict[str, int] = {}
+        longest: dict[str, Any] = {}
         if not has_end:
             longest["max_length"] = max(1, int(pairs.target.lengths[indices].max()) - 1)
         found = generate(model, source, **longest).tolist()
@@ -121,12 +121,12 @@ def evaluate(
         InputError: the model cannot write, its vocabulary is unknown, a text cannot be encoded, or
             options for questions, whose answers are always written greedily.
     """
-    model = require_head(model, "an evaluation of answers").eval()
-    vocabulary = vocabulary or require_vocabulary(model)
+    able = require_head(model, "an evaluation of answers").eval()
+    vocabulary = vocabulary or require_vocabulary(able)
     if vocabulary.reads_images:
-        return find_scores(CAPTIONS).evaluate(model, data, vocabulary, **options)
+        return find_scores(CAPTIONS).evaluate(able, data, vocabulary, **options)
     if not data[0].has_one_answer:
-        return find_scores(SUMMARIES).evaluate(model, data, vocabulary, **options)
+        return find_scores(SUMMARIES).evaluate(able, data, vocabulary, **options)
     if options:
         given = ", ".join(options)
         raise InputError(f"{given}: answers to questions are written greedily; leave this out")
@@ -135,7 +135,7 @@ def evaluate(
         f"answering {data.name}",
         -(-len(data) // EVALUATED_AT_ONCE),
     )
-    return pd.concat([_answer(model, some, vocabulary) for some in blocks], ignore_index=True)
+    return pd.concat([_answer(able, some, vocabulary) for some in blocks], ignore_index=True)
 
 
 def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.DataFrame:

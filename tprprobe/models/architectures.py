@@ -135,7 +135,7 @@ def _check_memory(module_class: type[Model], config: Config) -> None:
     Raises:
         InputError: it does not.
     """
-    sizes = [value for value in dataclasses.astuple(config) if type(value) is int]
+    sizes = [value for value in vars(config).values() if type(value) is int]
     if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= FEW:
         return
     with torch.device("meta"):

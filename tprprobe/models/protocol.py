@@ -181,8 +181,8 @@ class CaptionModel(Model[KC, M, C]):
 
 
 Readable = (
-    Model | Attached
-)  # what vectors can be read of: a model of ours, or a module with sites attached
+    Language | Attached
+)  # what vectors can be read of: a model, or a module with sites attached
 
 
 def require_model(model: Readable, reason: str) -> Model:

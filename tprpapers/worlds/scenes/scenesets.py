@@ -55,7 +55,7 @@ class Pictured(Captioned):
     def labels(self, written: str | None) -> Labels:
         """The labels of the first caption; the tags of another by its words."""
         if written is None:
-            return None, label_sentences(self.sentences[:1])
+            return None, label_sentences(self.sentences[:1]) if self.sentences else None
         words = tuple(written.split())
         tags = tuple(
             Target(self.lexicon[word], (i, i + 1))

@@ -46,8 +46,10 @@ class Alternation:
         """F and R after some sweeps, largest directions first, scaled by their singular values."""
         table = Table(self.pairs)
         f, r = (np.linalg.qr(of)[0] for of in table.sort(bases))
-        for _ in range(times):
-            w, rest = self._read(table, f, r)
+        w, rest = self._read(table, f, r)
+        for number in range(times):
+            if number:
+                w, rest = self._read(table, f, r)
             before = f, r
             f, w = self._fit_long(table, f, r, w, rest)
             r, w = self._fit_short(table, f, r, w, rest)

@@ -105,7 +105,7 @@ class Decomposition:
         entries = enter(scheme, kind, tokens, kind.members(tokens))
         terms = scheme.label(tokens, entries)
         fillers = tokens["filler"].to_numpy(object)[entries.token]
-        encoded = np.zeros((entries.members[0].shape[0], len(self.fit.bias))) + self.fit.bias
+        encoded = np.zeros((np.shape(entries.members[0])[0], len(self.fit.bias))) + self.fit.bias
         for part, of_unit in zip(self.fit.parts, entries.members, strict=True):
             names = (part.pairs.fillers, part.pairs.roles)
             filler = number_fillers(names[0], fillers)

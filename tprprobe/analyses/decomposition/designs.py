@@ -132,7 +132,7 @@ def gather(vectors: VectorBlocks, designs: Sequence[Design]) -> list[list[Regres
         for rows in of.fitted[: None if of.control == AS_IS else 1]
     ]
     counts = [[csr_array(each) for each in designs[i].counts] for i, _ in asked]
-    cross = [[np.zeros((x.shape[1], vectors.width)) for x in of] for of in counts]
+    cross = [[np.zeros((np.shape(x)[1], vectors.width)) for x in of] for of in counts]
     total = np.zeros((len(asked), vectors.width))
     masked = [(of, rows) for of, (_, rows) in zip(counts, asked, strict=True)]
     for found in each_part(partial(_sum_up, vectors, masked), vectors.parts()):

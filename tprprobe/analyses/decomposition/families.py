@@ -182,7 +182,7 @@ class RoleFit:
 
     def predict(self, counts: Sequence[csr_array]) -> Float64[np.ndarray, "unit d_model"]:
         """Σ X V + b over the parts."""
-        found = np.broadcast_to(self.bias, (counts[0].shape[0], len(self.bias)))
+        found = np.broadcast_to(self.bias, (np.shape(counts[0])[0], len(self.bias)))
         for x, table in zip(counts, self.tables, strict=True):
             found = found + x @ table
         return found

@@ -56,7 +56,7 @@ def _principal_short(
     for start in range(0, vectors.shape[1], max(1, step // sizes[1 - axis])):
         for column in vectors[:, start : start + max(1, step // sizes[1 - axis])].T:
             m = csr_array((column[known], (place[own[known]], other[known])), shape)
-            gram += (m @ m.T).toarray() if m.nnz < m.shape[0] * m.shape[1] / 8 else _outer(m)
+            gram += (m @ m.T).toarray() if m.nnz < np.prod(shape) / 8 else _outer(m)
     factor = _scaled(gram)
     found = np.zeros((sizes[axis], factor.shape[1]))
     found[common] = factor

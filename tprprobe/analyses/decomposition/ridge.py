@@ -48,7 +48,7 @@ class Regression:
 
     @property
     def n(self) -> int:
-        return int(self.counts[0].shape[0])
+        return int(np.shape(self.counts[0])[0])
 
     @functools.cached_property
     def mean_counts(self) -> list[Float64[np.ndarray, " pair"]]:
@@ -148,15 +148,9 @@ class Regression:
         """(g + Λ)⁻¹ c; only the lower half of g is made."""
         for key in [key for key in self._grams if not {*_blocks_of(key)} <= {*blocks}]:
             del self._grams[key]  # products of blocks that are not in use
-        columns = [slice(None)] * (len(blocks) - 1) + [
-            kept if len(kept) < blocks[-1].width else slice(None)
-        ]
-        ends = np.append(
-            0,
-            np.cumsum(
-                [len(c) if c is kept else b.width for b, c in zip(blocks, columns, strict=True)]
-            ),
-        )
+        last = kept if len(kept) < blocks[-1].width else slice(None)
+        columns = [*[slice(None)] * (len(blocks) - 1), last]
+        ends = np.cumsum([0, *(block.width for block in blocks[:-1]), len(kept)])
         system = np.empty((len(penalty), len(penalty)))
         for i, one in enumerate(blocks):
             for j, other in enumerate(blocks[: i + 1]):
@@ -189,7 +183,7 @@ class Regression:
     def _is_small(self, part: int, other: int) -> bool:
         """True if XᵀX as one array is no dearer to multiply by than X and Xᵀ."""
         one, two = self.counts[part], self.counts[other]
-        return one.shape[1] * two.shape[1] <= DEAR * (one.nnz + two.nnz)
+        return np.shape(one)[1] * np.shape(two)[1] <= DEAR * (one.nnz + two.nnz)
 
     def _is_short(self, part: int) -> bool:
         """True if XᵀX has hardly more entries than X, as for single tokens."""

@@ -160,7 +160,8 @@ def _draw(
         flat = sums[lines][:, :, held].reshape(-1, groups).T
         totals = replicate_totals(flat, REPLICATES).reshape(REPLICATES, len(lines), 4)
         whole = flat.sum(0).reshape(1, len(lines), 4)
-        below = [lines.index(over[i]) if over[i] in lines else -1 for i in lines]
+        places = {line: place for place, line in enumerate(lines)}
+        below = [places.get(over[i], -1) for i in lines]
         values, replicates = (_statistics(each, below) for each in (whole, totals))
         for place, i in enumerate(lines):
             n = int(whole[0, place, UNITS])

@@ -38,9 +38,9 @@ class Rows:
         n, device = len(source) * beam, source.device
         self.model, self.rules, self.beam = model, rules, beam
         self.is_read = any(site.is_read for site in model.modules() if isinstance(site, Site))
-        whole = self.is_read or not isinstance(model, Model)
-        memory = model.encode(source) if whole else encode_by_length(model, source)
-        own = whole and beam > 1
+        by_length = isinstance(model, Model) and not self.is_read
+        memory = encode_by_length(model, source) if by_length else model.encode(source)
+        own = not by_length and beam > 1
         self.memory = memory[torch.arange(n, device=device) // beam] if own else memory
         self.cache = None
         self.ids = torch.full((n, 1), model.config.sos, device=device)

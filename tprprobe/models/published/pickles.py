@@ -39,9 +39,9 @@ def largest_tuple(stream: io.BytesIO) -> int:
     for opcode, argument, _ in pickletools.genops(stream):
         name = opcode.name
         if name.endswith("GET"):
-            stack.append(memo.get(int(argument), TAKEN))
+            stack.append(memo.get(int(str(argument)), TAKEN))
         elif name.endswith("PUT"):
-            memo[int(argument)] = stack[-1]
+            memo[int(str(argument))] = stack[-1]
         elif name == "MEMOIZE":
             memo[len(memo)] = stack[-1]
         else:
