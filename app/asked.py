@@ -92,7 +92,7 @@ def ask_next(model, name: str, store, lead) -> None:
         )
         table = views.tabulate_neighbours(found, means, texts)
     with lead:
-        parts.lead(views.tell_exchange(asked, site, *picked, table))
+        parts.lead(views.tell_exchange(asked, site, *picked, table=table))
     parts.table(table, 1 if views.has_head(model) else 2)
     st.caption(state.escape(" · ".join(f"{way}: {told}" for way, told in views.TOLD.items())))
 
@@ -202,8 +202,13 @@ def _show_experiments() -> None:
     table = tp.dashboard.experiments.tabulate([*rows.values()])
     st.subheader("Experiments")
     parts.table(table)
+
+    def clear() -> None:
+        rows.clear()
+        linked.pick()
+
     with st.container(horizontal=True):
         st.download_button(
             "CSV", table.to_csv(index=False), "experiments.csv", "text/csv", on_click="ignore"
         )
-        st.button("Clear the table", on_click=lambda: (rows.clear(), linked.pick()))
+        st.button("Clear the table", on_click=clear)

@@ -137,7 +137,7 @@ def choose_sample(store: Any, count: int, search: bool = True) -> int:
     """The chosen one of ``count`` samples, of those that hold a text; ← and → step through them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = (
-            st.text_input("Text search", key="search", width=220, max_chars=200, **state.KEEP)
+            st.text_input("Text search", key="search", width=220, max_chars=200, **state.KEEP) or ""
             if search
             else ""
         )
@@ -234,7 +234,7 @@ def _watch(at) -> None:
     if job is None:
         return
     outcome = job.outcome
-    told = {None: ("It runs …", "running"), 0: ("Done", "complete")}.get(
+    told: Any = {None: ("It runs …", "running"), 0: ("Done", "complete")}.get(
         outcome, (f"It ended with {outcome}", "error")
     )
     with st.status(told[0], state=told[1], expanded=True):

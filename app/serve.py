@@ -30,8 +30,9 @@ def prepare() -> None:
 
 def keep_doors() -> None:
     """Puts the doorkeeper in front of the application that Streamlit serves."""
-    create: Any = starlette_server.create_starlette_app
-    starlette_server.create_starlette_app = lambda runtime: Doorkeeper(create(runtime))  # type: ignore[assignment]
+    server: Any = starlette_server
+    create = server.create_starlette_app
+    server.create_starlette_app = lambda runtime: Doorkeeper(create(runtime))
 
 
 if __name__ == "__main__":

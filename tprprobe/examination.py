@@ -102,9 +102,10 @@ def examine(
         tokens = extract(model, data, sites, folder / "tokens", **options)
         tables["probes"] = probe(tokens, tasks, out=folder / "probes", resume=True)
     if isinstance(data, MinimalPairs) and getattr(model, "head", None) is not None:
-        asked = replace(data, asked=True)[:ASKED]
+        headed: Any = model
+        asked: Any = replace(data, asked=True)[:ASKED]
         tables["behavior"] = measure_pairs(
-            model, asked, sites, out=folder / "behavior", resume=True, seed=seed
+            headed, asked, sites, out=folder / "behavior", resume=True, seed=seed
         )
     lines = [
         _about(model, data, sites, pool),
@@ -164,7 +165,7 @@ def _bindings(tables: Mapping[str, pd.DataFrame]) -> str:
     """The largest gain of bindings over words and roles, and what of it is learnt."""
     told = []
     for roles in tables["nested"]["roles"].unique():
-        rows = _real(tables["nested"], "factored", roles)
+        rows: Any = _real(tables["nested"], "factored", roles)
         best = rows.loc[rows["gain"].idxmax()]
         gain, learnt = (
             interval_text(read_interval(best, name), "+.3f") for name in ("gain", "learnt")
@@ -178,7 +179,8 @@ def _knowledge(tables: Mapping[str, pd.DataFrame]) -> str:
         return "Not probed: no task's labels are in the data (give a treebank, or --labels to extract)."
     rows = tables["probes"]
     told = []
-    for task, of in rows[rows["control"] == "real"].groupby("task", sort=False):
+    groups: Any = rows[rows["control"] == "real"].groupby("task", sort=False)
+    for task, of in groups:
         best = of.loc[of["f1"].idxmax()]
         told.append(
             f"{task} {interval_text(read_interval(best, 'f1'))} at {best['site']} (control "
@@ -193,7 +195,7 @@ def _behavior(tables: Mapping[str, pd.DataFrame]) -> str:
             "Behavior was not asked: it needs minimal pairs and a model that was saved with a head."
         )
     rows = tables["behavior"]
-    own = rows[(rows["edit"] == "exchange") & (rows["control"] == "")]
+    own: Any = rows[(rows["edit"] == "exchange") & (rows["control"] == "")]
     best = own.loc[own["change"].idxmax()]
     return (
         "Two words' states exchanged move the answer most at "

@@ -14,7 +14,7 @@ from tprpapers.swaps.effect_intervals import best_heads, compare_places, summari
 from tprpapers.swaps.exchanges import ALIKE, ALL, ELSEWHERE, PAIR
 from tprpapers.swaps.shifts import OWN, RANDOM, SHIFTED
 from tprpapers.swaps.swap_recipes import read_recipe
-from tprpapers.swaps.swap_runs import SWAPS
+from tprpapers.swaps.swap_runs import EXCHANGES
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.files.settings import read_toml
@@ -54,14 +54,14 @@ def make_page(runs: Path) -> str:
     """The page; results that are in ``runs`` already are not computed again."""
     folder = runs / "interventions"
     tables = [_table_of("swaps", name, folder) for name in (MODEL, BASELINE)]
-    measured = pd.read_parquet(folder / f"swaps-{MODEL}" / SWAPS)
+    measured = pd.read_parquet(folder / f"swaps-{MODEL}" / EXCHANGES)
     sweeps = {name: _table_of(name, MODEL, folder) for name in ("ablation", "snap", "snap-filler")}
     sweeps["one-hot"] = _table_of("one-hot", DISCRETE, folder)
     swaps = pd.concat(tables, ignore_index=True)
     _table_of(DECIDING, MODEL, folder)
-    moved = pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / SWAPS)
+    moved = pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / EXCHANGES)
     _table_of(SHIFTING, MODEL, folder)
-    shifted = pd.read_parquet(folder / f"{SHIFTING}-{MODEL}" / SWAPS)
+    shifted = pd.read_parquet(folder / f"{SHIFTING}-{MODEL}" / EXCHANGES)
     verdict = judge(find_claim(CLAIM), _evidence(compare_places(moved, OTHER, SAME)))
     return fill(
         Path(__file__).parent,

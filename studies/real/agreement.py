@@ -159,21 +159,22 @@ def measure_agreement(model: Any, seed: int, runs: Path) -> pd.DataFrame:
     sites = [f"layers.{layer}.hidden" for layer in LAYERS]
     states, known_states = (read_states(model, of, sites) for of in (tested, known))
     rows: list[dict[str, Any]] = []
+    turns = pd.DataFrame()
     for layer, site in zip(LAYERS, sites, strict=True):
         make = partial(
             measure_layer, model, tested, states[site], known, known_states[site], site, seed
         )
         part = Part(runs / f"seed-{seed}" / f"agreement-{layer}", make)
         part.finish()
-        for (place, edit), of in part.read("turns").groupby(["place", "edit"], sort=False):
+        turns = part.read("turns")
+        for (place, edit), of in turns.groupby(["place", "edit"], sort=False):
             turned = (np.sign(of["after"]) != np.sign(of["before"])).to_numpy(float)
             share = bootstrap_mean(turned, of["set"].to_numpy())
             toward = (of["after"] - of["before"]) * np.where(of["subject"] == 0, -1, 1)
             moved = bootstrap_mean(toward.to_numpy(), of["set"].to_numpy())
             about = {"layer": layer, "place": place, "edit": edit, "seed": seed, "n": len(of)}
             rows.append(about | share.columns("turned") | moved.columns("moved"))
-    first = part.read("turns")
-    first = first[(first["place"] == "subject") & (first["edit"] == "exchange")]
+    first = turns[(turns["place"] == "subject") & (turns["edit"] == "exchange")]
     right = (first["before"] > 0) == (first["subject"] == 0)
     for name, of in {
         "attractor": first["subject"] != first["attractor"],

@@ -30,7 +30,7 @@ def _band(
     panel: Any,
     x: Any,
     rows: pd.DataFrame,
-    color: str,
+    color: str | tuple[float, float, float],
     label: str,
     name: str = "value",
     **style: Any,

@@ -99,6 +99,6 @@ def _less(a: Interval, b: Interval) -> Interval:
 def _between(early: pd.DataFrame, late: pd.DataFrame) -> Interval:
     """The mean learnt gain of the first layers minus that of the last, with the layers' mean half-width."""
     value = float(early["learnt"].mean() - late["learnt"].mean())
-    halves = [float((of["learnt_high"] - of["learnt_low"]).mean()) / 2 for of in (early, late)]
-    half = float(np.hypot(*halves))
+    first, last = (float((of["learnt_high"] - of["learnt_low"]).mean()) / 2 for of in (early, late))
+    half = float(np.hypot(first, last))
     return Interval(value, value - half, value + half)

@@ -31,7 +31,9 @@ def judge(estimates: pd.DataFrame) -> pd.DataFrame:
     for name, each in load_predictions().items():
         of = estimates[estimates["prediction"] == name]
         by_seed = {
-            int(seed): decide(each, {str(r["case"]): read_interval(r) for _, r in some.iterrows()})
+            int(str(seed)): decide(
+                each, {str(r["case"]): read_interval(r) for _, r in some.iterrows()}
+            )
             for seed, some in of.groupby("seed")
         }
         first = by_seed.pop(min(by_seed), "not measured") if by_seed else "not measured"

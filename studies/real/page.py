@@ -58,7 +58,8 @@ def _number(of: pd.DataFrame) -> str:
     """The interval of one case; of several the least and the most."""
     if len(of) == 1:
         return interval_text(read_interval(of.iloc[0]))
-    ends = [of.loc[of["value"].idxmin()], of.loc[of["value"].idxmax()]]
+    rows: Any = of.loc
+    ends = [rows[of["value"].idxmin()], rows[of["value"].idxmax()]]
     return " to ".join(f"{interval_text(read_interval(row))} ({row['case']})" for row in ends)
 
 
@@ -124,7 +125,8 @@ def _spelling() -> dict[str, Any]:
 def _language_model() -> dict[str, Any]:
     gains, turns = read_result("period-gains"), read_result("agreement")
     gains, turns = gains[gains["seed"] == 0], turns[turns["seed"] == 0]
-    best = gains.loc[gains["learnt"].idxmax()]
+    rows: Any = gains.loc
+    best = rows[gains["learnt"].idxmax()]
     by_layer = {
         key: of.set_index("layer")["turned"] for key, of in turns.groupby(["place", "edit"])
     }
@@ -201,7 +203,7 @@ def _leads() -> pd.DataFrame:
             & (fits["control"].fillna("") == "")
             & (fits["seed"] == 0)
         ]
-        by_roles = fits.set_index("roles")
+        by_roles: Any = fits.set_index("roles")
         for roles, (r2, kept) in KNOWN_SPELLING.items():
             row = by_roles.loc[roles]
             add(f"g2p, {roles}: R²", r2, interval_text(read_interval(row, "r2")), row["r2"])
@@ -221,9 +223,9 @@ def _leads() -> pd.DataFrame:
             & (vectors["seed"] == 0)
             & (vectors["frame"] == "clauses")
         ]
-        own = own[own["twin"].fillna("") == ""].set_index("site")
+        by_site: Any = own[own["twin"].fillna("") == ""].set_index("site")
         for layer, known in {0: 0.986, 2: 0.948, 5: 0.945}.items():
-            row = own.loc[f"encoder.{layer}.hidden"]
+            row = by_site.loc[f"encoder.{layer}.hidden"]
             add(
                 f"minilm, layer {layer}: R² of words",
                 known,

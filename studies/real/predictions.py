@@ -78,10 +78,14 @@ def decide(prediction: Prediction, cases: Mapping[str, Interval]) -> Outcome:
     """
     if not cases:
         return "not measured"
-    alone = [_compare(prediction, each) for each in cases.values()]
+    alone: list[Outcome] = [_compare(prediction, each) for each in cases.values()]
     if len(alone) == 1:
         return alone[0]
-    wide = [_compare(prediction, _widen(each, len(cases))) for each in cases.values()]
+    wide: list[Outcome] = [
+        _compare(prediction, _widen(each, len(cases))) for each in cases.values()
+    ]
+    by_all: Outcome
+    by_one: Outcome
     by_all, by_one = ("fails", "holds") if prediction.over == "some" else ("holds", "fails")
     if by_one in wide:
         return by_one
@@ -97,7 +101,7 @@ def _compare(prediction: Prediction, case: Interval) -> Outcome:
 
 def _widen(case: Interval, cases: int) -> Interval:
     plain, wide = (stats.norm.ppf(1 - (1 - LEVEL) / 2 / m) for m in (1, cases))
-    return Interval(
-        case.value,
-        *(case.value + wide / plain * (bound - case.value) for bound in (case.low, case.high)),
+    low, high = (
+        float(case.value + wide / plain * (bound - case.value)) for bound in (case.low, case.high)
     )
+    return Interval(case.value, low, high)

@@ -19,7 +19,7 @@ from studies.real.clauses import Clauses, read_clauses
 from studies.real.outcomes import estimate, publish
 from tprprobe.analyses.decomposition import TPDecomposition
 from tprprobe.files.runs import Part
-from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums
+from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums, read_interval
 
 FRAMES, SEEDS, TWINS = ("clauses", "datives"), (0, 1), 5
 SITES, POOL = ("encoder.embedding", "encoder.*.hidden"), "mean"
@@ -216,8 +216,7 @@ def estimate_all(table: pd.DataFrame) -> pd.DataFrame:
 
     def value(measure: str, site: str, seed: int, twin: str = "") -> Interval:
         rows = of[(of["measure"] == measure) & (of["site"] == site) & (of["seed"] == seed)]
-        row = rows[rows["twin"].fillna("") == twin].iloc[0]
-        return Interval(*(float(row[f"value{end}"]) for end in ("", "_low", "_high")))
+        return read_interval(rows[rows["twin"].fillna("") == twin].iloc[0])
 
     for seed in SEEDS:
         values = {

@@ -25,7 +25,7 @@ from studies.real.pronunciation import (
 from studies.real.words import Words, read_forms
 from tprprobe.analyses.decomposition import TPDecomposition
 from tprprobe.files.runs import Part, join_parts
-from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums
+from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums, read_interval
 
 TESTED, SEEDS = 5, (0, 1)  # one lemma of five is tested
 VOWELS = "aeiouy"
@@ -376,11 +376,10 @@ def estimate_all(rows: pd.DataFrame, surgery: pd.DataFrame, twins: pd.DataFrame)
             "c-surgery": bootstrap_mean(exact["exact"].to_numpy(float), exact["lemma"].to_numpy()),
             "c-regular": _regular_minus_irregular(wickel),
         }
-        found += [estimate(name, int(seed), value) for name, value in values.items()]
+        found += [estimate(name, int(str(seed)), value) for name, value in values.items()]
     untrained = twins[twins["twin"] == "untrained"]
     for _, row in untrained.iterrows():
-        three = Interval(*(float(row[f"difference{end}"]) for end in ("", "_low", "_high")))
-        found.append(estimate("c-untrained", int(row["seed"]), three))
+        found.append(estimate("c-untrained", int(row["seed"]), read_interval(row, "difference")))
     return pd.DataFrame(found)
 
 

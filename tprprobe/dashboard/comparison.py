@@ -65,7 +65,9 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame, dark: bool 
     title = f"Clusters of the same {len(joined):,} tokens: ARI {rand:.2f}, AMI {information:.2f}"
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     texts = np.where(shares >= 0.1, np.char.mod("%.0f", 100 * shares), "")
-    numbers = [[str(each) for each in range(n)] for n in counts.shape]
-    chart = plot_grid(shares, *numbers, dark, texts, None, (names[0][:60], names[1]), height=520)
+    rows, columns = ([str(each) for each in range(n)] for n in counts.shape)
+    chart = plot_grid(
+        shares, rows, columns, dark, texts, None, (names[0][:60], names[1]), height=520
+    )
     note = "percent of a row's cluster; 0 agreement is what chance gives, 1 is the same clusters"
     return View(title, partial(count_squares, counts, title, names), joined, note, chart)

@@ -34,7 +34,9 @@ def follow_relations(store: Store, sites: list[str]) -> pd.DataFrame:
     tokens = store.tokens_of(sites[0])
     tokens = tokens[tokens["sample"] < kept].reset_index(drop=True)
     tokens = tokens.assign(group=group_tokens(tokens))
-    parts = [_score(store, sites, int(sample), part) for sample, part in tokens.groupby("sample")]
+    parts = [
+        _score(store, sites, int(str(sample)), part) for sample, part in tokens.groupby("sample")
+    ]
     parts = [each for each in parts if len(each)]
     if not parts:
         raise InputError(f"no sample of {store.path} with attention maps has words in relations")
@@ -94,7 +96,7 @@ def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
     95 % interval over groups, n; last the fixed offset that does best. Of one relation, or of all.
     """
     part = followed[followed["relation"] == relation] if relation else followed
-    names = [each for each in followed if ":" in str(each)]
+    names = [each for each in map(str, followed) if ":" in each]
     best = max(
         (each for each in names if each.startswith("offset:")), key=lambda each: part[each].mean()
     )

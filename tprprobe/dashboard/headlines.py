@@ -215,7 +215,7 @@ def tell_decomposition(scores: pd.DataFrame, site: str, roles: str = "") -> Stat
     return Statement(text, (link,))
 
 
-def _tell_step(row: dict[str, Any], name: str, is_first: bool) -> str:
+def _tell_step(row: dict[Any, Any], name: str, is_first: bool) -> str:
     """One step: its R², what it adds to the step below, and how much of that is learnt."""
     word, r2 = STEPS.get(name, name), f"R² {number(row, 'r2')}"
     if is_first:

@@ -87,7 +87,8 @@ def tell_layers(lines: Lines) -> Statement:
 
 
 def _rows(part: pd.DataFrame, page: str, **query: str) -> pd.DataFrame:
-    return part.assign(page=page, query=[query] * len(part))
+    queries: Any = [query] * len(part)
+    return part.assign(page=page, query=queries)
 
 
 def _probed(runs: Runs, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
@@ -169,7 +170,8 @@ def _scored(rows: pd.DataFrame, name: str, panel: str, roles: Any) -> pd.DataFra
     found = found.assign(
         told=told, sure=(low > 0) if name != "r2" else True, site=rows["site"], page="decomposition"
     )
-    return found.assign(query=[{"of": site, "scheme": str(roles)} for site in rows["site"]])
+    queries: Any = [{"of": site, "scheme": str(roles)} for site in rows["site"]]
+    return found.assign(query=queries)
 
 
 def _strongest(part: pd.DataFrame, panel: str) -> pd.DataFrame:

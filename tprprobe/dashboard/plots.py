@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -85,13 +86,13 @@ def plot_lines(lines: Lines, dark: bool) -> go.Figure:
     )  # fmt: skip
     shades = dict(zip(names, colours(max(len(names), 6))[::-1][: len(names)], strict=True))
     for number, panel in enumerate(panels):
-        at = {"row": number // across + 1, "col": number % across + 1}
-        _add_band(chart, lines.bands[lines.bands["panel"] == panel], at, dark)
+        row, column = number // across + 1, number % across + 1
+        _add_band(chart, lines.bands[lines.bands["panel"] == panel], (row, column), dark)
         for line, part in lines.rows[lines.rows["panel"] == panel].groupby("line", sort=False):
-            is_new = len(names) > 1 and not any(each.name == line for each in chart.data)
-            chart.add_trace(
-                _line(part, str(line), shades[line], SYMBOLS[names.index(line) % 8], is_new), **at
-            )
+            drawn: Any = chart.data
+            is_new = len(names) > 1 and not any(each.name == line for each in drawn)
+            trace = _line(part, str(line), shades[line], SYMBOLS[names.index(line) % 8], is_new)
+            chart.add_trace(trace, row=row, col=column)
     chart.update_annotations(font={"size": 12})
     dress(chart, 130 + 210 * down, dark)
     chart.update_layout(
@@ -124,21 +125,24 @@ def _line(part: pd.DataFrame, name: str, colour: str, symbol: str, legend: bool)
     )  # fmt: skip
 
 
-def _add_band(chart: go.Figure, band: pd.DataFrame, at: dict[str, int], dark: bool) -> None:
+def _add_band(chart: go.Figure, band: pd.DataFrame, at: tuple[int, int], dark: bool) -> None:
     if band.empty:
         return
+    row, column = at
     grey = {"x": band["x"], "mode": "lines", "hoverinfo": "skip", "showlegend": False}
     edge = {"color": look(dark).faint, "width": 6}
-    chart.add_trace(go.Scatter(y=band["low"], line=edge, **grey), **at)
+    chart.add_trace(go.Scatter(y=band["low"], line=edge, **grey), row=row, col=column)
     chart.add_trace(
         go.Scatter(y=band["high"], fill="tonexty", fillcolor=look(dark).faint, line=edge, **grey),
-        **at,
+        row=row,
+        col=column,
     )
     chart.add_trace(
         go.Scatter(
             y=band["value"], line={"color": look(dark).soft, "width": 1, "dash": "dot"}, **grey
         ),
-        **at,
+        row=row,
+        col=column,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -117,7 +118,9 @@ def list_errors(store: Store, found: pd.DataFrame) -> pd.DataFrame:
     tokens = store.tokens_of(load_side(store))
     known = tokens[(tokens[WORD] >= 0) & tokens["sample"].isin(wrong["sample"])]
     words = {
-        int(sample): part.groupby(WORD)["token"].agg(lambda each: "".join(map(str, each))).tolist()
+        int(str(sample)): part.groupby(WORD)["token"]
+        .agg(lambda each: "".join(map(str, each)))
+        .tolist()
         for sample, part in known.groupby("sample")
     }
     texts = [
@@ -154,6 +157,7 @@ def tell_errors(found: pd.DataFrame, task: str, site: str) -> Statement:
     text = f"{site} predicts {right:,} of {len(found):,} held-out {task} labels right ({100 * right / len(found):.1f} %)"
     wrong = found[found["label"] != found["predicted"]]
     if len(wrong):
-        (label, predicted), n = next(iter(wrong.value_counts(["label", "predicted"]).items()))
+        counts: Any = wrong.value_counts(["label", "predicted"])
+        (label, predicted), n = next(iter(counts.items()))
         text += f"; commonest mistake: {label} taken for {predicted}, {n} times"
     return Statement(f"{text}.")

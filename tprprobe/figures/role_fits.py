@@ -49,7 +49,7 @@ def scheme_table(scores: pd.DataFrame) -> Table:
         rows += [_row(name, site, roles, of_roles, measure) for roles, of_roles in found]
         told.append(tell_cheapest(f"{name} {site}", of_site, measure))
     cells = pd.DataFrame(rows)
-    empty = [name for name in cells if cells[name].eq("–").all()]
+    empty = [str(name) for name in cells if cells[name].eq("–").all()]
     what = "Substitution accuracy" if is_decoded else "R²"
     caption = "\n".join([*_captions(what, empty), *told])
     title = f"Role schemes beside controls: {what}"
@@ -120,7 +120,7 @@ def step_bars(scores: pd.DataFrame) -> Drawing:
     """A bar per site and scheme, of the R² that fillers explain, that roles add and that bindings add, with
     the last two gains as text; the paler bar below it is the twin's.
     """
-    groups = list(scores.groupby([*PLACE, "roles"], sort=False))
+    groups: list[Any] = list(scores.groupby([*PLACE, "roles"], sort=False))
     several = len({key[:2] for key, _ in groups}) > 1
     figure = drawing(7, 0.5 * len(groups) + 1.2)
     panel = figure.add_subplot()
