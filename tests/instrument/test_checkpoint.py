@@ -306,6 +306,7 @@ def test_local_files_only_is_passed_on(checkpoint, monkeypatch):
         return str(checkpoint)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    monkeypatch.setattr("tprprobe.files.hub.is_offline", lambda: False)  # as where the hub answers
     load_model("owner/tiny")
     load_model("owner/tiny", local_files_only=True)
     assert asked == [("owner/tiny", False), ("owner/tiny", True)]

@@ -37,7 +37,7 @@ import importlib, pkgutil, sys
 sys.modules.update(dict.fromkeys(sys.argv[3:]))
 import tprprobe as tp
 for module in pkgutil.walk_packages(tp.__path__, "tprprobe."):
-    if "views." not in module.name and not module.name.endswith(("__main__", "tprprobe.models.huggingface.auto")):
+    if "dashboard." not in module.name and not module.name.endswith(("__main__", "tprprobe.models.huggingface.auto")):
         importlib.import_module(module.name)
 store = tp.open_store(sys.argv[1])
 name = store.sites[0]

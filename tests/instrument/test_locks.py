@@ -17,7 +17,7 @@ from tprprobe.files.locks import alone, held
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 sys.modules["fcntl"] = None
-import tprpapers.study.runner
+import tprpapers.study.runner, tprprobe
 for module in pkgutil.walk_packages(tprprobe.__path__, "tprprobe."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)

@@ -55,11 +55,11 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 3)
     one_at_a_time = threading.Lock()  # threads share the state of torch's random numbers
 
-    def find_twin(model: Any, found: Any = blocks.find_twin) -> Any:
+    def find_twins(*given: Any, twins: Any = blocks.find_twins) -> Any:
         with one_at_a_time:
-            return found(model)
+            return twins(*given)
 
-    monkeypatch.setattr(blocks, "find_twin", find_twin)
+    monkeypatch.setattr(blocks, "find_twins", find_twins)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

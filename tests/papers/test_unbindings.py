@@ -9,13 +9,13 @@ from typer.testing import CliRunner
 from tprpapers.claims import Evidence, find_claim, judge
 from tprpapers.huang.unbinding.retrievals import NEAR, compare_steps, summarize_unbindings
 from tprpapers.scoring.captions.toolkit import score_captions
+from tprpapers.swaps.swap_recipes import SwapRecipe
 from tprpapers.swaps.unbindings import swap_unbindings
 from tprprobe.cli import app
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.files.settings import parse
-from tprprobe.interventions import Recipe
 from tprprobe.models import build
 from tprprobe.training.loop import train
 
@@ -105,7 +105,7 @@ def test_the_command_swaps_in_the_models_own_captions(trained, tmp_path):
     plain = found[(found["exchanged"] == "nothing") & (found["steps"] == "all")]
     assert plain["own"].tolist() == [1.0]  # what is read is what the model wrote
     table = catalogue.make("huang-swap", unbindings=[tmp_path / "out"])
-    assert "huang-plan: " in table.caption
+    assert "huang-plan" not in table.caption  # verdicts are for the papers' report
     assert len(table.cells) == len(found)
 
 
@@ -142,6 +142,6 @@ def test_captions_without_vectors_are_others_and_with_all_centers_the_same(train
 
 def test_whole_says_nothing_of_unbinding_vectors():
     with pytest.raises(InputError, match="whole changes nothing of unbinding vectors"):
-        parse(Recipe, {"swaps": ["unbinding"], "whole": True}, "recipe")
+        parse(SwapRecipe, {"swaps": ["unbinding"], "whole": True}, "recipe")
     with pytest.raises(InputError, match="unbinding"):
-        parse(Recipe, {"swaps": ["unbinding", "agent"]}, "recipe")
+        parse(SwapRecipe, {"swaps": ["unbinding", "agent"]}, "recipe")

@@ -95,7 +95,7 @@ def write_answers(
     if not isinstance(model, Language) or not getattr(model, "head", "own"):
         return [ids[:1] for ids in written]
     pad, eos, device = model.config.pad, model.config.eos, model.device
-    has_end = bool(require_vocabulary(model).target_frame[1])
+    has_end = model.vocabulary is None or bool(model.vocabulary.target_frame[1])
     for indices in torch.from_numpy(np.flatnonzero(~correct)).split(DECODED_AT_ONCE):
         if not len(indices):  # an empty tensor splits into one empty part
             continue

@@ -156,7 +156,7 @@ def test_thousands_of_damaged_structures_are_results_or_one_line(name, tmp_path,
         print(said)
 
 
-PAGES = ("overview", "roles", "attention", "probes", "reconstruction", "decomposition", "compare")
+PAGES = ("overview", "roles", "attention", "probes", "layers", "decomposition", "compare")
 
 
 def _open_each(open_page: Callable[..., Any]) -> Callable[[Path], Any]:

@@ -136,7 +136,7 @@ def encode_shortest(
     """
     sizes, axes = np.linalg.eigh(moments.scatter)
     sizes, along = np.maximum(sizes, 0)[:, None], axes.T @ moments.centred_cross
-    lambdas = moments.mean_variance * PENALTIES
+    lambdas = (moments.mean_variance or 1.0) * PENALTIES  # of counts that never vary: any
     left = moments.variation - np.sum(along**2, 1) @ (1 / (sizes + lambdas))
     prices = np.sum(np.log2(1 + sizes / lambdas), 0) / (2 * moments.n)
     left = np.maximum(left, 1e-12 * moments.variation)
