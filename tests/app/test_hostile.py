@@ -68,8 +68,8 @@ def test_markup_in_tokens_is_text(odd):
         sent = drawn(view)
         assert "<script" not in sent
         assert "<img" not in sent
-        assert "&lt;scr" in sent or "&lt;…" in sent or "<b>" in sent  # it is there, as text
         assert "<script" not in view._repr_html_()
+    assert any("&lt;scr" in drawn(view) or "&lt;…" in drawn(view) for view in views)  # as text
 
 
 def test_the_browser_takes_tokens_as_text_only(odd, root):
@@ -149,8 +149,6 @@ def test_a_huge_sample_is_drawn_in_part(tmp_path):
     shown = tp.dashboard.show_strips(scene, [0])
     assert strips.LONGEST == 600
     assert "first 600 tokens" in shown.note
-    view = tp.dashboard.show_matrix(store, tp.dashboard.read_maps(store, MAPS, 0), 0)
-    assert "largest of 4 × 4" in view.note
 
 
 def test_a_run_is_what_lies_beside_its_only_store(runs, tmp_path):

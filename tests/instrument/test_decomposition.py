@@ -346,7 +346,8 @@ def test_controls_are_beside_every_fit(found):
     best = row(found.scores)["r2_low"]
     for control in ("shuffled roles", "shuffled fillers", "random vectors", "untrained"):
         assert row(found.scores, control=control)["r2"] < best
-    assert abs(row(found.scores, control="random vectors")["r2"]) < 0.1
+    noise = row(found.scores, control="random vectors")["r2"]
+    assert noise < 0.1  # below 0: what a fit of the same rank learnt of noise does not generalise
 
 
 def test_encoding_gives_the_fit_s_vectors(store, found):
