@@ -122,14 +122,14 @@ def test_a_mark_is_painted_before_the_server_knows_and_then_in_the_address(page,
 
 
 def test_a_mark_in_the_address_goes_along_to_another_page(page, server):
-    page.goto(f"{server}/roles?mark=cluster:0")
+    page.goto(f"{server}/roles?mark=source:0")
     page.wait_for_selector(".strips .marked")
     settle(page)
     page.get_by_role("link", name="Attention").click()
     page.wait_for_url("**/attention*")
-    page.wait_for_selector(".strips .marked")  # the mark went along
+    page.wait_for_selector(".column .marked")  # the mark went along
     settle(page)
-    assert 0 < len(marked(page)) < page.locator(".strips .sign").count()
+    assert 0 < page.locator(".column .marked").count() < page.locator(".column button").count()
 
 
 def test_tokens_do_nothing_in_the_browser(page, server):
