@@ -48,7 +48,7 @@ bench: .venv/.dev
 	$(PYTHON) -m venv .venv
 
 .venv/.demo: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt torch -e '.[app,mathematics,summarization,train]'
+	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt torch -e '.[app,huggingface,mathematics,summarization,train]'
 	touch $@
 
 .venv/.dev: .venv/bin/python pyproject.toml constraints.txt
