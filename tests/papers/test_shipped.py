@@ -16,7 +16,11 @@ from tprprobe.models.answers import evaluate, summarize
 from tprprobe.store import open_store
 from tprprobe.training.recipes import read_recipe
 
-FOLDERS = assets.available("models")
+FOLDERS = {
+    name: folder
+    for name, folder in assets.available("models").items()
+    if (folder / hub.RECIPE).is_file()  # models/real holds what other people trained
+}
 TRAINED = [name for name, folder in FOLDERS.items() if (folder / hub.WEIGHTS).is_file()]
 
 
