@@ -150,6 +150,10 @@ def test_a_huge_sample_is_drawn_in_part(tmp_path):
     sent = tp.dashboard.browser_payload.pack_strips(scene, [0])["strips"][0]
     assert len(sent["signs"]) == strips.LONGEST
     assert "first 600 tokens" in shown.note
+    maps = tp.dashboard.read_maps(store, MAPS, 0)
+    sent = tp.dashboard.browser_payload.pack_attention(store, maps, 0, False)["map"]
+    assert max(sent["rows"], sent["columns"]) <= 400
+    assert sent["step"] == 4  # squares are the largest of 4 × 4 weights
 
 
 def test_a_run_is_what_lies_beside_its_only_store(runs, tmp_path):
