@@ -18,16 +18,18 @@ SEALS = [
 
 
 class Doorkeeper:
-    """An application in front of another one: refuses with 403, and seals every answer."""
+    """An application in front of another one: refuses with 403, seals every answer, and gives ``page`` as every page."""
 
-    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]):
-        self.app = app
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]], page: bytes):
+        self.app, self.page = app, page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
         elif not is_welcome(scope):
-            await refuse(scope, send)
+            await answer(send, 403, b"this is not the dashboard's address", scope["type"])
+        elif scope["type"] == "http" and scope["method"] == "GET" and is_page(scope["path"]):
+            await answer(send, 200, self.page)
         else:
             await self.app(scope, receive, sealed(send))
 
@@ -41,18 +43,24 @@ def is_welcome(scope: Scope) -> bool:
     return headers.get(b"host") == own and headers.get(b"origin") in origins and not closed
 
 
-async def refuse(scope: Scope, send: Send) -> None:
-    if scope["type"] == "websocket":  # closed before it was accepted, which is status 403
+def is_page(path: str) -> bool:
+    """True for the address of a page: neither a file nor the server's."""
+    return "." not in path and not path.startswith("/_stcore") and path.count("/") == 1
+
+
+async def answer(send: Send, status: int, body: bytes, kind: str = "http") -> None:
+    if kind == "websocket":  # closed before it was accepted, which is status 403
         await send({"type": "websocket.close", "code": 1008})
         return
-    await send({"type": "http.response.start", "status": 403, "headers": SEALS})
-    await send({"type": "http.response.body", "body": b"this is not the dashboard's address"})
+    headers = [(b"content-type", b"text/html; charset=utf-8"), (b"cache-control", b"no-cache")]
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *SEALS]})
+    await send({"type": "http.response.body", "body": body})
 
 
 def sealed(send: Send) -> Send:
-    async def answer(message: dict[str, Any]) -> None:
+    async def sealing(message: dict[str, Any]) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message.get("headers", ()), *SEALS]}
         await send(message)
 
-    return answer
+    return sealing

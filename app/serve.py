@@ -6,13 +6,16 @@ import importlib
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
+import streamlit
 from doorkeeper import Doorkeeper
 from streamlit.runtime import Runtime
 from streamlit.web.cli import main
 from streamlit.web.server.starlette import starlette_server
 
+WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: location.origin}</script>"  # not sought below every page
 NEEDED = (
     "zarr",
     "tprprobe.dashboard.browser_payload",
@@ -32,7 +35,9 @@ def keep_doors() -> None:
     """Puts the doorkeeper in front of the application that Streamlit serves."""
     server: Any = starlette_server
     create = server.create_starlette_app
-    server.create_starlette_app = lambda runtime: Doorkeeper(create(runtime))
+    page = Path(streamlit.__file__).with_name("static").joinpath("index.html").read_bytes()
+    page = page.replace(b"<head>", b"<head>" + WHERE, 1)
+    server.create_starlette_app = lambda runtime: Doorkeeper(create(runtime), page)
 
 
 if __name__ == "__main__":
