@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy  # which imports its rooms when they are used
 from jaxtyping import Float, Int, Shaped
-from scipy import stats
 
 from tprprobe.errors import unknown
 
@@ -102,7 +102,7 @@ def over_seeds(estimates: Sequence[Interval], examples: int) -> Interval:
     seeds = len(values) - 1
     halves = np.array(
         [
-            stats.t.ppf(0.975, seeds) * values.std(ddof=1) / np.sqrt(seeds + 1),
+            scipy.stats.t.ppf(0.975, seeds) * values.std(ddof=1) / np.sqrt(seeds + 1),
             np.sqrt((own**2).mean()),
         ]
     )
@@ -167,8 +167,8 @@ def bounds(
     """
     if n_groups < 2:
         return np.full((2, *replicates.shape[1:]), np.nan)
-    t = stats.t.ppf((1 + level) / 2, n_groups - 1)
-    tail = stats.norm.cdf(-np.sqrt(n_groups / (n_groups - 1)) * t)
+    t = scipy.stats.t.ppf((1 + level) / 2, n_groups - 1)
+    tail = scipy.stats.norm.cdf(-np.sqrt(n_groups / (n_groups - 1)) * t)
     if not np.isnan(replicates).any():  # the same numbers, without a loop over the statistics
         return np.quantile(replicates, [tail, 1 - tail], axis=0)
     with warnings.catch_warnings():
@@ -240,8 +240,10 @@ def wilson(successes: int, n: int) -> Interval:
     """The proportion of n independent trials, with Wilson's 95 % interval; NaN for no trials."""
     if not n:
         return Interval(math.nan, math.nan, math.nan)
-    low, high = stats.binomtest(successes, n).proportion_ci(0.95, method="wilson")
-    return Interval(successes / n, float(low), float(high))
+    z2, p = 1.959963984540054**2, successes / n
+    middle, half = p + z2 / (2 * n), math.sqrt(z2 * (p * (1 - p) + z2 / (4 * n)) / n)
+    low, high = ((middle + sign * half) / (1 + z2 / n) for sign in (-1, 1))
+    return Interval(p, min(max(low, 0.0), p), max(min(high, 1.0), p))  # rounding stays outside
 
 
 def sign_test(wins: int, losses: int) -> float:
@@ -249,7 +251,7 @@ def sign_test(wins: int, losses: int) -> float:
 
     With the two discordant counts of paired decisions it is McNemar's exact test.
     """
-    return float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+    return float(scipy.stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
 
 
 def fisher_test(first: int, n_first: int, second: int, n_second: int) -> float:
@@ -259,7 +261,7 @@ def fisher_test(first: int, n_first: int, second: int, n_second: int) -> float:
     0.57
     """
     table = [[first, n_first - first], [second, n_second - second]]
-    found: Any = stats.fisher_exact(table)
+    found: Any = scipy.stats.fisher_exact(table)
     return float(found.pvalue)
 
 
@@ -294,7 +296,7 @@ def adjust(p_values: Float[np.ndarray, " test"], method: str = "bh") -> Float[np
     positive).
     """
     if method in ("bh", "by"):
-        return stats.false_discovery_control(p_values, method=method)
+        return scipy.stats.false_discovery_control(p_values, method=method)
     if method != "holm":
         raise unknown("correction", method, ("bh", "by", "holm"))
     order = np.argsort(p_values)
