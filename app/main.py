@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import parts
 import state
 import streamlit as st
+import widgets
 
 import tprprobe as tp
 
@@ -35,5 +35,5 @@ pages += [
 page = st.navigation(pages)
 state.follow_link()
 state.choose_store()
-parts.surround()
+widgets.surround()
 page.run()

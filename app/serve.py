@@ -18,9 +18,9 @@ from streamlit.web.server.starlette import starlette_server
 WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: location.origin}</script>"  # not sought below every page
 NEEDED = (
     "zarr",
-    "tprprobe.dashboard.browser_payload",
-    "tprprobe.dashboard.headlines",
+    "tprprobe.dashboard.contents",
     "tprprobe.dashboard.folders",
+    "tprprobe.dashboard.run_summary",
 )
 
 

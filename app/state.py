@@ -27,6 +27,8 @@ LINKED = {
 }
 NUMBERS = {"head", "k"}
 KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
+PLACING = "Clustering and placing the vectors (UMAP: minutes, the first time) …"
 
 
 @st.cache_resource(ttl=30, show_spinner=False)
@@ -39,24 +41,19 @@ def open_store(root: str, name: str) -> Any:
     return find_runs(root).open(name)
 
 
-@st.cache_resource(
-    max_entries=16,
-    show_spinner="Clustering and placing the vectors (UMAP: minutes, the first time) …",
-)
+@st.cache_resource(max_entries=16, show_spinner=PLACING)
 def build_scene(root: str, name: str, *given: Any) -> Any:
     return tp.dashboard.build_scene(open_store(root, name), *given)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Placing the vectors of all layers …")
-def stack_layers(root: str, name: str, sites: tuple[str, ...], method: str, *given: Any) -> Any:
-    plane = "pca" if method == "umap" else method
-    return tp.dashboard.scene.stack_layers(build_scene(root, name, *given, method), sites, plane)
-
-
 @st.cache_resource(ttl=60, max_entries=64, show_spinner="Reading …")
-def once(_make: Callable[[], Any], *key: Any) -> Any:
-    """What was made for the same key in the last minute, else what is made now."""
+def _once(_make: Callable[[], Any], *key: Any) -> Any:
     return _make()
+
+
+def once(make: Callable[[], Any], *key: Any) -> Any:
+    """What was made of the chosen store for the same key in the last minute, else what is made now."""
+    return _once(make, root(), store_name(), *key)
 
 
 @st.cache_resource(max_entries=2, show_spinner="Loading the model …")
@@ -72,15 +69,10 @@ def runs() -> Any:
     return find_runs(root())
 
 
-def key(*more: Any) -> tuple[Any, ...]:
-    """What tells the chosen store from others."""
-    return (root(), store_name(), *more)
-
-
 def forget() -> None:
     """Looks for results anew."""
     find_runs.clear()
-    once.clear()
+    _once.clear()
 
 
 def follow_link() -> None:
@@ -128,10 +120,6 @@ def store() -> Any:
     return open_store(root(), store_name())
 
 
-def scene(site: str, head: int | None, k: int, method: str = "pca") -> Any:
-    return build_scene(root(), store_name(), site, head, k, method)
-
-
 def is_dark() -> bool:
     return st.context.theme.type == "dark"
 
@@ -163,9 +151,10 @@ def plugged(plugin: Any) -> Callable[[], None]:
 
 def mark() -> Any:
     """The marked tokens: what the address says, else what was marked on another page."""
-    text = st.query_params.get("mark", st.session_state.get("kept_mark", ""))
     try:
-        found = tp.dashboard.selection.read_mark(text)
+        found = tp.dashboard.marks.read_mark(
+            st.query_params.get("mark", st.session_state.get("kept_mark", ""))
+        )
     except tp.InputError:
         found = None
     set_mark(found)
@@ -174,13 +163,18 @@ def mark() -> Any:
 
 def set_mark(found: Any) -> None:
     """Marks tokens in all views (None: no tokens), in the address too."""
-    st.session_state["kept_mark"] = text = str(found) if found else ""
-    if not text and "mark" in st.query_params:
-        del st.query_params["mark"]
-    elif text != st.query_params.get("mark", ""):
-        st.query_params["mark"] = text
+    set_address("mark", str(found or ""))
+
+
+def set_address(name: str, text: str) -> None:
+    """Writes into the address, and keeps for other pages."""
+    st.session_state[f"kept_{name}"] = text
+    if not text:
+        st.query_params.pop(name, None)
+    elif text != st.query_params.get(name):
+        st.query_params[name] = text
 
 
 def escape(text: str) -> str:
     """The text for Markdown: nothing in it works."""
-    return "".join(f"\\{each}" if each in "\\`*_{}[]()#+-.!|<>$~:&^=" else each for each in text)
+    return "".join(f"\\{each}" if each in SPECIAL else each for each in text)

@@ -1,6 +1,6 @@
 """Ask: a text or question to the model of the store, and what two exchanged words, or a head, do to what it says."""
 
-import asked
+import dialogue
 import state
 import streamlit as st
 
@@ -11,8 +11,8 @@ LONGEST = 300  # characters of what is said of a text that cannot be asked
 
 def _find_model(store) -> str | None:
     """The name of the model: the store's, or what is typed here; one of transformers is loaded when that is asked for."""
-    name = tp.dashboard.model_card.find_model(state.runs(), store)
-    recorded = tp.dashboard.holdings.describe_store(store)["model"]
+    name = state.runs().find_model(store)
+    recorded = tp.dashboard.contents.describe_store(store)["model"]
     if name is None:
         told = (
             f"The store names its model {recorded}, which is neither shipped nor below the folder."
@@ -37,13 +37,15 @@ def ask() -> None:
         return
     if (name := _find_model(store)) is None:
         return
-    lead = asked.stay()
+    lead = dialogue.stay()
     try:
         model = state.load_asked(name)
-        known = tp.dashboard.model_card.is_model_of(model, store)
+        known = tp.dashboard.folders.is_model_of(model, store)
         if not known:
             st.warning("Its weights are not those that this store was made with.")
-        answer = asked.ask_next if tp.dashboard.next_words.is_open(model) else asked.ask_answer
+        answer = (
+            dialogue.ask_next if tp.dashboard.next_words.is_open(model) else dialogue.ask_answer
+        )
         answer(model, name, store, lead)
     except tp.InputError as error:
         st.warning(state.escape(tp.dashboard.safe_text.visible(error, LONGEST)))

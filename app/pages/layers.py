@@ -1,34 +1,32 @@
 """Layers: everything that was measured by layer, in one plot, each measure over its strongest control."""
 
-import parts
 import state
 import streamlit as st
+import widgets
 
 import tprprobe as tp
+
+NOTHING = "Nothing was measured by layer yet: probes, decompositions and edits of several layers are drawn here together."
 
 
 @state.page("Layers")
 def layers() -> None:
     views, store = tp.dashboard.layers, state.store()
-    lines = state.once(lambda: views.measure_layers(state.runs(), store), "layers", *state.key())
+    lines = state.once(lambda: views.measure_layers(state.runs(), store), "layers")
     if lines.rows.empty:
-        st.info(
-            "Nothing was measured by layer yet: probes, decompositions and edits of several layers are drawn here together."
-        )
-        parts.offer_runs("probes", "decomposition", "pairs")
+        widgets.offer_runs("probes", "decomposition", "pairs", why=NOTHING)
         return
-    parts.lead(views.tell_layers(lines))
     panels = lines.rows["panel"].unique().tolist()
+    lead = st.container()
     shown = st.multiselect("Measures", panels, panels[:8], key="measures")
     chosen = views.select_panels(lines, shown or panels)
-    rows = parts.show(views.show_layers(chosen, state.is_dark()), "layers")
-    if rows:
-        picked = chosen.rows.loc[rows]
-        parts.show_links(
-            tp.dashboard.sentence.Link(f"{each['told']}", each["page"], each["query"])
-            for _, each in picked.iterrows()
-        )
+    with lead:
+        widgets.lead(views.tell_layers(chosen))
+    if rows := widgets.show(views.show_layers(chosen), "layers"):
+        picked = chosen.rows.loc[rows].to_dict("records")
+        link = tp.dashboard.statements.Link
+        widgets.show_links(link(each["told"], each["page"], each["query"]) for each in picked)
     else:
         st.caption("Choose a point to go to the page that shows it.")
     with st.expander("All numbers"):
-        parts.table(chosen.rows.drop(columns=["query", "told", "page"]), 3)
+        widgets.table(chosen.rows.drop(columns=["query", "told", "page"]), 3)

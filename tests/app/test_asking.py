@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tprprobe.dashboard import browser_payload as packing
+from tprprobe.dashboard import attention, experiments, next_words
 from tprprobe.dashboard import example_edits as changes
-from tprprobe.dashboard import experiments, next_words
 from tprprobe.dashboard import live_example as dialogue
 from tprprobe.errors import InputError
 
@@ -103,24 +102,17 @@ def test_pairs_of_numbers_are_offered(asked):
 
 def test_a_caption_has_words_unbinding_vectors_and_no_heads():
     image = dialogue.pose_image(dialogue.load_asked("tpgn-scenes"), 0)
-    kept = dialogue.keep(image)
-    with kept.folder:
-        assert kept.store.tokens["token"].tolist() == ["<sos>", *image.tokens]
+    assert not image.attend()
+    assert " ".join(image.tokens) == image.told
     assert "no heads" in changes.tell_headless(image)
     assert not changes.list_heads(image)
     assert changes.list_pairs(image) == []
 
 
-def test_tokens_and_heads_are_sent_small(asked):
-    kept = dialogue.keep(asked)
-    with kept.folder:
-        names = {"encoder.0.self.attention": "encoder.0.self.role"}
-        (site,) = packing.pack_heads(kept.store, names, 0, False)["sites"]
-    assert (site["site"], len(site["maps"])) == ("encoder.0.self.role", 2)
+def test_the_maps_of_a_question_are_sent_small(asked):
+    (site, *_) = attention.pack_heads(asked.attend(), False)["sites"]
+    assert (site["site"], len(site["maps"])) == ("encoder.0.self.attention", 2)
     assert site["maps"][0]["rows"] == site["maps"][0]["columns"] == len(asked.tokens)
-    plain = packing.pack_tokens(["a", "\u202e", "x" * 90])
-    assert plain["signs"][1] == "‹202E›"
-    assert plain["labels"] == [-1, -1, -1]
 
 
 def test_a_link_opens_with_its_experiment_and_says_what_changed_first(open_page, asked_runs):

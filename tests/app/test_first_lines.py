@@ -8,7 +8,16 @@ from planted.sentences import plant as plant_words
 
 import tprprobe as tp
 from tprprobe.analyses.naming import name_all
-from tprprobe.dashboard import headlines, launches, run_summary
+from tprprobe.dashboard import (
+    attention,
+    contents,
+    decompositions,
+    launches,
+    names,
+    probes,
+    run_summary,
+)
+from tprprobe.dashboard.scene import tell_roles
 from tprprobe.errors import InputError
 
 
@@ -36,7 +45,7 @@ def probed(beyond):
 
 
 def test_probes_are_told_with_their_best_place_and_what_is_beyond_controls():
-    told = str(headlines.tell_probes(probed([False, False, False, True]), "pos", ["m"]))
+    told = str(probes.tell_probes(probed([False, False, False, True]), "pos", ["m"]))
     assert "best from decoder.1.self.role: F1 90.0 % [80.0, 95.0]" in told
     assert "0 of 2 sites of the encoder; 1 of 2 sites of the decoder (decoder.1.self.role)" in told
 
@@ -44,8 +53,8 @@ def test_probes_are_told_with_their_best_place_and_what_is_beyond_controls():
 def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
     rows = probed([False, True, False, True])
     view = tp.dashboard.show_probes(rows, "pos")
-    assert len(view.chart.layout.annotations) == 2  # a panel per vector
-    below, above, _, own = view.chart.data[:4]
+    assert len(view.chart().layout.annotations) == 2  # a panel per vector
+    below, above, _, own = view.chart().data[:4]
     assert list(below.y) == pytest.approx([0.2, 0.2])
     assert list(above.y) == pytest.approx([0.4, 0.4])
     assert own.marker.symbol == ("circle-open", "circle")
@@ -53,23 +62,24 @@ def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
     assert (chosen["site"], chosen["f1"]) == ("encoder.1.self.role", 0.6)
     assert view.export("svg").startswith(b"<?xml")
     every = tp.dashboard.show_probes(rows, "pos", every=True)
-    assert len(every.chart.data) > len(view.chart.data)
+    assert len(every.chart().data) > len(view.chart().data)
 
 
 def test_a_run_tells_its_strongest_roles_with_examples(named):
     store = named.open("runs/store")
     found = run_summary.summarize(named, store)
-    assert "120 samples" in found.lead.text
-    assert "75.0 %" in found.lead.text
-    assert "were answered right" in found.lead.text
+    lead = contents.tell_store(store).text
+    assert "120 samples" in lead
+    assert "75.0 %" in lead
+    assert "were answered right" in lead
     assert found.roles
     for role in found.roles:
         assert role.links[0].page == "roles"
         assert all(example.count("⟨") == 1 for example in role.examples)
     assert len(found.named) >= len(found.roles)
     (folder,) = named.beside(store, "names").values()
-    view = tp.dashboard.findings.show_decoding(folder)
-    assert "of the digits" in tp.dashboard.findings.tell_decoding(view.data).text
+    view = names.show_decoding(folder)
+    assert "of the digits" in names.tell_decoding(view.data).text
     assert view.export("csv")
 
 
@@ -104,11 +114,11 @@ def test_what_a_first_line_names_is_a_link_away(named):
     scores = pd.DataFrame({"site": sites, "layer": [0, 1, 1], "head": [0, 2, 0], "n": 9})
     scores = scores.assign(source=["head", "head", "uniform"], value=[0.1, 0.8, 0.2])
     scores = scores.assign(value_low=0.0, value_high=1.0, follows="words look at their head")
-    told = headlines.tell_attention(scores)
+    told = attention.tell_attention(scores)
     assert "head 2 is the best of 2 heads: 80.0 %" in told.text
     assert told.links[0].query == {"maps": "encoder.1.self.attention", "head": "2"}
     scene = tp.dashboard.build_scene(named.open("runs/store"), "encoder.1.self.role", 0, k=6)
-    roles = headlines.tell_roles(scene)
+    roles = tell_roles(scene)
     assert roles.links[0].query["mark"].removeprefix("cluster:") in roles.text
 
 
@@ -125,7 +135,7 @@ def test_steps_are_told_with_gains_and_controls_of_the_same_fit():
         scores = scores.assign(
             **{f"{name}_low": scores[name] - 0.02, f"{name}_high": scores[name] + 0.02}
         )
-    told = headlines.tell_decomposition(scores, "s")
+    told = decompositions.tell_decomposition(scores, "s")
     assert "fillers alone R² 0.500 [0.480, 0.520]" in told.text
     assert "bindings add +0.100 [+0.080, +0.120] (R² 0.700" in told.text
     assert "of which learnt (beyond the permuted twin) +0.050" in told.text

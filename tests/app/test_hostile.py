@@ -51,9 +51,9 @@ def odd(tmp_path):
 
 def drawn(view):
     """All texts of a view as they are sent to the browser, or where it draws the scene itself, to paper."""
-    if view.chart is None:
+    if view.scene is None:
         return view.export("svg").decode()
-    return json.dumps(json.loads(view.chart.to_json()), ensure_ascii=False)
+    return json.dumps(json.loads(view.chart().to_json()), ensure_ascii=False)
 
 
 def test_markup_in_tokens_is_text(odd):
@@ -74,7 +74,7 @@ def test_markup_in_tokens_is_text(odd):
 
 def test_the_browser_takes_tokens_as_text_only(odd, root):
     scene = tp.dashboard.build_scene(odd, ROLE, 0, k=3)
-    sent = tp.dashboard.browser_payload.pack_strips(scene, [0])["strips"][0]
+    sent = tp.dashboard.strips.pack_strips(scene, [0])["strips"][0]
     assert sent["signs"][:1] == [tp.dashboard.safe_text.visible(HTML[0])]
     script = "".join(each.read_text("utf-8") for each in (root / "app").glob("*.js"))
     for way in (
@@ -86,7 +86,7 @@ def test_the_browser_takes_tokens_as_text_only(odd, root):
         "Function(",
     ):
         assert way not in script
-    foreign = tp.dashboard.browser_payload.pack_points(scene)["vocabulary"]
+    foreign = tp.dashboard.maps.pack_points(scene)["vocabulary"]
     assert not any(each in "".join(foreign) for each in ("\u202e", "\x00"))
 
 
@@ -147,11 +147,11 @@ def test_a_huge_sample_is_drawn_in_part(tmp_path):
     store = write(tmp_path / "huge", [list("abcdefgh" * 160), list("ab")])
     scene = tp.dashboard.build_scene(store, ROLE, 0, k=4)
     shown = tp.dashboard.show_strips(scene, [0])
-    sent = tp.dashboard.browser_payload.pack_strips(scene, [0])["strips"][0]
+    sent = tp.dashboard.strips.pack_strips(scene, [0])["strips"][0]
     assert len(sent["signs"]) == strips.LONGEST
     assert "first 600 tokens" in shown.note
     maps = tp.dashboard.read_maps(store, MAPS, 0)
-    sent = tp.dashboard.browser_payload.pack_attention(store, maps, 0, False)["map"]
+    sent = tp.dashboard.attention.pack_attention(store, maps, 0, False)["map"]
     assert max(sent["rows"], sent["columns"]) <= 400
     assert sent["step"] == 4  # squares are the largest of 4 × 4 weights
 
@@ -225,15 +225,15 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path):
 )
 def test_marks_that_say_nothing_are_refused(text):
     with pytest.raises(InputError):
-        tp.dashboard.selection.read_mark(text)
+        tp.dashboard.marks.read_mark(text)
 
 
 def test_models_named_oddly_load_nothing(tmp_path):
     for number, model in enumerate(("../../etc", "hf:owner/name", ["x"], {"name": {"a": 1}}, 7)):
         store = write(tmp_path / "runs" / str(number), [list("ab")], model=model)
         runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
-        assert tp.dashboard.model_card.find_checkpoint(runs, store) is None
-        assert tp.dashboard.holdings.describe_store(store)["model"]
+        assert runs.read_card(store) is None
+        assert tp.dashboard.contents.describe_store(store)["model"]
 
 
 def test_a_text_is_not_put_to_a_model_of_images():

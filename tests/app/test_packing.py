@@ -7,8 +7,7 @@ import pytest
 from planted.questions import LAST, plant
 
 import tprprobe as tp
-from tprprobe.dashboard import browser_payload as packing
-from tprprobe.dashboard import planes
+from tprprobe.dashboard import maps, planes, strips
 from tprprobe.dashboard import scene as clouds
 from tprprobe.errors import InputError
 
@@ -38,11 +37,11 @@ def spread(sent):
 def test_points_rows_and_tokens_can_be_read_back(store, scene):
     few = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
     for each in (scene, few):
-        sent = packing.pack_points(each)
+        sent = maps.pack_points(each)
         low, high = np.reshape(sent["bounds"], (2, 2))
         grid = np.stack([unpacked(sent["points"], name) for name in "xy"], 1)
-        places = low + grid / packing.GRID * (high - low)
-        assert np.abs(places - each.points).max() < (high - low).max() / packing.GRID
+        places = low + grid / maps.GRID * (high - low)
+        assert np.abs(places - each.points).max() < (high - low).max() / maps.GRID
         assert np.array_equal(unpacked(sent["points"], "cluster"), each.roles.labels)
         rows, samples, positions = spread(sent)
         assert np.array_equal(rows, each.rows)
@@ -54,18 +53,18 @@ def test_points_rows_and_tokens_can_be_read_back(store, scene):
 
 
 def test_another_colouring_sends_a_byte_a_point(scene):
-    by_cluster, by_token = (packing.pack_map(scene, field) for field in ("cluster", "token"))
+    by_cluster, by_token = (maps.pack_map(scene, field) for field in ("cluster", "token"))
     assert "codes" not in by_cluster
     assert by_token["codes"].nbytes == len(scene.rows)
     values = np.array(by_token["values"])[unpacked(by_token["codes"], "code")]
-    expected = tp.dashboard.colourings.read_field(scene, "token")
+    expected = maps.read_field(scene, "token")
     assert values.tolist() == expected.tolist()
     assert len(by_token["colours"]) == len(by_token["values"])
     assert len(by_cluster["colours"]) == len(by_cluster["clusters"]) == 6
 
 
 def test_names_come_with_what_they_hold(scene):
-    sent, names = packing.pack_names(scene), scene.names
+    sent, names = maps.pack_names(scene), scene.names
     assert [each["name"] or "unnamed" for each in sent] == names["name"].tolist()
     held = next(each for each in sent if each["name"])
     assert held["precision"][1] <= held["precision"][0] <= held["precision"][2]
@@ -92,7 +91,7 @@ def test_umap_places_no_more_vectors(store, scene):
 
 
 def test_strips_have_the_tokens_of_their_samples(scene):
-    sent = packing.pack_strips(scene, [0, 3])
+    sent = strips.pack_strips(scene, [0, 3])
     shown = tp.dashboard.show_strips(scene, [0, 3]).data
     assert [row for each in sent["strips"] for row in each["rows"]] == shown["row"].tolist()
     assert [label for each in sent["strips"] for label in each["labels"]] == shown[
@@ -104,9 +103,9 @@ def test_strips_have_the_tokens_of_their_samples(scene):
 
 def test_tokens_of_a_second_store_are_marked_with_those_at_their_positions(scene):
     other = tp.dashboard.build_scene(scene.store, LAST, 1, k=4)
-    sent = packing.pack_strips(other, [3], scene, [0])["strips"][0]
-    first = packing.pack_strips(scene, [0])["strips"][0]
-    own = packing.pack_strips(other, [3])["strips"][0]
+    sent = strips.pack_strips(other, [3], scene, [0])["strips"][0]
+    first = strips.pack_strips(scene, [0])["strips"][0]
+    own = strips.pack_strips(other, [3])["strips"][0]
     assert sent["labels"] == own["labels"]
     n = min(len(first["rows"]), len(own["rows"]))
     for name in ("rows", "clusters"):

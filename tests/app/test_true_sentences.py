@@ -12,8 +12,18 @@ from hypothesis import strategies as st
 from planted.questions import attend
 
 import tprprobe as tp
-from tprprobe.dashboard import attention, headlines, holdings, layers, next_words, probe_errors
-from tprprobe.dashboard.plots import Lines
+from tprprobe.dashboard import (
+    attention,
+    contents,
+    decompositions,
+    interventions,
+    layers,
+    next_words,
+    probe_errors,
+    probes,
+)
+from tprprobe.dashboard.scene import tell_roles
+from tprprobe.dashboard.view import Lines
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 WORDS = (("the", "DT", 1), ("dog", "NN", 2), ("sees", "VB", 2), ("a", "DT", 4), ("cat", "NN", 2))
@@ -29,11 +39,11 @@ SITES = {
     "imported": "encoding",
 }
 NEEDS = {  # what a word of a sentence needs
-    r"answered|right answers": lambda s: holdings.list_holdings(s).score is not None,
-    r"written|wrote|writes|reference": lambda s: holdings.list_holdings(s).writes,
+    r"answered|right answers": lambda s: contents.list_contents(s).score is not None,
+    r"written|wrote|writes|reference": lambda s: contents.list_contents(s).writes,
     r"∅|✗|✓": lambda s: False,
-    r"\bpos\b|\bdep\b|Labels|depend": lambda s: bool(holdings.list_holdings(s).labels),
-    r"‘/’|denominator|numerator": lambda s: holdings.list_holdings(s).arithmetic,
+    r"\bpos\b|\bdep\b|Labels|depend": lambda s: bool(contents.list_contents(s).labels),
+    r"‘/’|denominator|numerator": lambda s: contents.list_contents(s).arithmetic,
     r"twin|Controls": lambda s: bool(s.twins),
     r"\bhead\b|heads": lambda s: any(spec.heads for spec in s.specs.values()),
     r"gold relation|claim|verdict": lambda s: False,
@@ -157,7 +167,7 @@ def check(statement, store, tables):
 
 
 def facts_of(store):
-    facts, holds = holdings.describe_store(store), holdings.list_holdings(store)
+    facts, holds = contents.describe_store(store), contents.list_contents(store)
     counts = [
         int(each.replace(",", ""))
         for each in re.findall(r"[\d,]+", f"{facts['samples']} {facts['tokens']}")
@@ -169,7 +179,7 @@ def facts_of(store):
 @pytest.mark.parametrize(("family", "lacks"), [*product(FAMILIES, MISSING)])
 def test_what_is_said_of_a_store_is_true_of_it(tmp_path, family, lacks):
     store = make_store(tmp_path / "store", family, lacks)
-    check(headlines.tell_store(store), store, [facts_of(store)])
+    check(contents.tell_store(store), store, [facts_of(store)])
     scene = tp.dashboard.build_scene(store, SITES[family], 0 if family == "math" else None, k=3)
     roles = pd.DataFrame({"n": [len(scene.rows), scene.roles.k, scene.roles.stability]})
     names = (
@@ -182,16 +192,15 @@ def test_what_is_said_of_a_store_is_true_of_it(tmp_path, family, lacks):
             ),
         ]
     )
-    check(headlines.tell_roles(scene), store, [roles, *names])
-    strips = tp.dashboard.browser_payload.pack_strips(scene, [0, 1])["strips"]
+    check(tell_roles(scene), store, [roles, *names])
+    strips = tp.dashboard.strips.pack_strips(scene, [0, 1])["strips"]
     says = {"math", "captions"} if "answers" not in lacks else set()
     assert all(
         ("→" in each["heading"] or "✗" in each["heading"]) == (family in says) for each in strips
     )
     if any(store.count_maps(each) for each in store.sites):
         scores = attention.score_attention(store, attention.follow(store))
-        tell = headlines.tell_attention if "follows" in scores else headlines.tell_sharpest
-        check(tell(scores), store, [scores])
+        check(attention.tell_attention(scores), store, [scores])
 
 
 SHARE = st.floats(0.01, 0.99).map(lambda each: round(each, 4))
@@ -237,7 +246,7 @@ def results(draw):
             n_train=draw(st.integers(1, 9999)),
             best_control_f1=draw(SHARE),
         )
-        return (lambda: headlines.tell_probes(table, "pos", ["m"])), [table], {"pos"}
+        return (lambda: probes.tell_probes(table, "pos", ["m"])), [table], {"pos"}
     if kind == "decomposition":
         families = draw(
             st.lists(st.sampled_from(["bag", "additive", "factored"]), min_size=1, unique=True)
@@ -259,7 +268,7 @@ def results(draw):
         )
         table = table if learnt or not has_gain else table.assign(learnt=np.nan)
         return (
-            (lambda: headlines.tell_decomposition(table, site)),
+            (lambda: decompositions.tell_decomposition(table, site)),
             [table],
             set(families) | ({"learnt"} if has_gain and learnt else set()),
         )
@@ -270,7 +279,7 @@ def results(draw):
                 for i in range(n)
             ]
         )
-        return (lambda: headlines.tell_interventions(table, "zero")), [table], {"right answers"}
+        return (lambda: interventions.tell_edits(table, "zero")), [table], {"right answers"}
     if kind == "pairs":
         table = pd.DataFrame(
             [
@@ -281,11 +290,12 @@ def results(draw):
                     "control": "real",
                     "n": 8,
                     "against": "mean",
+                    "kl": 0.5,
                 }
                 for i in range(n)
             ]
         )
-        return (lambda: headlines.tell_behaviour(table)), [table], {"next token"}
+        return (lambda: interventions.tell_edits(table, "exchange")), [table], {"next token"}
     if kind == "words":
         p = {way: np.array([draw(SHARE), draw(SHARE)]) for way in next_words.TOLD}
         table = pd.DataFrame({"next word": ["France", "Italy"]}).assign(**p)

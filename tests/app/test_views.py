@@ -13,8 +13,9 @@ from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
 from tprprobe.cli import server
-from tprprobe.dashboard import planes, sampling
+from tprprobe.dashboard import planes
 from tprprobe.errors import InputError
+from tprprobe.store import sampling
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +30,8 @@ def scene(store):
 
 @given(st.sets(st.integers(0, 5000), min_size=1, max_size=60))
 def test_marked_rows_are_the_same_after_a_journey_through_an_address(rows):
-    mark = tp.dashboard.selection.read_mark(
-        str(tp.dashboard.selection.mark_rows(np.array(sorted(rows)), "source"))
-    )
+    mark = tp.dashboard.marks.read_mark(f"source:{','.join(map(str, sorted(rows)))}")
+    assert tp.dashboard.marks.read_mark(str(mark)) == mark
     everything = np.arange(5001)
     assert set(everything[mark.contains(everything, "source")]) == rows
     assert not mark.contains(everything, "target").any()
@@ -43,7 +43,7 @@ def test_an_area_marks_the_points_inside_it(scene):
     inside = ((scene.points > low) & (scene.points < high)).all(1)
     for kind, outline in (("lasso", corners), ("box", corners[[0, 2]])):
         text = f"{kind}:{','.join(f'{number:.4g}' for number in outline.ravel())}"
-        found = tp.dashboard.selection.read_mark(text).find(scene)
+        found = tp.dashboard.marks.read_mark(text).find(scene)
         assert inside.any()
         assert (found == inside).mean() > 0.99  # the border is rounded
 
@@ -67,7 +67,7 @@ def test_a_large_store_is_drawn_in_whole_samples_with_the_same_clusters(store, s
 
 
 def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
-    sites = tp.dashboard.choices.like(store.sites, LAST)
+    sites = tp.dashboard.contents.like(store.sites, LAST)
     assert len(sites) > 1
     every = tp.dashboard.scene.stack_layers(scene, sites)
     layers = every.tokens["layer"].value_counts()
@@ -86,8 +86,7 @@ def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path
     own = plant(tmp_path / "store", 4, model={"name": "planted"})
     scenes = [tp.dashboard.build_scene(each, LAST, 0, k=3) for each in (own, twin)]
     headings = [
-        tp.dashboard.browser_payload.pack_strips(each, [0])["strips"][0]["heading"]
-        for each in scenes
+        tp.dashboard.strips.pack_strips(each, [0])["strips"][0]["heading"] for each in scenes
     ]
     assert "→" in headings[0] or "✗" in headings[0]
     assert headings[1] == "sample 0"
@@ -96,10 +95,10 @@ def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path
 
 
 def test_a_cluster_without_a_name_has_no_precision(scene):
-    table = tp.dashboard.tables.cluster_table(scene)
-    unnamed = table["name"] == "unnamed"
-    assert table.loc[~unnamed, "precision"].notna().all()
-    assert table.loc[unnamed, ["precision", "recall"]].isna().all(axis=None)
+    names = tp.dashboard.maps.pack_names(scene)
+    assert any(each["name"] for each in names)
+    for each in names:
+        assert (each["name"] is None) == (each["precision"] is None) == (each["recall"] is None)
 
 
 def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
@@ -172,8 +171,8 @@ def test_a_head_that_matters_is_told_from_one_that_does_not():
         ]
     )
     view = tp.dashboard.show_interventions(rows, "zero")
-    assert [note.text for note in view.chart.layout.annotations] == ["-50", "(+1)"]
-    assert view.chart.data[0].z.tolist() == [[1.0, 0.0]]
+    assert [note.text for note in view.chart().layout.annotations] == ["-50", "(+1)"]
+    assert view.chart().data[0].z.tolist() == [[1.0, 0.0]]
     assert view.export("svg").startswith(b"<?xml")
 
 
@@ -185,9 +184,9 @@ def test_shares_after_an_exchange_add_up_to_one():
         [at | parts | bounds | {"vectors": v, "at": "pair"} for v in ("none", "role")]
     )
     view = tp.dashboard.show_interventions(rows, "polarity")
-    assert np.sum([bar.x for bar in view.chart.data], axis=0).tolist() == [1.0, 1.0]
-    assert list(view.chart.data[0].y) == [
-        "no exchange ",
-        "roles, all layers ",
+    assert np.sum([bar.x for bar in view.chart().data], axis=0).tolist() == [1.0, 1.0]
+    assert list(view.chart().data[0].y) == [
+        "no exchange",
+        "roles, all layers",
     ]  # one model is not told
     assert view.export("svg").startswith(b"<?xml")

@@ -13,9 +13,10 @@ from tprprobe.analyses.naming import load_word_names, word_names
 from tprprobe.analyses.naming.word_labels import list_exact, read_labels
 from tprprobe.analyses.naming.word_names import count_names, name_words
 from tprprobe.cli import app
-from tprprobe.dashboard.findings import show_word_names, tabulate_word_names
 from tprprobe.dashboard.folders import find_runs
+from tprprobe.dashboard.names import show_word_names
 from tprprobe.errors import InputError
+from tprprobe.figures.naming import words_table
 from tprprobe.gold.labels import decode_cell
 
 
@@ -76,7 +77,7 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert again.exit_code != 0
     assert "--resume" in str(again.exception or again.output)
     assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
-    assert len(tabulate_word_names(out)) == len(own)
+    assert len(words_table(load_word_names(out)).cells) == len(own)
     view = show_word_names(out)
     assert view.data["value"].tolist() == count_names(named)["tokens"].tolist()
 

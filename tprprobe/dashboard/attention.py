@@ -1,20 +1,25 @@
 """Attention of one sample: a head's map with gold relations, all heads, and which head follows a relation."""
 
-from collections.abc import Sequence
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.analyses.attention import score_heads
+from tprprobe.analyses.attention.dependencies import TASK, follow_relations, score_relation
+from tprprobe.analyses.attention.dependencies import list_relations as list_relations
 from tprprobe.analyses.attention.gold_maps import find_maps, gold_tokens
 from tprprobe.analyses.attention.relations import DIVISION, Relation
-from tprprobe.dashboard.head_relations import TASK, follow_relations, score_relation
-from tprprobe.dashboard.holdings import list_holdings
-from tprprobe.dashboard.plots import plot_grid
-from tprprobe.dashboard.view import View
+from tprprobe.dashboard.contents import list_contents
+from tprprobe.dashboard.safe_text import visible
+from tprprobe.dashboard.statements import Link, Statement, percent, place, top
+from tprprobe.dashboard.theme import look
+from tprprobe.dashboard.view import Squares, View
 from tprprobe.errors import InputError
 from tprprobe.figures import attention_grid, attention_matrix
 from tprprobe.figures.dots import interval_dots
@@ -23,6 +28,9 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 SHARP = 16  # samples of which the sharpest head is sought
+SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
+DEPENDS = "words look most at the word that they depend on"
+DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,21 +54,17 @@ def read_maps(store: Store, site: str, sample: int) -> Maps:
     Raises:
         InputError: no such site, no maps of that sample, or no tokens in it.
     """
-    weights = store.attention(site, sample)
-    sides = store.specs[store.select(site)[0]].rows.split("_")
-    queries, keys = (_tokens(store, sample, side) for side in sides)
+    name, weights = store.select(site)[0], store.attention(site, sample)
     if not weights.size:
         raise InputError(f"sample {sample} has no tokens to attend to: choose another")
-    weights = np.nan_to_num(weights.astype(np.float32))
-    return Maps(store.select(site)[0], sample, weights, queries, keys)
+    queries, keys = (_tokens(store, sample, side) for side in store.specs[name].rows.split("_"))
+    return Maps(name, sample, np.nan_to_num(weights.astype(np.float32)), queries, keys)
 
 
 def _tokens(store: Store, sample: int, side: str) -> pd.DataFrame:
-    tokens = store.tokens
-    of_side = tokens.loc[tokens["side"] == side, "sample"].to_numpy()
-    rows = slice(*np.searchsorted(of_side, [sample, sample + 1]))
-    chosen = tokens.loc[(tokens["side"] == side) & (tokens["sample"] == sample)]
-    return chosen.reset_index(drop=True).assign(row=np.arange(rows.start, rows.stop))
+    of_side = store.tokens[store.tokens["side"] == side].reset_index(drop=True)
+    chosen = of_side[of_side["sample"] == sample]
+    return chosen.assign(row=chosen.index).reset_index(drop=True)
 
 
 def gold_pairs(
@@ -74,14 +78,13 @@ def gold_pairs(
     if TASK in maps.queries and WORD in maps.queries:
         words = maps.queries[maps.queries[WORD] >= 0].drop_duplicates(WORD)
         at = dict(zip(words[WORD].tolist(), words.index.tolist(), strict=True))
+        cells = zip(words[WORD].tolist(), words[TASK].astype(str), strict=True)
+        spans = [(word, *each[1:]) for word, cell in cells for each in decode_cell(cell, word)]
         found = [
-            (at[a], at[span2[0]])
-            for a, cell in zip(words[WORD].tolist(), words[TASK].astype(str), strict=True)
-            for _, span1, span2 in decode_cell(cell, a)
-            if span2 and span1 != span2 and span2[0] in at
+            (at[word], at[of[0]]) for word, own, of in spans if of and of != own and of[0] in at
         ]
         return found, "a word and the word that it depends on"
-    gold = gold_tokens(store, [maps.sample]) if list_holdings(store).arithmetic else None
+    gold = gold_tokens(store, [maps.sample]) if list_contents(store).arithmetic else None
     if gold is None:
         return [], ""
     targets = relation.net.targets(gold)
@@ -91,7 +94,7 @@ def gold_pairs(
 
 
 def show_matrix(store: Store, maps: Maps, head: int) -> View:
-    """The whole map of a head; the browser draws it, with lines between tokens (``browser_payload.pack_map_of_head``).
+    """The whole map of a head; the browser draws it, with lines between tokens (:func:`pack_attention`).
 
     Raises:
         InputError: no such head.
@@ -99,32 +102,40 @@ def show_matrix(store: Store, maps: Maps, head: int) -> View:
     if not 0 <= head < len(maps.weights):
         raise InputError(f"{maps.site} has no head {head}: it has 0 to {len(maps.weights) - 1}")
     pairs, told = gold_pairs(store, maps)
-    query, key = (part.ravel() for part in np.indices(maps.weights[head].shape))
+    query, key = np.indices(maps.weights[head].shape).reshape(2, -1)
     table = pd.DataFrame({"query": query, "key": key, "weight": maps.weights[head].ravel()})
     draw = partial(attention_matrix, store, maps.site, maps.sample, head)
     title = f"{maps.site}, head {head}, sample {maps.sample}"
-    return View(title, draw, table, f"○ gold: {told}" if pairs else "")
+    return View(title, table, None, draw, f"○ gold: {told}" if pairs else "")
 
 
 def show_grid(store: Store, sites: Sequence[str], sample: int) -> View:
     """All heads (columns) of some sites (rows) on one sample, each map small."""
-    tables = [
-        show_matrix(store, maps, head).data.assign(site=site, head=head)
-        for site in sites
-        for maps in [read_maps(store, site, sample)]
+    every = [
+        (head, maps)
+        for each in sites
+        for maps in [read_maps(store, each, sample)]
         for head in range(len(maps.weights))
     ]
-    draw = partial(attention_grid, store, list(sites), sample)
-    return View(f"All heads, sample {sample}", draw, pd.concat(tables, ignore_index=True))
-
-
-def list_self_maps(store: Store) -> list[str]:
-    """The sites of maps from tokens to tokens of the same side."""
-    return [
-        name
-        for name, spec in store.specs.items()
-        if store.count_maps(name) and len({*spec.rows.split("_")}) == 1
+    tables = [
+        show_matrix(store, maps, head).data.assign(site=maps.site, head=head)
+        for head, maps in every
     ]
+    draw = partial(attention_grid, store, list(sites), sample)
+    return View(f"All heads, sample {sample}", pd.concat(tables, ignore_index=True), None, draw)
+
+
+def follow(store: Store) -> pd.DataFrame | None:
+    """What :func:`follow_relations` gives of maps from tokens to tokens of the same side; None of a store without relations."""
+    sides = {
+        name: spec.rows.split("_") for name, spec in store.specs.items() if store.count_maps(name)
+    }
+    try:
+        return follow_relations(
+            store, [name for name, (queries, keys) in sides.items() if queries == keys]
+        )
+    except (InputError, ValueError):
+        return None
 
 
 def score_attention(
@@ -132,33 +143,20 @@ def score_attention(
 ) -> pd.DataFrame:
     """Every head's share of what it should look at: source, site, layer, head, n, value with its interval, ``follows``.
 
-    Of labelled words (``followed``: as of :func:`follow_relations`) the word that a word depends on, of one relation or
+    Of labelled words (``followed``: as of :func:`follow`) the word that a word depends on, of one relation or
     of all; of arithmetic the '/' that divides by a denominator. Without either, its mean largest weight.
     """
     if followed is not None:
-        told = (
-            f"words look most at the word that they depend on ({relation})"
-            if relation
-            else "words look most at the word that they depend on"
-        )
+        told = f"{DEPENDS} ({relation})" if relation else DEPENDS
         return score_relation(followed, relation).assign(follows=told)
-    if list_holdings(store).arithmetic:
-        try:
-            scores = score_heads(store)
-        except InputError:
-            return score_sharpness(store)
-        site_of = {layer_of(each): each for each in find_maps(store)}
-        told = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
-        return scores.assign(site=scores["layer"].map(site_of), follows=told)
-    return score_sharpness(store)
-
-
-def follow(store: Store) -> pd.DataFrame | None:
-    """What :func:`follow_relations` gives; None of a store without relations between words."""
     try:
-        return follow_relations(store, list_self_maps(store))
-    except (InputError, ValueError):
-        return None
+        if list_contents(store).arithmetic:
+            site_of = {layer_of(each): each for each in find_maps(store)}
+            scores = score_heads(store)
+            return scores.assign(site=scores["layer"].map(site_of), follows=DIVIDES)
+    except InputError:  # none of the questions whose maps are stored divides
+        pass
+    return score_sharpness(store)
 
 
 def score_sharpness(store: Store) -> pd.DataFrame:
@@ -167,38 +165,80 @@ def score_sharpness(store: Store) -> pd.DataFrame:
     for site in (name for name in store.specs if store.count_maps(name)):
         n = min(SHARP, store.count_maps(site))
         largest = np.mean([store.attention(site, each).max(-1).mean(-1) for each in range(n)], 0)
-        rows += [
-            {
-                "source": "head",
-                "site": site,
-                "layer": layer_of(site),
-                "head": head,
-                "n": n,
-                "value": float(value),
-            }
-            for head, value in enumerate(largest)
-        ]
+        of = {"source": "head", "site": site, "layer": layer_of(site), "n": n}
+        rows += [of | {"head": head, "value": float(each)} for head, each in enumerate(largest)]
     return pd.DataFrame(rows)
 
 
-def show_heads(scores: pd.DataFrame, title: str, dark: bool = False) -> View:
+def show_heads(scores: pd.DataFrame, title: str) -> View:
     """A square a head: a row per site, a column per head."""
     heads = scores[scores["source"] == "head"]
     wide = heads.pivot_table(index="site", columns="head", values="value", sort=False)
     values = wide.to_numpy(float)
-    texts = np.array(
-        [[f"{100 * each:.0f}" if each == each else "" for each in row] for row in values]
-    )
+    texts = np.where(np.isnan(values), "", np.char.mod("%.0f", 100 * np.nan_to_num(values)))
     rows = [str(each).removesuffix(".attention") for each in wide.index]
-    chart = plot_grid(
-        values, rows, [str(each) for each in wide.columns], dark, texts, None, ("", "head")
-    )
-    names = heads["site"].str.removesuffix(".attention") + ", head " + heads["head"].astype(str)
-    dots = heads.assign(
-        name=names,
-        group="head",
-        low=heads.get("value_low", heads["value"]),
-        high=heads.get("value_high", heads["value"]),
-    )
-    draw = partial(interval_dots, dots.nlargest(24, "value"), title, "share")
-    return View(title, draw, scores, "percent", chart)
+    grid = Squares(values, rows, [str(each) for each in wide.columns], ("", "head"), texts)
+    names = [
+        place(site.removesuffix(".attention"), head)
+        for site, head in zip(heads["site"], heads["head"], strict=True)
+    ]
+    ends = {end: heads.get(f"value_{end}", heads["value"]) for end in ("low", "high")}
+    dots = heads.assign(name=names, group="head", **ends).nlargest(24, "value")
+    return View(title, scores, grid, partial(interval_dots, dots, title, "share"), "percent")
+
+
+def tell_attention(scores: pd.DataFrame) -> Statement:
+    """Which head follows a gold relation most (scores with a column ``follows``), beside what needs no head; else which head
+    has the largest weights.
+    """
+    heads, others = scores[scores["source"] == "head"], scores[scores["source"] != "head"]
+    best = top(heads, "value")
+    where = place(best["site"], best["head"])
+    link = link_head(best["site"], best["head"])
+    if "follows" not in scores:
+        weight = percent(best, digits=0)
+        over = f"on average over the queries of {best['n']} samples"
+        return Statement(
+            f"Sharpest of {len(heads)} heads is {where}: its largest weight is {weight} {over}.",
+            (link,),
+        )
+    beside = ", ".join(f"{row['source']} {percent(row)}" for row in others.to_dict("records"))
+    text = f"{where} is the best of {len(heads)} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
+    return Statement(text + (f" Without a head: {beside}." if beside else ""), (link,))
+
+
+def link_head(site: str, head: Any) -> Link:
+    """The page with a head's map."""
+    return Link(f"Show {place(site, head)}", "attention", {"maps": site, "head": str(head)})
+
+
+def pack_heads(
+    maps: Mapping[str, Float[np.ndarray, "head query key"]], dark: bool
+) -> dict[str, Any]:
+    """Attention maps, small, by the name of their site."""
+    sites = [
+        {"site": name, "maps": [pack_weights(each, SMALL) for each in of]}
+        for name, of in maps.items()
+    ]
+    return {"ramp": look(dark).scale, "sites": sites}
+
+
+def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, Any]:
+    """One head's map: the tokens of queries and keys with their rows, weights, gold pairs."""
+    pairs, told = gold_pairs(store, maps)
+    sent = {"map": pack_weights(maps.weights[head], CELLS), "pairs": [list(each) for each in pairs]}
+    for name, part in (("queries", maps.queries), ("keys", maps.keys)):
+        signs, side = [*map(visible, part["token"])], str(part["side"].iloc[0])
+        sent[name] = {"signs": signs, "rows": part["row"].tolist(), "side": side}
+    return sent | {"gold": told, "ramp": look(dark).scale}
+
+
+def pack_weights(weights: Float[np.ndarray, "query key"], most: int) -> dict[str, Any]:
+    """Weights in 8 bits; of a large map the largest weight of every block of ``step`` × ``step``."""
+    step = -(-max(weights.shape) // most)
+    rows, columns = (-(-n // step) for n in weights.shape)
+    padded = np.zeros((rows * step, columns * step), weights.dtype)
+    padded[: weights.shape[0], : weights.shape[1]] = weights
+    largest = padded.reshape(rows, step, columns, step).max((1, 3))
+    codes = np.rint(255 * np.clip(largest, 0, 1)).astype(np.uint8)
+    return {"rows": rows, "columns": columns, "step": step, "weights": b64encode(codes).decode()}

@@ -4,20 +4,14 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.dashboard.colourings import CLUSTER, NONE, OTHER, list_fields, read_field
+from tprprobe.dashboard.maps import CLUSTER, NONE, OTHER, list_fields, read_field
 from tprprobe.dashboard.scene import Cloud
-from tprprobe.statistics import bootstrap_ratio
+from tprprobe.statistics import Interval, bootstrap_ratio
 from tprprobe.store.groups import group_tokens
 
-LEFT_OUT = (
-    CLUSTER,
-    "position",
-    "word",
-    "document",
-    "module",
-)  # columns that say where a token stands
+LEFT_OUT = (CLUSTER, "position", "word", "document", "module")  # these say where a token stands
 LEAST = 0.3  # F0.5 of a name
-NUMBERS = [f"{name}{end}" for name in ("precision", "recall") for end in ("", "_low", "_high")]
+UNKNOWN = Interval(np.nan, np.nan, np.nan)
 
 
 def name_by_labels(scene: Cloud) -> pd.DataFrame | None:
@@ -27,53 +21,56 @@ def name_by_labels(scene: Cloud) -> pd.DataFrame | None:
     fields = [each for each in list_fields(scene) if each not in LEFT_OUT]
     if not fields or len(scene.tokens) < 2:
         return None
+    values = {field: read_field(scene, field) for field in fields}
+    named = {field.removeprefix("gold "): known for field, known in values.items()}
     tokens = pd.DataFrame(
         {
-            field: f"{field.removeprefix('gold ')} " + read_field(scene, field).to_numpy()
-            for field in fields
+            name: (f"{name} " + known).mask(known.isin([NONE, OTHER]))
+            for name, known in named.items()
         }
     )
-    for field in fields:
-        tokens[field] = tokens[field].where(
-            ~tokens[field].isin([f"{field.removeprefix('gold ')} {each}" for each in (NONE, OTHER)])
-        )
     group = np.asarray(group_tokens(scene.tokens.reset_index(drop=True)))
-    return pd.DataFrame(
-        [
-            _name(tokens, scene.roles.labels == each, group) | {"cluster": each}
-            for each in range(scene.roles.k)
-        ]
-    )
+    clusters = range(scene.roles.k)
+    rows = [
+        _name(tokens, scene.roles.labels == each, group) | {"cluster": each} for each in clusters
+    ]
+    return pd.DataFrame(rows)
 
 
 def _name(tokens: pd.DataFrame, inside: np.ndarray, group: np.ndarray) -> dict[str, object]:
     is_chosen_on = group % 2 == 0
+    best = _choose(tokens[is_chosen_on], inside[is_chosen_on])
+    judged, holds = inside & ~is_chosen_on, (tokens == best).any(axis=1).to_numpy() & ~is_chosen_on
+    name, f05, precision, recall = UNNAMED, np.nan, UNKNOWN, UNKNOWN
+    if best and judged.any() and holds.any():
+        hits, inner, outer = (
+            np.bincount(group, w).astype(float) for w in (holds & judged, judged, holds)
+        )
+        precision, recall = bootstrap_ratio(hits, inner), bootstrap_ratio(hits, outer)
+        f05, chance = (
+            float(_f05(precision.value, recall.value)),
+            holds.sum() / (~is_chosen_on).sum(),
+        )
+        name = best if f05 >= LEAST and not precision.low <= chance else UNNAMED
+    measures = precision.columns("precision") | recall.columns("recall")
+    return {
+        "name": name,
+        "f05": f05,
+        "coverage": float(inside.mean()),
+        "size": int(inside.sum()),
+    } | measures
+
+
+def _choose(tokens: pd.DataFrame, inside: np.ndarray) -> str:
+    """The value that tells the inner tokens best from all."""
     best, most = "", -1.0
     for field in tokens:
-        counts = tokens.loc[is_chosen_on, field].value_counts()
-        hits = tokens.loc[is_chosen_on & inside, field].value_counts()
-        scores = _f05(
-            hits / max((is_chosen_on & inside).sum(), 1), hits / counts.reindex(hits.index)
-        )
+        hits = tokens.loc[inside, field].value_counts()
+        counts = tokens[field].value_counts().reindex(hits.index)
+        scores = _f05(hits / max(inside.sum(), 1), hits / counts)
         if len(scores) and scores.max() > most:
             best, most = str(scores.idxmax()), float(scores.max())
-    coverage = {"coverage": float(inside.mean()), "size": int(inside.sum())}
-    holds = (tokens == best).any(axis=1).to_numpy() & ~is_chosen_on
-    judged = inside & ~is_chosen_on
-    if not best or not judged.any() or not holds.any():
-        return {"name": UNNAMED, "f05": np.nan} | dict.fromkeys(NUMBERS, np.nan) | coverage
-    sums = [np.bincount(group, each).astype(float) for each in (holds & judged, judged, holds)]
-    precision, recall = (bootstrap_ratio(sums[0], of) for of in sums[1:])
-    f05 = float(_f05(precision.value, recall.value))
-    is_name = f05 >= LEAST and (
-        np.isnan(precision.low) or precision.low > holds.sum() / max((~is_chosen_on).sum(), 1)
-    )
-    return (
-        {"name": best if is_name else UNNAMED, "f05": f05}
-        | precision.columns("precision")
-        | recall.columns("recall")
-        | coverage
-    )
+    return best
 
 
 def _f05(precision, recall):

@@ -1,73 +1,75 @@
 """Two stores on the same samples: where their clusters agree."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
-from tprprobe.dashboard.plots import plot_grid
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.dashboard.contents import read_texts
 from tprprobe.dashboard.scene import Cloud
-from tprprobe.dashboard.view import View
+from tprprobe.dashboard.statements import Statement
+from tprprobe.dashboard.view import Squares, View
 from tprprobe.errors import InputError
 from tprprobe.figures.dots import count_squares
 from tprprobe.store import Store
-
-TEXTS = ("question", "source", "document")  # columns that tell which sample it is
 
 
 def match_samples(first: Store, second: Store) -> pd.DataFrame:
     """The samples that both stores have, by their texts: text, first, second.
 
     Raises:
-        InputError: none, or stores whose samples have no text.
+        InputError: none.
     """
-    found = [_texts(store) for store in (first, second)]
-    pairs = found[0].merge(found[1], on="text", suffixes=("_first", "_second"))
-    pairs = pairs.drop_duplicates("text")
+    one, two = (read_texts(each).rename("text").reset_index() for each in (first, second))
+    pairs = one.merge(two, on="text", suffixes=("_first", "_second")).drop_duplicates("text")
     if pairs.empty:
         raise InputError(f"{first.path.name} and {second.path.name} have no sample in common")
     return pairs.rename(columns={"sample_first": "first", "sample_second": "second"})
 
 
-def _texts(store: Store) -> pd.DataFrame:
-    """The text of every sample; of samples without one, their tokens."""
-    tokens = store.tokens
-    column = next((name for name in TEXTS if name in tokens), None)
-    if column is None:
-        texts = tokens.groupby("sample")["token"].agg(lambda each: " ".join(map(str, each)))
-        return texts.rename("text").reset_index()
-    samples = tokens.drop_duplicates("sample")
-    return pd.DataFrame({"text": samples[column].astype(str), "sample": samples["sample"]})
-
-
-def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame, dark: bool = False) -> View:
+def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
     """Which clusters of the first lie in which of the second, over the tokens both have.
 
     Raises:
         InputError: they have no token in common.
     """
-    tables = [
-        scene.tokens[["sample", "position"]].assign(cluster=scene.roles.labels)
-        for scene in (first, second)
-    ]
-    mapped = tables[0].merge(pairs[["first", "second"]], left_on="sample", right_on="first")
-    joined = mapped.merge(
-        tables[1], left_on=["second", "position"], right_on=["sample", "position"]
+    one, two = (
+        each.tokens[["sample", "position"]].assign(cluster=each.roles.labels)
+        for each in (first, second)
     )
+    mapped = one.merge(pairs[["first", "second"]], left_on="sample", right_on="first")
+    joined = mapped.merge(two, left_on=["second", "position"], right_on=["sample", "position"])
     if joined.empty:
         raise InputError("the two have no token in common: choose sites of the same side")
     a, b = joined["cluster_x"].to_numpy(), joined["cluster_y"].to_numpy()
     counts = np.zeros((first.roles.k, second.roles.k), int)
     np.add.at(counts, (a, b), 1)
-    rand, information = adjusted_rand_score(a, b), adjusted_mutual_info_score(a, b)
+    scores = f"ARI {adjusted_rand_score(a, b):.2f}, AMI {adjusted_mutual_info_score(a, b):.2f}"
+    title = f"Clusters of the same {len(joined):,} tokens: {scores}"
     names = [f"clusters of {scene.store.path.name}, {scene.place}" for scene in (first, second)]
-    title = f"Clusters of the same {len(joined):,} tokens: ARI {rand:.2f}, AMI {information:.2f}"
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     texts = np.where(shares >= 0.1, np.char.mod("%.0f", 100 * shares), "")
     rows, columns = ([str(each) for each in range(n)] for n in counts.shape)
-    chart = plot_grid(
-        shares, rows, columns, dark, texts, None, (names[0][:60], names[1]), height=520
-    )
+    grid = Squares(shares, rows, columns, (names[0][:60], names[1]), texts)
     note = "percent of a row's cluster; 0 agreement is what chance gives, 1 is the same clusters"
-    return View(title, partial(count_squares, counts, title, names), joined, note, chart)
+    return View(title, joined, grid, partial(count_squares, counts, title, names), note)
+
+
+def tell_agreement(
+    joined: pd.DataFrame, scenes: Sequence[Cloud], names: Sequence[str]
+) -> Statement:
+    """How far two stores' clusters agree on the same tokens, and how many of each have a name."""
+    counts = [
+        f"{(scene.names['name'] != UNNAMED).sum()} of {len(scene.names)} clusters of {name} have a name"
+        for scene, name in zip(scenes, names, strict=True)
+        if scene.names is not None
+    ]
+    rand = adjusted_rand_score(joined["cluster_x"], joined["cluster_y"])
+    text = (
+        f"On the {len(joined):,} tokens that both have, the clusters of {names[0]} and of {names[1]} agree by "
+        f"{rand:.2f} (adjusted Rand index; 0: chance, 1: the same clusters)."
+    )
+    return Statement(text + (f" {', '.join(counts)}." if counts else ""))

@@ -20,11 +20,8 @@ from tprprobe.gold import evaluate
 from tprprobe.interventions.number_pairs import exchanged
 from tprprobe.models.protocol import require_vocabulary
 
-ARITHMETIC, MODEL, WORDS = (
-    "arithmetic",
-    "the model’s answer to the changed text",
-    "the exchange of the words",
-)
+ARITHMETIC, MODEL = "arithmetic", "the model’s answer to the changed text"
+WORDS = "the exchange of the words"
 SAYS = {
     ARITHMETIC: "Arithmetic gives",
     MODEL: "The model answers the changed text with",
@@ -37,10 +34,8 @@ def try_change(posed: Posed, change: Change) -> dict[str, Any]:
     new = posed.write(posed.source, change.edits)
     predicted, by = _predict(posed, change)
     answers = [posed.answer, new, *([] if predicted is None else [predicted])]
-    before, after = (
-        [*posed.probability(posed.source, answers, edits), float("nan")]
-        for edits in ({}, change.edits)
-    )
+    shares = (posed.probability(posed.source, answers, edits) for edits in ({}, change.edits))
+    before, after = ([*each, float("nan")] for each in shares)
     told = "" if predicted is None else posed.say(predicted)
     return {
         "edit": change.told,

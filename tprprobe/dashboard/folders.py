@@ -1,13 +1,19 @@
-"""Stores and results below a folder, by name; links that lead out of it are not followed."""
+"""Stores, results and models below a folder, by name; links that lead out of it are not followed."""
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from tprprobe.dashboard.holdings import describe_store
+import pandas as pd
+
+from tprprobe.dashboard.contents import describe_store
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import InputError, unknown
+from tprprobe.files import assets, hub
 from tprprobe.files.kinds import list_kinds
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import ARRAYS, MANIFEST, TOKENS, TWINS
@@ -15,6 +21,7 @@ from tprprobe.store.provenance import sort_results
 
 MOST, DEEPEST = 20_000, 8  # folders that are looked into, and how far down
 FOREIGN = ("zarr.json", ".zgroup", ".zarray")
+LONGEST = 20_000  # characters of a model's card that are shown
 
 
 @dataclass(frozen=True)
@@ -58,16 +65,43 @@ class Runs:
         alone = [each.parent for each in self.folders["store"].values()].count(path.parent) == 1
         return path.parent if alone and path != self.root else path
 
-    def beside(self, store: Store, kind: str) -> dict[str, Path]:
-        """The folders of a kind of result that were made of the store, or of its model."""
-        own, _, _ = sort_results(store, self.folders[kind].values())
-        return {name: each for name, each in self.folders[kind].items() if each in own}
+    def beside(self, store: Store, *kinds: str) -> dict[str, Path]:
+        """The folders of kinds of results that were made of the store, or of its model."""
+        found = {name: each for kind in kinds for name, each in self.folders.get(kind, {}).items()}
+        own, _, _ = sort_results(store, found.values())
+        return {name: each for name, each in found.items() if each in own}
 
     def unclaimed(self, store: Store, *kinds: str) -> list[str]:
         """The names of results of these kinds that do not say what they were made of."""
-        found = {name: each for kind in kinds for name, each in self.folders[kind].items()}
+        found = {name: each for kind in kinds for name, each in self.folders.get(kind, {}).items()}
         _, _, unknown = sort_results(store, found.values())
         return [name for name, each in found.items() if each in unknown]
+
+    def find_model(self, store: Store) -> str | None:
+        """What :func:`tprprobe.load_model` takes for the model of a store: a folder below the root, a shipped name, or the
+        hub id that the store names; None where neither is known.
+        """
+        model = store.manifest.get("model")
+        name = str(model.get("name") if isinstance(model, dict) else model)
+        kind, _, of = name.rpartition("hf:")
+        below = [each for each in self.folders["checkpoint"].values() if each.name == (of or name)]
+        if below:
+            return f"hf:{below[0]}" if name.startswith("hf:") else str(below[0])
+        if name.startswith("hf:") and re.fullmatch(r"[\w.-]+/[\w.-]+", of):
+            return name
+        folder = None if kind else assets.available("models").get(name)
+        return None if folder is None else str(folder)
+
+    def read_card(self, store: Store) -> str | None:
+        """The card of a store's model, as text; None if there is none."""
+        folder = Path((self.find_model(store) or "").removeprefix("hf:")) / hub.CARD
+        if (
+            not folder.is_absolute()
+            or not folder.is_file()
+            or not is_within(folder, folder.parent.resolve())
+        ):
+            return None
+        return folder.read_text("utf-8", errors="replace")[:LONGEST]
 
 
 def find_runs(root: str | os.PathLike[str]) -> Runs:
@@ -91,12 +125,31 @@ def find_runs(root: str | os.PathLike[str]) -> Runs:
     return Runs(root, found)
 
 
-def describe(runs: Runs, name: str) -> dict[str, str]:
-    """The facts of a store of that name; of a damaged one why it cannot be read."""
+def describe_all(runs: Runs, names: Sequence[str]) -> pd.DataFrame:
+    """The facts of stores of these names, a row each; of a damaged one why it cannot be read."""
+    return pd.DataFrame([{"store": name, **_describe(runs, name)} for name in names]).fillna("")
+
+
+def _describe(runs: Runs, name: str) -> dict[str, str]:
     try:
         return describe_store(runs.open(name))
     except InputError as error:
         return {"model": f"cannot be read: {visible(error, 160)}"}
+
+
+def write_report(runs: Runs, name: str) -> bytes:
+    """The report of a store's run, as `tprprobe report` writes it; the run's folder is left as it is."""
+    from tprprobe.figures.report.page import report_run
+
+    with TemporaryDirectory() as folder:
+        return report_run(runs.run_of(name), folder).read_bytes()
+
+
+def is_model_of(model: Any, store: Store) -> bool:
+    """True if a model has the weights that a store was made with, or the store does not say."""
+    from tprprobe.models.architectures import fingerprint
+
+    return store.model is None or fingerprint(model) == store.model
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:

@@ -6,21 +6,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tprprobe.dashboard.plots import Lines, plot_dots, plot_grid, plot_lines, plot_shares
-from tprprobe.dashboard.theme import css
-from tprprobe.dashboard.view import View
+from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, place, top
+from tprprobe.dashboard.view import Dots, Lines, Squares, View
 from tprprobe.figures.ablation import ablation_map, at_full_strength
-from tprprobe.figures.by_layer import draw_lines
 from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
-from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.snap import snap_curve
-from tprprobe.figures.swap import PARTS, TITLES, list_ways, swap_shares, tell_way
+from tprprobe.figures.swap import TITLES, list_ways, swap_shares, tell_way
 from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
-from tprprobe.site.patterns import layer_of
 
 ALL = "all"  # points of a sweep that are no single head and no number of centres
 SNAP = "snap"
 UNSET = ["none", "other text"]
+BAND = ["panel", "x", "value", "low", "high"]
+ANSWERS = {"counterfactual": "as predicted", "other": "another answer", "original": "as before"}
 
 
 def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
@@ -34,16 +32,13 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
         rows = BEHAVIOURS.load(folder)
         rows = rows.assign(control=rows["control"].fillna("").replace("", "real"))
         edits = rows.loc[(rows["control"] == "real") & ~rows["edit"].isin(UNSET), "edit"]
-        return {
-            str(edit): rows[(rows["edit"] == edit) | ~rows["edit"].isin(edits)]
-            for edit in edits.unique()
-        }
+        is_edit, others = rows["edit"].isin(edits), [str(each) for each in edits.unique()]
+        return {each: rows[(rows["edit"] == each) | ~is_edit] for each in others}
     if SWAPS.is_in(folder) and not SWEEPS.is_in(folder):
-        rows = load_swaps([folder])
-        return {str(kind): rows[rows["kind"] == kind] for kind in rows["kind"].unique()}
+        return {str(kind): rows for kind, rows in load_swaps([folder]).groupby("kind", sort=False)}
     rows = load_sweeps([folder])
     single = at_full_strength(rows[rows["head"] >= 0])
-    found = {str(edit): single[single["edit"] == edit] for edit in single["edit"].unique()}
+    found = {str(edit): part for edit, part in single.groupby("edit", sort=False)}
     others = rows[(rows["head"] < 0) & (rows["edit"] != SNAP)]
     if SNAP not in found and (rows["edit"] == SNAP).any():
         found[SNAP] = rows
@@ -51,147 +46,166 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
     return found | ({ALL: others} if len(others) > 1 else {})
 
 
-def show_interventions(rows: pd.DataFrame, name: str, dark: bool = False) -> View:
+def show_interventions(rows: pd.DataFrame, name: str) -> View:
     """One of :func:`read_interventions` as a chart."""
     if "kl" in rows:
-        return _show_pairs(rows, name, dark)
+        return _show_pairs(rows, name)
     if "counterfactual" in rows:
-        return _show_swaps(rows, name, dark)
+        return _show_swaps(rows, name)
     if name == ALL:
-        return _show_edits(rows, dark)
-    return _show_snap(rows, dark) if (rows["head"] < 0).any() else _show_heads(rows, name, dark)
+        return _show_edits(rows)
+    return _show_snap(rows) if (rows["head"] < 0).any() else _show_heads(rows, name)
 
 
-def _show_pairs(rows: pd.DataFrame, edit: str, dark: bool) -> View:
+def tell_edits(rows: pd.DataFrame, name: str) -> Statement:
+    """What one of :func:`read_interventions` changed, in a sentence."""
+    if "kl" in rows:
+        return _tell_pairs(rows)
+    return _tell_swaps(rows, name) if "counterfactual" in rows else _tell_sweep(rows)
+
+
+def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
     """How far an edit moves the next token towards that of the other text, by layer, beside all its controls."""
     shown = rows[~rows["edit"].isin(UNSET) & (rows["layer"] >= 0) & rows["change"].notna()]
-    sure = shown["beyond_low"].gt(0) if "beyond_low" in shown else False
     lines = shown["control"].where(shown["control"] != "real", edit)
+    own = shown.assign(panel=f"{edit}: nats towards the other text", line=lines, x=shown["layer"])
+    own = own.rename(columns={"change": "value", "change_low": "low", "change_high": "high"})
     told = [
-        f"{line} at {site}: {value:.2f} nats"
-        for line, site, value in zip(lines, shown["site"], shown["change"], strict=True)
+        f"{a} at {b}: {c:.2f} nats"
+        for a, b, c in zip(lines, own["site"], own["value"], strict=True)
     ]
-    own = pd.DataFrame(
-        {
-            "panel": f"{edit}: nats towards the other text",
-            "line": lines,
-            "x": shown["site"].map(layer_of),
-        }
-    )
-    own = own.assign(
-        value=shown["change"],
-        low=shown["change_low"],
-        high=shown["change_high"],
-        told=told,
-        sure=sure,
-    )
-    bands = pd.DataFrame(columns=["panel", "x", "value", "low", "high"])
-    drawn = Lines(
-        own.sort_values(["line", "x"], kind="stable"), bands, "nats", "layer", percent=False
-    )
-    title = f"What ‘{edit}’ does to what is expected next, by layer"
-    note = (
-        f"{int(shown['n'].max())} trials; filled: beyond its strongest control (95 % interval)"
-        if len(shown)
-        else ""
-    )
-    return View(title, partial(draw_lines, drawn, title), rows, note, plot_lines(drawn, dark))
+    own = own.assign(told=told, sure=shown["beyond_low"].gt(0) if "beyond_low" in shown else False)
+    own = own.sort_values(["line", "x"], kind="stable")
+    drawn = Lines(own, pd.DataFrame(columns=BAND), "nats", percent=False)
+    trials = f"{int(shown['n'].max())} trials; " if len(shown) else ""
+    note = f"{trials}filled: beyond its strongest control (95 % interval)"
+    return View(f"What ‘{edit}’ does to what is expected next, by layer", rows, drawn, None, note)
 
 
-def _show_heads(rows: pd.DataFrame, edit: str, dark: bool) -> View:
+def _tell_pairs(rows: pd.DataFrame) -> Statement:
+    """At which site an edit of two words moves what is expected next furthest, beside its strongest control."""
+    beyond = rows["beyond"] if "beyond" in rows else pd.Series(np.nan, rows.index)
+    edited = rows[(rows["control"] == "real") & beyond.notna()]
+    if edited.empty:
+        return Statement(f"{len(rows)} rows of edits of pairs; none stands beside a control.")
+    best = top(edited, "beyond")
+    text = (
+        f"‘{best['edit']}’ at {best['site']} moves what is expected next furthest towards the other text: by "
+        f"{number(best, 'change', '.2f')} nats, {number(best, 'beyond', '.2f')} more than its strongest control "
+        f"({best['against']}); the next token is then that of the other text in {percent(best, 'agrees', 0)} of {best['n']} trials."
+    )
+    return Statement(text, (link_vectors(best["site"]),))
+
+
+def _show_heads(rows: pd.DataFrame, edit: str) -> View:
     """A row per site, a column per head: the change of exact match, in points."""
     sites, heads = list(rows["site"].unique()), sorted(rows["head"].unique().tolist())
+    wide = rows.assign(at=rows["site"]).pivot_table(
+        index="at", columns="head", values=["change", "change_low", "change_high"]
+    )
     change, low, high = (
-        100
-        * rows.pivot_table(index="site", columns="head", values=name)
-        .reindex(sites, columns=heads)
-        .to_numpy(float)
-        for name in ("change", "change_low", "change_high")
+        100 * wide[end].reindex(sites, columns=heads).to_numpy(float)
+        for end in ("change", "change_low", "change_high")
     )
     depth = np.nan_to_num(np.clip(-change, 0, None))
-    depth = depth / max(1.0, depth.max())
-    texts, told = np.empty(change.shape, object), np.empty(change.shape, object)
+    signs = np.where(np.abs(change) >= 0.5, np.char.mod("%+.0f", change), "0").astype(object)
+    signs[(low <= 0) & (high >= 0)] = "(" + signs[(low <= 0) & (high >= 0)] + ")"
+    signs[np.isnan(change)] = ""
+    told = np.empty(change.shape, object)
     for at in np.ndindex(change.shape):
-        text = (
-            "" if np.isnan(change[at]) else f"{change[at]:+.0f}" if abs(change[at]) >= 0.5 else "0"
-        )
-        texts[at] = text if not low[at] <= 0 <= high[at] else f"({text})" if text else ""
         told[at] = f"{change[at]:+.1f} points [{low[at]:+.1f}, {high[at]:+.1f}]"
-    chart = plot_grid(depth, sites, [str(head) for head in heads], dark, texts, told, ("", "head"))
-    title = f"Change of exact match, in points, when one head's vectors are replaced ({edit})"
+    grid = Squares(
+        depth / max(1.0, depth.max()), sites, [*map(str, heads)], ("", "head"), signs, told
+    )
     strength = rows["strength"].iloc[0]
+    title = f"Change of exact match, in points, when one head's vectors are replaced ({edit})"
     title += "" if strength == 1.0 else f" × {strength:g}"
     note = f"{int(rows['n'].max())} examples; in brackets: the 95 % interval includes 0."
-    return View(title, partial(ablation_map, rows), rows, note, chart)
+    return View(title, rows, grid, partial(ablation_map, rows), note)
 
 
-def _show_snap(rows: pd.DataFrame, dark: bool) -> View:
+def _tell_sweep(rows: pd.DataFrame) -> Statement:
+    """What an edit changed most in the answers."""
+    edited = rows[rows["edit"] != "none"]
+    if "change" not in edited or edited["change"].isna().all():
+        return Statement(f"{len(rows)} edits were tried.")
+    worst = top(edited, "change", -1)
+    sure = edited[(edited["change_low"] > 0) | (edited["change_high"] < 0)]
+    low, high = 100 * worst["change_low"], 100 * worst["change_high"]
+    text = (
+        f"{len(sure)} of {len(edited)} edits change the share of right answers beyond chance. Most does "
+        f"‘{worst['edit']}’ at {place(worst['site'], worst['head'])}: {100 * worst['change']:+.1f} points "
+        f"[{low:+.1f}, {high:+.1f}], of {worst['n']} questions."
+    )
+    is_one = "*" not in worst["site"]
+    return Statement(text, (link_vectors(worst["site"], worst["head"]),) if is_one else ())
+
+
+def _show_snap(rows: pd.DataFrame) -> View:
     """Exact match against the number of centers; 1 is the mean, the dotted line as trained."""
     points = at_full_strength(rows[rows["edit"].isin([SNAP, "mean"])])
     points = points.assign(k=points["k"].where(points["edit"] == SNAP, 1)).sort_values("k")
-    own = pd.DataFrame(
-        {
-            "panel": "exact match",
-            "line": "snapped",
-            "x": points["k"],
-            "value": points["exact_match"],
-        }
+    ends = {"exact_match": "value", "exact_match_low": "low", "exact_match_high": "high"}
+    own = points.assign(
+        panel="exact match", line="snapped", sure=True, x=np.log2(points["k"].astype(float))
     )
-    own = own.assign(low=points["exact_match_low"], high=points["exact_match_high"], sure=True)
+    own = own.rename(columns=ends)
     own["told"] = [
-        f"{k:g} centres: {100 * value:.1f} %"
-        for k, value in zip(own["x"], own["value"], strict=True)
+        f"{k:g} centres: {100 * p:.1f} %" for k, p in zip(own["k"], own["value"], strict=True)
     ]
     alone = float(rows.loc[rows["edit"] == "none", "exact_match"].iloc[0])
-    band = pd.DataFrame(
-        {"panel": "exact match", "x": own["x"], "value": alone, "low": alone, "high": alone}
+    drawn = Lines(
+        own, own.assign(value=alone, low=alone, high=alone), "exact match", "log2 of centres a head"
     )
-    chart = plot_lines(Lines(own, band, "exact match", "centres a head (1: the mean)"), dark)
     title = "Vectors snapped to the nearest of k centres, 95 % intervals"
-    return View(
-        title,
-        partial(snap_curve, rows),
-        points,
-        "dotted: as trained",
-        chart.update_xaxes(type="log"),
-    )
+    return View(title, points, drawn, partial(snap_curve, rows), "dotted: as trained; 0: the mean")
 
 
-def _show_edits(rows: pd.DataFrame, dark: bool) -> View:
+def _show_edits(rows: pd.DataFrame) -> View:
     """Exact match of every edit of whole sites, with its interval."""
     is_whole = rows["strength"].eq(1) | rows["edit"].eq("none")
     names = rows["edit"].mask(~is_whole, rows["edit"] + " × " + rows["strength"].astype(str))
-    dots = pd.DataFrame(
-        {"name": names, "group": rows["site"].where(rows["edit"] != "none", "as trained")}
+    groups = rows["site"].where(rows["edit"] != "none", "as trained")
+    dots = rows[["exact_match", "exact_match_low", "exact_match_high"]].set_axis(
+        ["value", "low", "high"], axis=1
     )
-    dots = dots.assign(
-        value=rows["exact_match"], low=rows["exact_match_low"], high=rows["exact_match_high"]
-    )
-    title = "Exact match when whole sites are edited"
-    return View(
-        title,
-        partial(interval_dots, dots, title, "exact match"),
-        dots,
-        "",
-        plot_dots(dots, "exact match", dark),
-    )
+    dots = dots.assign(name=names, group=groups)
+    return View("Exact match when whole sites are edited", dots, Dots(dots, "exact match"))
 
 
-def _show_swaps(rows: pd.DataFrame, kind: str, dark: bool) -> View:
-    """A bar per way of exchanging: the shares of the predicted, another and the old answer."""
+def _show_swaps(rows: pd.DataFrame, kind: str) -> View:
+    """A line per way of exchanging: the shares of the predicted, another and the old answer."""
     chosen = rows[(rows["subset"] == "answered") & (rows["head"] == -1)]
     ways = list_ways(chosen)
-    found = chosen.set_index(["model", "vectors", "layer", "at"]).reindex(
-        pd.MultiIndex.from_tuples(ways)
-    )
+    at = pd.MultiIndex.from_tuples(ways)
+    found = chosen.set_index(["model", "vectors", "layer", "at"]).reindex(at)
     is_one = len({way[0] for way in ways}) == 1
     names = [tell_way(*way).removeprefix(f"{way[0]}: " if is_one else "\0") for way in ways]
     parts = [
-        (column, name, "rgba(0,0,0,0)" if column == "original" else css(colour), hatch)
-        for column, name, colour, hatch in PARTS
+        pd.DataFrame({"name": names, "group": told, "value": found[column].to_numpy()}).assign(
+            low=found.get(f"{column}_low", found[column]).to_numpy(),
+            high=found.get(f"{column}_high", found[column]).to_numpy(),
+        )
+        for column, told in ANSWERS.items()
     ]
-    chart = plot_shares(found, names, parts, "share of answers", dark)
+    dots = Dots(pd.concat(parts, ignore_index=True), "share of answers")
     n = int(found["n"].max()) if len(found) else 0
     note = f"{n} exchanges whose two questions the model answers; whole layers, all heads."
     title = f"Answers after an exchange: {TITLES.get(kind, kind)}".replace("\n", " ")
-    return View(title, partial(swap_shares, rows, [kind]), chosen, note, chart)
+    return View(title, chosen, dots, partial(swap_shares, rows, [kind]), note)
+
+
+def _tell_swaps(rows: pd.DataFrame, kind: str) -> Statement:
+    """How often an exchange gave the predicted answer."""
+    chosen = rows[(rows["subset"] == "answered") & (rows["head"] == -1) & (rows["at"] == "pair")]
+    whole = chosen[(chosen["layer"] == -1) & ~chosen["vectors"].isin(["none", "question"])]
+    whole = whole[~whole["model"].astype(str).str.startswith("untrained")]
+    if whole.empty:
+        return Statement(
+            f"No pair of {kind} whose two questions the model answers: nothing can be said of exchanges."
+        )
+    best = top(whole, "counterfactual")
+    return Statement(
+        f"If two numbers exchange {best['vectors']} vectors ({kind}), the model writes the answer that exact arithmetic "
+        f"predicts in {percent(best, 'counterfactual', 0)} of {best['n']} exchanges, most of {len(whole)} kinds of vectors."
+    )

@@ -10,15 +10,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tprprobe.analyses.naming.word_labels import list_exact
-from tprprobe.dashboard.choices import list_vectors
+from tprprobe.dashboard.contents import list_contents, list_vectors
 from tprprobe.dashboard.folders import Runs, is_within
-from tprprobe.dashboard.holdings import list_holdings
-from tprprobe.dashboard.model_card import find_model
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.writing import write_file
@@ -27,11 +24,7 @@ from tprprobe.store import Store
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # of a terminal
 KEPT = 8  # lines of output that are shown
 TERMINAL = {"TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
-SWEEP = """data = "{data}"
-split = "{split}"
-n = 60
-reference = 60
-"""
+STORE, RECIPE = "<store>", "<recipe>"  # where paths stand in arguments
 EDITED = 'sites = ["encoder.*.self.role"]\nedits = ["zero", "mean"]\nheads = "each"\n'
 SWAPPED = 'n = 100\nswaps = ["polarity", "argument"]\n'
 
@@ -90,11 +83,16 @@ def plan(runs: Runs, name: str, kind: str) -> Launch:
     """
     if kind not in LAUNCHES:
         raise unknown("analysis", kind, LAUNCHES)
-    store, told = runs.open(name), LAUNCHES[kind][0]
-    path = runs.folder("store", name)
+    store, path = runs.open(name), runs.folder("store", name)
     beside = path.parent if path != runs.root and is_within(path.parent, runs.root) else runs.root
     out = _free(beside, f"{path.name}-{kind}")
-    return LAUNCHES[kind][1](told, runs, store, path, out)
+    told, make = LAUNCHES[kind]
+    arguments, recipe = make(runs, store)
+    files = {out.with_suffix(".toml"): recipe} if recipe else {}
+    named = {STORE: str(path), RECIPE: str(out.with_suffix(".toml"))}
+    return Launch(
+        told, (*(named.get(each, each) for each in arguments), "--out", str(out)), out, files
+    )
 
 
 def start(launch: Launch) -> Job:
@@ -122,88 +120,78 @@ def _free(folder: Path, name: str) -> Path:
     return found
 
 
-def _names(told: str, _: Runs, store: Store, path: Path, out: Path) -> Launch:
-    if not (list_holdings(store).arithmetic or list_exact(store)):
-        raise InputError("names need questions of arithmetic, or words with exact labels")
+Plan = tuple[tuple[str, ...], str]  # arguments, and the recipe that they need
+
+
+def _names(_: Runs, store: Store) -> Plan:
+    holds = list_contents(store)
     _require(
-        [each for each in list_vectors(store) if each.endswith(".role")],
-        "no roles to name: extract *.role",
+        holds.arithmetic or holds.exact,
+        "names need questions of arithmetic, or words with exact labels",
     )
-    return Launch(told, ("name", str(path), "--out", str(out)), out)
+    has_roles = any(each.endswith(".role") for each in list_vectors(store))
+    _require(has_roles, "this store has no roles to name: extract *.role")
+    return ("name", STORE), ""
 
 
-def _probes(told: str, _: Runs, store: Store, path: Path, out: Path) -> Launch:
-    _require(
-        list_holdings(store).labels,
-        "no words with labels (pos, dep, srl, nel): extract with --labels",
-    )
-    return Launch(
-        told, ("probe", "all", str(path), *_states(store, "--sites"), "--out", str(out)), out
-    )
+def _probes(_: Runs, store: Store) -> Plan:
+    why = "this store has no words with labels (pos, dep, srl, nel): extract with --labels"
+    _require(list_contents(store).labels, why)
+    return ("probe", "all", STORE, *_states(store, "--sites")), ""
 
 
-def _reconstruction(told: str, _: Runs, store: Store, path: Path, out: Path) -> Launch:
+def _reconstruction(_: Runs, store: Store) -> Plan:
     store.select(["encoder.-1.self.value", "encoder.-1.self.input"])
-    return Launch(told, ("reconstruct", str(path), "--layer", "-1", "--out", str(out)), out)
+    return ("reconstruct", STORE, "--layer", "-1"), ""
 
 
-def _decomposition(told: str, _: Runs, store: Store, path: Path, out: Path) -> Launch:
-    sites = _require(list_vectors(store), "no vectors to decompose")
+def _decomposition(_: Runs, store: Store) -> Plan:
+    sites = list_vectors(store)
+    _require(sites, "this store has no vectors to decompose")
     states = _states(store, "--site") or ("--site", sites[-1])
-    roles = ("--roles", "left", "--roles", "right")
-    return Launch(told, ("decompose", str(path), *states, *roles, "--out", str(out)), out)
+    return ("decompose", STORE, *states, "--roles", "left", "--roles", "right"), ""
 
 
 def _states(store: Store, option: str) -> tuple[str, ...]:
-    """The states of all layers, or of the last one where every layer has many arrays of states."""
-    found = [each for each in list_vectors(store) if each.endswith(".hidden")]
-    stacks = dict.fromkeys(each.partition(".")[0] for each in found)
-    first = next(iter(stacks), None)
-    return () if first is None else (option, f"{first}.*.hidden")
+    """The states of all layers."""
+    found = [each.partition(".")[0] for each in list_vectors(store) if each.endswith(".hidden")]
+    return (option, f"{found[0]}.*.hidden") if found else ()
 
 
-def _require(found: Sequence[str], lacks: str) -> Sequence[str]:
+def _require(found: object, why: str) -> None:
     if not found:
-        raise InputError(f"this store has {lacks}")
-    return found
+        raise InputError(why)
 
 
-def _sweep(told: str, runs: Runs, store: Store, path: Path, out: Path) -> Launch:
-    return _intervene(told, runs, store, out, EDITED)
+def _sweep(runs: Runs, store: Store) -> Plan:
+    return _intervene(runs, store, f"n = 60\nreference = 60\n{EDITED}")
 
 
-def _swaps(told: str, runs: Runs, store: Store, path: Path, out: Path) -> Launch:
-    if not list_holdings(store).arithmetic:
-        raise InputError("numbers change places in questions of arithmetic only")
-    return _intervene(told, runs, store, out, SWAPPED)
+def _swaps(runs: Runs, store: Store) -> Plan:
+    is_arithmetic = list_contents(store).arithmetic
+    _require(is_arithmetic, "numbers change places in questions of arithmetic only")
+    return _intervene(runs, store, SWAPPED)
 
 
-def _pairs(told: str, runs: Runs, store: Store, path: Path, out: Path) -> Launch:
-    name = find_model(runs, store)
-    if name is None or not name.startswith("hf:"):
-        raise InputError(
-            "edits of minimal pairs need a model of transformers with a head, below the folder or on the hub"
-        )
-    return Launch(
-        told, ("intervene", "--data", "pairs:capital,asked", "--ckpt", name, "--out", str(out)), out
+def _pairs(runs: Runs, store: Store) -> Plan:
+    name = runs.find_model(store) or ""
+    why = "edits of minimal pairs need a model of transformers with a head, below the folder or on the hub"
+    _require(name.startswith("hf:"), why)
+    return ("intervene", "--data", "pairs:capital,asked", "--ckpt", name), ""
+
+
+def _intervene(runs: Runs, store: Store, edits: str) -> Plan:
+    name, data = runs.find_model(store), store.manifest.get("data")
+    data = data if isinstance(data, dict) else {}
+    has_roles = any(each.startswith("encoder.") and each.endswith(".role") for each in store.sites)
+    _require(has_roles, "this store has no roles of an encoder to edit")
+    where = (
+        "the model of this store is neither shipped nor below the folder: put its checkpoint there"
     )
-
-
-def _intervene(told: str, runs: Runs, store: Store, out: Path, edits: str) -> Launch:
-    name, data = find_model(runs, store), store.manifest.get("data")
-    if not any(each.startswith("encoder.") and each.endswith(".role") for each in store.sites):
-        raise InputError("this store has no roles of an encoder to edit")
-    if name is None:
-        raise InputError(
-            "the model of this store is neither shipped nor below the folder: put its checkpoint there"
-        )
-    if not isinstance(data, dict) or not data.get("name"):
-        raise InputError("this store does not say of which data it is")
-    head = SWEEP.format(data=_quoted(data["name"]), split=_quoted(data.get("split") or "test"))
-    text = (head if edits is EDITED else head.partition("n = ")[0]) + edits
-    recipe = out.with_suffix(".toml")
-    arguments = ("intervene", str(recipe), "--ckpt", name, "--out", str(out))
-    return Launch(told, arguments, out, {recipe: text})
+    _require(name, where)
+    _require(data.get("name"), "this store does not say of which data it is")
+    of = f'data = "{_quoted(data["name"])}"\nsplit = "{_quoted(data.get("split") or "test")}"\n'
+    return ("intervene", RECIPE, "--ckpt", str(name)), of + edits
 
 
 def _quoted(value: object) -> str:
@@ -212,14 +200,12 @@ def _quoted(value: object) -> str:
     Raises:
         InputError: it has characters that no name of data has.
     """
-    text = str(value)
-    if not re.fullmatch(r"[\w:+/.,=@ -]{1,200}", text):
-        raise InputError(f"data of a strange name: {visible(text, 60)}")
-    return text
+    is_plain = re.fullmatch(r"[\w:+/.,=@ -]{1,200}", str(value))
+    _require(is_plain, f"data of a strange name: {visible(value, 60)}")
+    return str(value)
 
 
-Planner = Callable[[str, Runs, Store, Path, Path], Launch]
-LAUNCHES: dict[str, tuple[str, Planner]] = {
+LAUNCHES: dict[str, tuple[str, Callable[[Runs, Store], Plan]]] = {
     "names": ("Name the clusters", _names),
     "probes": ("Train probes (a linear screen)", _probes),
     "reconstruction": ("Reconstruct the last layer's state", _reconstruction),
@@ -228,3 +214,15 @@ LAUNCHES: dict[str, tuple[str, Planner]] = {
     "sweep": ("Replace every head's roles, one head at a time", _sweep),
     "swaps": ("Exchange the vectors of two numbers", _swaps),
 }
+RESULTS = {  # what an analysis leaves beside the store
+    "names": ("names", "word-names"),
+    "probes": ("probes",),
+    "decomposition": ("decompositions",),
+    "pairs": ("behaviours",),
+    "sweep": ("interventions",),
+}
+
+
+def list_missing(runs: Runs, store: Store) -> list[str]:
+    """The analyses of a store that left no result yet."""
+    return [kind for kind, results in RESULTS.items() if not runs.beside(store, *results)]

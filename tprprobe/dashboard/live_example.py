@@ -1,28 +1,27 @@
-"""Live questions: what a model is asked and answers, and the store of what its sites held meanwhile."""
+"""Live questions: what a model is asked and answers, how probable that is, and its attention meanwhile."""
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
+from tprprobe.dashboard.contents import read_texts
 from tprprobe.data import load_data
 from tprprobe.data.mathematics.questions import Question
 from tprprobe.data.pairs import encode_examples
 from tprprobe.errors import InputError
-from tprprobe.extraction.single_examples import extract_one
 from tprprobe.gold import evaluate
 from tprprobe.interventions.batched_edits import score_variants
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import CaptionModel, Model, Readable, require_vocabulary
-from tprprobe.site.hooks import PlacedEdit, intervene
+from tprprobe.site.hooks import PlacedEdit, capture, find_sites, intervene
 from tprprobe.store import Store
 
 Edits = Mapping[str, PlacedEdit]
@@ -32,13 +31,12 @@ LEAST = 1e-38  # probability that a float32 tells from none
 
 @dataclass(frozen=True, eq=False)
 class Posed:
-    """What a model was asked: the example and its ids (or features), the tokens that edits are of (of an image the
-    words of the caption), and the ids of the answer that it writes, start symbol first.
+    """What a model was asked: its ids (or features), the tokens that edits are of (of an image the words of the caption),
+    and the ids of the answer that it writes, start symbol first.
     """
 
     model: Model
     text: str
-    example: Any
     source: Shaped[Tensor, "1 source"]
     tokens: tuple[str, ...]
     answer: Int[Tensor, "1 target_seq"]
@@ -52,11 +50,6 @@ class Posed:
     def told(self) -> str:
         """The answer as text."""
         return self.say(self.answer)
-
-    @property
-    def side(self) -> str:
-        """The side that the tokens are of."""
-        return "target" if self.is_image else "source"
 
     def say(self, ids: Tensor) -> str:
         return require_vocabulary(self.model).decode(ids[0].tolist())
@@ -79,13 +72,12 @@ class Posed:
         found = score_variants(self.model, source, answers, [edits])
         return found.log_probability[0, :, 0].exp().tolist()
 
-
-@dataclass(frozen=True)
-class Answer:
-    """The store of the vectors of what was asked, which lives as long as this object."""
-
-    store: Store
-    folder: TemporaryDirectory
+    def attend(self) -> dict[str, Float[np.ndarray, "head query key"]]:
+        """The attention maps of the model while it reads and writes, by site."""
+        names = [each for each in find_sites(self.model) if each.endswith(".attention")]
+        with capture(self.model, names) as acts, torch.no_grad():
+            self.model(self.source, self.answer[:, :-1])
+        return {name: acts[name][0].float().cpu().numpy() for name in names}
 
 
 def load_asked(name: str | os.PathLike[str]) -> Readable:
@@ -99,11 +91,6 @@ def load_asked(name: str | os.PathLike[str]) -> Readable:
     return model
 
 
-def reads_images(model: Model) -> bool:
-    """True for a model that writes captions."""
-    return isinstance(model, CaptionModel)
-
-
 def pose(model: Model, text: str) -> Posed:
     """A text that a model is asked.
 
@@ -111,7 +98,7 @@ def pose(model: Model, text: str) -> Posed:
         InputError: an empty or too long text, one that the vocabulary cannot say, or a model of images.
     """
     text = " ".join(text.split())
-    if reads_images(model):
+    if isinstance(model, CaptionModel):
         raise InputError(f"{model.name} writes captions of images: a text cannot be put to it")
     if not text:
         raise InputError("an empty text: type a question or a text")
@@ -133,13 +120,9 @@ def pose_image(model: Model, number: int) -> Posed:
     name, split = default_data(model)
     image: Any = load_data(name, split=split, n=number + 1)[number]
     asked = _pose(model, f"image {number} of {name} (its caption: ‘{image.captions[0]}’)", image)
-    symbols, config = require_vocabulary(model).symbols, model.config
-    written = [
-        each for each in asked.answer[0, 1:].tolist() if each not in (config.eos, config.pad)
-    ]
-    words = tuple(str(symbols[each]) for each in written)
-    own = replace(image, captions=(asked.told,), sentences=())
-    return replace(asked, example=own, tokens=words)
+    symbols, ends = require_vocabulary(model).symbols, (model.config.eos, model.config.pad)
+    words = [str(symbols[each]) for each in asked.answer[0, 1:].tolist() if each not in ends]
+    return replace(asked, tokens=tuple(words))
 
 
 def _pose(model: Model, text: str, example: Any) -> Posed:
@@ -147,17 +130,8 @@ def _pose(model: Model, text: str, example: Any) -> Posed:
     pairs = encode_examples([example], require_vocabulary(model))
     source = pairs.source.padded(torch.tensor([0]), model.config.pad).to(model.device)
     start = torch.full((1, 1), model.config.sos, device=model.device)
-    asked = Posed(model, text, example, source, (), start, bool(pairs.cut[0]))
+    asked = Posed(model, text, source, (), start, bool(pairs.cut[0]))
     return replace(asked, answer=asked.write(source, {}))
-
-
-def keep(posed: Posed) -> Answer:
-    """The roles and attention of what was asked; of an image the vectors that write its caption."""
-    folder = TemporaryDirectory(prefix="tprprobe-ask-")
-    target = "reference" if posed.is_image else "generated"
-    return Answer(
-        extract_one(posed.model, posed.example, Path(folder.name) / "store", target), folder
-    )
 
 
 def exact_answer(posed: Posed) -> str:
@@ -177,24 +151,23 @@ def write_share(p: float) -> str:
 
 def find_reference(store: Store, text: str) -> str:
     """The right answer to a text that is one of the store's; empty for any other."""
-    tokens = store.tokens
-    column = next((name for name in ("question", "source") if name in tokens), None)
-    if column is None or "answer" not in tokens:
-        return ""
-    found = tokens.loc[tokens[column] == text, "answer"]
-    return str(found.iloc[0]) if len(found) else ""
+    texts = read_texts(store) if "answer" in store.tokens else {}
+    sample = next((number for number, each in texts.items() if each == text), None)
+    answers = (
+        store.tokens.loc[store.tokens["sample"] == sample, "answer"] if sample is not None else []
+    )
+    return str(answers.iloc[0]) if len(answers) else ""
 
 
-def tell_answer(posed: Posed, name: str, exact: str = "", reference: str = "") -> str:
+def tell_answer(posed: Posed, store: Store) -> str:
     """What the model answers, how probable that is, and whether it is right where that is known."""
-    p = posed.probability(posed.source, [posed.answer], {})[0]
+    p = write_share(posed.probability(posed.source, [posed.answer], {})[0])
     about = f" writes of {posed.text}" if posed.is_image else " answers"
-    told = f"{name}{about}: ‘{posed.told}’ (probability {write_share(p)})"
-    if exact:
-        return (
-            f"{told}; the exact answer is {exact}: {'right' if exact == posed.told else 'wrong'}."
-        )
-    if reference:
+    told = f"{posed.model.name}{about}: ‘{posed.told}’ (probability {p})"
+    if exact := exact_answer(posed):
+        judged = "right" if exact == posed.told else "wrong"
+        return f"{told}; the exact answer is {exact}: {judged}."
+    if reference := "" if posed.is_image else find_reference(store, posed.text):
         same = "the same" if reference == posed.told else f"‘{reference}’"
         told = f"{told}; the reference is {same}"
     cut = f" Only its first {len(posed.tokens)} tokens are read." if posed.was_cut else ""

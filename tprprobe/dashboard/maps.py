@@ -1,25 +1,89 @@
-"""Maps: every vector a point in the plane, colored, named in words, marked or not; the browser draws its own
-(`app/linked.js`), paper and notebooks :func:`tprprobe.figures.map_points`.
+"""Maps: every vector of a scene a point in the plane, colored by a field of its token, named in words, marked or not.
+
+The browser draws its own (`app/canvas.js`) from small numbers in Arrow tables, which hold all that a mark needs, so that tokens
+are marked without asking the server; paper and notebooks have :func:`tprprobe.figures.map_points`.
 """
 
 from functools import partial
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from jaxtyping import Bool
 
-from tprprobe.dashboard.colourings import CLUSTER, NONE, OTHER, order_values, read_field
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.word_labels import LABELS, label_words
+from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.scene import Cloud
-from tprprobe.dashboard.theme import NEITHER, colours
+from tprprobe.dashboard.theme import NEITHER, colours, inks
 from tprprobe.dashboard.view import View
-from tprprobe.figures.maps import map_points
+from tprprobe.errors import unknown
+from tprprobe.figures import map_points
+from tprprobe.figures.style import palette
+from tprprobe.gold.labels import WORD
+from tprprobe.statistics import read_interval
+
+CLUSTER, OTHER, NONE = "cluster", "other", "–"
+LAYER = "layer"  # of the same tokens in all layers: a map of its own
+MOST = 20  # values that have a color of their own
+WHOLE = ("question", "answer", "prediction", "source", "target", "side", "sample", "id")
+GRID = 65_535  # steps of a point's place on either axis
+RUN = ("row", "sample", "position")  # of the first of tokens that follow one another
+
+
+def list_fields(scene: Cloud) -> list[str]:
+    """The fields by which the tokens of a scene can be colored; the first is the cluster."""
+    gold = [] if scene.gold is None else [f"gold {name}" for name in scene.gold]
+    columns = [
+        str(name) for name in scene.tokens if name not in WHOLE and f"gold {name}" not in gold
+    ]
+    return [CLUSTER, *(each for each in columns if scene.tokens[each].nunique() > 1), *gold]
+
+
+def read_field(scene: Cloud, name: str) -> pd.Series:
+    """The values of a field, one per token, as texts: the commonest by name, the others together.
+
+    Raises:
+        InputError: no such field.
+    """
+    if name == CLUSTER:
+        return pd.Series(scene.roles.labels.astype(str))
+    gold = scene.gold if name.startswith("gold ") else None
+    if gold is not None and name[5:] in gold:
+        values = gold[name[5:]]
+    elif name in scene.tokens and name not in WHOLE:
+        is_label = name in LABELS and WORD in scene.tokens
+        values = label_words(scene.tokens, name) if is_label else scene.tokens[name]
+    else:
+        raise unknown("field", name, list_fields(scene))
+    return _group(values.reset_index(drop=True))
+
+
+def _group(values: pd.Series) -> pd.Series:
+    """Numbers in up to eight ranges of about as many values; texts, of which only the commonest keep their names."""
+    if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST:
+        edges: list[float] = np.unique(np.nanquantile(values, np.linspace(0, 1, 9))).tolist()
+        names = [f"{low:g}…{high:g}" for low, high in pairwise(edges)]
+        ranges = pd.cut(values.astype(float), edges, labels=names, include_lowest=True)
+        return ranges.astype(object).fillna(NONE)
+    texts = values.astype(object).map(visible, na_action="ignore").astype(object).fillna(NONE)
+    return texts.where(texts.isin(texts.value_counts().index[:MOST]), OTHER)
+
+
+def order_values(values: pd.Series) -> list[str]:
+    """The values in the order in which they are given colors: numbers by size, texts by count."""
+    found = values.value_counts().index.tolist()
+    if all(each.isdigit() for each in found):
+        return sorted(found, key=int)
+    return sorted(found, key=lambda each: each in (OTHER, NONE))
 
 
 def show_map(
     scene: Cloud,
     field: str = CLUSTER,
     marked: Bool[np.ndarray, " token"] | None = None,
-    dark: bool = False,
 ) -> View:
     """The map of a scene: a point per token, a color and a text label per value of the field.
 
@@ -30,29 +94,95 @@ def show_map(
     data = data.assign(cluster=scene.roles.labels, value=values.to_numpy())
     known = marked if marked is not None and marked.any() else None
     title = f"{scene.place}, coloured by {field}"
-    draw = partial(
-        map_points,
-        scene.points,
-        values.tolist(),
-        order_values(values),
-        title,
-        name_axes(scene),
-        scene.note,
-        known,
-    )
-    return View(title, draw, pd.DataFrame(data), scene.note)
+    drawn = (scene.points, values.tolist(), order_values(values), title, name_axes(scene))
+    return View(title, data, None, partial(map_points, *drawn, scene.note, known), scene.note)
 
 
 def name_axes(scene: Cloud) -> list[str]:
     """What the two axes of a scene's map are, with the share that each explains."""
-    plane = scene.plane
+    shares = zip(scene.plane.axes, scene.plane.explained, strict=True)
+    return [name if np.isnan(share) else f"{name} ({share:.0%})" for name, share in shares]
+
+
+def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
+    """The coloring of a scene's points by a field, a text at the middle of each value, the clusters.
+
+    By cluster no codes are sent: the points have theirs.
+    """
+    values = read_field(scene, field)
+    order = order_values(values)
+    middle = pd.DataFrame(scene.points, columns=["x", "y"]).groupby(values.to_numpy()).median()
+    named = middle.reindex([each for each in order if each not in (OTHER, NONE)])
+    labels = [
+        {"text": str(each), "x": float(x), "y": float(y)} for each, x, y in named.itertuples()
+    ]
+    sent = {
+        "title": f"{scene.place}, coloured by {field}",
+        "axes": name_axes(scene),
+        "values": order,
+    }
+    sent |= {"labels": labels, "clusters": _clusters(scene)}
+    if field == CLUSTER:  # also of a cluster that none of the drawn points is in
+        return sent | {"colours": colours(scene.roles.k)}
+    shades = dict(zip(order, colours(len(order)), strict=True)) | {OTHER: NEITHER, NONE: NEITHER}
+    codes = pd.Categorical(values, order).codes.astype(np.uint8)
+    return sent | {"colours": [shades[each] for each in order], "codes": pa.table({"code": codes})}
+
+
+def _clusters(scene: Cloud) -> list[dict[str, Any]]:
+    looks = pack_colours(scene)
+    rows = scene.roles.summary[["cluster", "size", "top"]].itertuples(index=False)
     return [
-        name if np.isnan(share) else f"{name} ({share:.0%})"
-        for name, share in zip(plane.axes, plane.explained, strict=True)
+        {"cluster": int(c), "tokens": int(n), "top": visible(top, 60)} | looks[c]
+        for c, n, top in rows
     ]
 
 
-def value_colours(order: list[str]) -> dict[str, str]:
-    """The color of every value; missing values are gray."""
-    found = dict(zip(order, colours(len(order)), strict=True))
-    return found | {each: NEITHER for each in (OTHER, NONE) if each in found}
+def pack_colours(scene: Cloud) -> list[dict[str, str]]:
+    """The color of every cluster, and of a text on it."""
+    shades = zip(colours(scene.roles.k), inks(palette(scene.roles.k)), strict=True)
+    return [{"colour": colour, "ink": ink} for colour, ink in shades]
+
+
+def pack_points(scene: Cloud) -> dict[str, Any]:
+    """The points of a scene: places in 2 × 16 bits, clusters, tokens as numbers in a vocabulary, and runs of tokens that
+    follow one another: row, sample and position of the first, and their count.
+    """
+    low, high = scene.points.min(0), scene.points.max(0)
+    span = np.maximum(high - low, np.finfo(np.float32).tiny)
+    grid = np.rint((scene.points - low) / span * GRID).astype(np.uint16)
+    codes, words = pd.factorize(scene.tokens["token"])
+    columns = {"x": grid[:, 0], "y": grid[:, 1], "cluster": scene.roles.labels.astype(np.uint8)}
+    columns |= {"token": codes.astype(np.uint16 if len(words) <= GRID else np.uint32)}
+    places = np.stack([scene.rows, scene.tokens["sample"], scene.tokens["position"]], 1)
+    starts = np.flatnonzero(np.r_[True, (np.diff(places, axis=0) != [1, 0, 1]).any(1)])
+    runs = dict(zip(RUN, places[starts].T.astype(np.int32), strict=True))
+    runs["count"] = np.diff([*starts, len(places)]).astype(np.int32)
+    return {
+        "side": scene.side,
+        "layers": scene.layers,
+        "bounds": [*low.tolist(), *(low + span).tolist()],
+        "points": pa.table(columns),
+        "runs": pa.table(runs),
+        "vocabulary": [visible(each) for each in words],
+    }
+
+
+def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
+    """The name of every cluster, with precision and recall (value, low, high; held out).
+
+    None for data without names; no measures where no name holds.
+    """
+    if scene.names is None:
+        return None
+    return [_name(each, each["name"] != UNNAMED) for each in scene.names.to_dict("records")]
+
+
+def _name(row: dict[Any, Any], is_named: bool) -> dict[str, Any]:
+    """None for what is not known, as JSON has no NaN."""
+    found: dict[str, Any] = {"name": visible(row["name"], 120) if is_named else None}
+    for each in ("precision", "recall"):
+        ends = read_interval(row, each)
+        known = [None if np.isnan(end) else float(end) for end in (ends.value, ends.low, ends.high)]
+        found[each] = known if is_named else None
+    return found

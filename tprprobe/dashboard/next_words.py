@@ -13,8 +13,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tprprobe.dashboard.contents import read_texts
 from tprprobe.dashboard.safe_text import visible
-from tprprobe.dashboard.sentence import Statement
+from tprprobe.dashboard.statements import Statement
 from tprprobe.errors import InputError
 from tprprobe.interventions.word_edits import SetAt
 from tprprobe.models.protocol import Language, Model, require_vocabulary
@@ -23,13 +24,8 @@ from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
 
 LONGEST, WORDS = 4000, 10  # characters of a text; next words that are shown
-PLAIN, EXCHANGED, BACK, ROLE, OTHER = (
-    "as it is",
-    "exchanged",
-    "put back",
-    "wrong role",
-    "words exchanged",
-)
+PLAIN, EXCHANGED, BACK = "as it is", "exchanged", "put back"
+ROLE, OTHER = "wrong role", "words exchanged"
 TOLD = {
     PLAIN: "nothing is edited",
     EXCHANGED: "the two words exchange their states at the site",
@@ -148,11 +144,11 @@ def _read_out(model: Any, ids: Tensor, edits: Mapping[str, Any]) -> Float[Tensor
 
 def tabulate_words(asked: OpenText, found: Mapping[str, Tensor]) -> pd.DataFrame:
     """The words that are expected most as it is and after the exchange: their probability in every way."""
-    top = [int(i) for way in (PLAIN, EXCHANGED, OTHER) for i in found[way].topk(WORDS).indices]
-    top = list(dict.fromkeys(top))[: 2 * WORDS]
     spell: Any = require_vocabulary(asked.model).spell
-    rows = pd.DataFrame({"next word": [visible(spell([i]).strip() or spell([i])) for i in top]})
-    return rows.assign(**{way: [float(p[i]) for i in top] for way, p in found.items()})
+    values = {way: p.numpy() for way, p in found.items()}
+    most = _list_most(values)
+    rows = pd.DataFrame({"next word": [visible(spell([i]).strip() or spell([i])) for i in most]})
+    return rows.assign(**{way: each[most] for way, each in values.items()})
 
 
 def tabulate_neighbours(
@@ -160,13 +156,16 @@ def tabulate_neighbours(
 ) -> pd.DataFrame:
     """The samples nearest as it is and after the exchange: the cosine of the mean states in every way."""
     unit = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
-    cosines = {way: unit @ (v / v.norm().clamp_min(1e-12)).numpy() for way, v in found.items()}
-    top = [
-        i for way in (PLAIN, EXCHANGED, OTHER) for i in np.argsort(-cosines[way])[:WORDS].tolist()
-    ]
-    top = list(dict.fromkeys(top))[: 2 * WORDS]
-    rows = pd.DataFrame({"sample": top, "text": [visible(texts[i], 90) for i in top]})
-    return rows.assign(**{way: values[top] for way, values in cosines.items()})
+    values = {way: unit @ (v / v.norm().clamp_min(1e-12)).numpy() for way, v in found.items()}
+    most = _list_most(values)
+    rows = pd.DataFrame({"sample": most, "text": [visible(texts[i], 90) for i in most]})
+    return rows.assign(**{way: each[most] for way, each in values.items()})
+
+
+def _list_most(values: Mapping[str, np.ndarray]) -> list[int]:
+    """The numbers of the largest values as it is, after the exchange, and with the words exchanged."""
+    found = [np.argsort(-values[way], kind="stable")[:WORDS] for way in (PLAIN, EXCHANGED, OTHER)]
+    return list(dict.fromkeys(np.concatenate(found).tolist()))[: 2 * WORDS]
 
 
 def mean_states(store: Store, site: str) -> tuple[Float[np.ndarray, "sample d_model"], list[str]]:
@@ -175,16 +174,11 @@ def mean_states(store: Store, site: str) -> tuple[Float[np.ndarray, "sample d_mo
     Raises:
         InputError: the store lacks the site.
     """
-    tokens = store.tokens_of(site)
-    samples, at = np.unique(tokens["sample"].to_numpy(), return_inverse=True)
+    samples, at = np.unique(store.tokens_of(site)["sample"].to_numpy(), return_inverse=True)
     sums = np.zeros((len(samples), int(np.prod(store.specs[store.select(site)[0]].shape))))
     for rows, block in store.iterate(site):
         np.add.at(sums, at[rows], block.reshape(len(block), -1))
-    column = next((name for name in ("question", "source") if name in tokens), "token")
-    texts = tokens.groupby("sample")[column].agg(
-        lambda each: str(each.iloc[0]) if column != "token" else " ".join(map(str, each))
-    )
-    return sums / np.bincount(at)[:, None], texts.tolist()
+    return sums / np.bincount(at)[:, None], read_texts(store).loc[samples].tolist()
 
 
 def tell_exchange(

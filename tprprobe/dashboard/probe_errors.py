@@ -1,6 +1,6 @@
 """What trained probes mistake for what on held-out documents, and examples of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,10 +11,9 @@ import pandas as pd
 
 from tprprobe.analyses.probing import load_probe
 from tprprobe.analyses.probing.labels import TEST, read_corpus
-from tprprobe.dashboard.plots import plot_grid
 from tprprobe.dashboard.safe_text import visible
-from tprprobe.dashboard.sentence import Statement
-from tprprobe.dashboard.view import View
+from tprprobe.dashboard.statements import Statement
+from tprprobe.dashboard.view import Squares, View
 from tprprobe.errors import InputError
 from tprprobe.figures.dots import count_squares
 from tprprobe.files.hub import CONFIG
@@ -24,7 +23,7 @@ from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 
 SAVED = "probes"
-MOST, ERRORS = 16, 200  # labels of the matrix, the commonest; errors that are listed
+MOST, ERRORS, AROUND = 16, 200, 6  # labels of the matrix; errors that are listed; words around one
 
 
 @dataclass(frozen=True)
@@ -37,26 +36,19 @@ class TrainedProbe:
 
 
 def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProbe]:
-    """The trained probes of a task of these runs, by the site that they read; of runs that test on the store itself."""
+    """The trained probes of a task of these runs, by the site that they read, the best first; of runs that test on the store
+    itself.
+    """
     found = {}
     for run in folders.values():
         about = read_json(run / SETTINGS)
         for folder in sorted((run / SAVED).glob("*")) if about.get("test") is None else ():
             probe = read_json(folder / CONFIG)
-            if _is_of(probe, task):
-                f1 = float(probe.get("metrics", {}).get("f1", np.nan))
+            of = probe.get("task")
+            if (of.get("name") if isinstance(of, dict) else of) == task:
+                f1 = float(probe.get("metrics", {}).get("f1", -1))
                 found[str(probe["site"])] = TrainedProbe(folder, f1, int(about["settings"]["seed"]))
-    return found
-
-
-def _is_of(about: Mapping, task: str) -> bool:
-    of = about.get("task")
-    return (of.get("name") if isinstance(of, dict) else of) == task
-
-
-def best(saved: Mapping[str, TrainedProbe]) -> int:
-    """The place of the probe with the highest F1."""
-    return int(np.argmax([np.nan_to_num(each.f1, nan=-1) for each in saved.values()]))
+    return dict(sorted(found.items(), key=lambda each: -each[1].f1))
 
 
 def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
@@ -70,7 +62,7 @@ def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
     corpus = read_corpus(store, store.tokens, probe.side, [probe.task], trained.seed)
     found = probe.predict(
         store
-    )  # of the first of the run's turns, whose test documents it did not see
+    )  # of the first of the run's turns: it did not see its test documents
     is_tested = corpus.splits[0][found["sample"].to_numpy()] == TEST
     found = found[is_tested & (found["label"].astype(str) != "")]
     if found.empty:
@@ -78,77 +70,56 @@ def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
     return found.reset_index(drop=True)
 
 
-def count_confusions(found: pd.DataFrame) -> pd.DataFrame:
-    """How often every label (rows, the commonest) is predicted as every other (columns)."""
+def show_confusions(found: pd.DataFrame, task: str) -> View:
+    """How often every label (rows, the commonest) is predicted as every other: of every label the shares."""
     common = found["label"].value_counts().index[:MOST]
     shown = found[found["label"].isin(common)]
     predicted = shown["predicted"].where(shown["predicted"].isin(common), "other")
-    return (
+    columns = [*common, "other"]
+    table = (
         pd.crosstab(shown["label"], predicted)
-        .reindex(index=common)
-        .reindex(columns=[*common, "other"], fill_value=0)
+        .reindex(common)
+        .reindex(columns=columns, fill_value=0)
     )
-
-
-def show_confusions(found: pd.DataFrame, task: str, dark: bool = False) -> View:
-    """The confusions as a matrix: of every label the shares of what is predicted."""
-    counts = count_confusions(found)
-    shares = counts.to_numpy() / np.maximum(counts.to_numpy().sum(1, keepdims=True), 1)
-    texts = np.where(shares >= 0.05, np.char.mod("%.0f", 100 * shares), "")
-    told = np.array(
-        [
-            [
-                f"{100 * shares[at]:.1f} % ({counts.to_numpy()[at]})"
-                for at in np.ndindex(shares.shape)
-            ]
-        ],
-        object,
-    ).reshape(shares.shape)
+    counts = table.to_numpy()
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    percents = np.char.mod("%.0f", 100 * shares)
+    texts = np.where(shares >= 0.05, percents, "")
+    told = np.char.add(np.char.add(percents, " % ("), np.char.add(counts.astype(str), ")"))
     names = (f"{task} label", "predicted")
-    chart = plot_grid(shares, [*counts.index], [*counts.columns], dark, texts, told, names)
     title = f"What a probe of {task} predicts for every label, held out"
-    table = counts.reset_index(names="label")
     note = f"percent of a row; the {len(counts)} commonest of {found['label'].nunique()} labels"
-    return View(title, partial(count_squares, counts.to_numpy(), title, names), table, note, chart)
+    grid = Squares(shares, [*common], columns, names, texts, told)
+    return View(
+        title,
+        table.reset_index(names="label"),
+        grid,
+        partial(count_squares, counts, title, names),
+        note,
+    )
 
 
 def list_errors(store: Store, found: pd.DataFrame) -> pd.DataFrame:
     """Wrong predictions, the surest first: the sample's words with the span in ⟨⟩, label, predicted, probability."""
     wrong = found[found["label"] != found["predicted"]].nlargest(ERRORS, "probability")
-    tokens = store.tokens_of(load_side(store))
+    tokens = store.tokens[store.tokens["side"] == "source"]
     known = tokens[(tokens[WORD] >= 0) & tokens["sample"].isin(wrong["sample"])]
-    words = {
-        int(str(sample)): part.groupby(WORD)["token"]
-        .agg(lambda each: "".join(map(str, each)))
-        .tolist()
-        for sample, part in known.groupby("sample")
-    }
+    words = known.groupby(["sample", WORD])["token"].agg(lambda each: "".join(map(str, each)))
     texts = [
-        _mark(words.get(int(row["sample"]), []), str(row["span1"]))
-        for row in wrong.to_dict("records")
+        _mark(words[s].tolist(), str(span))
+        for s, span in zip(wrong["sample"], wrong["span1"], strict=True)
     ]
-    table = pd.DataFrame(
-        {
-            "in": texts,
-            "label": wrong["label"].to_numpy(),
-            "predicted": wrong["predicted"].to_numpy(),
-        }
-    )
-    return table.assign(
-        probability=wrong["probability"].to_numpy(), sample=wrong["sample"].to_numpy()
+    return (
+        wrong[["label", "predicted", "probability", "sample"]]
+        .assign(**{"in": texts})
+        .iloc[:, [4, 0, 1, 2, 3]]
     )
 
 
-def load_side(store: Store) -> str:
-    """A site whose rows are source tokens."""
-    return next(name for name, spec in store.specs.items() if spec.rows == "source")
-
-
-def _mark(words: Iterable[str], span: str) -> str:
+def _mark(words: list[str], span: str) -> str:
     first, last = (int(each) for each in span.strip("[)").split(","))
     signs = [f"⟨{word}⟩" if first <= i < last else word for i, word in enumerate(words)]
-    near = signs[max(first - 6, 0) : last + 6]
-    return visible(" ".join(near), 120)
+    return visible(" ".join(signs[max(first - AROUND, 0) : last + AROUND]), 120)
 
 
 def tell_errors(found: pd.DataFrame, task: str, site: str) -> Statement:

@@ -1,4 +1,4 @@
-"""What is known of a store, in sentences: what was read, its strongest roles, and every result beside it."""
+"""What is known of a store, in sentences: its strongest roles, and every result beside it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,20 +12,12 @@ from tprprobe.analyses.naming.heads import read_structure
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import LABELS
 from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.dashboard.decompositions import tell_decomposition
 from tprprobe.dashboard.folders import Runs
-from tprprobe.dashboard.headlines import (
-    link_vectors,
-    percent,
-    place,
-    tell_behaviour,
-    tell_decomposition,
-    tell_interventions,
-    tell_probes,
-    tell_store,
-)
-from tprprobe.dashboard.interventions import read_interventions
+from tprprobe.dashboard.interventions import read_interventions, tell_edits
+from tprprobe.dashboard.probes import tell_probes
 from tprprobe.dashboard.safe_text import visible
-from tprprobe.dashboard.sentence import Link, Statement
+from tprprobe.dashboard.statements import Link, Statement, link_vectors, percent, place
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.decomposition import load_decompositions
 from tprprobe.figures.catalogue.loaders import load_probes
@@ -39,9 +31,8 @@ ROLES, EXAMPLES, AROUND = 3, 3, 7  # roles, examples of each, characters beside 
 
 @dataclass(frozen=True)
 class Summary:
-    """The first line of a store, its strongest named roles (all of them as a table), and its other results."""
+    """The strongest named roles of a store (all of them as a table), and its other results."""
 
-    lead: Statement
     roles: tuple[Statement, ...]
     named: pd.DataFrame
     results: tuple[Statement, ...]
@@ -50,30 +41,20 @@ class Summary:
 def summarize(runs: Runs, store: Store) -> Summary:
     """Everything that is known of a store."""
     named = list_named(runs, store)
-    return Summary(
-        tell_store(store),
-        tuple(find_roles(runs, store, named)),
-        named,
-        tuple(_results(runs, store)),
-    )
+    return Summary(tuple(find_roles(runs, store, named)), named, tuple(_results(runs, store)))
 
 
 def list_named(runs: Runs, store: Store) -> pd.DataFrame:
     """Every named cluster of the trained model, the surest first: name, site, head, cluster of k, measures."""
     tables = [load_names(each).clusters for each in runs.beside(store, "names").values()]
-    tables += [_count_clusters(each) for each in runs.beside(store, "word-names").values()]
+    for words in map(load_word_names, runs.beside(store, "word-names").values()):
+        of_head = words.groupby(["model", "site", "head"], dropna=False)["cluster"]
+        tables.append(words.assign(k=of_head.transform("size")))
     if not tables:
         return pd.DataFrame(columns=NAMED)
     rows = pd.concat(tables, ignore_index=True)
     own = rows[(rows["model"] == TRAINED) & (rows["name"] != UNNAMED)]
     return own.sort_values("f05", ascending=False)[NAMED].reset_index(drop=True)
-
-
-def _count_clusters(folder: Path) -> pd.DataFrame:
-    """Clusters of words with ``k``, the number of clusters of their head."""
-    named = load_word_names(folder)
-    of_head = named.groupby(["model", "site", "head"], dropna=False)["cluster"]
-    return named.assign(k=of_head.transform("size"))
 
 
 def find_roles(runs: Runs, store: Store, named: pd.DataFrame) -> Iterator[Statement]:
@@ -83,25 +64,22 @@ def find_roles(runs: Runs, store: Store, named: pd.DataFrame) -> Iterator[Statem
         return
     gold = read_structure(store, "source")
     texts = gold.tokens["token"].astype(str).to_numpy()
-    holds = {
-        name: gold.lattice.extension(name) for name in best["name"] if name in gold.lattice.names
-    }
-    beyond = {name: _is_beyond_symbols(texts, each) for name, each in holds.items()}
-    order = best["name"].map(lambda name: not beyond.get(name, False))
-    tables = [
-        read_table(folder / LABELS, {}, "name again")
-        for folder in runs.beside(store, "names").values()
-        if (folder / LABELS).is_file()
-    ]
-    for _, row in best.loc[order.sort_values(kind="stable").index].head(ROLES).iterrows():
-        own, known = f"{row['site']} {row['head']} {row['k']}", holds.get(row["name"])
-        table = next((each for each in tables if own in each), None)
+    known = [name for name in best["name"] if name in gold.lattice.names]
+    holds = {name: gold.lattice.extension(name) for name in known}
+    beyond = {name for name, each in holds.items() if _is_beyond_symbols(texts, each)}
+    order = best["name"].map(lambda name: name not in beyond).sort_values(kind="stable")
+    files = [folder / LABELS for folder in runs.beside(store, "names").values()]
+    tables = [read_table(file, {}, "name again") for file in files if file.is_file()]
+    for _, row in best.loc[order.index].head(ROLES).iterrows():
+        column = f"{row['site']} {row['head']} {row['k']}"
+        labels = next((each[column].to_numpy() for each in tables if column in each), None)
+        is_known = labels is not None and row["name"] in holds
         inside = (
-            None
-            if table is None or known is None
-            else (table[own].to_numpy() == row["cluster"]) & known
+            (labels == row["cluster"]) & holds[row["name"]]
+            if is_known
+            else np.zeros(len(texts), bool)
         )
-        yield _tell_role(row, () if inside is None else tuple(_examples(gold.tokens, inside)))
+        yield _tell_role(row, tuple(_examples(gold.tokens, inside)))
 
 
 def _tell_role(row: pd.Series, examples: tuple[str, ...]) -> Statement:
@@ -111,7 +89,7 @@ def _tell_role(row: pd.Series, examples: tuple[str, ...]) -> Statement:
     )
     query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}
     return Statement(
-        text, (link_vectors(row["site"], row["head"], "Show on Roles", query),), examples
+        text, (link_vectors(row["site"], row["head"], "Show on Roles", **query),), examples
     )
 
 
@@ -125,9 +103,8 @@ def _examples(tokens: pd.DataFrame, inside: np.ndarray) -> Iterator[str]:
     """The surroundings of the first such token of some samples, the token in ⟨⟩."""
     first = tokens[inside].drop_duplicates("sample").head(EXAMPLES)
     for row, sample in zip(first.index, first["sample"], strict=True):
-        near = range(max(row - AROUND, 0), min(row + AROUND + 1, len(tokens)))
-        own = [i for i in near if tokens["sample"].iloc[i] == sample]
-        signs = {i: visible(tokens["token"].iloc[i]) for i in own}
+        near = tokens.loc[max(row - AROUND, 0) : row + AROUND]
+        signs = near.loc[near["sample"] == sample, "token"].map(visible)
         yield "".join(
             f"⟨{sign}⟩" if i == row else sign.replace("␣", " ") for i, sign in signs.items()
         )
@@ -136,30 +113,29 @@ def _examples(tokens: pd.DataFrame, inside: np.ndarray) -> Iterator[str]:
 def _results(runs: Runs, store: Store) -> Iterator[Statement]:
     """A sentence for every probed task, decomposed site and intervention; a damaged result says so."""
     for kind, tell in RESULTS.items():
-        for name, folder in runs.beside(store, kind).items() if kind in runs.folders else ():
+        for name, folder in runs.beside(store, kind).items():
             try:
                 yield from tell(name, folder)
             except InputError as error:
                 yield Statement(f"{name} cannot be read: {visible(error, 200)}.")
 
 
-def _probes(name: str, folder: Path) -> Iterator[Statement]:
+def _probes(_: str, folder: Path) -> Iterator[Statement]:
     rows = load_probes([folder])
     for task in rows["task"].unique():
         found = tell_probes(rows, str(task), rows["model"].unique().tolist())
-        yield Statement(
-            found.text, (Link("Show on Probes", "probes", {"task": str(task)}), *found.links)
-        )
+        link = Link("Show on Probes", "probes", {"task": str(task)})
+        yield Statement(found.text, (link, *found.links))
 
 
-def _decompositions(name: str, folder: Path) -> Iterator[Statement]:
+def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
     scores = load_decompositions([folder])
     yield from (tell_decomposition(scores, str(site)) for site in scores["site"].unique()[:ROLES])
 
 
 def _interventions(name: str, folder: Path) -> Iterator[Statement]:
     for edit, rows in read_interventions(folder).items():
-        found = tell_behaviour(rows) if "kl" in rows else tell_interventions(rows, edit)
+        found = tell_edits(rows, edit)
         link = Link("Show on Interventions", "interventions", {"intervention": name, "edit": edit})
         yield Statement(found.text, (link, *found.links))
 

@@ -14,22 +14,23 @@ from tprprobe.analyses.naming.heads import read_structure
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.projections import Projection, project
 from tprprobe.dashboard.planes import place, place_more
-from tprprobe.dashboard.sampling import Thinned, take, thin
+from tprprobe.dashboard.safe_text import visible
+from tprprobe.dashboard.statements import Statement, link_vectors, number, top
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
+from tprprobe.store.sampling import Thinned, take, thin
 
 MOST = 20_000  # vectors that are clustered and drawn; a larger store is thinned
 MOST_NUMBERS = 400_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time
 SEEDS = 5  # runs of k-means
+LONG = 90  # characters of a name
 
 
 @dataclass(frozen=True, eq=False)
 class Cloud:
-    """The drawn vectors of a head: ``drawn`` is the store or a part of it, ``rows`` are its rows in
-    the store.
-    """
+    """The drawn vectors of a head: ``drawn`` is the store or a part of it, ``rows`` are its rows in the store."""
 
     store: Store
     drawn: Store
@@ -51,23 +52,21 @@ class Cloud:
     @property
     def place(self) -> str:
         """Site and head in words; of all layers, the site as a pattern."""
-        roles = self.roles
-        site = roles.site
+        site, head = self.roles.site, self.roles.head
         if self.layers > 1:
             site = site.replace(f".{layer_of(site)}.", ".*.")
-        return site if roles.head is None else f"{site}, head {roles.head}"
+        return site if head is None else f"{site}, head {head}"
 
     @property
     def note(self) -> str:
         """A note on how much of the store is drawn; empty if all of it is."""
-        total = self.store.manifest["lengths"].get(self.side, 0)
+        total, drawn = self.store.manifest["lengths"].get(self.side, 0), len(np.unique(self.rows))
         parts = []
-        drawn = len(np.unique(self.rows))
         if drawn < total:
             how = ", whole samples drawn at random" if self.layers == 1 else ""
             parts.append(f"{drawn:,} of {total:,} tokens{how}")
         if self.layers > 1:
-            parts.append(f"each in {self.layers} layers; clusters are of {self.roles.site}")
+            parts.append(f"in {self.layers} layers; clusters are of {self.roles.site}")
         if self.left_out:
             parts.append(f"{self.left_out} samples with vectors that are not finite are left out")
         return " · ".join(parts)
@@ -86,23 +85,11 @@ class Cloud:
         has_names = exact is not None and (exact["name"] != UNNAMED).any()
         return exact if has_names else name_by_labels(self)
 
-    def on(self, store: Store) -> "Cloud":
-        """The scene with its clusters applied to another store of the same sites."""
-        return replace(self, store=store)
-
     def of(self, samples: list[int]) -> tuple[Thinned, Clusters]:
-        """The scene of some samples of the store, with their vectors' nearest clusters."""
+        """The part of the store with some samples, and their vectors' nearest clusters; −1 of what is not finite."""
         part = take(self.store, np.array(samples))
-        return part, replace(self.roles, labels=self.labels_of(part))
-
-    def labels_of(self, part: Store) -> Int32[np.ndarray, " row"]:
-        """The nearest cluster of every vector; −1 for a vector that is not finite."""
-        vectors = read_vectors(part, self.roles.site, self.roles.head)
-        labels = np.full(len(vectors), -1, np.int32)
-        known = np.isfinite(vectors).all(1)
-        if known.any():
-            labels[known] = self.roles.assign(vectors[known])
-        return labels
+        labels = assign(self.roles, read_vectors(part, self.roles.site, self.roles.head))
+        return part, replace(self.roles, labels=labels)
 
 
 def _known(find: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:
@@ -129,8 +116,7 @@ def build_scene(
     """
     thinned = thin(store, store.select(site)[0], most, seed)
     vectors = read_vectors(thinned, site, head)
-    known = np.asarray(np.isfinite(vectors).all(1))
-    drawn, left_out = _finite(thinned, site, known)
+    drawn, left_out = _finite(thinned, site, np.asarray(np.isfinite(vectors).all(1)))
     rows = drawn.rows(site) if isinstance(drawn, Thinned) else np.arange(len(vectors))
     roles = cluster(drawn, site, head, min(k, len(rows)), seed, raw, SEEDS)
     plane = place(drawn, roles, method, seed)
@@ -147,24 +133,19 @@ def stack_layers(
     Raises:
         InputError: a site without the scene's head, or a method other than pca and linear.
     """
-    step = -(-len(scene.rows) * len(sites) // most)
-    chosen = np.arange(0, len(scene.rows), step)
-    vectors = np.concatenate(
-        [read_vectors(scene.drawn, site, scene.roles.head)[chosen] for site in sites]
+    chosen = np.arange(0, len(scene.rows), -(-len(scene.rows) * len(sites) // most))
+    vectors = [read_vectors(scene.drawn, site, scene.roles.head)[chosen] for site in sites]
+    tokens = [scene.tokens.iloc[chosen].assign(layer=layer_of(site)) for site in sites]
+    stacked = np.concatenate(vectors)
+    known = np.isfinite(stacked).all(1)
+    stacked, table = stacked[known], pd.concat(tokens)[known].reset_index(drop=True)
+    scaled = (stacked - stacked.mean(0)) / (stacked.std(0) + np.finfo(np.float32).tiny)
+    plane = project(scaled, method, table["layer"].to_numpy(), seed)
+    labels, rows = (
+        np.tile(each[chosen], len(sites))[known] for each in (scene.roles.labels, scene.rows)
     )
-    known = np.isfinite(vectors).all(1)
-    vectors = vectors[known]
-    tokens = pd.concat(
-        [scene.tokens.iloc[chosen].assign(layer=layer_of(site)) for site in sites],
-        ignore_index=True,
-    )[known].reset_index(drop=True)
-    scale = vectors.std(0) + np.finfo(np.float32).tiny
-    scaled = (vectors - vectors.mean(0)) / scale
-    plane = project(scaled, method, tokens["layer"].to_numpy(), seed)
-    labels = np.tile(scene.roles.labels[chosen], len(sites))[known]
-    rows = np.tile(scene.rows[chosen], len(sites))[known]
     roles = replace(scene.roles, labels=labels)
-    return replace(scene, roles=roles, plane=plane, tokens=tokens, rows=rows, layers=len(sites))
+    return replace(scene, roles=roles, plane=plane, tokens=table, rows=rows, layers=len(sites))
 
 
 def fill(scene: Cloud, most: int = MOST_NUMBERS) -> Cloud:
@@ -175,27 +156,41 @@ def fill(scene: Cloud, most: int = MOST_NUMBERS) -> Cloud:
     """
     store, roles = scene.store, scene.roles
     total = store.manifest["lengths"].get(scene.side, 0)
-    width = roles.centers.shape[1]
-    if len(scene.rows) == total or scene.plane.method == "umap" or total * width > most:
+    if (
+        len(scene.rows) == total
+        or scene.plane.method == "umap"
+        or total * roles.centers.shape[1] > most
+    ):
         return scene
     labels, points = np.full(total, -1, np.int32), np.zeros((total, 2), np.float32)
     for start in range(0, total, BLOCK):
         rows = slice(start, min(start + BLOCK, total))
-        vectors = store.read(roles.site, rows, roles.head).reshape(rows.stop - start, width)
-        known = np.isfinite(vectors).all(1)
-        labels[rows][known] = roles.assign(vectors[known])
+        vectors = read_vectors(store, roles.site, roles.head, rows)
+        labels[rows] = assign(roles, vectors)
+        known = labels[rows] >= 0
         points[rows][known] = place_more(scene.plane, roles, vectors[known])
-    rows = np.flatnonzero(labels >= 0)
-    tokens = store.tokens_of(roles.site).iloc[rows].reset_index(drop=True)
-    fitted = np.isin(rows, scene.rows[scene.plane.fitted])
-    plane = replace(scene.plane, points=points[rows], fitted=fitted)
-    roles = replace(roles, labels=labels[rows])
-    return replace(scene, roles=roles, plane=plane, tokens=tokens, rows=rows)
+    kept = np.flatnonzero(labels >= 0)
+    tokens = store.tokens_of(roles.site).iloc[kept].reset_index(drop=True)
+    fitted = np.isin(kept, scene.rows[scene.plane.fitted])
+    plane = replace(scene.plane, points=points[kept], fitted=fitted)
+    return replace(
+        scene, roles=replace(roles, labels=labels[kept]), plane=plane, tokens=tokens, rows=kept
+    )
 
 
-def read_vectors(store: Store, site: str, head: int | None) -> Float32[np.ndarray, "row width"]:
+def assign(roles: Clusters, vectors: Float32[np.ndarray, "row width"]) -> Int32[np.ndarray, " row"]:
+    """The nearest cluster of every vector; −1 for a vector that is not finite."""
+    labels, known = np.full(len(vectors), -1, np.int32), np.isfinite(vectors).all(1)
+    if known.any():
+        labels[known] = roles.assign(vectors[known])
+    return labels
+
+
+def read_vectors(
+    store: Store, site: str, head: int | None, rows: slice | None = None
+) -> Float32[np.ndarray, "row width"]:
     """The vectors of one head of a site, a row each."""
-    vectors = store.read(site, None, head)
+    vectors = store.read(site, rows, head)
     width = int(np.prod(vectors.shape[1:]))
     return vectors.reshape(len(vectors), width).astype(np.float32)
 
@@ -211,3 +206,28 @@ def _finite(store: Store, site: str, known: Bool[np.ndarray, " token"]) -> tuple
         raise InputError(f"every sample of {store.path} has vectors of {site} that are not finite")
     whole = store.whole if isinstance(store, Thinned) else store
     return take(whole, good), len(bad)
+
+
+def tell_roles(scene: Cloud) -> Statement:
+    """Which clusters of a head have a name, and how sure the surest one is."""
+    names, roles = scene.names, scene.roles
+    if names is None:
+        return Statement(
+            f"{roles.k} clusters of {len(scene.rows):,} vectors of {scene.place}, alike from seed to seed "
+            f"by {roles.stability:.2f} (ARI; 1: the same)."
+        )
+    known = names[names["name"] != UNNAMED]
+    if known.empty:
+        return Statement(
+            f"None of the {len(names)} clusters of {scene.place} has a name that holds on held-out samples."
+        )
+    best = top(known, "f05")
+    text = (
+        f"{len(known)} of {len(names)} clusters of {scene.place} have a name that holds on held-out samples; they cover "
+        f"{100 * known['coverage'].sum():.0f} % of the tokens. Surest: ‘{visible(best['name'], LONG)}’ (cluster "
+        f"{best['cluster']}, precision {number(best, 'precision', '.2f')}, recall {number(best, 'recall', '.2f')})."
+    )
+    query = {"mark": f"cluster:{best['cluster']}", "k": str(roles.k)}
+    return Statement(
+        text, (link_vectors(roles.site, roles.head, f"Mark cluster {best['cluster']}", **query),)
+    )

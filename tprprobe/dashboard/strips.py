@@ -1,22 +1,24 @@
-"""Token strips: samples as rows of tokens on the color of their cluster; the browser draws its own (`app/linked.js`),
+"""Token strips: samples as rows of tokens on the color of their cluster; the browser draws its own (`app/canvas.js`),
 paper and notebooks :func:`tprprobe.figures.role_clusters`.
 """
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
 from tprprobe.analyses.clustering import Clusters
+from tprprobe.dashboard.maps import pack_colours
+from tprprobe.dashboard.marks import Mark
 from tprprobe.dashboard.safe_text import visible
-from tprprobe.dashboard.sampling import Thinned
 from tprprobe.dashboard.scene import Cloud
-from tprprobe.dashboard.selection import Mark
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures import role_clusters
+from tprprobe.store.sampling import Thinned
 
 LONGEST = 600  # tokens of a sample that are drawn
 ANSWERS = ["prediction", "correct"]  # what a model wrote
@@ -30,12 +32,13 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
     """
     tokens, part, roles = read_strips(scene, samples)
     tokens["marked"] = find_marked(scene, mark, tokens)
-    shown = tokens["sample"].unique().tolist()
-    draw = partial(role_clusters, part, roles, samples=shown, gold=True)
+    draw = partial(
+        role_clusters, part, roles, samples=tokens["sample"].unique().tolist(), gold=True
+    )
     lengths = tokens["sample"].value_counts(sort=False)
     cut = ", ".join(map(str, lengths.index[lengths > LONGEST]))
     note = f"the first {LONGEST} tokens of sample {cut}" if cut else ""
-    return View(f"Clusters of {scene.place}", draw, tokens, note)
+    return View(f"Clusters of {scene.place}", tokens, None, draw, note)
 
 
 def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thinned, Clusters]:
@@ -45,8 +48,7 @@ def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thi
         InputError: none of the samples has tokens on the scene's side.
     """
     part, roles = scene.of(list(samples))
-    rows = part.rows(roles.site)
-    tokens = part.tokens_of(roles.site).assign(row=rows, cluster=roles.labels)
+    tokens = part.tokens_of(roles.site).assign(row=part.rows(roles.site), cluster=roles.labels)
     if tokens.empty:
         raise InputError(f"samples {', '.join(map(str, samples))} have no {scene.side} tokens")
     if not scene.store.has_answers:
@@ -60,12 +62,11 @@ def find_marked(
     """The tokens of a table, with row and cluster, that are marked; areas mark what is drawn."""
     if mark is None:
         return np.zeros(len(tokens), bool)
-    rows = tokens["row"].to_numpy()
     if mark.kind == "cluster":
         return tokens["cluster"].isin(mark.clusters).to_numpy()
     if mark.kind in ("source", "target"):
-        return mark.contains(rows, scene.side)
-    return np.isin(rows, scene.rows[mark.find(scene)])
+        return mark.contains(tokens["row"].to_numpy(), scene.side)
+    return np.isin(tokens["row"].to_numpy(), scene.rows[mark.find(scene)])
 
 
 def tell_sample(first: pd.Series) -> str:
@@ -77,3 +78,29 @@ def tell_sample(first: pd.Series) -> str:
     if "correct" not in first or not str(first.get("answer", "")):
         return f"{text} → {told}"
     return f"{text} → {told}  ✓" if first["correct"] else f"{text} ✗ {told}  (right: {answer})"
+
+
+def pack_strips(
+    scene: Cloud, samples: Sequence[int], beside: Cloud | None = None, at: Sequence[int] = ()
+) -> dict[str, Any]:
+    """Samples as strips: heading, tokens, positions, labels (clusters; −1: none), and what a mark finds
+    them by, rows and clusters.
+
+    With ``beside`` and one sample of each, tokens are found by those at the same positions of its sample.
+
+    Raises:
+        InputError: none of the samples has tokens on the scene's side.
+    """
+    tokens, _, _ = read_strips(scene, samples)
+    tokens["label"] = tokens["cluster"]
+    if beside is not None:
+        other = read_strips(beside, at)[0].set_index("position")
+        for name in ("row", "cluster"):
+            tokens[name] = tokens["position"].map(other[name]).fillna(-1).astype(int)
+    parts = [whole.head(LONGEST) for _, whole in tokens.groupby("sample")]
+    strips = [
+        {"heading": tell_sample(part.iloc[0]), "signs": [*map(visible, part["token"])]}
+        | {f"{name}s": part[name].tolist() for name in ("row", "position", "cluster", "label")}
+        for part in parts
+    ]
+    return {"side": (beside or scene).side, "colours": pack_colours(scene), "strips": strips}

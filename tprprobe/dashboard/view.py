@@ -1,33 +1,83 @@
-"""Views: one chart or table, on a screen, in a notebook, in a paper and as data."""
+"""Views: one scene, drawn as a chart for a screen, as a figure for paper and notebooks, and as data."""
 
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from tprprobe.errors import unknown
-from tprprobe.figures.style import Drawing
 
 FIGURES = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
-TABLES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
-FORMATS = {**FIGURES, **TABLES}
+FORMATS = {**FIGURES, "csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Values with intervals, a line per name, a color per group: ``rows`` have name, group, value, low, high."""
+
+    rows: pd.DataFrame
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines by layer in panels: ``rows`` have panel, line, x, value, low, high, told (for the pointer), sure (filled
+    marks); ``bands`` have panel, x, value, low, high: the strongest control.
+    """
+
+    rows: pd.DataFrame
+    bands: pd.DataFrame
+    label: str = ""
+    x: str = "layer"
+    percent: bool = True
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one."""
+
+    values: Float[np.ndarray, "row column"]
+    rows: Sequence[str]
+    columns: Sequence[str]
+    titles: tuple[str, str] = ("", "")
+    texts: np.ndarray | None = None
+    told: np.ndarray | None = None
+    signed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A view: ``data`` is behind it, ``draw`` makes the figure for paper and notebooks, ``chart`` that for a screen
-    where the browser does not draw the scene itself.
+    """A view: ``data`` is behind it; its ``scene`` is drawn by :mod:`tprprobe.dashboard.plots` for a screen, and for paper
+    by ``figure`` or as dots and lines are drawn. Without a scene the browser draws it by itself (`app/canvas.js`).
     """
 
     title: str
-    draw: Callable[[], Drawing]
     data: pd.DataFrame
+    scene: Dots | Lines | Squares | None = None
+    figure: Callable[[], Any] | None = None
     note: str = ""
-    chart: Any = None
+
+    def chart(self, dark: bool = False) -> Any:
+        """The chart of the scene for a screen."""
+        from tprprobe.dashboard.plots import plot
+
+        return plot(self.scene, dark)
+
+    def draw(self) -> Any:
+        """The figure for paper and notebooks."""
+        from tprprobe.figures import by_layer, dots
+
+        if self.figure is not None:
+            return self.figure()
+        if isinstance(self.scene, Dots):
+            return dots.interval_dots(self.scene.rows, self.title, self.scene.label)
+        return by_layer.draw_lines(self.scene, self.title)
 
     def export(self, kind: str) -> bytes:
         """The file of the figure (pdf, svg, png) or of the data (csv, parquet).

@@ -70,7 +70,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && page.parts.size && page.mark && !typing) mark("");
 });
 
-// ---- marks: the grammar of tprprobe.dashboard.selection
+// ---- marks: the grammar of tprprobe.dashboard.marks
 
 function readMark(text) {
   const cut = text.indexOf(":");
@@ -883,7 +883,7 @@ class Picking {
   }
 }
 
-// Strips of tokens on their cluster's color; those of the first strip are picked, `many` at most.
+// Strips of tokens; those of the first strip are picked, `many` at most.
 class Tokens extends Picking {
   constructor(root) {
     super(root, "strips");
@@ -901,18 +901,11 @@ class Tokens extends Picking {
     this.frame.replaceChildren(...this.data.strips.map((strip, number) => this.strip(strip, !number)), this.below);
   }
 
-  strip({ heading, signs, labels, colours }, isPicked) {
-    const cells = signs.map((sign, i) => {
-      const label = labels[i] < 0 ? "–" : labels[i], look = colours[labels[i]];
-      const text = make("span", { className: "sign", textContent: sign });
-      if (look) Object.assign(text.style, { background: look.colour, color: look.ink });
-      const number = make("span", { className: "number", textContent: label });
-      const title = `‘${sign}’ · token ${i}${look ? ` · cluster ${label}` : ""}`;
-      return make("button", { title, disabled: !isPicked, onclick: () => this.toggle(i) }, text, ...(colours.length ? [number] : []));
-    });
+  strip({ heading, signs }, isPicked) {
+    const cells = signs.map((sign, i) =>
+      make("button", { title: `‘${sign}’ · token ${i}`, disabled: !isPicked, onclick: () => this.toggle(i) }, make("span", { className: "sign", textContent: sign })));
     if (isPicked) this.cells = cells;
-    const line = make("div", { className: `tokens${colours.length ? "" : " plain"}` }, ...cells);
-    return make("section", {}, make("div", { className: "heading", textContent: heading }), line);
+    return make("section", {}, make("div", { className: "heading", textContent: heading }), make("div", { className: "tokens plain" }, ...cells));
   }
 
   toggle(i) {

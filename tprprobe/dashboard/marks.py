@@ -4,23 +4,22 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Integer
 from matplotlib.path import Path as Outline
 
+from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.scene import Cloud
 from tprprobe.errors import InputError
 from tprprobe.store.layout import SAMPLE, SIDES
 
 LONGEST, MOST_ROWS = 4000, 2_000_000_000
+MOST = 5000  # marked tokens in a table
 NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
-ROWS = re.compile(r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*")
+ROWS = r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*"
 COUNTED = (*SIDES, SAMPLE)  # what rows are
-FORMS = {
-    **dict.fromkeys(COUNTED, ROWS),
-    "cluster": re.compile(r"\d+(?:,\d+)*"),
-    "box": re.compile(rf"{NUMBER}(?:,{NUMBER}){{3}}"),
-    "lasso": re.compile(rf"{NUMBER}(?:,{NUMBER}){{5,}}"),
-}
+FORMS = dict.fromkeys(COUNTED, ROWS) | {"cluster": r"\d+(?:,\d+)*"}
+FORMS |= {"box": rf"{NUMBER}(?:,{NUMBER}){{3}}", "lasso": rf"{NUMBER}(?:,{NUMBER}){{5,}}"}
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Mark:
 
     @property
     def clusters(self) -> list[int]:
-        return self._numbers(int)
+        return [int(part) for part in self.value.split(",")]
 
     def find(self, scene: Cloud) -> Bool[np.ndarray, " token"]:
         """The tokens of a scene that are marked, as flags."""
@@ -46,7 +45,7 @@ class Mark:
             return np.isin(scene.roles.labels, self.clusters)
         if self.kind in COUNTED:
             return self.contains(scene.rows, scene.side)
-        numbers = np.array(self._numbers(float)).reshape(-1, 2)
+        numbers = np.array(self.value.split(","), float).reshape(-1, 2)
         if self.kind == "box":
             low, high = numbers.min(0), numbers.max(0)
             return ((scene.points >= low) & (scene.points <= high)).all(1)
@@ -60,9 +59,6 @@ class Mark:
             found |= (rows >= int(first)) & (rows <= int(last or first))
         return found
 
-    def _numbers(self, kind: type) -> list:
-        return [kind(part) for part in self.value.split(",")]
-
 
 def read_mark(text: str | None) -> Mark | None:
     """The mark that a text stands for; None for an empty text.
@@ -73,8 +69,7 @@ def read_mark(text: str | None) -> Mark | None:
     if not text:
         return None
     kind, _, value = text.partition(":")
-    form = FORMS.get(kind)
-    if len(text) > LONGEST or form is None or not form.fullmatch(value):
+    if len(text) > LONGEST or kind not in FORMS or not re.fullmatch(FORMS[kind], value):
         raise InputError(
             f"unknown mark {text[:40]!r}: give source:1-5,9 or cluster:3 or box:x0,y0,x1,y1"
         )
@@ -83,12 +78,12 @@ def read_mark(text: str | None) -> Mark | None:
     return Mark(kind, value)
 
 
-def mark_rows(rows: Integer[np.ndarray, " row"], side: str) -> Mark | None:
-    """The mark of some rows of a side, as briefly as possible; None for no rows."""
-    if not len(rows):
-        return None
-    rows = np.unique(rows)
-    ends = np.flatnonzero(np.diff(rows) > 1)
-    starts, stops = rows[[0, *(ends + 1)]], rows[[*ends, len(rows) - 1]]
-    parts = [f"{a}" if a == b else f"{a}-{b}" for a, b in zip(starts, stops, strict=True)]
-    return Mark(side, ",".join(parts))
+def list_marked(scene: Cloud, marked: Bool[np.ndarray, " token"]) -> pd.DataFrame:
+    """The marked tokens (the first MOST of them), a row each, their texts made visible."""
+    chosen = np.flatnonzero(marked)[:MOST]
+    tokens = scene.tokens.iloc[chosen].reset_index(drop=True)
+    table = tokens[["sample", "position"]].assign(token=tokens["token"].map(visible))
+    table = table.assign(row=scene.rows[chosen], cluster=scene.roles.labels[chosen])
+    if "question" in tokens:
+        table["in"] = [visible(each, 80) for each in tokens["question"]]
+    return table

@@ -1,28 +1,31 @@
-"""Probes by layer beside the band of their strongest control; what a task's probe mistakes for what."""
+"""Probes by layer beside the band of their strongest control."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tprprobe.dashboard.plots import Lines, plot_lines
-from tprprobe.dashboard.view import View
+from tprprobe.dashboard.statements import Statement, link_vectors, name_vectors, percent, top
+from tprprobe.dashboard.view import Lines, View
 from tprprobe.errors import InputError, unknown
-from tprprobe.figures.by_layer import draw_lines
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.probes import strongest_control
 
 SCORES = {"f1": "F1", "accuracy": "accuracy"}
 SIGNS = "filled: beyond every control (paired, Holm); grey: the best control with its 95 % interval"
+FEW = 3  # places that are named
+
+
+def read_probes(folders: Mapping[str, Path]) -> pd.DataFrame:
+    """The rows of finished probes."""
+    return load_probes(folders.values())
 
 
 def show_probes(
     rows: pd.DataFrame,
     task: str,
-    dark: bool = False,
     score: str = "f1",
     models: Sequence[str] | None = None,
     every: bool = False,
@@ -45,51 +48,40 @@ def show_probes(
     if chosen.empty:
         raise unknown("model", shown[0], whole["model"].unique().tolist())
     lines = line_probes(chosen, score, every, len(shown) > 1)
-    title = f"{SCORES[score]} of {task} by layer, held out, 95 % intervals"
-    return View(title, partial(draw_lines, lines, title), chosen, SIGNS, plot_lines(lines, dark))
-
-
-def read_probes(folders: Mapping[str, Path]) -> pd.DataFrame:
-    """The rows of finished probes."""
-    return load_probes(folders.values())
+    return View(
+        f"{SCORES[score]} of {task} by layer, held out, 95 % intervals", chosen, lines, None, SIGNS
+    )
 
 
 def line_probes(
     rows: pd.DataFrame, score: str = "f1", every: bool = False, named: bool = False
 ) -> Lines:
     """The lines of one task's probes, and the bands of their strongest controls."""
-    real = rows[(rows["control"] == "real") & rows["layer"].notna()]
-    panels = real["site"].map(name_vectors) + (" · " + real["model"].astype(str) if named else "")
+    real = rows[(rows["control"] == "real") & rows["layer"].notna()].sort_values(
+        "layer", kind="stable"
+    )
     beside = [strongest_control(rows, row, score) for _, row in real.iterrows()]
-    band = pd.DataFrame(
+    bands = pd.DataFrame(
         [(name, each.value, each.low, each.high) for name, each in beside],
         columns=["control", "value", "low", "high"],
         index=real.index,
     )
+    panels = real["site"].map(name_vectors) + (" · " + real["model"].astype(str) if named else "")
     learnt = real["n_train"] if "n_train" in real else [""] * len(real)
     told = [
         f"{site}: {100 * value:.1f} % · best control: {control} {100 * other:.1f} % · learnt from {n} targets"
         for site, value, control, other, n in zip(
-            real["site"], real[score], band["control"], band["value"], learnt, strict=True
+            real["site"], real[score], bands["control"], bands["value"], learnt, strict=True
         )
     ]
+    ends = {"value": real[score], "low": real[f"{score}_low"], "high": real[f"{score}_high"]}
     own = pd.DataFrame(
-        {"panel": panels, "line": "vectors", "x": real["layer"], "value": real[score]}
-        | {"low": real[f"{score}_low"], "high": real[f"{score}_high"], "told": told}
-        | {"sure": (real["beyond"] == True).to_numpy()}  # noqa: E712
-    ).sort_values("x", kind="stable")
-    bands = (
-        band.assign(panel=panels, x=real["layer"])
-        .dropna(subset=["value"])
-        .sort_values("x", kind="stable")
+        {"panel": panels, "line": "vectors", "x": real["layer"], **ends, "told": told}
     )
+    own = own.assign(sure=real["beyond"].eq(True))
     extra = list(_controls(rows, own, real, score)) if every else []
+    bands = bands.assign(panel=panels, x=real["layer"]).dropna(subset=["value"])
     return Lines(pd.concat([own, *extra]), bands, SCORES[score])
-
-
-def name_vectors(site: Any) -> str:
-    """A site without its layer, in words: ``encoder self role``."""
-    return " ".join(part for part in str(site).split(".") if not part.isdigit())
 
 
 def _controls(rows: pd.DataFrame, own: pd.DataFrame, real: pd.DataFrame, score: str) -> Any:
@@ -98,9 +90,43 @@ def _controls(rows: pd.DataFrame, own: pd.DataFrame, real: pd.DataFrame, score: 
         same = rows[rows["control"] == name]
         at_site = same.drop_duplicates(["site", "model"]).set_index(["site", "model"])[score]
         rule = same.loc[same["layer"].isna(), score].mean()
-        keys = list(zip(real.loc[own.index, "site"], real.loc[own.index, "model"], strict=True))
+        keys = zip(real["site"], real["model"], strict=True)
         values = np.array([at_site.get(key, rule) for key in keys], float)
         found = own.assign(line=name, value=values, low=np.nan, high=np.nan, sure=False)
-        yield found.assign(told=[f"{name}: {100 * each:.1f} %" for each in values]).dropna(
-            subset=["value"]
+        told = [f"{name}: {100 * each:.1f} %" for each in values]
+        yield found.assign(told=told).dropna(subset=["value"])
+
+
+def tell_probes(
+    rows: pd.DataFrame, task: str, models: Sequence[str], score: str = "f1"
+) -> Statement:
+    """Where a task's labels are read best, and at how many places beyond every control."""
+    real = rows[(rows["task"] == task) & (rows["control"] == "real") & rows["head"].isna()]
+    real = real[real["model"].isin(list(models))]
+    if real.empty:
+        return Statement(f"No vectors were probed for {task}.")
+    best = top(real, score)
+    text = (
+        f"{task.upper()} is read best from {best['site']}: {SCORES[score]} {percent(best, score)}, held out, "
+        f"learnt from {best['n_train']:,} targets"
+    )
+    if isinstance(best["best_control"], str):
+        text += (
+            f"; its best control, {best['best_control']}: F1 {100 * best['best_control_f1']:.1f} %"
         )
+    tested = real[real["beyond"].notna()]
+    stacks = tested["site"].astype(str).str.split(".").str[0]
+    parts = [_tell_beyond(str(stack), part) for stack, part in tested.groupby(stacks, sort=False)]
+    beyond = f" Beyond every control (paired, Holm): {'; '.join(parts)}." if parts else ""
+    told = f"Show {best['site']} by {task}"
+    return Statement(
+        f"{text}.{beyond}", (link_vectors(best["site"], None, told, colour=f"gold {task}"),)
+    )
+
+
+def _tell_beyond(stack: str, tested: pd.DataFrame) -> str:
+    is_beyond = tested["beyond"].astype(bool)
+    found = tested.loc[is_beyond, "site"].unique().tolist()
+    more = f" and {len(found) - FEW} more" if len(found) > FEW else ""
+    named = f" ({', '.join(found[:FEW])}{more})" if found else ""
+    return f"{is_beyond.sum()} of {len(tested)} sites of the {stack}{named}"

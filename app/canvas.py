@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import parts
 import state
 import streamlit as st
+import widgets
 from streamlit.components.v2 import component
 
 import tprprobe as tp
@@ -16,14 +16,11 @@ import tprprobe as tp
 HERE = Path(__file__).parent
 FORESEEN = 2_000_000  # numbers in a head's vectors
 ADVICE = "Select points, tokens or clusters: the same tokens are marked in every view."
-TOKENS, HEAD = (
-    re.compile(r"[0-9]{1,4}(,[0-9]{1,4})*"),
-    re.compile(r"([a-z0-9_.]{1,80}):([0-9]{1,3})"),
-)
+TOKENS, HEAD = r"[0-9]{1,4}(,[0-9]{1,4})*", r"([a-z0-9_.]{1,80}):([0-9]{1,3})"
 _mount = component(
-    "tprprobe_linked",
-    js=HERE.joinpath("linked.js").read_text("utf-8"),
-    css=HERE.joinpath("linked.css").read_text("utf-8"),
+    "tprprobe_canvas",
+    js=HERE.joinpath("canvas.js").read_text("utf-8"),
+    css=HERE.joinpath("canvas.css").read_text("utf-8"),
 )
 
 
@@ -36,21 +33,22 @@ def _hear(key: str) -> None:
     """Takes over the mark that the browser shows already; ``turn`` tells it from an older one."""
     text, turn = st.session_state[key].mark
     try:
-        found = tp.dashboard.selection.read_mark(text)
+        found = tp.dashboard.marks.read_mark(text)
     except tp.InputError:
         return
     state.set_mark(found)
-    st.session_state["fed_mark"] = str(found) if found else ""
+    st.session_state["fed_mark"] = str(found or "")
     st.session_state["turn_of_mark"] = int(turn)
 
 
 def feed_mark(mark: Any) -> None:
     """Sends the mark of the address; the browser takes it if it knows no newer one."""
-    text = str(mark) if mark else ""
-    if text != st.session_state.get("fed_mark", text):  # marked by the server, or on another page
-        st.session_state["turn_of_mark"] = st.session_state.get("turn_of_mark", 0) + 1
-    st.session_state["fed_mark"] = text
-    mount("mark", "feed-mark", {"text": text, "turn": st.session_state.get("turn_of_mark", 0)})
+    text, turn = str(mark or ""), st.session_state.get("turn_of_mark", 0)
+    turn += text != st.session_state.get(
+        "fed_mark", text
+    )  # marked by the server, or on another page
+    st.session_state.update(fed_mark=text, turn_of_mark=turn)
+    mount("mark", "feed-mark", {"text": text, "turn": turn})
 
 
 def offer_picks(kind: str, data: dict[str, Any]) -> None:
@@ -61,46 +59,54 @@ def offer_picks(kind: str, data: dict[str, Any]) -> None:
         text, turn = st.session_state[key].picked
         pick(str(text), int(turn))
 
-    told = {"picked": read_picks(), "turn": st.session_state.get("turn_of_picks", 0)}
-    _mount(data={"kind": kind} | data | told, key=key, on_picked_change=hear)
+    sent = {
+        "kind": kind,
+        **data,
+        "picked": read_picks(),
+        "turn": st.session_state.get("turn_of_picks", 0),
+    }
+    _mount(data=sent, key=key, on_picked_change=hear)
 
 
 def read_picks() -> str:
     """What is picked: what the address says, else what was picked before another page was read."""
     text = st.query_params.get("picked", st.session_state.get("kept_picked", ""))
-    return text if TOKENS.fullmatch(text) or HEAD.fullmatch(text) else ""
+    return text if re.fullmatch(f"{TOKENS}|{HEAD}", text) else ""
 
 
 def pick(text: str = "", turn: int | None = None) -> None:
     """Picks tokens (``1,5``) or a head (``encoder.0.self.role:2``), in the address too."""
-    st.session_state["turn_of_picks"] = (
-        st.session_state.get("turn_of_picks", 0) + 1 if turn is None else turn
-    )
-    st.session_state["kept_picked"] = text
-    if not text:
-        st.query_params.pop("picked", None)
-    elif text != st.query_params.get("picked"):
-        st.query_params["picked"] = text
+    before = st.session_state.get("turn_of_picks", 0)
+    st.session_state["turn_of_picks"] = before + 1 if turn is None else turn
+    state.set_address("picked", text)
 
 
 def read_tokens(count: int, many: int = 2) -> list[int]:
     """The picked ones of so many tokens."""
     text = read_picks()
-    found = dict.fromkeys(int(each) for each in text.split(",")) if TOKENS.fullmatch(text) else {}
+    found = dict.fromkeys(map(int, text.split(","))) if re.fullmatch(TOKENS, text) else {}
     return [each for each in found if each < count][:many]
 
 
 def read_head(heads: dict[str, range]) -> tuple[str, int] | None:
     """The picked one of some heads."""
-    found = HEAD.fullmatch(read_picks())
+    found = re.fullmatch(HEAD, read_picks())
     if found is None or int(found[2]) not in heads.get(found[1], ()):
         return None
     return found[1], int(found[2])
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def fill_scene(root: str, name: str, *given: Any) -> Any:
+def _fill(root: str, name: str, *given: Any) -> Any:
     return tp.dashboard.scene.fill(state.build_scene(root, name, *given))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Placing the vectors of all layers …")
+def _stack(root: str, name: str, sites: tuple[str, ...], method: str, *given: Any) -> Any:
+    plane = "pca" if method == "umap" else method
+    return tp.dashboard.scene.stack_layers(
+        state.build_scene(root, name, *given, method), sites, plane
+    )
 
 
 @dataclass(frozen=True)
@@ -124,60 +130,53 @@ class Place:
         """The scene of the map; ``whole``: with every token of the store."""
         if self.layers:
             site, head, k, method = self.given
-            return state.stack_layers(self.root, self.name, self.layers, method, site, head, k)
-        build = fill_scene if whole else state.build_scene
-        return build(self.root, self.name, *self.given)
+            return _stack(self.root, self.name, self.layers, method, site, head, k)
+        return (_fill if whole else state.build_scene)(self.root, self.name, *self.given)
+
+    @property
+    def clustered(self) -> Any:
+        """The scene of the one layer whose clusters are shown."""
+        return state.build_scene(self.root, self.name, *self.given)
 
     def show_map(self, field: str) -> None:
-        mount("map", "linked-map", {"scene": self.key, "advice": ADVICE} | pack_map(self, field))
+        mount("map", "linked-map", {"scene": self.key, "advice": ADVICE} | _pack_map(self, field))
 
     def show_strips(self, samples: Sequence[int], mark: Any) -> None:
         """Samples as strips, under their title with its exports."""
-        views, scene = tp.dashboard, state.build_scene(self.root, self.name, *self.given)
-        parts.titled(
-            f"Clusters of {scene.place}",
-            lambda: views.show_strips(scene, samples, mark),
-            f"strips-{self.name}",
-        )
-        mount(
-            "strips",
-            "linked-strips",
-            {"scene": self.key} | views.browser_payload.pack_strips(scene, samples),
-        )
+        views, scene = tp.dashboard, self.clustered
+        title = f"Clusters of {scene.place}"
+        widgets.head(title, lambda: views.show_strips(scene, samples, mark), f"strips-{self.name}")
+        sent = views.strips.pack_strips(scene, samples)
+        mount("strips", "linked-strips", {"scene": self.key} | sent)
 
     def show_beside(self, scenes: Sequence[Any], first: int, second: int) -> None:
         """The same sample of a second store; its tokens are marked with those at their positions."""
         views, (own, other) = tp.dashboard, scenes
-        parts.titled(
-            f"Clusters of {other.place}",
-            lambda: views.show_strips(other, [second]),
-            "strips-second",
-        )
-        sent = views.browser_payload.pack_strips(other, [second], own, [first])
-        sent["names"] = views.browser_payload.pack_names(other)
-        mount("strips", "linked-beside", {"scene": self.key} | sent)
+        title = f"Clusters of {other.place}"
+        widgets.head(title, lambda: views.show_strips(other, [second]), "strips-second")
+        sent = views.strips.pack_strips(other, [second], own, [first])
+        names = {"names": views.maps.pack_names(other)}
+        mount("strips", "linked-beside", {"scene": self.key} | sent | names)
 
     def feed_points(self, whole: bool = False) -> None:
         """The drawn points; ``whole``: those of every token, which take longer."""
         key = "feed-all" if whole else "feed-points"
-        mount("points", key, {"scene": self.key} | pack_points(self, whole))
+        mount("points", key, {"scene": self.key} | _pack_points(self, whole))
 
     def feed_names(self) -> None:
-        names = tp.dashboard.browser_payload.pack_names(
-            state.build_scene(self.root, self.name, *self.given)
-        )
+        names = tp.dashboard.maps.pack_names(self.clustered)
         if names is not None:
             mount("names", "feed-names", {"scene": self.key, "names": names})
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def pack_map(place: Place, field: str) -> Any:
-    return tp.dashboard.browser_payload.pack_map(place.scene(), field)
+def _pack_map(place: Place, field: str) -> Any:
+    return tp.dashboard.maps.pack_map(place.scene(), field)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def pack_points(place: Place, whole: bool) -> Any:
-    return tp.dashboard.browser_payload.pack_points(place.scene(whole))
+def _pack_points(place: Place, whole: bool) -> Any:
+    return tp.dashboard.maps.pack_points(place.scene(whole))
 
 
 def foresee(place: Place, heads: int) -> None:
@@ -186,8 +185,7 @@ def foresee(place: Place, heads: int) -> None:
     Not of wide vectors, which take longer than somebody who chooses another head should wait.
     """
     site, head, *given = place.given
-    scene = state.build_scene(place.root, place.name, *place.given)
-    if scene.roles.centers.shape[1] * len(scene.rows) > FORESEEN:
+    if place.clustered.roles.centers.shape[1] * len(place.clustered.rows) > FORESEEN:
         return
     for other in {(head + 1) % heads, (head - 1) % heads} - {head}:
-        pack_map(Place(place.root, place.name, (site, other, *given)), "cluster")
+        _pack_map(Place(place.root, place.name, (site, other, *given)), "cluster")

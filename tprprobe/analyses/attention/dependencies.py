@@ -14,8 +14,9 @@ from tprprobe.statistics import bootstrap_mean
 from tprprobe.store import Store
 from tprprobe.store.groups import group_tokens
 
-TASK, ROOT = "dep", "root"
+TASK = "dep"
 FEWEST = 20  # words of a relation that is scored by itself
+OFFSET = "offset:"  # how columns of fixed offsets begin
 OFFSETS = [each for each in range(-6, 7) if each]
 
 
@@ -49,14 +50,15 @@ def _score(store: Store, sites: list[str], sample: int, tokens: pd.DataFrame) ->
         return pd.DataFrame()
     of_word, group = tokens[WORD].to_numpy(), int(tokens["group"].iloc[0])
     at, of = np.array([each[1:] for each in edges]).T
+    relations = [each[0] for each in edges]
     rows: dict[str, Any] = {
         "sample": sample,
         "group": group,
-        "relation": [each[0] for each in edges],
+        "relation": relations,
         "at": at,
         "of": of,
     }
-    rows |= {f"offset:{each}": at + each == of for each in OFFSETS}
+    rows |= {f"{OFFSET}{each}": at + each == of for each in OFFSETS}
     for site in sites:
         for head, weights in enumerate(join_words(store.attention(site, sample), of_word)):
             np.fill_diagonal(weights, -1)
@@ -97,16 +99,14 @@ def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
     """
     part = followed[followed["relation"] == relation] if relation else followed
     names = [each for each in map(str, followed) if ":" in each]
-    best = max(
-        (each for each in names if each.startswith("offset:")), key=lambda each: part[each].mean()
-    )
+    offsets = [each for each in names if each.startswith(OFFSET)]
+    best = max(offsets, key=lambda each: part[each].mean())
     rows = []
-    for name in [each for each in names if not each.startswith("offset:")] + [best]:
+    for name in [*(each for each in names if each not in offsets), best]:
         site, _, head = name.rpartition(":")
         found = bootstrap_mean(part[name].to_numpy(float), part["group"].to_numpy())
-        is_head = name != best
-        rows.append(
-            {"source": "head" if is_head else f"offset {int(head):+d}", "site": site, "head": int(head) if is_head else -1}
-            | {"layer": layer_of(site) if is_head else -1, "n": len(part)} | found.columns("value")
-        )  # fmt: skip
+        of = {"source": "head", "site": site, "head": int(head), "layer": layer_of(site)}
+        if name == best:
+            of = {"source": f"offset {int(head):+d}", "site": "offset", "head": -1, "layer": -1}
+        rows.append(of | {"n": len(part)} | found.columns("value"))
     return pd.DataFrame(rows)

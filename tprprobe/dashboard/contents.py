@@ -1,0 +1,174 @@
+"""What a store holds: its sites, samples, labels and twins, and so what a sentence about it may name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.analyses.attention.gold_maps import gold_tokens
+from tprprobe.analyses.naming.word_labels import LABELS, list_exact
+from tprprobe.dashboard.safe_text import visible
+from tprprobe.dashboard.statements import Statement, percent
+from tprprobe.dashboard.view import View
+from tprprobe.gold.labels import WORD
+from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import Interval, wilson
+from tprprobe.store import Store
+from tprprobe.store.layout import SIDES, twins_in
+
+TEXTS = ("question", "source", "document")  # columns with the text of a sample
+ROLES = (("encoder.", "self.role"), ("", ".role"), ("", ".unbinding"), ("", ".hidden"), ("", ""))
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Whether a store's model ``writes``; the share of its answers that are right (None where that is not known); whether its
+    samples are ``arithmetic``; the ``exact`` labels of its words and those that a tagger ``guessed``; its ``twins``.
+    """
+
+    writes: bool
+    score: Interval | None
+    arithmetic: bool
+    exact: tuple[str, ...]
+    guessed: tuple[str, ...]
+    twins: tuple[str, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (*self.exact, *self.guessed)
+
+
+@lru_cache(maxsize=64)
+def list_contents(store: Store) -> Contents:
+    """What a store holds."""
+    exact = tuple(list_exact(store)) if WORD in store.tokens else ()
+    known = [each for each in LABELS if WORD in store.tokens and each in store.tokens]
+    guessed = tuple(each for each in known if each not in exact)
+    first = np.unique(store.tokens["sample"].to_numpy())[:1].tolist()
+    is_arithmetic = store.has_questions and gold_tokens(store, first) is not None
+    twins = tuple(twins_in(store.path))
+    return Contents(store.has_answers, _score(store), is_arithmetic, exact, guessed, twins)
+
+
+def _score(store: Store) -> Interval | None:
+    if not store.has_answers or not {"correct", "answer"} <= {*store.tokens}:
+        return None
+    first = store.tokens[["sample", "answer", "correct"]].drop_duplicates("sample").dropna()
+    judged = first.loc[first["answer"].astype(str) != "", "correct"].astype(bool)
+    return wilson(int(judged.sum()), len(judged)) if len(judged) else None
+
+
+def describe_store(store: Store) -> dict[str, str]:
+    """Model, data and sizes of a store in words; nothing of its tokens is read for these."""
+    lengths = store.manifest["lengths"]
+    return {
+        "model": _name(store.manifest.get("model")),
+        "data": _name(store.manifest.get("data")),
+        "samples": f"{store.samples:,}",
+        "tokens": " + ".join(f"{lengths[side]:,}" for side in SIDES if lengths.get(side)) or "0",
+        "sites": f"{len(store.sites)}",
+        "size": write_size(int(store.summary["bytes"].sum())),
+        "twins": ", ".join(twins_in(store.path)) or "none",
+    }
+
+
+def _name(value: object) -> str:
+    """The name of a model or of data in a manifest, whatever is stored there; of a path its last part."""
+    if isinstance(value, dict):
+        name, split = str(value.get("name") or ""), value.get("split")
+        name = name.rsplit("/", 1)[-1] if name.startswith(("/", ".")) else name
+        value = " · ".join(str(each) for each in (name, split) if each and each != "all")
+    return visible(value if value else "–", 80)
+
+
+def write_size(n: float) -> str:
+    """A number of bytes with its unit."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if n < 1000:
+            return f"{n:.3g} {unit}"
+        n /= 1000
+    return f"{n:.3g} TB"
+
+
+def tell_store(store: Store) -> Statement:
+    """What was read, how well it was answered where that is known, which labels and twins the store has."""
+    facts, holds = describe_store(store), list_contents(store)
+    read = f"{facts['samples']} samples ({facts['tokens']} tokens) of {facts['data']}"
+    is_imported = "imported" in store.manifest
+    read = f"Imported vectors: {read}" if is_imported else f"{facts['model']} read {read}"
+    if holds.score is not None:
+        how = "answered right" if holds.arithmetic else "written as the reference is, word for word"
+        read += f"; {percent({'value': holds.score.value, 'low': holds.score.low, 'high': holds.score.high})} were {how}"
+    twins = f"{', '.join(holds.twins)} twin{'s' * (len(holds.twins) > 1)}"
+    named = {"Labels of words: ": holds.exact, "Labels that a tagger guessed: ": holds.guessed}
+    parts = [f"{what}{', '.join(labels)}" for what, labels in named.items() if labels]
+    return Statement(
+        ". ".join([read, *parts, *[f"Controls: the {twins}"] * bool(holds.twins)]) + "."
+    )
+
+
+def show_sites(store: Store) -> View:
+    """The sites of a store, with their sizes."""
+    from tprprobe.figures.tables import Table
+
+    cells = store.summary[["site", "axes", "shape", "dtype", "bytes"]]
+    shapes = [" × ".join(f"{n:,}" for n in shape) for shape in cells["shape"]]
+    cells = cells.assign(shape=shapes, bytes=cells["bytes"].map(write_size))
+    table = Table(cells.astype(str), f"Sites of {store.path.name}")
+    return View(table.title, cells, figure=table.draw)
+
+
+def list_vectors(store: Store) -> list[str]:
+    """The sites with vectors."""
+    return [name for name, spec in store.specs.items() if not spec.is_attention]
+
+
+def list_maps(store: Store) -> list[str]:
+    """The sites with attention maps, of at least one sample."""
+    return [name for name in store.specs if store.count_maps(name)]
+
+
+def count_heads(store: Store, site: str) -> int:
+    """The number of heads of a site, 0 for a site without heads."""
+    return store.specs[site].heads or 0
+
+
+def find_head(store: Store, site: str, head: int) -> int | None:
+    """The head of that number; the last one if there are fewer; None if there are none."""
+    heads = count_heads(store, site)
+    return min(head, heads - 1) if heads else None
+
+
+def first_role(sites: Sequence[str]) -> int:
+    """The index of the default site: the last layer's roles of the encoder."""
+    kinds = (
+        [i for i, each in enumerate(sites) if each.startswith(a) and each.endswith(b)]
+        for a, b in ROLES
+    )
+    return max(next(filter(None, kinds), [0]), key=lambda i: layer_of(sites[i]) or 0)
+
+
+def like(sites: Sequence[str], site: str) -> list[str]:
+    """The sites that differ from one only in the layer."""
+    parts = site.split(f".{layer_of(site)}.")
+    return [name for name in sites if name.split(f".{layer_of(name)}.") == parts]
+
+
+def read_texts(store: Store) -> pd.Series:
+    """The text of every sample by its number; of samples without one, their tokens."""
+    tokens = store.tokens
+    column = next((name for name in TEXTS if name in tokens), None)
+    if column is None:
+        return tokens.groupby("sample")["token"].agg(lambda each: " ".join(map(str, each)))
+    return tokens.drop_duplicates("sample").set_index("sample")[column].astype(str)
+
+
+def find_samples(store: Store, text: str, most: int = 500) -> list[int]:
+    """The samples that hold a text, ignoring case; all for an empty one."""
+    if not text.strip():
+        return list(range(store.samples))
+    texts = read_texts(store)
+    holds = texts.str.casefold().str.contains(text.strip().casefold(), regex=False)
+    return [int(each) for each in texts.index[holds.to_numpy()][:most]]

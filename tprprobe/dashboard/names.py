@@ -1,0 +1,69 @@
+"""Names of clusters beside their controls: what clusters alone tell, and clusters of words with a name."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from tprprobe.analyses.naming import load_names, load_word_names
+from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.analyses.naming.word_names import count_names
+from tprprobe.dashboard.statements import Statement, percent, place, top
+from tprprobe.dashboard.view import Dots, View
+from tprprobe.errors import InputError
+from tprprobe.figures.naming import polarity_table, words_table
+
+
+def show_decoding(folder: Path) -> View:
+    """The accuracy of the best head's clusters alone on numerators and denominators, held out, beside every control."""
+    naming = load_names(folder)
+    rows = naming.decoding[naming.decoding["subset"] == "all"]
+    if rows.empty:
+        raise InputError(f"no numerators and denominators in {folder}")
+    own = rows[rows["predictor"] == "clusters"]
+    own = own.loc[own.groupby(["model", "vectors"], sort=False)["accuracy"].idxmax()]
+    heads = own["head"].map(lambda head: "" if pd.isna(head) else f", head {head}")
+    rules = rows[rows["predictor"] != "clusters"].drop_duplicates("predictor")
+    rules = rules.assign(name="rule: " + rules["predictor"], group="rule")
+    both = pd.concat([own.assign(name=own["vectors"] + heads, group=own["model"]), rules])
+    ends = {"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"}
+    table = both[["name", "group", *ends]].rename(columns=ends)
+    title = f"Numerator or denominator, told by clusters alone ({int(rows['n'].max())} digits, held out)"
+    return View(title, table, Dots(table, "accuracy"), None, polarity_table(naming).caption)
+
+
+def tell_decoding(table: pd.DataFrame) -> Statement:
+    """The trained model's roles beside the best of all other vectors and the best rule, from :func:`show_decoding`."""
+    is_rule = table["group"] == "rule"
+    is_role = (table["group"] == TRAINED) & table["name"].str.startswith("role")
+    own, rest = table[is_role], table[~is_role & ~is_rule]
+    best = top(own if len(own) else rest, "value")
+    others = [
+        top(each, "value") for each in (rest if len(own) else own, table[is_rule]) if len(each)
+    ]
+    beside = "; ".join(f"{row['name']} ({row['group']}) {percent(row)}" for row in others)
+    text = f"Numerator or denominator? Clusters of {best['name']} alone tell {percent(best)} of the digits."
+    return Statement(f"{text} Beside them: {beside}." if beside else text)
+
+
+def show_word_names(folder: Path) -> View:
+    """The share of words in clusters that have a name, head by head, beside the untrained twin."""
+    named = load_word_names(folder)
+    counts = count_names(named)
+    names = [place(site, head) for site, head in zip(counts["site"], counts["head"], strict=True)]
+    rows = counts[["named", "clusters"]].assign(name=names, group=counts["model"])
+    rows = rows.assign(**dict.fromkeys(("value", "low", "high"), counts["tokens"]))
+    title = "Words in clusters that exact labels name"
+    return View(title, rows, Dots(rows, "share of words"), None, words_table(named).caption)
+
+
+def tell_words(rows: pd.DataFrame) -> Statement:
+    """How many clusters of words have a name, model by model, from the data of :func:`show_word_names`."""
+    told = [
+        f"{model} {part['named'].sum()} of {part['clusters'].sum()} (the best head’s cover {100 * part['value'].max():.0f} % of the words)"
+        for model, part in rows.groupby("group", sort=False)
+    ]
+    return Statement(f"Clusters of words that exact labels name, held out: {'; '.join(told)}.")
+
+
+SHOWN = {"names": show_decoding, "word_names": show_word_names}
+TOLD = {"names": tell_decoding, "word_names": tell_words}

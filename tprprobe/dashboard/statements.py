@@ -1,0 +1,64 @@
+"""Statements: a sentence with numbers and intervals, examples, and links to the pages that show what it names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.statistics import interval_text, read_interval
+
+
+@dataclass(frozen=True)
+class Link:
+    """A page with its choices: ``query`` is what its address says."""
+
+    told: str
+    page: str
+    query: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence, the pages that show what it names, and examples."""
+
+    text: str
+    links: tuple[Link, ...] = ()
+    examples: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def percent(row: Any, name: str = "value", digits: int = 1) -> str:
+    """A share with its 95 % interval, in percent: ``78.9 % [71.0, 85.1]``."""
+    return interval_text(read_interval(row, name), f".{digits}f", 100, " %")
+
+
+def number(row: Any, name: str, form: str = ".3f") -> str:
+    """A number with its 95 % interval: ``0.752 [0.741, 0.763]``."""
+    return interval_text(read_interval(row, name), form)
+
+
+def top(rows: pd.DataFrame, column: str, sign: int = 1) -> Any:
+    """The row with the largest value of a column (the smallest for sign −1), the first of several."""
+    return rows.iloc[int(np.nanargmax(sign * rows[column].to_numpy(float)))]
+
+
+def place(site: str, head: Any = None) -> str:
+    """A site and a head in words."""
+    return str(site) if head is None or pd.isna(head) or head < 0 else f"{site}, head {int(head)}"
+
+
+def name_vectors(site: Any) -> str:
+    """A site without its layer, in words: ``encoder self role``."""
+    return " ".join(part for part in str(site).split(".") if not part.isdigit())
+
+
+def link_vectors(site: str, head: Any = None, told: str = "", **query: str) -> Link:
+    """The page that shows the vectors of a site and head."""
+    of_head = {} if head is None or pd.isna(head) or head < 0 else {"head": str(int(head))}
+    return Link(
+        told or f"Show {place(site, head)}", "roles", {"site": str(site), **of_head, **query}
+    )
