@@ -150,8 +150,8 @@ def measure(page, way: str, points: int) -> list[float]:
     elif way == "webgl":
         page.add_script_tag(content=WEBGL_WAY)
     else:
-        shipped = APP.joinpath("linked.js").read_text("utf-8").replace("export default ", "")
-        style = f"const CSS_TEXT = {json.dumps(APP.joinpath('linked.css').read_text('utf-8'))};"
+        shipped = APP.joinpath("canvas.js").read_text("utf-8").replace("export default ", "")
+        style = f"const CSS_TEXT = {json.dumps(APP.joinpath('canvas.css').read_text('utf-8'))};"
         page.add_script_tag(content=f"{{ {shipped}\n{style}\n{OUR_WAY} }}")
     return page.evaluate(
         """async ([way, n]) => {

@@ -12,7 +12,7 @@ APART = "Take it apart: fit these roles, show which fillers and roles are alike,
 
 def _take_apart(store, run, site, roles, rank) -> None:
     """Likeness of fillers and of roles, and one sample: what is left of its vectors, and one filler changed."""
-    views, folder = tp.dashboard.decompositions, state.runs().folder("decompositions", run)
+    views, folder = tp.dashboard.role_fits, state.runs().folder("decompositions", run)
     key = ("fit", run, site, roles, rank)
     fit = state.once(lambda: views.fit_roles(store, folder, site, roles, rank), *key)
     with st.container(key="pair"):
@@ -43,7 +43,7 @@ def decomposition() -> None:
     lead = st.container()
     with widgets.controls():
         run = widgets.choose("Run", list(found), "decomposed")
-        scores = views.read_scores(found[run])
+        scores = views.read_scores([found[run]])
         sites = scores["site"].unique().tolist()
         site = widgets.choose("Site", sites, "of", sites.index(views.find_scheme(scores)["site"]))
         of_site = scores[scores["site"] == site]

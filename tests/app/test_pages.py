@@ -115,9 +115,9 @@ def test_a_decomposition_is_shown_step_by_step_and_fitted_when_that_is_asked_for
     open_page, decomposed, monkeypatch
 ):
     fitted = []
-    own = tp.dashboard.decompositions.fit_roles
+    own = tp.dashboard.role_fits.fit_roles
     monkeypatch.setattr(
-        tp.dashboard.decompositions, "fit_roles", lambda *given: fitted.append(1) or own(*given)
+        tp.dashboard.role_fits, "fit_roles", lambda *given: fitted.append(1) or own(*given)
     )
     app = open_page(decomposed, "decomposition")
     assert not app.exception

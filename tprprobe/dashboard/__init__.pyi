@@ -15,6 +15,7 @@ from . import names as names
 from . import next_words as next_words
 from . import probe_errors as probe_errors
 from . import probes as probes
+from . import role_fits as role_fits
 from . import run_summary as run_summary
 from . import safe_text as safe_text
 from . import scene as scene

@@ -7,14 +7,13 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.kinds import RECONSTRUCTION
-from tprprobe.dashboard.decompositions import list_families
+from tprprobe.dashboard.decompositions import list_families, read_scores
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.interventions import read_interventions
 from tprprobe.dashboard.probes import line_probes
 from tprprobe.dashboard.statements import Link, Statement, name_vectors, number, place, top
 from tprprobe.dashboard.view import Lines, View
 from tprprobe.errors import InputError
-from tprprobe.figures.catalogue.decomposition import load_decompositions
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
@@ -106,12 +105,7 @@ def _probed(runs: Runs, store: Store) -> Measured:
 
 def _decomposed(runs: Runs, store: Store) -> Measured:
     """R² of the nested fits by layer; where a twin was decomposed too, what bindings gain beyond it."""
-    folders = runs.beside(store, "decompositions")
-    scores = (
-        load_decompositions(folders.values())
-        if folders
-        else pd.DataFrame(columns=["site", "roles"])
-    )
+    scores = read_scores(runs.beside(store, "decompositions").values())
     scores = scores[scores["site"].map(layer_of).notna()]
     for (roles, kind), part in scores.groupby(
         ["roles", scores["site"].map(name_vectors)], sort=False

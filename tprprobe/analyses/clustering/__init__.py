@@ -1,7 +1,5 @@
 """Groups of vectors that lie together: k-means over the sites of a store, head by head."""
 
-from tprprobe.analyses.clustering.clusters import Clusters, load_clusters, save_clusters
-from tprprobe.analyses.clustering.kmeans import cluster, cluster_all
-from tprprobe.analyses.clustering.matrices import find_heads
+import lazy_loader
 
-__all__ = ["Clusters", "cluster", "cluster_all", "find_heads", "load_clusters", "save_clusters"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

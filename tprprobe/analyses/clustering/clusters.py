@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Float32, Int, Int32
 from scipy.special import entr
-from sklearn.metrics import pairwise_distances_argmin
 
 from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.errors import InputError
@@ -88,6 +87,8 @@ def nearest(
     vectors: Float[np.ndarray, "row width"], centers: Float[np.ndarray, "cluster width"]
 ) -> Int32[np.ndarray, "row"]:
     """argmin_c |v - center_c| of every vector v."""
+    from sklearn.metrics import pairwise_distances_argmin  # heavy: not for those who read results
+
     return pairwise_distances_argmin(vectors, centers).astype(np.int32)
 
 

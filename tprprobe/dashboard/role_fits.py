@@ -1,0 +1,140 @@
+"""A decomposition, fitted: which fillers and roles are alike, what is left over of a sample, and one filler changed."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+
+from tprprobe.analyses.decomposition import Decomposition, fit_scheme
+from tprprobe.analyses.kinds import DECOMPOSITIONS
+from tprprobe.dashboard.view import Squares, View
+from tprprobe.errors import InputError, unknown
+from tprprobe.figures.role_fits import residual_bars, similarity_map
+from tprprobe.figures.strips import SIGNS
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE
+
+MOST = 40  # fillers or roles of a map, the commonest
+
+
+def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
+    """The decomposition of a site that a finished run's settings describe, fitted to all its samples."""
+    options = read_json(folder / DECOMPOSITIONS.file)["options"]
+    return fit_scheme(store, site, roles, **(options | {"rank": rank or "auto"}))
+
+
+def show_similarity(fit: Decomposition, of: str = "fillers") -> View:
+    """How like the vectors of two fillers are over all roles (cosine, centered), or of two roles over all
+    fillers, of the commonest.
+
+    Raises:
+        InputError: neither fillers nor roles.
+    """
+    if of not in ("fillers", "roles"):
+        raise unknown("axis", of, ("fillers", "roles"))
+    pairs, kept = fit.fit.pairs, []
+    for names, own in ((pairs.fillers, pairs.filler_of), (pairs.roles, pairs.role_of)):
+        common = np.argsort(-np.bincount(own, minlength=len(names)), kind="stable")[:MOST]
+        found = [str(names[i]) for i in common]
+        kept.append(sorted(found, key=lambda each: (each.isdecimal(), each.zfill(9))))
+    every = fit.bindings([(filler, role) for filler in kept[0] for role in kept[1]])
+    vectors = every.reshape(len(kept[0]), len(kept[1]), -1)
+    vectors, symbols = (vectors, kept[0]) if of == "fillers" else (vectors.swapaxes(0, 1), kept[1])
+    flat = vectors.reshape(len(symbols), -1)
+    flat = flat - flat.mean(0)
+    flat = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
+    likeness, title = flat @ flat.T, f"Likeness of {of} in {fit.site} by {fit.scheme.name}"
+    table = pd.DataFrame(likeness, columns=pd.Index(symbols)).assign(symbol=symbols)
+    grid = Squares(likeness, symbols, symbols, signed=True)
+    return View(title, table, grid, partial(similarity_map, likeness, symbols, title))
+
+
+@dataclass(frozen=True, eq=False)
+class SampleStates:
+    """One sample's tokens, its vectors at a site, and those that a decomposition gives it."""
+
+    fit: Decomposition
+    tokens: pd.DataFrame
+    vectors: Float64[np.ndarray, "unit d_model"]
+    encoded: Float64[np.ndarray, "unit d_model"]
+    mean: Float64[np.ndarray, " d_model"]
+
+    @property
+    def residual(self) -> Float64[np.ndarray, " unit"]:
+        """|e − ê|² / |e − ē|² of every unit; 1 is what the mean leaves."""
+        left = np.sum((self.vectors - self.encoded) ** 2, 1)
+        return left / np.maximum(np.sum((self.vectors - self.mean) ** 2, 1), 1e-12)
+
+    def change(self, position: int, filler: str) -> Float64[np.ndarray, "unit d_model"]:
+        """What the vectors gain if the sample is encoded again with another filler at a token.
+
+        Raises:
+            InputError: no such token, or a filler that the decomposition does not know.
+        """
+        if not 0 <= position < len(self.tokens):
+            raise InputError(f"no token {position}: this sample has 0 to {len(self.tokens) - 1}")
+        known = self.fit.fit.pairs.fillers
+        if filler not in known:
+            raise unknown("filler", filler, map(str, known))
+        fillers = self.tokens["filler"].astype(object).to_numpy(copy=True)
+        fillers[position] = filler
+        changed = self.tokens.assign(**{"filler": fillers, self.fit.plan.fillers: fillers})
+        return self.fit.encode(changed) - self.encoded
+
+
+def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
+    """The states of a sample.
+
+    Raises:
+        InputError: there is no such sample.
+    """
+    units = fit.plan.read(store, fit.site)
+    rows = np.flatnonzero(units.tokens["sample"].to_numpy() == sample)
+    if not len(rows):
+        raise InputError(f"no sample {sample} at {fit.site}: it has 0 to {store.samples - 1}")
+    numbers = pd.factorize(units.tokens["sample"])[0]
+    own = rows if fit.plan.unit != SAMPLE else numbers[rows[:1]]
+    whole = store.read(fit.site, units.vectors.rows).reshape(len(units), -1).astype(np.float64)
+    tokens = units.tokens.iloc[rows].reset_index(drop=True)
+    return SampleStates(fit, tokens, whole[own], fit.encode(tokens), whole.mean(0))
+
+
+def show_residuals(states: SampleStates) -> View:
+    """What a decomposition leaves of every token's vector of a sample (or of the sample's one vector)."""
+    title = (
+        f"What the decomposition leaves of every vector, sample {states.tokens['sample'].iloc[0]}"
+    )
+    return _show_tokens(states, states.residual, title, "|e − ê|² / |e − ē|²")
+
+
+def show_change(states: SampleStates, position: int, filler: str) -> View:
+    """How far every vector of a sample moves if another filler stands at a token.
+
+    Raises:
+        InputError: as of :meth:`SampleStates.change`.
+    """
+    size = np.linalg.norm(states.vectors - states.mean, axis=1)
+    moved = np.linalg.norm(states.change(position, filler), axis=1) / np.maximum(size, 1e-12)
+    old = states.tokens["filler"].iloc[position]
+    title = f"Encoded again with {filler!r} in place of {old!r} at {position}: how far vectors move"
+    return _show_tokens(states, moved, title, "|change| / |e − ē|")
+
+
+def _show_tokens(
+    states: SampleStates, values: Float64[np.ndarray, " unit"], title: str, label: str
+) -> View:
+    """A square a token, with its percent."""
+    is_whole = states.fit.plan.unit == SAMPLE
+    tokens = ["the sample"] if is_whole else [str(each) for each in states.tokens["filler"]]
+    tokens = [SIGNS.get(each) or each for each in tokens]
+    rows = pd.DataFrame({"position": range(len(values)), "token": tokens, "residual": values})
+    texts = np.char.mod("%.0f", 100 * values)[None]
+    grid = Squares(
+        values[None], [""], [f"{i} {each}" for i, each in enumerate(tokens)], ("", ""), texts, texts
+    )
+    note = f"percent of {label}"
+    return View(title, rows, grid, partial(residual_bars, rows, title, label), note)
