@@ -54,8 +54,10 @@ def probes() -> None:
         _show_probes(probed)
     for kind, folders in (("names", named), ("word_names", words)):
         if folders:
+            lead = st.container()
             view = views.SHOWN[kind](folders[widgets.choose("Names", list(folders), kind)])
-            widgets.lead(views.TOLD[kind](view.data))
+            with lead:
+                widgets.lead(views.TOLD[kind](view.data))
             widgets.show(view, f"chart-{kind}")
     left = [*["probes"] * (not probed), *["names"] * (not named and not words)]
     widgets.offer_runs(*left, why=NOTHING * (not (probed or named or words)))

@@ -21,11 +21,12 @@ def plot(scene: Dots | Lines | Squares | None, dark: bool) -> go.Figure:
     draw: Any = {Dots: _plot_dots, Lines: _plot_lines, Squares: _plot_squares}[type(scene)]
     chart, height = draw(scene, dark)
     shades, axis = look(dark), {"zeroline": False, "color": look(dark).soft, "automargin": True}
+    top = 8 + 26 * (isinstance(scene, Lines) + bool(chart.layout.showlegend))  # titles of panels; a legend
     chart.update_layout(
         height=height, paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", dragmode="zoom",
-        font={"family": FONT, "size": 13, "color": shades.ink}, margin={"l": 8, "r": 8, "b": 8, "t": 62 if chart.layout.showlegend else 30},
+        font={"family": FONT, "size": 13, "color": shades.ink}, margin={"l": 8, "r": 8, "b": 8, "t": top},
         hoverlabel={"font": {"family": MONO, "size": 13}, "align": "left"},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "yref": "container", "traceorder": "normal"},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "top", "yref": "container", "traceorder": "normal"},
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": shades.soft, "activecolor": shades.ink},
     )  # fmt: skip
     chart.update_xaxes(gridcolor=shades.faint, **axis)
