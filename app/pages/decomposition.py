@@ -56,5 +56,5 @@ def decomposition() -> None:
     widgets.table(views.list_steps(scores, site), 2)
     with st.expander("All scores"):
         widgets.table(of_site, 4)
-    if st.toggle(APART, key="apart"):
+    if st.toggle(APART, key="apart", **state.KEEP):
         _take_apart(store, run, site, roles, own.loc[roles, "rank"])

@@ -53,11 +53,21 @@ def list_contents(store: Store) -> Contents:
 
 
 def _score(store: Store) -> Interval | None:
-    if not store.has_answers or not {"correct", "answer"} <= {*store.tokens}:
+    """The share of right answers; a corpus, whose reference is the text that was read, asks nothing."""
+    if not store.has_answers or not {"correct", "answer", "question"} <= {*store.tokens}:
         return None
-    first = store.tokens[["sample", "answer", "correct"]].drop_duplicates("sample").dropna()
-    judged = first.loc[first["answer"].astype(str) != "", "correct"].astype(bool)
-    return wilson(int(judged.sum()), len(judged)) if len(judged) else None
+    first = (
+        store.tokens[["sample", "question", "answer", "correct"]].drop_duplicates("sample").dropna()
+    )
+    is_asked = has_reference(first)
+    right = first.loc[is_asked, "correct"].astype(bool)
+    return wilson(int(right.sum()), len(right)) if len(right) else None
+
+
+def has_reference(rows: pd.DataFrame) -> pd.Series:
+    """True where there is an answer that is not the text itself."""
+    answers = rows["answer"].astype(str)
+    return (answers != "") & (answers != rows["question"].astype(str))
 
 
 def describe_store(store: Store) -> dict[str, str]:

@@ -177,7 +177,7 @@ def _pairs(runs: Runs, store: Store) -> Plan:
     name = runs.find_model(store) or ""
     why = "edits of minimal pairs need a model of transformers with a head, below the folder or on the hub"
     _require(name.startswith("hf:"), why)
-    return ("intervene", "--data", "pairs:capital,asked", "--ckpt", name), ""
+    return ("intervene", "--data", "pairs:active+passive,asked", "--ckpt", name), ""
 
 
 def _intervene(runs: Runs, store: Store, edits: str) -> Plan:

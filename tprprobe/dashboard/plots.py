@@ -21,7 +21,9 @@ def plot(scene: Dots | Lines | Squares | None, dark: bool) -> go.Figure:
     draw: Any = {Dots: _plot_dots, Lines: _plot_lines, Squares: _plot_squares}[type(scene)]
     chart, height = draw(scene, dark)
     shades, axis = look(dark), {"zeroline": False, "color": look(dark).soft, "automargin": True}
-    top = 8 + 26 * (isinstance(scene, Lines) + bool(chart.layout.showlegend))  # titles of panels; a legend
+    top = 8 + 26 * (
+        isinstance(scene, Lines) + bool(chart.layout.showlegend)
+    )  # titles of panels; a legend
     chart.update_layout(
         height=height, paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", dragmode="zoom",
         font={"family": FONT, "size": 13, "color": shades.ink}, margin={"l": 8, "r": 8, "b": 8, "t": top},

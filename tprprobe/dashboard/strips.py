@@ -75,7 +75,10 @@ def tell_sample(first: pd.Series) -> str:
     if "prediction" not in first:
         return text
     answer, told = (visible(first.get(name, ""), 60) for name in ("answer", "prediction"))
-    if "correct" not in first or not str(first.get("answer", "")):
+    if "correct" not in first or str(first.get("answer", "")) in (
+        "",
+        str(first.get("question", "")),
+    ):
         return f"{text} → {told}"
     return f"{text} → {told}  ✓" if first["correct"] else f"{text} ✗ {told}  (right: {answer})"
 
