@@ -71,7 +71,7 @@ def ask_next(model, name: str, store, lead) -> None:
         f"Click {'a second word' if picked else 'two words'}: they exchange their states.",
     )
     if len(picked) == 2:
-        marked = [i for word in views.find_words(asked, *picked) for i in word]
+        marked = [i for word in views.find_words(asked.words, *picked) for i in word]
         advice = "Click another word for another pair."
     _show_tokens("What the model reads", asked.tokens, marked, advice)
     if marked is None:

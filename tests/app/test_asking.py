@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+import tprprobe as tp
 from tprprobe.dashboard import attention, experiments, next_words
 from tprprobe.dashboard import example_edits as changes
 from tprprobe.dashboard import live_example as dialogue
 from tprprobe.errors import InputError
+from tprprobe.models.protocol import require_vocabulary
 
 LEAD = "Roles of ‘12’ (1) and ‘45’ (7) exchanged: the answer"
 
@@ -84,14 +86,19 @@ def test_what_is_predicted_is_said_with_whether_it_came(asked):
     )
 
 
-def test_a_word_goes_with_all_its_pieces():
-    tokens = ["▁A", "ir", "b", "us", "▁strikes", ".", "▁Ha", "w", "ai", "i", "▁", "</s>"]
-    assert changes.find_span(tokens, 2) == (0, 1, 2, 3)
-    assert changes.find_span(tokens, 4) == (4,)
-    assert changes.find_span(tokens, 5) == (5,)
-    assert changes.find_spans(tokens, 3, 7) == [(0, 1, 2, 3), (6, 7, 8, 9)]
-    assert changes.find_spans(tokens, 0, 4) == [(0,), (4,)]
-    assert changes.find_span(list("+120/7"), 2) == (1, 2, 3)
+def test_a_word_goes_with_all_its_pieces(make_model):
+    english = require_vocabulary(tp.load_model("tpt-d-english"))
+    text = "Airbus strikes Hawaii."
+    words = next_words.group_words(text, english)
+    pieces = [english.spell([each]) for each in english.encode(text)]
+    airbus = tuple(i for i, _ in enumerate(pieces) if "".join(pieces[: i + 1]).strip() in "Airbus")
+    assert len(airbus) > 1
+    assert words[0] == words[airbus[-1]] == airbus
+    assert words[airbus[-1] + 1] == (airbus[-1] + 1,)  # strikes
+    assert words[-2] == (len(words) - 2,)  # the full stop; the end symbol is no word
+    assert next_words.find_words(words, 0, airbus[-1] + 1) == ((0,), (airbus[-1] + 1,))
+    characters = require_vocabulary(make_model(fluent=True, seed=4))
+    assert next_words.group_words("+120/7", characters)[3] == (2, 3, 4)  # behind the start symbol
 
 
 def test_pairs_of_numbers_are_offered(asked):

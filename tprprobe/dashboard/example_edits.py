@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tprprobe.dashboard.live_example import Edits, Posed
+from tprprobe.dashboard.next_words import find_words
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import InputError, unknown
 from tprprobe.interventions.edits import exchange, swap, zero
@@ -92,41 +93,6 @@ def _spell(text: str, at: Sequence[int]) -> str:
     return "".join(text[each] for each in sorted(at))
 
 
-def find_span(tokens: Sequence[str], at: int) -> tuple[int, ...]:
-    """The positions of what a token is part of: all digits of its number, all pieces of its word."""
-    if tokens[at].isdigit():
-        return _grow(at, [token.isdigit() for token in tokens])
-    goes_on = [token.isalnum() and not token.startswith(PIECE) for token in tokens]
-    begins = [token.startswith(PIECE) and token[1:].isalnum() for token in tokens]
-    start = at
-    while start > 0 and goes_on[start] and not begins[start]:
-        start -= 1
-    if not begins[start]:
-        return (at,)
-    end = start + 1
-    while end < len(tokens) and goes_on[end]:
-        end += 1
-    return tuple(range(start, end))
-
-
-def _grow(at: int, alike: Sequence[bool]) -> tuple[int, ...]:
-    """The positions around one that are alike without a gap."""
-    low = high = at
-    while low > 0 and alike[low - 1]:
-        low -= 1
-    while high + 1 < len(alike) and alike[high + 1]:
-        high += 1
-    return tuple(range(low, high + 1))
-
-
-def find_spans(tokens: Sequence[str], first: int, second: int) -> list[tuple[int, ...]]:
-    """What two tokens exchange: their numbers or words if these have as many parts, else themselves alone."""
-    spans = [find_span(tokens, at) for at in (first, second)]
-    if len(spans[0]) != len(spans[1]) or spans[0] == spans[1]:
-        return [(first,), (second,)]
-    return spans
-
-
 def exchange_tokens(posed: Posed, kind: str, first: int, second: int) -> Change:
     """The exchange of two tokens' vectors in all layers; of numbers or words of as many parts, of all of them.
 
@@ -138,7 +104,7 @@ def exchange_tokens(posed: Posed, kind: str, first: int, second: int) -> Change:
         raise unknown("kind of vectors", kind, kinds)
     if first == second or not all(0 <= at < len(posed.tokens) for at in (first, second)):
         raise InputError(f"choose two of the tokens 0 to {len(posed.tokens) - 1}")
-    spans = find_spans(posed.tokens, first, second)
+    spans = find_words(posed.words, first, second)
     edit = swap(exchange([spans[0]], [spans[1]], len(posed.tokens)))
     ends = kinds[kind]
     sites = [

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from tprprobe.dashboard.contents import read_texts
+from tprprobe.dashboard.next_words import group_words
 from tprprobe.data import load_data
 from tprprobe.data.mathematics.questions import Question
 from tprprobe.data.pairs import encode_examples
@@ -40,6 +41,7 @@ class Posed:
     source: Shaped[Tensor, "1 source"]
     tokens: tuple[str, ...]
     answer: Int[Tensor, "1 target_seq"]
+    words: tuple[tuple[int, ...], ...] = ()  # for every token those of the same word
     was_cut: bool = False
 
     @property
@@ -105,8 +107,9 @@ def pose(model: Model, text: str) -> Posed:
     if len(text) > LONGEST:
         raise InputError(f"a text of {len(text)} characters: give at most {LONGEST}")
     asked = _pose(model, text, Question(text, "", "asked"))
-    symbols = require_vocabulary(model).symbols
-    return replace(asked, tokens=tuple(str(symbols[each]) for each in asked.source[0].tolist()))
+    vocabulary = require_vocabulary(model)
+    tokens = tuple(str(vocabulary.symbols[each]) for each in asked.source[0].tolist())
+    return replace(asked, tokens=tokens, words=group_words(text, vocabulary)[: len(tokens)])
 
 
 def pose_image(model: Model, number: int) -> Posed:
@@ -122,7 +125,7 @@ def pose_image(model: Model, number: int) -> Posed:
     asked = _pose(model, f"image {number} of {name} (its caption: ‘{image.captions[0]}’)", image)
     symbols, ends = require_vocabulary(model).symbols, (model.config.eos, model.config.pad)
     words = [str(symbols[each]) for each in asked.answer[0, 1:].tolist() if each not in ends]
-    return replace(asked, tokens=tuple(words))
+    return replace(asked, tokens=tuple(words), words=tuple((i,) for i in range(len(words))))
 
 
 def _pose(model: Model, text: str, example: Any) -> Posed:
@@ -130,7 +133,7 @@ def _pose(model: Model, text: str, example: Any) -> Posed:
     pairs = encode_examples([example], require_vocabulary(model))
     source = pairs.source.padded(torch.tensor([0]), model.config.pad).to(model.device)
     start = torch.full((1, 1), model.config.sos, device=model.device)
-    asked = Posed(model, text, source, (), start, bool(pairs.cut[0]))
+    asked = Posed(model, text, source, (), start, was_cut=bool(pairs.cut[0]))
     return replace(asked, answer=asked.write(source, {}))
 
 

@@ -3,7 +3,7 @@ their states at a site: beside the states put back, and beside the same words in
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,20 +69,18 @@ def read_text(model: Any, text: str) -> OpenText:
     text = f"{text.rstrip()} {mask}." if mask and mask not in text else text
     before, behind = vocabulary.source_frame
     ids = [*before, *vocabulary.encode(text), *behind]
-    places: list[Any] = [None] * len(before) + list(vocabulary.offsets(text)) + [None] * len(behind)
     tokens = tuple(vocabulary.spell([each]) or str(vocabulary.symbols[each]) for each in ids)
-    return OpenText(
-        model, text, torch.tensor([ids], device=model.device), tokens, _words(text, places)
-    )
+    ids = torch.tensor([ids], device=model.device)
+    return OpenText(model, text, ids, tokens, group_words(text, vocabulary))
 
 
-def _words(text: str, places: list[Any]) -> tuple[tuple[int, ...], ...]:
-    """For every token those of the same word."""
+def group_words(text: str, vocabulary: Any) -> tuple[tuple[int, ...], ...]:
+    """For every token of a text those of the same word or number; a sign is alone."""
+    before, behind = vocabulary.source_frame
+    places = [(0, 0)] * len(before) + list(vocabulary.offsets(text)) + [(0, 0)] * len(behind)
     spans = [found.span() for found in re.finditer(r"\w+|[^\w\s]", text)]
-    of = [
-        next((i for i, (a, b) in enumerate(spans) if at and a < at[1] and at[0] < b), -1 - n)
-        for n, at in enumerate(places)
-    ]
+    word = [[i for i, (a, b) in enumerate(spans) if a < end and start < b] for start, end in places]
+    of = [found[0] if found else -1 - n for n, found in enumerate(word)]
     return tuple(tuple(j for j, other in enumerate(of) if other == each) for each in of)
 
 
@@ -107,7 +105,7 @@ def exchange_states(
     """
     if first == second or not all(0 <= at < len(asked.tokens) for at in (first, second)):
         raise InputError(f"choose two of the tokens 0 to {len(asked.tokens) - 1}")
-    one, two = find_words(asked, first, second)
+    one, two = find_words(asked.words, first, second)
     here, there = [*one, *two], [*two, *one]
     other = asked.ids.clone()
     other[0, here] = asked.ids[0, there]
@@ -121,9 +119,11 @@ def exchange_states(
     return found | {OTHER: _read_out(asked.model, other, {})}
 
 
-def find_words(asked: OpenText, first: int, second: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The tokens of the two words if these have as many, else the two tokens alone."""
-    one, two = asked.words[first], asked.words[second]
+def find_words(
+    words: Sequence[tuple[int, ...]], first: int, second: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The tokens of the words of two tokens if these have as many, else the two tokens alone."""
+    one, two = words[first], words[second]
     return (one, two) if len(one) == len(two) and one != two else ((first,), (second,))
 
 
@@ -186,7 +186,8 @@ def tell_exchange(
 ) -> Statement:
     """What the exchange does to the likeliest next word (or the nearest sample), beside its controls and its ceiling."""
     one, two = (
-        "".join(asked.tokens[i] for i in word).strip() for word in find_words(asked, first, second)
+        "".join(asked.tokens[i] for i in word).strip()
+        for word in find_words(asked.words, first, second)
     )
     name, what = ("next word", "probability") if "next word" in table else ("text", "cosine")
     before, after = (table.iloc[int(table[way].argmax())] for way in (PLAIN, EXCHANGED))
