@@ -1,7 +1,7 @@
-"""Six questions of a reader, answered in the dashboard by clicking alone: seconds, and a screenshot each.
+"""Ten questions of a reader, answered in the dashboard by clicking alone: seconds, and a screenshot each.
 
-python -m tests.app.questions RUNS [FOLDER]   RUNS holds a run of `tprprobe demo` and a store with probes; the
-                                               screenshots go to FOLDER; prints a table in Markdown
+python -m tests.app.questions RUNS [FOLDER]   RUNS holds stores with probes, a decomposition, attention maps, edits of pairs, and
+                                               the folders of their models; screenshots go to FOLDER; prints Markdown
 """
 
 import re
@@ -16,6 +16,7 @@ from benchmarks.app import CHROMIUM, server
 MOST = 60  # seconds a question
 QUIET = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 LEAD = '[class*="st-key-lead"]'
+TEXT = "The capital of France is Paris and the capital of Italy is"
 
 
 class Reader:
@@ -28,8 +29,6 @@ class Reader:
         """A page by its link at the left, for a store chosen in the list."""
         self.page.goto(self.address)
         self.settle()
-        if self.page.get_by_role("button", name="Leave the tour").count():
-            self.click(self.page.get_by_role("button", name="Leave the tour"))
         self.choose("Store", store)
         if name != "Overview":
             self.click(self.page.get_by_role("link", name=name, exact=True).first)
@@ -37,7 +36,7 @@ class Reader:
     def settle(self) -> None:
         """Waits until the server has nothing more to draw."""
         self.page.wait_for_selector("h1")
-        self.page.wait_for_timeout(700)
+        self.page.wait_for_timeout(500)
         self.page.wait_for_selector(QUIET)
 
     def click(self, target: Any) -> None:
@@ -52,66 +51,105 @@ class Reader:
             self.page.get_by_role("option", name=option, exact=True).click()
             self.settle()
 
+    def write(self, label: str, text: str) -> None:
+        self.page.get_by_label(label, exact=True).fill(text)
+        self.page.keyboard.press("Control+Enter")
+        self.settle()
+
     def read(self, words: str) -> str:
         """The first line that has these words."""
         return self.page.locator(LEAD).filter(has_text=words).first.inner_text(timeout=MOST * 1000)
 
 
-def ask_heads(reader: Reader, stores: list[str]) -> str:
-    reader.open("Overview", stores[0])
-    atoms = reader.page.locator('[class*="st-key-atom"] button')
-    reader.click(atoms.filter(has_text=re.compile("^denominator$")))
-    return reader.read("a role for")
+def ask_layer(reader: Reader, stores: dict[str, str]) -> str:
+    reader.open("Layers", stores["probes"])
+    return reader.read("DEP F1")
 
 
-def ask_controls(reader: Reader, stores: list[str]) -> str:
-    reader.open("Probes", stores[0])
-    return reader.read("Numerator or denominator?")
+def ask_beyond(reader: Reader, stores: dict[str, str]) -> str:
+    reader.open("Probes", stores["probes"])
+    reader.choose("Task", "dep")
+    return reader.read("Beyond every control")
 
 
-def ask_decoder(reader: Reader, stores: list[str]) -> str:
-    reader.open("Probes", stores[1])
-    reader.choose("Task", "pos")
-    return reader.read("POS is read best")
+def ask_mistakes(reader: Reader, stores: dict[str, str]) -> str:
+    ask_beyond(reader, stores)
+    reader.click(reader.page.get_by_text("What is mistaken for what"))
+    return reader.read("commonest mistake")
 
 
-def ask_attention(reader: Reader, stores: list[str]) -> str:
-    reader.open("Attention", stores[0])
-    return reader.read("follows ‘/’ most")
+def ask_bindings(reader: Reader, stores: dict[str, str]) -> str:
+    reader.open("Decomposition", stores["decompositions"])
+    return reader.read("bindings add")
 
 
-def ask_exchange(reader: Reader, stores: list[str]) -> str:
-    reader.open("Ask", stores[0])
-    numbers = reader.page.locator(".tokens button").filter(has_text=re.compile(r"^\d"))
-    for at in (0, 1):
-        reader.click(numbers.nth(at))
-    return reader.read("exchanged: the answer")
+def ask_words(reader: Reader, stores: dict[str, str]) -> str:
+    ask_bindings(reader, stores)
+    reader.click(reader.page.get_by_text("Take it apart"))
+    return reader.page.get_by_text("leaves of every vector").inner_text(timeout=MOST * 1000)
 
 
-def ask_difference(reader: Reader, stores: list[str]) -> str:
-    reader.open("Compare", stores[0])
+def ask_object(reader: Reader, stores: dict[str, str]) -> str:
+    reader.open("Attention", stores["maps"])
+    reader.choose("Relation", "obj")
+    return reader.read("(obj)")
+
+
+def ask_roles(reader: Reader, stores: dict[str, str]) -> str:
+    reader.open("Roles", stores["probes"])
+    return reader.read("have a name that holds")
+
+
+def ask_exchange(reader: Reader, stores: dict[str, str]) -> str:
+    reader.open("Ask", stores["behaviours"])
+    reader.click(reader.page.get_by_role("button", name=re.compile("^Load")))
+    reader.write("Text", TEXT)
+    for word in ("Paris", "Italy"):
+        reader.click(reader.page.locator(".tokens button").filter(has_text=word).first)
+    return reader.read("exchange their states")
+
+
+def ask_pairs(reader: Reader, stores: dict[str, str]) -> str:
+    reader.open("Interventions", stores["behaviours"])
+    return reader.read("expected next")
+
+
+def ask_difference(reader: Reader, stores: dict[str, str]) -> str:
+    reader.open("Compare", stores["probes"])
     return reader.read("agree by")
 
 
-QUESTIONS: dict[str, Callable[[Reader, list[str]], str]] = {
-    "Which heads of this model have a role for denominators?": ask_heads,
-    "Is that more than q, k, v know?": ask_controls,
-    "Where in the decoder is POS, beyond the controls?": ask_decoder,
-    "Which attention head follows '/'?": ask_attention,
-    "What happens to the answer if two numbers exchange roles?": ask_exchange,
-    "What differs between these two models?": ask_difference,
+QUESTIONS: dict[str, Callable[[Reader, dict[str, str]], str]] = {
+    "Which layer knows DEP best?": ask_layer,
+    "Beyond what?": ask_beyond,
+    "What is mistaken for what?": ask_mistakes,
+    "Does a layer bind beyond addition?": ask_bindings,
+    "Which words of a sentence are worst explained?": ask_words,
+    "Which head follows the object relation?": ask_object,
+    "What is the surest role?": ask_roles,
+    "What becomes of the next word when Paris and Italy change places?": ask_exchange,
+    "Where do edits of pairs move what is expected next?": ask_pairs,
+    "What differs from the permuted twin?": ask_difference,
 }
+
+
+def find_stores(runs: Path) -> dict[str, str]:
+    """By kind of result the name of a store that has one; of ``maps`` one with labels and attention maps."""
+    from tprprobe.dashboard.contents import list_contents, list_maps
+    from tprprobe.dashboard.folders import find_runs
+
+    found = find_runs(runs)
+    stores = {name: found.open(name) for name in found.names("store")}
+    kinds = ("probes", "decompositions", "behaviours")
+    has = {kind: [n for n, each in stores.items() if found.beside(each, kind)] for kind in kinds}
+    has["maps"] = [n for n, s in stores.items() if list_maps(s) and list_contents(s).labels]
+    return {kind: names[0] for kind, names in has.items() if names}
 
 
 def main(runs: Path, out: Path) -> None:
     from playwright.sync_api import Error, sync_playwright
 
-    from tprprobe.dashboard.folders import find_runs
-
-    found = find_runs(runs)
-    names = found.names("store")
-    probed = next((each for each in names if found.beside(found.open(each), "probes")), names[0])
-    named = next((each for each in names if found.beside(found.open(each), "names")), names[0])
+    stores = find_stores(runs)
     out.mkdir(parents=True, exist_ok=True)
     print("| question | answered | s | the page's first line |\n|---|---|---:|---|")
     with sync_playwright() as playwright, server(runs) as (address, _):
@@ -122,16 +160,14 @@ def main(runs: Path, out: Path) -> None:
             page.set_default_timeout(MOST * 1000)
             start = time.perf_counter()
             try:
-                answer = " ".join(ask(Reader(page, address), [named, probed]).split())
+                answer = " ".join(ask(Reader(page, address), stores).split())
             except Error as error:
                 answer = f"not answered: {str(error).splitlines()[0]}"
             seconds = time.perf_counter() - start
             page.screenshot(path=out / f"question-{number}.png")
             is_answered = not answer.startswith("not answered") and seconds < MOST
-            print(
-                f"| {question} | {'yes' if is_answered else 'no'} | {seconds:.0f} | {answer} |",
-                flush=True,
-            )
+            told = "yes" if is_answered else "no"
+            print(f"| {question} | {told} | {seconds:.0f} | {answer} |", flush=True)
             page.close()
         browser.close()
 

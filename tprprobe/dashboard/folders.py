@@ -168,7 +168,8 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
 def _kinds(files: list[str]) -> list[str]:
     kinds = [name for name, kind in list_kinds().items() if not {*kind.files}.isdisjoint(files)]
     is_foreign = any(name in FOREIGN for name in files) and "store" not in kinds
-    return [*kinds, "store"] if is_foreign else kinds
+    is_weights = any(name.endswith(".gguf") for name in files)
+    return [*kinds, *["store"] * is_foreign, *["checkpoint"] * is_weights]
 
 
 def is_within(path: Path, root: Path) -> bool:

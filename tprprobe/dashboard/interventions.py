@@ -88,12 +88,16 @@ def _tell_pairs(rows: pd.DataFrame) -> Statement:
     edited = rows[(rows["control"] == "real") & beyond.notna()]
     if edited.empty:
         return Statement(f"{len(rows)} rows of edits of pairs; none stands beside a control.")
-    best = top(edited, "beyond")
+    is_sure = edited["beyond_low"] > 0 if "beyond_low" in edited else edited["beyond"] > 0
+    best = top(edited[is_sure], "beyond") if is_sure.any() else top(edited, "change")
+    beyond = f"{number(best, 'beyond', '.2f')} more than its strongest control ({best['against']})"
     text = (
         f"‘{best['edit']}’ at {best['site']} moves what is expected next furthest towards the other text: by "
-        f"{number(best, 'change', '.2f')} nats, {number(best, 'beyond', '.2f')} more than its strongest control "
-        f"({best['against']}); the next token is then that of the other text in {percent(best, 'agrees', 0)} of {best['n']} trials."
+        f"{number(best, 'change', '.2f')} nats, {beyond}; the next token is then that of the other text in "
+        f"{percent(best, 'agrees', 0)} of {best['n']} trials."
     )
+    if not is_sure.any():
+        text = f"Nowhere does an edit move what is expected next surely more than its strongest control. {text}"
     return Statement(text, (link_vectors(best["site"]),))
 
 
