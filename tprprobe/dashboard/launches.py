@@ -18,6 +18,8 @@ from tprprobe.dashboard.contents import list_contents, list_vectors
 from tprprobe.dashboard.folders import Runs, is_within
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.hub import CONFIG
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store
 
@@ -177,6 +179,11 @@ def _pairs(runs: Runs, store: Store) -> Plan:
     name = runs.find_model(store) or ""
     why = "edits of minimal pairs need a model of transformers with a head, below the folder or on the hub"
     _require(name.startswith("hf:"), why)
+    config = Path(name.removeprefix("hf:")) / CONFIG
+    kinds = read_json(config).get("architectures") or [] if config.is_file() else []
+    _require(
+        not kinds or any(not kind.endswith("Model") for kind in kinds), f"{why}: this one has none"
+    )
     return ("intervene", "--data", "pairs:active+passive,asked", "--ckpt", name), ""
 
 
