@@ -8,7 +8,7 @@ from test_store import LENGTHS, ROLE, extract
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition.role_findings import RoleSearch
-from tprprobe.files.kinds import RunContents
+from tprprobe.files.results import RunContents
 from tprprobe.files.notebook import ROWS, as_html
 from tprprobe.interventions import Chain, mean, one, zero
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import parse_json
-from tprprobe.store.arrays import dimension_names
 from tprprobe.store.checksums import CHANGED, change_of, checksums_of, is_as_written
 from tprprobe.store.dtypes import disk_type
 from tprprobe.store.layout import (
@@ -22,6 +21,7 @@ from tprprobe.store.layout import (
     TOKENS,
     SiteSpec,
     arrays_of,
+    dimension_names,
     parts_of,
 )
 from tprprobe.store.manifests import Manifest, check_files, undamaged

@@ -17,9 +17,9 @@ import numpy as np
 
 from tprprobe.site.patterns import head_axis
 from tprprobe.store.dtypes import BFLOAT16, NONE, disk_type
-from tprprobe.store.kinds import STORE
+from tprprobe.store.names import JOURNAL as JOURNAL
+from tprprobe.store.names import MANIFEST as MANIFEST
 
-MANIFEST, JOURNAL = STORE.files
 ARRAYS, METADATA = "arrays.zarr", "zarr.json"
 TOKENS, TOKENS_BEGUN = "tokens.parquet", "tokens.arrow"
 TWINS = ("permuted", "untrained", "rescaled")  # the best control first
@@ -142,6 +142,20 @@ def arrays_of(manifest: Mapping[str, Any]) -> dict[str, tuple[SiteSpec, int]]:
     """Every array of a store with its number of rows."""
     arrays = all_arrays(sites_of(manifest))
     return {name: (spec, manifest["lengths"].get(spec.rows, 0)) for name, spec in arrays.items()}
+
+
+def dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]]:
+    """Axis names that each have one size in the store, as xarray demands; other sizes get names of
+    their own.
+    """
+    sizes: dict[str, int] = {}
+
+    def named(axis: str, size: int) -> str:
+        return axis if sizes.setdefault(axis, size) == size else f"{axis}_{size}"
+
+    return {
+        name: (spec.rows, *map(named, spec.axes[1:], spec.shape)) for name, spec in arrays.items()
+    }
 
 
 def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:

@@ -3,10 +3,11 @@
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Shaped
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+P, R = ParamSpec("P"), TypeVar("R")
+Source = str | os.PathLike[str]
 Rows = slice | Integer[np.ndarray, "row"] | Bool[np.ndarray, "token"]
 
 
@@ -309,6 +312,20 @@ def open_store(path: str | Path) -> Store:
     manifest = manifests.read_complete(path)
     consistency.check_store(path, manifest)
     return Store(path, manifest)
+
+
+def takes_paths(
+    function: Callable[Concatenate[Store, P], R],
+) -> Callable[Concatenate[Store | Source, P], R]:
+    """The function, whose first argument may be the path of a store, or ``hub:owner/name``."""
+
+    @functools.wraps(function)
+    def opened(store: Any, *given: P.args, **named: P.kwargs) -> R:
+        if isinstance(store, str | os.PathLike):
+            store = open_store(store if isinstance(store, str) else Path(store))
+        return function(store, *given, **named)
+
+    return opened
 
 
 @functools.lru_cache(maxsize=16)

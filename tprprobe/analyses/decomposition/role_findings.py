@@ -32,7 +32,7 @@ from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.files.tables import check_columns, columns
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 FORMAT, MANIFEST, TABLE = "tprprobe-roles", ROLES.file, "schemes.csv"
 NOTHING = "no structure"

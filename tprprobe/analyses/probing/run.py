@@ -48,7 +48,7 @@ from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 ROUNDS, PROBES = "rounds", "probes"
 STORE = "store"  # the folder of the store, where it is extracted for the run
