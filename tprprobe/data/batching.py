@@ -38,9 +38,7 @@ class Ragged:
         return self.offsets.diff()
 
     def to(self, device: str | torch.device) -> "Ragged":
-        """The sequences with their values on another device; offsets stay on the CPU, where batches
-        are cut.
-        """
+        """The sequences with their values on another device; offsets stay on the CPU, where batches are cut."""
         return Ragged(self.values.to(device), self.offsets)
 
     def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Int64[Tensor, "batch seq"]:

@@ -20,7 +20,6 @@ def encode_captions(
     part.
 
     Vectors and ids lie in temporary files until they are used.
-    Raises: InputError for data without captions, and vectors that are no numbers or differ in width.
     """
     rows, sizes, images = [], [], 0
     with Spool() as vectors, Spool() as captions:

@@ -35,9 +35,7 @@ class Pairs:
     def batch(
         self, indices: Tensor, pad: int
     ) -> tuple[Shaped[Tensor, "batch seq"], Int64[Tensor, "batch target_seq"]]:
-        """The chosen pairs: padded source ids, or features (seq being their width), and padded
-        target ids.
-        """
+        """The chosen pairs: padded source ids, or features (seq being their width), and padded target ids."""
         return self.source.padded(indices, pad), self.target.padded(indices, pad)
 
     def by_length(self, batch_size: int) -> tuple[Int64[Tensor, " batch"], ...]:
@@ -56,17 +54,12 @@ class Pairs:
 
 
 def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
-    """The ids of all sources and of all targets, with start and end symbols.
-
-    Raises: InputError for a question or answer that is too long or has an unknown character.
-    """
+    """The ids of all sources and of all targets, with start and end symbols."""
     return encode_mix([data], vocabulary)
 
 
 def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
-    """The encoded examples of several data sets, one after another; memory holds one block of
-    texts.
-    """
+    """The encoded examples of several data sets, one after another; memory holds one block of texts."""
     if vocabulary.reads_images:
         vectors, captions, sizes = encode_captions(parts, vocabulary)
         return Pairs(vectors, captions, parts=sizes)

@@ -107,7 +107,6 @@ def open_parquet(path: Path, request: Request) -> Dataset:
     """The examples of a Parquet file: articles, or the first n questions that `write_parquet` wrote.
 
     Name, split and seed of the latter are theirs.
-    Raises: InputError for a damaged file, one without these columns, another split, too large an n.
     """
     with damage_told(f"{path} is no readable Parquet file", AGAIN):
         file = pq.read_metadata(path)

@@ -35,9 +35,7 @@ def label_words(example: Example, written: str | None) -> tuple[Labelled, Labell
 
 
 def _with_words(sentence: Labelled) -> Labelled:
-    """The sentence; one without known words is divided into runs of letters and digits, and single
-    marks.
-    """
+    """The sentence; one without known words is divided into runs of letters and digits, and single marks."""
     if sentence.words:
         return sentence
     return replace(sentence, words=tuple(PLAIN.findall(sentence.text)))

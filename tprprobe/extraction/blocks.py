@@ -157,11 +157,7 @@ def _writes_apart(model: Readable) -> bool:
 
 
 def _names(model: Readable, sites: str | Iterable[str] | None, pooling: Pooling) -> list[str]:
-    """The sites that are kept: those that match, but maps where vectors are pooled.
-
-    Raises:
-        InputError: no such site, or only maps to pool.
-    """
+    """The sites that are kept: those that match, but maps where vectors are pooled."""
     names = select(sites or "*", list(find_sites(model)))
     kept = [name for name in names if not (pooling.is_used and name.endswith(ATTENTION))]
     if not kept:
@@ -235,11 +231,7 @@ class Extraction:
         return Pass(model, StoreWriter.create(out, self._kept, settings, resume), samples, first)
 
     def check(self, model: Readable, out: Path, samples: int) -> None:
-        """Checks that the store at a path is of this extraction.
-
-        Raises:
-            InputError: it is not, or there is none.
-        """
+        """Checks that the store at a path is of this extraction."""
         wanted = describe(self._kept, self._settings(model, samples))
         check_same(out, read_complete(out), wanted)
 

@@ -33,11 +33,7 @@ class Block:
     maps: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
     def check(self, pairs: Pairs, first: int) -> None:
-        """Checks that all numbers are finite; ``first`` is the number of the block's first sample.
-
-        Raises:
-            InputError: some are not, of a site and sample that the line names.
-        """
+        """Checks that all numbers are finite; ``first`` is the number of the block's first sample."""
         bounds = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
         for site, rows in self.rows.items():
             if not _is_finite(rows):
@@ -94,11 +90,7 @@ def rows_of(name: str, site: Site) -> str:
 
 @torch.no_grad()
 def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) -> Block:
-    """The vectors and maps of all samples, from one teacher-forced pass over each.
-
-    Raises:
-        InputError: the pass does not reach a site, or a site's tensor is not [batch, seq, …].
-    """
+    """The vectors and maps of all samples, from one teacher-forced pass over each."""
     offsets = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
     offsets[SAMPLE] = torch.arange(len(pairs) + 1)
     places = {side: Lengths.of(bounds) for side, bounds in offsets.items()}
@@ -119,9 +111,7 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
 
 
 def _correct(logits: Any, target: Tensor, pad: int) -> Bool[np.ndarray, " batch"] | bool:
-    """True for each sample whose target is the argmax throughout; all false for a module without
-    logits.
-    """
+    """True for each sample whose target is the argmax throughout; all false for a module without logits."""
     if not isinstance(logits, Tensor) or logits.shape[:2] != target[:, 1:].shape:
         return False
     right = (logits.argmax(-1) == target[:, 1:]) | (target[:, 1:] == pad)

@@ -31,9 +31,6 @@ def extract_one(
 ) -> Store:
     """The store of one example: its roles and attention (all vectors of a model that has neither), and the
     answer that the model wrote.
-
-    Raises:
-        InputError: a text that the vocabulary cannot say.
     """
     data = OneExample("asked", "asked", 0, range(1), example)
     names = [name for name in SITES if _has(model, name)]

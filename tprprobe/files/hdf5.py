@@ -27,9 +27,6 @@ h5py.File(sys.argv[1], "r")[sys.argv[2]][:]
 def open_hdf5(path: Path, texts: str) -> Any:
     """The opened file; if its data set ``texts`` has texts of any length, a process that may take only so
     much memory and time has read them before.
-
-    Raises:
-        InputError: h5py is not installed, or that process did not end well.
     """
     check_extra("h5py", "hdf5", path)
     import h5py

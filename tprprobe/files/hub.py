@@ -35,11 +35,7 @@ CONFIG, WEIGHTS, CARD, RECIPE, EXPECTED = (
 
 
 def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = False) -> Path:
-    """The folder of a checkpoint or probe: a path, a shipped name, or a hub id ``owner/name``.
-
-    Raises:
-        InputError: nothing of that name is here or on the hub.
-    """
+    """The folder of a checkpoint or probe: a path, a shipped name, or a hub id ``owner/name``."""
     text = str(name)
     if not is_id(text):
         try:
@@ -87,9 +83,6 @@ def locate_dataset(name: str | os.PathLike[str]) -> Path:
     """The folder of a store or a run: a path, or ``hub:owner/name``, a dataset repository.
 
     A prefix says that the hub is meant: ``runs/mixed`` is a folder.
-
-    Raises:
-        InputError: no id, or the hub did not give it.
     """
     text = str(name)
     if not text.startswith(HUB):
@@ -116,9 +109,6 @@ def upload(
 ) -> str:
     """The address of the repository (model or dataset) to which a folder was uploaded, with files
     ``beside`` it that do not lie there.
-
-    Raises:
-        InputError: the hub refuses.
     """
     from huggingface_hub import HfApi
 
@@ -183,7 +173,5 @@ def _reason(error: Exception) -> str:
 
 
 def is_id(text: str) -> bool:
-    """True if a name is a hub repository's, ``owner/name``; an existing folder of that name goes
-    first.
-    """
+    """True if a name is a hub repository's, ``owner/name``; an existing folder of that name goes first."""
     return text.count("/") == 1 and not text.startswith((".", "/", "~")) and not Path(text).is_dir()

@@ -53,11 +53,7 @@ class Kind:
         return [each for each in folders if self.is_finished_in(each)]
 
     def load(self, folder: Source) -> Any:
-        """The contents of the folder, loaded.
-
-        Raises:
-            InputError: nothing of this kind, or it is damaged.
-        """
+        """The contents of the folder, loaded."""
         if self.loader:
             return pkgutil.resolve_name(self.loader)(folder)
         path = Path(folder) / self.file

@@ -12,9 +12,6 @@ from tprprobe.files.notebook import as_html
 def verify_run(folder: Source) -> dict[str, Any]:
     """What of a folder could be read: its finished results (``kinds``, by place), and the number of
     ``files`` whose checksums were kept, all as they were written.
-
-    Raises:
-        InputError: nothing is finished there, or it is damaged.
     """
     from tprprobe.files.runs import check_tables  # a store is verified without pandas
 

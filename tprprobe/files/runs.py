@@ -157,11 +157,7 @@ def _has(more: Any, known: Any) -> bool:
 
 @contextmanager
 def kept(out: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """The folder of a run: that of ``out``; without it one that is gone at the end of the block.
-
-    Raises:
-        InputError: another process writes there.
-    """
+    """The folder of a run: that of ``out``; without it one that is gone at the end of the block."""
     with TemporaryDirectory() as scratch:
         folder = Path(out or Path(scratch) / "run")
         with alone(folder):
@@ -195,11 +191,7 @@ def _content(name: str, table: pd.DataFrame) -> bytes:
 
 
 def check_tables(manifest: Path) -> int:
-    """The number of tables that a manifest tells the checksums of, all as they were written.
-
-    Raises:
-        InputError: naming one that is not.
-    """
+    """The number of tables that a manifest tells the checksums of, all as they were written."""
     sums = read_json(manifest).get(SUMS)
     sums = sums if isinstance(sums, dict) else {}
     for name, written in sums.items():

@@ -42,11 +42,7 @@ Known = TypeVar("Known", bound=BaseModel)
 
 
 def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """The unchecked content of a TOML file, with ``key.sub=value`` overrides (values are TOML).
-
-    Raises:
-        InputError: no such file, no TOML, an override of what has no parts.
-    """
+    """The unchecked content of a TOML file, with ``key.sub=value`` overrides (values are TOML)."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -63,11 +59,7 @@ def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> di
 
 
 def parse(kind: type[Known], settings: Mapping[str, Any], where: object) -> Known:
-    """The checked settings of that kind; an error names the place ``where`` they stand.
-
-    Raises:
-        InputError: an unknown key (the nearest is suggested), a wrong value.
-    """
+    """The checked settings of that kind; an error names the place ``where`` they stand."""
     try:
         return kind.model_validate(settings)
     except ValidationError as error:

@@ -27,9 +27,6 @@ def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "
     """The table in a Parquet, CSV or JSON-lines file; other columns than those named may stand in it.
 
     ``remedy`` says what to do about a file that is damaged.
-
-    Raises:
-        InputError: no such file, a damaged one, or a column that is missing or holds something else.
     """
     path = Path(path)
     if not path.is_file():
@@ -43,11 +40,7 @@ def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "
 def check_columns(
     table: "pd.DataFrame", columns: Columns, where: object, remedy: str
 ) -> "pd.DataFrame":
-    """The table, in which every column named holds what it must.
-
-    Raises:
-        InputError: a column is missing or holds something else.
-    """
+    """The table, in which every column named holds what it must."""
     for name, kind in columns.items():
         if name not in table:
             raise InputError(f"{where} has no column {name!r}: {remedy}")

@@ -37,11 +37,7 @@ Word = Mapping[str, str]
 
 
 def read_conllu(path: Path) -> list[Labelled]:
-    """The sentences of a file with all labels that its columns hold; a line counts those that are odd.
-
-    Raises:
-        InputError: naming the file and the line that is wrong.
-    """
+    """The sentences of a file with all labels that its columns hold; a line counts those that are odd."""
     columns: Sequence[str] = PLAIN
     sentences: list[Labelled] = []
     document, odd = "", Counter[str]()

@@ -29,11 +29,7 @@ def is_labeller(source: str) -> bool:
 
 
 def find_labellers(sources: Mapping[str, str]) -> list[Labeller]:
-    """The labellers of ``{"pos,dep,nel": "spacy:FOLDER", "srl": "rules"}``, in that order.
-
-    Raises:
-        InputError: a pipeline is missing or cannot label a task, or the rules are for another one.
-    """
+    """The labellers of ``{"pos,dep,nel": "spacy:FOLDER", "srl": "rules"}``, in that order."""
     return [_find(tasks.split(","), source) for tasks, source in sources.items()]
 
 

@@ -95,11 +95,7 @@ _READERS = {"pos": _tags, "upos": _universal_tags, "dep": _relations, "nel": _en
 
 
 def load_pipeline(name: str | os.PathLike[str], tasks: Sequence[str] | None = None) -> Pipeline:
-    """The pipeline of an installed package, or in a folder, for some or all tasks that it can label.
-
-    Raises:
-        InputError: spaCy or the pipeline is missing, or it has no component for a task.
-    """
+    """The pipeline of an installed package, or in a folder, for some or all tasks that it can label."""
     spacy = import_spacy()
     try:
         nlp = spacy.load(name if spacy.util.is_package(str(name)) else Path(name))
@@ -117,11 +113,7 @@ def load_pipeline(name: str | os.PathLike[str], tasks: Sequence[str] | None = No
 
 
 def import_spacy() -> Any:
-    """The library.
-
-    Raises:
-        InputError: it is not installed.
-    """
+    """The library."""
     check_extra("spacy", "taggers", "a pipeline that labels words")
     import spacy
 

@@ -147,11 +147,7 @@ class RoleRules:
     tasks: tuple[str, ...] = ("srl",)
 
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]:
-        """The sentences with the arguments that the rules find.
-
-        Raises:
-            InputError: a sentence with words has no dependencies.
-        """
+        """The sentences with the arguments that the rules find."""
         return [
             replace(each, targets={**each.targets, "srl": find_arguments(each)})
             for each in sentences

@@ -27,9 +27,6 @@ def train_pipeline(
     """The folder of the pipeline that was best on ``dev``, trained by pipeline.cfg.
 
     Its components are those that the training sentences have labels for.
-
-    Raises:
-        InputError: the folder exists already, or spaCy is missing.
     """
     spacy = import_spacy()
     from spacy.cli.init_config import fill_config

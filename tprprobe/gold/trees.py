@@ -15,21 +15,13 @@ ROOTS, OTHER_TEXT, MARKED = "several roots", "a text of other words", "a byte or
 
 
 def check_word(form: str) -> None:
-    """Checks that a word has a character that can be seen.
-
-    Raises:
-        InputError: it has none.
-    """
+    """Checks that a word has a character that can be seen."""
     if not any(unicodedata.category(char)[0] in SEEN for char in form):
         raise InputError(f"word {form!r} has no visible character")
 
 
 def check_heads(heads: Sequence[int]) -> None:
-    """Checks that every word hangs, head by head, from a root; heads count from 1, a root's is 0.
-
-    Raises:
-        InputError: a word is its own head, or heads go round.
-    """
+    """Checks that every word hangs, head by head, from a root; heads count from 1, a root's is 0."""
     clear = {0}
     for word in range(1, len(heads) + 1):
         path = [word]

@@ -46,11 +46,7 @@ class Place:
 
     @property
     def seq(self) -> int:
-        """The number of the axis of positions; in an attention map, of those that attend.
-
-        Raises:
-            InputError: there is one vector a sample.
-        """
+        """The number of the axis of positions; in an attention map, of those that attend."""
         if not self.has_positions:
             raise InputError(
                 f"a site of {' × '.join(self.axes)} has no positions to choose or move"
@@ -172,9 +168,7 @@ def resample(reference: Float[Tensor, "token *shape"], seed: int = 0, **where: A
 def snap(
     centers: Float[Tensor, "*head cluster d"], scale: Tensor | None = None, **where: Any
 ) -> Edit:
-    """An edit to the nearest center, by Euclidean distance after division by ``scale`` ([d] or
-    [head, d]).
-    """
+    """An edit to the nearest center, by Euclidean distance after division by ``scale`` ([d] or [head, d])."""
 
     def nearest(x: Tensor, _: Place) -> Tensor:
         among = centers.to(x)

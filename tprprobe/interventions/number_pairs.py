@@ -120,9 +120,7 @@ def exchanged(text: str, first: Sequence[int], second: Sequence[int]) -> str:
 def _is_new(
     kind: str, text: str, answer: Fraction, first: tuple[int, ...], second: tuple[int, ...]
 ) -> bool:
-    """True if the exchange makes another question, with the same answer or another one, as its kind
-    asks.
-    """
+    """True if the exchange makes another question, with the same answer or another one, as its kind asks."""
     other = exchanged(text, first, second)
     if other == text or (kind == "place" and other[second[0]] == "0"):
         return False

@@ -55,11 +55,7 @@ class _Asked:
 
 
 def make_trials(model: Language, data: MinimalPairs) -> Trials:
-    """The items of these pairs in a model's ids.
-
-    Raises:
-        InputError: no item can be asked.
-    """
+    """The items of these pairs in a model's ids."""
     items = [data.items[i] for i in dict.fromkeys(row // 2 for row in data.rows)]
     results = [_ask(model, item) for item in items]
     asked = [result for result in results if isinstance(result, _Asked)]

@@ -70,11 +70,7 @@ def change_of(
     exchange: Any = None,
     elsewhere: bool = False,
 ) -> Float64[np.ndarray, "sample d_model"]:
-    """What the changes add to a vector, a row a sample (one row where all samples change alike).
-
-    Raises:
-        InputError: as of :func:`surgery`.
-    """
+    """What the changes add to a vector, a row a sample (one row where all samples change alike)."""
     given = [_listed(each) for each in (replace, move, exchange)]
     sizes = {len(each) for each in given if len(each) > 1}
     if len(sizes) > 1:

@@ -20,9 +20,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def project(x: Tensor, linears: list[nn.Linear], n_heads: int) -> tuple[Tensor, ...]:
-    """Each linear map of x, divided into heads; one product computes all, which is faster for
-    several tokens.
-    """
+    """Each linear map of x, divided into heads; one product computes all, which is faster for several tokens."""
     if x.shape[1] == 1:
         return tuple(split_heads(linear(x), n_heads) for linear in linears)
     weight = torch.cat([linear.weight for linear in linears])

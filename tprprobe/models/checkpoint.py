@@ -88,12 +88,7 @@ def published_config(model: Model) -> dict[str, Any]:
 def read_checkpoint(
     name: str | os.PathLike[str], local_files_only: bool = False, seed: int | None = None
 ) -> Model:
-    """The model of a shipped name, folder or hub id, in evaluation mode; with a seed, randomly
-    initialized.
-
-    Raises:
-        InputError: nothing of that name, or a folder whose files do not make a model.
-    """
+    """The model of a shipped name, folder or hub id, in evaluation mode; with a seed, randomly initialized."""
     text = str(name)
     folder = hub.locate("models", text, local_files_only)
     if hub.is_foreign(folder):
@@ -111,11 +106,7 @@ def read_checkpoint(
 
 
 def default_data(model: Readable, split: str | None = None) -> tuple[str, str | None]:
-    """The data and split that the checkpoint's card names under ``tprprobe``.
-
-    Raises:
-        InputError: the card names none.
-    """
+    """The data and split that the checkpoint's card names under ``tprprobe``."""
     named = _named_data(model.folder / hub.CARD) if model.folder else {}
     if "data" not in named:
         raise InputError(f"the card of {model.name} names no data: give --data")
@@ -166,11 +157,7 @@ def _vocabulary(folder: Path, config: Config) -> Codec | None:
 
 
 def check_vocabulary(known: Codec, config: Config, where: str) -> None:
-    """Checks that a model's ids are those of the vocabulary.
-
-    Raises:
-        InputError: naming what differs.
-    """
+    """Checks that a model's ids are those of the vocabulary."""
     size = config.vocab_size if known.has_spare_rows else len(known)
     if size < len(known):
         raise InputError(f"{where} has {len(known)} sub-words, the model rows for {size}")

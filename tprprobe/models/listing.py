@@ -44,11 +44,7 @@ def _describe(name: str, folder: Path) -> dict[str, Any]:
 
 
 def _count(weights: Path) -> int:
-    """The number of parameters in a safetensors file, read from its header.
-
-    Raises:
-        InputError: it has none that can be read.
-    """
+    """The number of parameters in a safetensors file, read from its header."""
     with damage_told(f"{weights} is damaged or no safetensors file"):
         with weights.open("rb") as file:
             header = parse_json(file.read(*SIZE.unpack(file.read(SIZE.size))), "its header")

@@ -132,11 +132,7 @@ def _read(name: str, local_files_only: bool, seed: int | None, dtype: torch.dtyp
 
 
 def find_device(name: str) -> torch.device:
-    """The torch device of this name, if this machine has it.
-
-    Raises:
-        InputError: it has not.
-    """
+    """The torch device of this name, if this machine has it."""
     try:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:

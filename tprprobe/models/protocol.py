@@ -155,9 +155,7 @@ class Model(Language, Generic[K, M, C]):
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: M, cache: C | None = None
     ) -> tuple[Float[Tensor, "batch seq vocab"], C]:
-        """Logits and the vectors they were computed from; with a cache, ``target`` continues what
-        it holds.
-        """
+        """Logits and the vectors they were computed from; with a cache, ``target`` continues what it holds."""
 
     def forward(
         self, source: Shaped[Tensor, "batch ..."], target: Int[Tensor, "batch target_seq"]
@@ -188,22 +186,14 @@ Readable = (
 
 
 def require_model(model: Readable, reason: str) -> Model:
-    """The model, checked to be one of ours.
-
-    Raises:
-        InputError: it is an attached module, which cannot be used here for this reason.
-    """
+    """The model, checked to be one of ours."""
     if isinstance(model, Model):
         return model
     raise InputError(f"{model.name} is an attached module, {reason}")
 
 
 def require_head(model: Readable, purpose: str) -> Language:
-    """The model, checked to predict symbols: one of ours, or one of transformers with its head.
-
-    Raises:
-        InputError: it does not; the line has this purpose.
-    """
+    """The model, checked to predict symbols: one of ours, or one of transformers with its head."""
     if isinstance(model, Language) and getattr(model, "head", "own"):
         return model
     kind = (
@@ -218,11 +208,7 @@ def require_head(model: Readable, purpose: str) -> Language:
 
 
 def require_vocabulary(model: Readable) -> Codec:
-    """The model's vocabulary.
-
-    Raises:
-        InputError: it is not known.
-    """
+    """The model's vocabulary."""
     if model.vocabulary is None:
         raise InputError(
             f"{model.name}: this model's vocabulary is unknown: convert it again with --vocab FILE"

@@ -52,9 +52,7 @@ class SentenceSites(nn.Module):
 
 
 class TPGNWordSites(nn.Module):
-    """The word LSTM U, whose gates read a linear map of Ŝ_{t−1}'s rows (Eqs. 10-15); u_t = tanh(W_u
-    p_t).
-    """
+    """The word LSTM U, whose gates read a linear map of Ŝ_{t−1}'s rows (Eqs. 10-15); u_t = tanh(W_u p_t)."""
 
     def __init__(self, config: TPGNConfig):
         super().__init__()

@@ -31,10 +31,7 @@ class State:
 
 
 def check_features(source: Tensor, width: int) -> None:
-    """Checks that these are feature vectors of that width.
-
-    Raises: InputError.
-    """
+    """Checks that these are feature vectors of that width."""
     if source.ndim != 2 or source.shape[1] != width or not source.is_floating_point():
         raise InputError(
             f"image features of shape {tuple(source.shape)}, {source.dtype}: this model reads "

@@ -12,11 +12,7 @@ _TARGET = ("decoder.", "embedding.target.", "sentence.", "word.")
 
 
 def select(patterns: str | Iterable[str], names: Sequence[str]) -> list[str]:
-    """The names that match any of the shell globs, in their own order; layer -1 is the last.
-
-    Raises:
-        InputError: a pattern matches nothing (the nearest name is suggested).
-    """
+    """The names that match any of the shell globs, in their own order; layer -1 is the last."""
     patterns = [patterns] if isinstance(patterns, str) else list(patterns)
     chosen: set[str] = set()
     for pattern in patterns:

@@ -34,11 +34,7 @@ COLUMNS = {"side": "UO", "sample": "iu", "token": "UO"}  # and the kinds of thei
 
 
 def check_store(path: Path, manifest: Manifest) -> None:
-    """Checks the lengths of all files and the content of those that say what the numbers are.
-
-    Raises:
-        InputError: naming the file that is missing, has another length, or contradicts the manifest.
-    """
+    """Checks the lengths of all files and the content of those that say what the numbers are."""
     check_files(path, manifest)
     with undamaged(path):
         if not is_as_written(manifest):
@@ -53,11 +49,7 @@ def check_store(path: Path, manifest: Manifest) -> None:
 
 
 def check_tokens(path: Path, manifest: Manifest, table: "pd.DataFrame") -> "pd.DataFrame":
-    """The token table of a store, if it has a row for every row of the arrays, sample by sample.
-
-    Raises:
-        InputError: naming what the table has and the manifest says.
-    """
+    """The token table of a store, if it has a row for every row of the arrays, sample by sample."""
     for name, kinds in COLUMNS.items() if manifest["samples"] else ():
         if name not in table:
             raise _damage(path, f"lacks the column {name}")

@@ -66,11 +66,7 @@ def _find_client() -> Any:
 
 @contextmanager
 def scheduled(address: str | None) -> Iterator[None]:
-    """A block whose passes are computed by the workers of the Dask scheduler at an address, if one is given.
-
-    Raises:
-        InputError: no scheduler answers there, or its workers lack this version of tprprobe.
-    """
+    """A block whose passes are computed by the workers of the Dask scheduler at an address, if one is given."""
     if address is None:
         yield
         return

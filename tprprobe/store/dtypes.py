@@ -21,11 +21,7 @@ AT_ONCE = 2**18  # numbers that are rounded at once, which stay in the processor
 
 
 def check_storage(dtype: str | None, compression: str | None) -> None:
-    """Checks what numbers are to be kept in; None leaves it open.
-
-    Raises:
-        InputError: another name, or bfloat16 without compression.
-    """
+    """Checks what numbers are to be kept in; None leaves it open."""
     if dtype not in (None, *TYPES):
         raise unknown("type of a store", str(dtype), TYPES)
     if compression not in (None, *COMPRESSIONS):

@@ -69,9 +69,7 @@ class SiteSpec:
         return int(np.prod(self.shape, dtype=int)) * disk_type(self.dtype).itemsize
 
     def kept_as(self, dtype: str | None, compression: str | None) -> "SiteSpec":
-        """The layout with another type and compression; None keeps the type, and compresses bfloat16
-        by LZ4.
-        """
+        """The layout with another type and compression; None keeps the type, and compresses bfloat16 by LZ4."""
         dtype = dtype or self.dtype
         if dtype == BFLOAT16 and compression == NONE:
             dtype = "float32"
@@ -145,9 +143,7 @@ def arrays_of(manifest: Mapping[str, Any]) -> dict[str, tuple[SiteSpec, int]]:
 
 
 def dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]]:
-    """Axis names that each have one size in the store, as xarray demands; other sizes get names of
-    their own.
-    """
+    """Axis names that each have one size in the store, as xarray demands; other sizes get names of their own."""
     sizes: dict[str, int] = {}
 
     def named(axis: str, size: int) -> str:

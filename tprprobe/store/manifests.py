@@ -22,11 +22,7 @@ Manifest = dict[str, Any]
 
 
 def read_manifest(path: Path) -> Manifest | None:
-    """The manifest of the store at ``path`` so far; None where there is nothing.
-
-    Raises:
-        InputError: a file or a folder of something else, or a damaged store.
-    """
+    """The manifest of the store at ``path`` so far; None where there is nothing."""
     for name in (MANIFEST, JOURNAL):
         if (path / name).exists():
             return _read(path / name)
@@ -38,11 +34,7 @@ def read_manifest(path: Path) -> Manifest | None:
 
 
 def read_complete(path: Path) -> Manifest:
-    """The manifest of the complete store at ``path``.
-
-    Raises:
-        InputError: there is none, or it is not complete.
-    """
+    """The manifest of the complete store at ``path``."""
     manifest = read_manifest(path)
     if manifest is None:
         raise InputError(f"no store at {path}: make one with `tprprobe extract --out {path}`")
@@ -96,11 +88,7 @@ def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, Any]) -> Mani
 
 
 def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Checks that two manifests are of the same model, data and sites.
-
-    Raises:
-        InputError: naming the first setting that differs.
-    """
+    """Checks that two manifests are of the same model, data and sites."""
     old, new = _flat(begun), _flat(wanted)
     for key in [key for key in (*new, *old) if key != "version"]:  # which follows from the sites
         if old.get(key) != new.get(key):
@@ -125,9 +113,6 @@ def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
     """Checks that every file is there at its full length: Zarr reads a missing chunk as NaN.
 
     Those of a store that is ``growing`` may be longer.
-
-    Raises:
-        InputError: naming a file that is missing or has another length.
     """
     with undamaged(path):
         for part in parts_of(manifest):

@@ -58,11 +58,7 @@ class DamagedStore:
 
     @classmethod
     def open(cls, path: Path) -> "DamagedStore":
-        """The store at a path, every file of which is read once.
-
-        Raises:
-            InputError: there is none, or its manifest is damaged, too: nothing then says what it held.
-        """
+        """The store at a path, every file of which is read once."""
         manifest = manifests.read_complete(path)
         with manifests.undamaged(path):
             damaged = {each.file for each in find_damage(path, manifest)}
@@ -142,11 +138,7 @@ class DamagedStore:
         return layout.arrays_of(self.store.manifest)[part.site][0]
 
     def _replace(self, part: Part, content: bytes) -> None:
-        """Writes a file if it is what was written before.
-
-        Raises:
-            InputError: it is not, or the disk is full.
-        """
+        """Writes a file if it is what was written before."""
         file = self.store.path / part.file
         written = self.store.manifest.get(manifests.CHECKSUMS, {}).get(part.file)
         with whole(file) as partial:

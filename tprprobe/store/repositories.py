@@ -45,11 +45,7 @@ def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = Fa
 
 
 def describe(folder: Path, repo_id: str) -> dict[str, bytes]:
-    """The card of a dataset repository, and the tables of its viewer, by their paths in it.
-
-    Raises:
-        InputError: the folder holds no store and no finished run.
-    """
+    """The card of a dataset repository, and the tables of its viewer, by their paths in it."""
     if STORE.is_in(folder):
         store = open_store(folder)
         tables, text = _tables_of_store(store), _text_of_store(store, repo_id)

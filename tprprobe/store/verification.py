@@ -76,11 +76,7 @@ class Verification:
 
 
 def verify(path: Path) -> Verification:
-    """The damage of a store and its twins, every file read once.
-
-    Raises:
-        InputError: no complete store, or a manifest that cannot be read.
-    """
+    """The damage of a store and its twins, every file read once."""
     manifest = read_complete(path)
     with undamaged(path):
         damage = list(find_damage(path, manifest))

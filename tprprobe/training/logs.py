@@ -59,11 +59,7 @@ def _open_board(folder: Path, step: int) -> Any:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run's learning curve, empty where there is none yet.
-
-    Raises:
-        InputError: the file is damaged.
-    """
+    """The rows of a run's learning curve, empty where there is none yet."""
     path = folder / FILE
     if not path.exists():
         return []

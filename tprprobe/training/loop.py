@@ -187,11 +187,7 @@ class Run:
             torch.save(state, partial)
 
     def load(self, path: Path) -> None:
-        """Continues from the state that :meth:`save` wrote.
-
-        Raises:
-            InputError: another recipe was trained there, or the file is damaged.
-        """
+        """Continues from the state that :meth:`save` wrote."""
         state = _read_state(path, self.recipe, self.worker.device)
         self.model.load_state_dict(state["model"])
         for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
@@ -223,9 +219,6 @@ def train(
 
     ``load_pool`` gives the examples of a stage; runs of a study share theirs. To resume a finished run is
     no error; there is nothing left to do.
-
-    Raises:
-        InputError: OUT holds a run and ``resume`` is not asked for, or a run of another recipe.
     """
     out, worker = Path(out), Worker.join(device)
     if (out / MODEL).exists():

@@ -51,10 +51,7 @@ def open_jsonl(path: Path, request: Request) -> JsonLines:
 
 
 def open_two(path: Path, request: Request) -> TwoFiles:
-    """The articles of a `.source` and a `.target` file, or the first n.
-
-    Raises: InputError if there is no other, or it has more or fewer lines.
-    """
+    """The articles of a `.source` and a `.target` file, or the first n."""
     source = path.with_name(path.name.replace(".target", ".source"))
     target = path.with_name(path.name.replace(".source", ".target"))
     for file in (source, target):

@@ -54,10 +54,7 @@ def is_corpus(spec: str) -> bool:
 
 
 def open_corpus(request: Request) -> Dataset:
-    """The articles of a file or of a folder's split, or the first n.
-
-    Raises: InputError for a file, split or number that is not there, and for damaged files.
-    """
+    """The articles of a file or of a folder's split, or the first n."""
     path, column = _divided(request.spec)
     request = replace(request, column=column)
     file = _of_split(path, request.split) if path.is_dir() else path
@@ -117,8 +114,6 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
 
     Those without a document or a summary are left out, counted and told. No more is read than is
     needed to find n examples.
-
-    Raises: InputError if there are not that many.
     """
     wanted = request.split if divided and request.split in SHARES else None
     numbers, empty = [], 0

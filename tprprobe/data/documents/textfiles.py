@@ -54,10 +54,7 @@ class TextFile(Dataset[Article]):
 
 
 def open_list(texts: Sequence[Any], request: Request) -> TextList:
-    """The texts of a list; its name tells one list from another.
-
-    Raises: InputError for what is no text.
-    """
+    """The texts of a list; its name tells one list from another."""
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"text {number} of the list is {text!r:.60}; give a list of strings")
@@ -66,10 +63,7 @@ def open_list(texts: Sequence[Any], request: Request) -> TextList:
 
 
 def open_text(path: Path, request: Request) -> TextFile:
-    """The texts of a `.txt` file: its lines that are not empty, or its paragraphs.
-
-    Raises: InputError for another unit.
-    """
+    """The texts of a `.txt` file: its lines that are not empty, or its paragraphs."""
     unit = request.column or UNITS[0]
     if unit not in UNITS:
         raise unknown(f"unit of {path}", unit, UNITS)
@@ -92,10 +86,7 @@ def open_text(path: Path, request: Request) -> TextFile:
 
 
 def open_table(path: Path, request: Request) -> TextList:
-    """The texts of a column of a `.csv` or `.tsv` file: the one asked for, `text`, or the only one.
-
-    Raises: InputError for a damaged file, or one without that column.
-    """
+    """The texts of a column of a `.csv` or `.tsv` file: the one asked for, `text`, or the only one."""
     import pandas as pd
 
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix

@@ -112,11 +112,7 @@ class Item:
 
 
 def read_frame(name: str) -> tuple[str, Frame]:
-    """The frame of a name or of a user's TOML file, with the lists of words that its slots name.
-
-    Raises:
-        InputError: no such frame; a slot that is not filled, a list that is not there, a wrong form.
-    """
+    """The frame of a name or of a user's TOML file, with the lists of words that its slots name."""
     path = Path(name)
     if name.endswith(SUFFIX):
         frame, name = parse(Frame, read_toml(path), path.name), path.stem

@@ -84,10 +84,7 @@ class MinimalPairs(Dataset[PairText]):
         return tuple(dict.fromkeys(t for frame in self.frames.values() for t in find_tasks(frame)))
 
     def suited_to(self, vocabulary: Codec) -> "MinimalPairs":
-        """With ``one_token`` as many items anew, of words that are one token for a model.
-
-        Raises: InputError if there is none.
-        """
+        """With ``one_token`` as many items anew, of words that are one token for a model."""
         if not self.one_token:
             return self
         source, drawn, suited = _in_turn(self.frames, self.seed), 0, []
@@ -126,10 +123,7 @@ def is_pairs(spec: str) -> bool:
 
 
 def draw_pairs(request: Request) -> MinimalPairs:
-    """The pairs of a frame, of several in turn (`a+b`) or of all; n counts texts, two an item.
-
-    Raises: InputError for a frame or option that is not there, a split, more texts than there are.
-    """
+    """The pairs of a frame, of several in turn (`a+b`) or of all; n counts texts, two an item."""
     if request.split not in (None, ALL):
         raise InputError(f"{request.spec} has no splits: leave --split out")
     names, *options = request.spec.removeprefix(PREFIX).split(",")
@@ -155,10 +149,7 @@ def _in_turn(frames: dict[str, Frame], seed: int) -> Iterator[Item]:
 
 
 def find_pairs(spec: str, n: int | None, seed: int, default: int) -> MinimalPairs:
-    """The pairs of a name, asked; without n the first ``default`` texts of them.
-
-    Raises: InputError for what are no pairs.
-    """
+    """The pairs of a name, asked; without n the first ``default`` texts of them."""
     if not is_pairs(spec):
         raise InputError(
             f"{spec} are no minimal pairs: give pairs:FRAME, of {', '.join(list_frames())}"

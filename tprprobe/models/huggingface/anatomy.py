@@ -267,9 +267,7 @@ def _is_map(call: Call) -> bool:
 
 
 def _own_attention(weights: Call, inside: Sequence[Call]) -> Attention | None:
-    """The attention that a map is of, where it has linear maps of its own; None where nothing
-    follows it.
-    """
+    """The attention that a map is of, where it has linear maps of its own; None where nothing follows it."""
     around = [call for call in inside if call.holds(weights)]
     output = _output_projection(weights, inside)
     if not around or output is None or output.given is None:

@@ -66,12 +66,7 @@ def held_back() -> Iterator[None]:
 
 
 def check_sizes(path: str, config: Any) -> None:
-    """Checks the sizes of a configuration before anything is built of them.
-
-    Raises:
-        InputError: one that is no whole number above 0, or sizes that ask for more than the folder's file of
-            weights, or this machine's memory, holds.
-    """
+    """Checks the sizes of a configuration before anything is built of them."""
     text = config.get_text_config()
     known = {name: getattr(text, name, 1) for name in SIZES}
     for name, value in known.items():
@@ -95,11 +90,7 @@ def check_sizes(path: str, config: Any) -> None:
 
 
 def count_weights(path: str) -> int:
-    """The number of weights in a folder's safetensors files, by their headers; 0 where that is not known.
-
-    Raises:
-        InputError: a file that is damaged.
-    """
+    """The number of weights in a folder's safetensors files, by their headers; 0 where that is not known."""
     import safetensors
 
     total = 0
@@ -114,11 +105,7 @@ def count_weights(path: str) -> int:
 
 
 def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str]:
-    """What transformers reports of loading that is no fault, as notes, which go to every manifest.
-
-    Raises:
-        InputError: weights that the file lacks, has in another shape or does not have as finite numbers.
-    """
+    """What transformers reports of loading that is no fault, as notes, which go to every manifest."""
     missing = sorted(report["missing_keys"])
     new = [key for key in missing if NEW & {*key.split(".")}]
     lacking = [key for key in missing if key not in new]
@@ -144,11 +131,7 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
 
 
 def check_tokenizer(path: str, tokenizer: Any) -> None:
-    """Checks that a tokenizer has files and symbols.
-
-    Raises:
-        InputError: it has not, or it is a slow one, which does not say where tokens stand.
-    """
+    """Checks that a tokenizer has files and symbols."""
     names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), "tokenizer.json"})
     if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
         raise InputError(

@@ -13,11 +13,7 @@ ENDING = ".gguf"
 
 
 def find_gguf(path: str) -> Path | None:
-    """The GGUF file that a path is, or that a folder without a config.json of its own holds.
-
-    Raises:
-        InputError: no such file, a folder with several of them, or the package gguf is not installed.
-    """
+    """The GGUF file that a path is, or that a folder without a config.json of its own holds."""
     here = Path(path)
     if here.suffix == ENDING:
         if not here.is_file():

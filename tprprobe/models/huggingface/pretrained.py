@@ -21,12 +21,7 @@ from tprprobe.models.huggingface.language import CAUSAL, MASKED, SEQ2SEQ, TEXT, 
 def read_transformers(
     path: str, local_files_only: bool, seed: int | None, dtype: torch.dtype = torch.float32
 ) -> Pretrained:
-    """The attached model with its vocabulary; randomly initialized where there is a seed.
-
-    Raises:
-        InputError: transformers is not installed, or there is no such model that reads text, or its files are
-            damaged.
-    """
+    """The attached model with its vocabulary; randomly initialized where there is a seed."""
     check_extra("transformers", "huggingface", f"{TRANSFORMERS}{path}")
     file = find_gguf(path)
     if file is None:
@@ -74,11 +69,7 @@ def _read(
 
 
 def check_place(path: str, local_files_only: bool) -> bool:
-    """Whether only this machine is asked, which has a folder, or the hub cannot be.
-
-    Raises:
-        InputError: a path that is no folder and no hub id.
-    """
+    """Whether only this machine is asked, which has a folder, or the hub cannot be."""
     here = Path(path)
     if here.is_dir():
         if not (here / hub.CONFIG).is_file():
@@ -100,11 +91,7 @@ def check_place(path: str, local_files_only: bool) -> bool:
 
 
 def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = None) -> Pretrained:
-    """A model of transformers with the sites that its structure has, and its tokenizer.
-
-    Raises:
-        InputError: a model that does not run on text alone, or without a list of layers.
-    """
+    """A model of transformers with the sites that its structure has, and its tokenizer."""
     from tprprobe.models.huggingface.anatomy import explore
 
     both = bool(module.config.is_encoder_decoder)
@@ -154,9 +141,6 @@ def _classes(table: Any, config: Any) -> tuple[Any, ...]:
 def _model_class(path: str, config: Any, is_gguf: bool = False) -> Any:
     """The class of a model: with the head that it was saved with, else without one. Where a folder does not
     say, an encoder-decoder has one, and so has what a GGUF file holds.
-
-    Raises:
-        InputError: a model of images or sounds, or of an architecture that the library does not have.
     """
     import transformers
 

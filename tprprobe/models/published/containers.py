@@ -56,9 +56,6 @@ def read_checkpoint(source: str | os.PathLike[str]) -> PublishedFile:
     """The weights in a ``.pt``, ``.ckpt`` or Hugging Face folder, or inside a ``.tar.gz``.
 
     ``ARCHIVE.tar.gz:MEMBER`` names one of several checkpoints of an archive.
-
-    Raises:
-        InputError: no such file, a damaged one, or one with more than tensors and containers.
     """
     if Path(source).is_dir():
         return _read_folder(Path(source))

@@ -68,11 +68,7 @@ def convert(
 
 
 def read_config(config: Config) -> dict[str, Any]:
-    """A configuration given as a dictionary, as JSON, or as a file of JSON.
-
-    Raises:
-        InputError: it is no JSON object.
-    """
+    """A configuration given as a dictionary, as JSON, or as a file of JSON."""
     if config is None or isinstance(config, Mapping):
         return dict(config or {})
     text = os.fspath(config)
@@ -119,9 +115,6 @@ def settle(
 
     Given options that make no difference to the file's model are passed over. ``spelled`` says what
     the user calls an option.
-
-    Raises:
-        InputError: an unknown option, one that contradicts the file, or one that must be given.
     """
     fields = {field.name: field.default for field in dataclasses.fields(config_class)}
     settings = {}

@@ -56,11 +56,7 @@ def architecture(roles: str) -> str:
 
 
 def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
-    """The state with the embedding under one name, and the names passed over.
-
-    Raises:
-        InputError: input embedding and output layer differ.
-    """
+    """The state with the embedding under one name, and the names passed over."""
     copies = [key for key in (SHARED, *TIED) if key in state]
     if not copies:
         raise InputError(f"the file lacks the tensor {SHARED!r}")

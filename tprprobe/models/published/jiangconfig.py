@@ -55,11 +55,7 @@ GENERIC = frozenset(
 
 
 def read_options(config: Mapping[str, Any], strict: bool = True) -> dict[str, Any]:
-    """Our options for the JSON's; generic Hugging Face keys and nulls are passed over.
-
-    Raises:
-        InputError: an unknown key where ``strict``, or a value that this architecture cannot have.
-    """
+    """Our options for the JSON's; generic Hugging Face keys and nulls are passed over."""
     config = {key: value for key, value in config.items() if value is not None}
     accepted = [*OPTIONS, *STACKS, *LAYERS, "use_discrete_roles", *FIXED]
     for key, value in config.items():

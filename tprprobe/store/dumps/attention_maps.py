@@ -62,11 +62,7 @@ def rows_of_maps(name: str) -> str:
 
 
 def take_maps(path: Path, arrays: dict[str, Numbers]) -> dict[str, Maps]:
-    """Takes the attention maps, and the arrays of their shapes, out of the arrays of a file.
-
-    Raises:
-        InputError: maps without shapes, or shapes that are not of so many pairs.
-    """
+    """Takes the attention maps, and the arrays of their shapes, out of the arrays of a file."""
     maps = {}
     for name in [name for name in arrays if name.endswith(ATTENTION)]:
         key = rows_of_maps(name) + SHAPE
@@ -90,11 +86,7 @@ def _joined(path: Path, name: str, pairs: Numbers, told: Numbers) -> Maps:
 
 
 def spec_of_maps(path: Path, name: str, maps: Maps, table: pd.DataFrame) -> SiteSpec:
-    """The layout of a site of maps, if they fit the tokens.
-
-    Raises:
-        InputError: a sample has other queries or keys than tokens.
-    """
+    """The layout of a site of maps, if they fit the tokens."""
     counts = [
         np.bincount(table["sample"][(table["side"] == side).to_numpy()], minlength=len(maps.shapes))
         for side in sides_of(name)

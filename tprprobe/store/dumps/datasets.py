@@ -61,11 +61,7 @@ def is_dataset(path: Path) -> bool:
 
 
 def open_dataset(path: Path, tokens: Path | None) -> TokenArrays:
-    """The columns of vectors of a folder, with the tokens that it has, or those of a table beside it.
-
-    Raises:
-        InputError: a damaged folder, or columns that do not fit together.
-    """
+    """The columns of vectors of a folder, with the tokens that it has, or those of a table beside it."""
     with damage_told(f"{path} cannot be read as a datasets folder"):
         table = pa.concat_tables([_read(file) for file in _files(path)])
         kinds = {name: _depth(table.schema.field(name).type) for name in table.schema.names}
@@ -117,9 +113,7 @@ def _chunks(table: pa.Table, name: str) -> list[pa.Array]:
 
 
 def _depth(kind: pa.DataType) -> tuple[int, bool, bool]:
-    """How deep lists lie in each other, whether floats lie in them, and whether the outer is of fixed
-    length.
-    """
+    """How deep lists lie in each other, whether floats lie in them, and whether the outer is of fixed length."""
     kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     fixed, depth = pa.types.is_fixed_size_list(kind), 0
     while _is_list(kind):
@@ -170,11 +164,7 @@ def _maps(name: str, chunks: Sequence[Any]) -> Maps:
 
 
 def _check_lengths(path: Path, name: str, column: Any, table: pd.DataFrame) -> None:
-    """Checks that every sample has as many vectors as tokens.
-
-    Raises:
-        InputError: naming the first that has not.
-    """
+    """Checks that every sample has as many vectors as tokens."""
     found = np.concatenate(
         [pc.list_value_length(_plain(each)).to_numpy() for each in column.chunks]
     )

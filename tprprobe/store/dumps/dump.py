@@ -40,11 +40,7 @@ class Dump(ABC):
 
 
 def vector_spec(name: str, rows: str, shape: Sequence[int], dtype: str, source: Path) -> SiteSpec:
-    """The layout of a site whose rows are vectors, or one vector a head.
-
-    Raises:
-        InputError: rows of another shape, or numbers that are no floats.
-    """
+    """The layout of a site whose rows are vectors, or one vector a head."""
     axes = {1: ("d_model",), 2: ("head", "d_head")}.get(len(shape))
     if axes is None or not all(shape):
         raise InputError(

@@ -66,11 +66,7 @@ FORMATS = {
 
 
 def find_format(name: str) -> Format:
-    """The format of that name, ours or a plug-in's.
-
-    Raises:
-        InputError: there is none (the nearest is suggested), or its plug-in cannot be imported.
-    """
+    """The format of that name, ours or a plug-in's."""
     plugged = plugins.find("formats")
     if name not in FORMATS and name not in plugged:
         raise unknown("format", name, (*FORMATS, *plugged))

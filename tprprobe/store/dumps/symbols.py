@@ -22,11 +22,7 @@ WANTED = (
 
 
 def read_pieces(tokenizer: Path | None) -> Callable[[Iterable[int]], list[str]]:
-    """What turns the ids of a dump into symbols: the ``tokenizer.json`` given, else their digits.
-
-    Raises:
-        InputError: no such file, no tokenizer, or an id that it does not know.
-    """
+    """What turns the ids of a dump into symbols: the ``tokenizer.json`` given, else their digits."""
     if tokenizer is None:
         return lambda ids: [str(each) for each in ids]
     file = tokenizer / TOKENIZER if tokenizer.is_dir() else tokenizer
@@ -53,11 +49,7 @@ def read_pieces(tokenizer: Path | None) -> Callable[[Iterable[int]], list[str]]:
 
 
 def find_table(source: Path, given: Path | None) -> Path:
-    """The token table that is given, or that lies beside the arrays under their name or as ``tokens``.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The token table that is given, or that lies beside the arrays under their name or as ``tokens``."""
     if given is not None:
         if given.suffix not in SUFFIXES or not given.is_file():
             raise InputError(f"no token table {given}: give a {', '.join(SUFFIXES)} file; {WANTED}")
@@ -73,20 +65,12 @@ def find_table(source: Path, given: Path | None) -> Path:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The tokens of a table: side, sample (from 0), position, id, token, question, and its own columns.
-
-    Raises:
-        InputError: it lacks columns, or its samples are not in one piece.
-    """
+    """The tokens of a table: side, sample (from 0), position, id, token, question, and its own columns."""
     return complete_table(_read(path), path)
 
 
 def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The table that was read from ``path``, with the columns that it lacks.
-
-    Raises:
-        InputError: it lacks columns, or its samples are not in one piece.
-    """
+    """The table that was read from ``path``, with the columns that it lacks."""
     if SEQUENCE in table and "token" not in table:
         table = _split(table)
     if lacking := {"sample", "token"} - {*table}:

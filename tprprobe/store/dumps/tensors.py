@@ -74,11 +74,7 @@ def is_array_file(path: Path) -> bool:
 
 
 def read_tensors(path: Path) -> Tensors:
-    """The arrays of a file by name, mapped into memory; those of a compressed file are read.
-
-    Raises:
-        InputError: a damaged file, or one without arrays.
-    """
+    """The arrays of a file by name, mapped into memory; those of a compressed file are read."""
     with damage_told(f"{path} cannot be read as arrays"):
         found = READERS[path.suffix](path)
     if not found:
