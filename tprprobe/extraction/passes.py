@@ -15,7 +15,7 @@ from tprprobe.models.protocol import Readable
 from tprprobe.site.hooks import capture, find_sites
 from tprprobe.site.patterns import ATTENTION, side_of, sides_of
 from tprprobe.site.site import Site
-from tprprobe.store.layout import SAMPLE
+from tprprobe.store.layout import SAMPLE, SiteSpec
 
 BATCH = 64  # samples
 
@@ -86,6 +86,20 @@ def rows_of(name: str, site: Site) -> str:
     if name.endswith(ATTENTION):
         return "_".join(sides_of(name))
     return side_of(name) if "seq" in site.axes else SAMPLE
+
+
+def spec_of(name: str, site: Site, block: Block) -> SiteSpec:
+    """The layout of a site, as its first vectors show it."""
+    rows = rows_of(name, site)
+    if name.endswith(ATTENTION):
+        return SiteSpec((rows, "head"), (len(block.maps[name][0]),))
+    axes, shape = site.axes[1 if rows == SAMPLE else 2 :], block.rows[name].shape[1:]
+    if len(shape) != len(axes):
+        raise InputError(
+            f"a row of {name} has shape {shape}, but its axes are {' × '.join(axes)}: attach it with heads=, "
+            "or another submodule"
+        )
+    return SiteSpec((rows, *axes), shape)
 
 
 @torch.no_grad()

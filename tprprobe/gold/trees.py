@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tprprobe.console import stderr
+from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import is_made_of
 
@@ -60,9 +60,4 @@ def note_oddities(path: Path, counts: Counter[str], sentences: int) -> None:
     """Says in one line what is odd about a file, if anything is."""
     if counts:
         told = ", ".join(f"{count} with {what}" for what, count in sorted(counts.items()))
-        stderr.print(
-            f"{path}: of {sentences} sentences {told}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        note(f"{path}: of {sentences} sentences {told}")

@@ -11,7 +11,7 @@ from statistics import median
 import torch
 from torch import Tensor, nn
 
-from tprprobe.console import stderr
+from tprprobe.console import note
 from tprprobe.store.layout import TWINS
 
 PERMUTED, UNTRAINED, RESCALED = TWINS
@@ -44,13 +44,10 @@ def warn_of_scale(twin: nn.Module, trained: nn.Module, name: str) -> None:
     """Prints a warning if the untrained twin's matrices are on another scale than the trained ones."""
     factor = median([factor for _, factor in _factors(twin, trained)] or [1.0])
     if not 1 / FAR <= factor <= FAR:
-        stderr.print(
+        note(
             f"warning: the matrices of {name} are {factor:.2g} times as large as those that its "
             f"configuration starts with, so {UNTRAINED}:{name} may bind more or less than a model of "
-            f"its scale: {PERMUTED}:{name} and {RESCALED}:{name} keep the scale",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            f"its scale: {PERMUTED}:{name} and {RESCALED}:{name} keep the scale"
         )
 
 

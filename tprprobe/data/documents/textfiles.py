@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tprprobe.console import stderr
+from tprprobe.console import note
 from tprprobe.data.dataset import ALL, Dataset, Request
 from tprprobe.data.documents.articles import Article, find_columns
 from tprprobe.errors import InputError, unknown
@@ -78,8 +78,8 @@ def open_text(path: Path, request: Request) -> TextFile:
         last = here & ~np.append(here[1:], False)
         starts, ends, documents = np.flatnonzero(first), np.flatnonzero(last) + 1, None
     other = f"{path}:{UNITS[unit == UNITS[0]]}"
-    said = f"{path}: {len(starts):,} texts, the {unit} of the file ({other} reads its {other.rpartition(':')[2]})"
-    stderr.print(said, markup=False, highlight=False, soft_wrap=True)
+    there = f"{other} reads its {other.rpartition(':')[2]}"
+    note(f"{path}: {len(starts):,} texts, the {unit} of the file ({there})")
     return TextFile(
         request.spec, ALL, request.seed, range(len(starts)), lines, starts, ends, documents
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from tprprobe.console import stderr
+from tprprobe.console import note
 from tprprobe.data.dataset import ALL, Dataset, Labels, Request
 from tprprobe.data.frames.grammar import (
     EXCHANGED,
@@ -96,8 +96,8 @@ class MinimalPairs(Dataset[PairText]):
                 f"{self.name}: no item whose two words are one token each for this model"
             )
         if left := drawn - len(suited):
-            said = f"{self.name}: {len(suited)} items; passed over {left}, whose two words are not one token each"
-            stderr.print(said, markup=False, highlight=False, soft_wrap=True)
+            passed = f"passed over {left}, whose two words are not one token each"
+            note(f"{self.name}: {len(suited)} items; {passed}")
         return replace(self, items=tuple(suited), rows=range(2 * len(suited))[: len(self.rows)])
 
 

@@ -2,19 +2,18 @@
 
 import inspect
 import os
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from tprprobe.console import stderr
+from tprprobe.console import note
 from tprprobe.errors import InputError, check_extra
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
 from tprprobe.models.huggingface.faults import check_sizes, check_tokenizer, read_report, refusing
-from tprprobe.models.huggingface.gguf_files import describe_weights, find_gguf, read_once
+from tprprobe.models.huggingface.gguf_files import find_gguf, read_once
 from tprprobe.models.huggingface.language import CAUSAL, MASKED, SEQ2SEQ, TEXT, Pretrained
 
 
@@ -23,25 +22,22 @@ def read_transformers(
 ) -> Pretrained:
     """The attached model with its vocabulary; randomly initialized where there is a seed."""
     check_extra("transformers", "huggingface", f"{TRANSFORMERS}{path}")
+    options: dict[str, Any] = {"local_files_only": local_files_only, "trust_remote_code": False}
     file = find_gguf(path)
     if file is None:
-        local_files_only = check_place(path, local_files_only)
-    said = f"no transformers model {path!r} here or on the hub"
-    with refusing(said), nullcontext() if file is None else read_once(file) as reader:
-        options: dict[str, Any] = {"local_files_only": local_files_only, "trust_remote_code": False}
-        if file is not None:
-            path_, options["gguf_file"] = str(file.parent), file.name
-        else:
-            path_ = path
-        module, tokenizer, notes = _read(path_, options, seed, dtype)
-        if file is not None:
-            notes = {"weights": describe_weights(file, reader), **notes}
+        options["local_files_only"] = check_place(path, local_files_only)
+    else:
+        options["gguf_file"] = file.name
+    with refusing(f"no transformers model {path!r} here or on the hub"), read_once(file) as weights:
+        place = path if file is None else str(file.parent)
+        module, tokenizer, notes = _read(place, options, seed, dtype)
+    notes = weights | notes
     twin = UNTRAINED if seed is not None else ""
     name = f"{twin}{TRANSFORMERS}{os.path.basename(path.rstrip('/'))}"
     attached = attach_layers(module.eval(), tokenizer, name, path)
     attached.notes = notes
     for kind, text in notes.items():
-        stderr.print(f"{name}: {kind}: {text}", markup=False, highlight=False, soft_wrap=True)
+        note(f"{name}: {kind}: {text}")
     return attached
 
 

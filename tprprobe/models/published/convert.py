@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from tprprobe.console import stderr
+from tprprobe.console import note
 from tprprobe.data.vocabularies import subwords
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, read_subwords
@@ -57,11 +57,10 @@ def convert(
     except InputError as error:
         raise InputError(f"{found.name}: {error}") from error
     if schlag.is_ours(found.state) and "n_heads" not in given:
-        stderr.print(
+        note(
             f"{found.name}: {model.config.n_heads} heads are a guess, no shape tells them: "
-            "--config '{\"n_heads\": N}'",
-            markup=False, highlight=False, soft_wrap=True,
-        )  # fmt: skip
+            "--config '{\"n_heads\": N}'"
+        )
     if (file := vocab or _beside(Path(source))) is not None:
         model.vocabulary = _vocabulary(file, model.config)
     return save_pretrained(model, out, card=provenance_card(found, model, mapping, over))
