@@ -12,11 +12,10 @@ import torch
 from jaxtyping import Int64, Shaped
 from torch import Tensor
 
-from tprprobe.data.batching import Ragged
+from tprprobe.data.batching import Ragged, Vectors
+from tprprobe.data.captions import encode_captions, encode_first
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.dense import Vectors
 from tprprobe.data.encoding import Flat, Spool, encode_sources, encode_targets
-from tprprobe.data.imagepairs import encode_captions, encode_first
 from tprprobe.data.vocabularies.codecs import Codec
 
 

@@ -29,12 +29,11 @@ from tprprobe.models import build
 from tprprobe.models.answers import exact_matches
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
-from tprprobe.models.tpgnstate import check_features
+from tprprobe.models.tpgn import check_features
 from tprprobe.training.captioning import center, prepare_captioner
 from tprprobe.training.logs import Log
 from tprprobe.training.losses import summed_loss
-from tprprobe.training.muon import Muon
-from tprprobe.training.optimizers import Adafactor, relative_step
+from tprprobe.training.optimizers import Adafactor, Muon, relative_step
 from tprprobe.training.pools import Pool, load_pairs, make_codec
 from tprprobe.training.recipes import Mix, Optimizer, Recipe, Stage
 from tprprobe.training.workers import Worker

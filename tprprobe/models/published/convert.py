@@ -4,12 +4,15 @@ Sizes and settings come from the file wherever its shapes tell them; ``config`` 
 """
 
 import dataclasses
+import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from tprprobe.console import note
 from tprprobe.data.vocabularies import subwords
@@ -20,11 +23,11 @@ from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import refuse_existing
 from tprprobe.models.architectures import build, find_architecture
-from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
-from tprprobe.models.published import jiang, jiangconfig, schlag
+from tprprobe.models.checkpoint import check_vocabulary, describe_config, save_pretrained
+from tprprobe.models.protocol import Model
+from tprprobe.models.published import jiang, schlag
 from tprprobe.models.published.containers import PublishedFile, read_bytes, read_checkpoint
 from tprprobe.models.published.keys import Options, rename
-from tprprobe.models.published.provenance import provenance_card
 from tprprobe.models.published.torchtext import read_vocabulary
 
 TOKENIZERS = (".json", ".model")
@@ -89,8 +92,8 @@ def _rebuild(found: PublishedFile, given: dict[str, Any]) -> tuple[Any, dict[str
     admitted = family.options(state)
     spelled = {}
     if family is jiang:
-        folder = jiangconfig.read_options(found.config, strict=False)
-        given, spelled = folder | jiangconfig.read_options(given), jiangconfig.SPELLED
+        folder = jiang.read_options(found.config, strict=False)
+        given, spelled = folder | jiang.read_options(given), jiang.SPELLED
     settings = {"architecture": family.architecture(admitted["roles"][0])}
     settings |= settle(
         find_architecture(settings["architecture"])[0].config_class, admitted, given, spelled
@@ -167,3 +170,50 @@ def _beside(folder: Path) -> Path | None:
     """The tokenizer of a Hugging Face folder."""
     files = (folder / name for name in (subwords.FILE, "spiece.model"))
     return next((file for file in files if file.is_file()), None)
+
+
+def provenance_card(
+    found: PublishedFile, model: Model, mapping: dict[str, str], passed_over: list[str]
+) -> str:
+    """README.md of the folder: source, sha256, settings, the mapping of names, what was left."""
+    settings = describe_config(model)
+    vocabulary = f"{len(model.vocabulary)} symbols" if model.vocabulary else "unknown"
+    sections = {
+        "Settings": _fenced(json.dumps(settings, indent=1)),
+        "Mapping of tensors": _table(mapping),
+        "Passed over": "\n".join(f"- `{key}`" for key in sorted(set(map(_any_layer, passed_over)))),
+        "Also in the file": "\n".join(
+            f"- {key}: {_plain(value)}" for key, value in sorted(found.facts.items())
+        ),
+    }
+    head = {
+        "library_name": "tprprobe",
+        "architecture": settings["architecture"],
+        "vocabulary": vocabulary,
+        "source": found.name,
+        "source_sha256": found.sha256,
+    }
+    front = "\n".join(f"{key}: {json.dumps(value)}" for key, value in head.items())
+    text = f"Converted from `{found.name}` (sha256 `{found.sha256}`)."
+    if not model.vocabulary:
+        text += " Its vocabulary is unknown: the model takes ids; text is refused."
+    body = "".join(f"\n## {title}\n\n{part}\n" for title, part in sections.items() if part)
+    return f"---\n{front}\n---\n\n# A published checkpoint, converted\n\n{text}\n{body}"
+
+
+def _table(mapping: dict[str, str]) -> str:
+    rows = {_any_layer(key): _any_layer(own) for own, key in mapping.items()}
+    lines = [f"| `{key}` | `{own}` |" for key, own in rows.items()]
+    return "\n".join(["| in the file | here |", "|---|---|", *lines])
+
+
+def _any_layer(name: str) -> str:
+    return re.sub(r"((?:encoder|decoder)\.(?:layers\.|block\.)?)\d+\.", r"\1{l}.", name)
+
+
+def _fenced(text: str) -> str:
+    return f"```json\n{text}\n```"
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value.item() if isinstance(value, Tensor) else value, default=str)
