@@ -26,6 +26,10 @@ ARGUMENT = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
 DIGITS = 9  # of a number that can be of a word
 SHORT = re.compile(r"^((?:[CR]-)?)A(?=[0-9A]$|M-)")  # A0, AM-TMP for ARG0, ARGM-TMP
 
+SEEN = "LMNPS"  # first letters of the Unicode categories that print something
+BOM = "\ufeff"
+ROOTS, OTHER_TEXT, MARKED = "several roots", "a text of other words", "a byte order mark"
+
 Word = Mapping[str, str]
 
 
@@ -167,11 +171,6 @@ def _arguments(text: str, predicate: tuple[int, int]) -> list[Target]:
         if label != "V":
             targets.append(Target(label, predicate, (int(match[2]) - 1, int(match[3]))))
     return targets
-
-
-SEEN = "LMNPS"  # first letters of the Unicode categories that print something
-BOM = "\ufeff"
-ROOTS, OTHER_TEXT, MARKED = "several roots", "a text of other words", "a byte order mark"
 
 
 def check_word(form: str) -> None:

@@ -15,6 +15,7 @@ from jaxtyping import Integer, Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import ATTENTION, sides_of
+from tprprobe.store.dumps.dump import count_rows
 from tprprobe.store.layout import SiteSpec
 
 SHAPE = ".shape"
@@ -87,10 +88,7 @@ def _joined(path: Path, name: str, pairs: Numbers, told: Numbers) -> Maps:
 
 def spec_of_maps(path: Path, name: str, maps: Maps, table: pd.DataFrame) -> SiteSpec:
     """The layout of a site of maps, if they fit the tokens."""
-    counts = [
-        np.bincount(table["sample"][(table["side"] == side).to_numpy()], minlength=len(maps.shapes))
-        for side in sides_of(name)
-    ]
+    counts = [count_rows(table, side, len(maps.shapes)) for side in sides_of(name)]
     tokens = np.stack(counts, 1)[: len(maps.shapes)]
     wrong = np.flatnonzero((maps.shapes != tokens).any(1))
     if len(wrong):

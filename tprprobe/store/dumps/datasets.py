@@ -21,11 +21,12 @@ from tprprobe.files.file_errors import damage_told
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.site.patterns import ATTENTION, side_of
 from tprprobe.store.dumps.attention_maps import Maps
+from tprprobe.store.dumps.dump import count_rows
 from tprprobe.store.dumps.layered import natural
 from tprprobe.store.dumps.symbols import complete_table, find_table, read_pieces, read_table
 from tprprobe.store.dumps.token_arrays import TokenArrays
 
-STATE, INFO = "state.json", "dataset_info.json"
+STATE = "state.json"
 TOKEN_IDS = "token_ids"
 pc: Any = pyarrow.compute  # whose functions are made when it is imported
 
@@ -168,8 +169,7 @@ def _check_lengths(path: Path, name: str, column: Any, table: pd.DataFrame) -> N
     found = np.concatenate(
         [pc.list_value_length(_plain(each)).to_numpy() for each in column.chunks]
     )
-    side = table["sample"][table["side"] == side_of(name)]
-    count = np.bincount(side, minlength=len(found))
+    count = count_rows(table, side_of(name), len(found))
     if len(count) != len(found) or (count != found).any():
         sample = int((count[: len(found)] != found[: len(count)]).argmax())
         raise InputError(
