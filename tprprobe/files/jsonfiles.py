@@ -1,4 +1,4 @@
-"""JSON in files; every mistake in it is told in one line."""
+"""JSON in files; every mistake in it is one line."""
 
 import json
 from pathlib import Path

@@ -15,7 +15,7 @@ import google_crc32c
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import partial_of, write_file, write_folder
@@ -46,7 +46,7 @@ class Part:
     def read(self, name: str) -> pd.DataFrame:
         """One of the tables; an empty one if the part makes no table of that name."""
         file = self.folder / f"{name}.parquet"
-        with damage_told(f"{file} is damaged", f"remove {self.folder} and go on with --resume"):
+        with as_input_error(f"{file} is damaged", f"remove {self.folder} and go on with --resume"):
             return pd.read_parquet(file) if file.is_file() else pd.DataFrame()
 
 

@@ -1,4 +1,4 @@
-"""Settings from TOML, checked key by key; every mistake is told in one line."""
+"""Settings from TOML, checked key by key; every mistake is one line."""
 
 import os
 import reprlib
@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 
 
 class Settings(BaseModel):
@@ -51,7 +51,7 @@ def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> di
         raise InputError(
             f"{path} is too large: settings have at most {LARGEST:,} bytes and {DOTS:,} dots a line"
         )
-    with damage_told(f"{path} is not TOML"):
+    with as_input_error(f"{path} is not TOML"):
         settings = tomllib.loads(content.decode("utf-8"))
     for override in overrides:
         _set(settings, override)

@@ -1,4 +1,4 @@
-"""Tables in files, read with the columns that they must have; every damage is told in one line."""
+"""Tables in files, read with the columns that they must have; every damage is one line."""
 
 import os
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 
 if TYPE_CHECKING:
     import pandas as pd  # which takes longer to import than what needs no table of a folder
@@ -32,7 +32,7 @@ def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}: {remedy}")
     texts = {name: str for name, kind in columns.items() if kind is str}
-    with damage_told(f"{path} is damaged", remedy):
+    with as_input_error(f"{path} is damaged", remedy):
         table = _read(path, texts)
     return check_columns(table, columns, path, remedy)
 

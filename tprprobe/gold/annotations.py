@@ -76,14 +76,14 @@ def _places(
     path: str | os.PathLike[str], others: Sequence[Labelled], places: Sequence[int]
 ) -> Sequence[int]:
     """The sentences of a file that have the same words, by their numbers."""
-    told = f"sentence {others[0].name!r} ({' '.join(others[0].words)[:60]}…)"
+    named = f"sentence {others[0].name!r} ({' '.join(others[0].words)[:60]}…)"
     if not places:
-        raise InputError(f"{path}: {told} is not in the file that it labels")
+        raise InputError(f"{path}: {named} is not in the file that it labels")
     if len(places) == 1:
         return [places[0]] * len(others)
     if len(places) != len(others):
         raise InputError(
-            f"{path}: {told} comes {len(others)} times, {len(places)} sentences that it should label "
+            f"{path}: {named} comes {len(others)} times, {len(places)} sentences that it should label "
             "have these words: give both files the same sent_id"
         )
     return places

@@ -218,5 +218,5 @@ def spell(forms: Sequence[str], joined: Mapping[tuple[int, int], str]) -> list[s
 def note_oddities(path: Path, counts: Counter[str], sentences: int) -> None:
     """Says in one line what is odd about a file, if anything is."""
     if counts:
-        told = ", ".join(f"{count} with {what}" for what, count in sorted(counts.items()))
-        note(f"{path}: of {sentences} sentences {told}")
+        listed = ", ".join(f"{count} with {what}" for what, count in sorted(counts.items()))
+        note(f"{path}: of {sentences} sentences {listed}")

@@ -26,7 +26,7 @@ def read_blocks(path: Path) -> Iterator[list[Numbered]]:
 
 @contextlib.contextmanager
 def located(path: Path, number: int) -> Iterator[None]:
-    """A block whose errors are told with this file and line number."""
+    """A block whose errors begin with this file and line number."""
     try:
         yield
     except InputError as error:

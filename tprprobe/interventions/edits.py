@@ -98,13 +98,13 @@ def _edits_html(edits: Sequence[PlacedEdit]) -> str:
     import pandas as pd
 
     rows = [
-        {"edit": type(each).__name__} if not isinstance(each, Edit) else _tell(each)
+        {"edit": type(each).__name__} if not isinstance(each, Edit) else _row(each)
         for each in edits
     ]
     return as_html("Edit of vectors", pd.DataFrame(rows))
 
 
-def _tell(edit: Edit) -> dict[str, object]:
+def _row(edit: Edit) -> dict[str, object]:
     """The function that made the edit, its heads, how many positions, and its strength."""
     made = getattr(edit.make, "__qualname__", type(edit.make).__name__).split(".<locals>")[0]
     heads = "all" if edit.heads is None else ", ".join(map(str, edit.heads))

@@ -170,10 +170,10 @@ def check_vocabulary(known: Codec, config: Config, where: str) -> None:
 
 def _weights(state: dict[str, torch.Tensor]) -> bytes:
     """The file of weights; safetensors writes its metadata in any order, here it is always the same."""
-    told = {"format": "pt", SUM: _sum(state)}
-    other = dict(reversed(told.items()))
-    order, wanted = (json.dumps(each, separators=(",", ":")).encode() for each in (other, told))
-    return safetensors.torch.save(state, metadata=told).replace(order, wanted, 1)
+    metadata = {"format": "pt", SUM: _sum(state)}
+    other = dict(reversed(metadata.items()))
+    order, wanted = (json.dumps(each, separators=(",", ":")).encode() for each in (other, metadata))
+    return safetensors.torch.save(state, metadata=metadata).replace(order, wanted, 1)
 
 
 def _sum(state: Mapping[str, torch.Tensor]) -> str:
@@ -182,9 +182,9 @@ def _sum(state: Mapping[str, torch.Tensor]) -> str:
     """
     found = 0
     for name, tensor in sorted(state.items()):
-        told = f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
+        header = f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
         values = tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
-        found = google_crc32c.extend(google_crc32c.extend(found, told), values)
+        found = google_crc32c.extend(google_crc32c.extend(found, header), values)
     return f"{found:08x}"
 
 

@@ -57,13 +57,13 @@ def check_tokens(path: Path, manifest: Manifest, table: "pd.DataFrame") -> "pd.D
         if held.kind not in kinds:
             raise _damage(path, f"has {held} in the column {name}")
     count = table["side"].value_counts()
-    told = {side: int(count.get(side, 0)) for side in SIDES} | {"rows": len(table)}
+    counts = {side: int(count.get(side, 0)) for side in SIDES} | {"rows": len(table)}
     sides = {side: manifest["lengths"].get(side, 0) for side in SIDES}
     wanted = sides | {"rows": sum(sides.values())}
-    told["samples"], wanted["samples"] = table["sample"].nunique(), manifest["samples"]
+    counts["samples"], wanted["samples"] = table["sample"].nunique(), manifest["samples"]
     for name, number in wanted.items():
-        if told[name] != number:
-            raise _damage(path, f"has {told[name]} {name} where the manifest says {number}")
+        if counts[name] != number:
+            raise _damage(path, f"has {counts[name]} {name} where the manifest says {number}")
     keys = table["sample"].to_numpy() * len(SIDES) + (table["side"] == SIDES[1]).to_numpy()
     if (keys[1:] < keys[:-1]).any():
         raise _damage(path, "is not in the order of samples and sides")
@@ -92,11 +92,11 @@ def _check_metadata(root: Path, manifest: Manifest) -> None:
     for name, (spec, rows) in arrays.items():
         file = root / name / METADATA
         wanted = dict(_layout(spec, rows, names[name]))
-        for place, told in (
+        for place, document in (
             (file, parse_json(file.read_bytes(), file)),
             (root / METADATA, inline[name]),
         ):
-            for key, value in _told(told).items():
+            for key, value in _facts(document).items():
                 if value != wanted[key]:
                     said = json.dumps(value)
                     raise _damage(
@@ -115,7 +115,7 @@ def _layout(spec: SiteSpec, rows: int, names: tuple[str, ...]) -> Iterator[tuple
     yield ORDER, "little"
 
 
-def _told(document: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(document: Mapping[str, Any]) -> dict[str, Any]:
     """What the metadata of an array says of it."""
     return {
         "shape": document["shape"],

@@ -39,7 +39,7 @@ def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> It
     if client is None or len(parts) == 1:
         yield from map(function, parts)
         return
-    with _losses_told():
+    with _lost_workers():
         sent = client.scatter(function, broadcast=True, hash=False)
         ahead = AHEAD * sum(client.nthreads().values())
         begun: deque[Any] = deque()
@@ -100,7 +100,7 @@ def _check_workers(client: Any, address: str) -> None:
 
 
 @contextmanager
-def _losses_told() -> Iterator[None]:
+def _lost_workers() -> Iterator[None]:
     from distributed import CancelledError, KilledWorker
     from distributed.comm.core import CommClosedError
 

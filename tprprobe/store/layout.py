@@ -79,8 +79,12 @@ class SiteSpec:
 
     def as_dict(self) -> dict[str, Any]:
         """The layout as a manifest tells it, which says nothing of no compression."""
-        told = asdict(self)
-        return told if self.is_compressed else {k: v for k, v in told.items() if k != "compression"}
+        layout = asdict(self)
+        return (
+            layout
+            if self.is_compressed
+            else {k: v for k, v in layout.items() if k != "compression"}
+        )
 
     @property
     def chunk_rows(self) -> int:
@@ -187,7 +191,7 @@ def describe_sites(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for name in manifest["sites"]:
         spec, count = arrays_of(manifest)[name]
-        told = (" × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression)
-        values = (name, *told, bytes_of(manifest, name))
+        layout = (" × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression)
+        values = (name, *layout, bytes_of(manifest, name))
         rows.append(dict(zip(DESCRIBED, values, strict=True)))
     return rows

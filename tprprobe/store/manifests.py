@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import partial_of, write_file
 from tprprobe.store.layout import JOURNAL, MANIFEST, METADATA, SIZES, Part, SiteSpec, parts_of
@@ -54,8 +54,8 @@ def is_finished(path: Path) -> bool:
 def _read(file: Path) -> Manifest:
     with undamaged(file.parent):
         content = file.read_bytes()
-    told = f"{file.parent} is damaged: its {file.name}"
-    manifest = parse_json(content, told, "extract it again")
+    where = f"{file.parent} is damaged: its {file.name}"
+    manifest = parse_json(content, where, "extract it again")
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{file.parent} is not a store: its {file.name} is of something else")
     if manifest.get("version") not in (PLAIN, COMPRESSED):
@@ -82,9 +82,9 @@ def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
 
 def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, Any]) -> Manifest:
     """What the manifest of a store with these sites says of it from the start, in JSON types."""
-    told = {"format": FORMAT, "version": version_of(sites)}
+    header = {"format": FORMAT, "version": version_of(sites)}
     sites_json = {name: spec.as_dict() for name, spec in sites.items()}
-    return json.loads(json.dumps({**told, **settings, **told, "sites": sites_json}))
+    return json.loads(json.dumps({**header, **settings, **header, "sites": sites_json}))
 
 
 def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
@@ -134,5 +134,5 @@ def fault_of(path: Path, part: Part, growing: bool = False) -> str | None:
 
 
 def undamaged(path: Path) -> AbstractContextManager[None]:
-    """A block that tells every error of reading in one line: the store is damaged."""
-    return damage_told(f"{path} is damaged", "extract it again")
+    """A block in which every error of reading is one line: the store is damaged."""
+    return as_input_error(f"{path} is damaged", "extract it again")

@@ -21,11 +21,12 @@ from tprprobe.store.dtypes import first_infinite
 from tprprobe.store.manifests import Manifest
 
 if TYPE_CHECKING:
-    # both take longer to import than what is told of a store without its arrays and tokens
+    # both take longer to import than what a store says without its arrays and tokens
     import pandas as pd
     import xarray as xr
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 Source = str | os.PathLike[str]
 Rows = slice | Integer[np.ndarray, "row"] | Bool[np.ndarray, "token"]
 
@@ -44,8 +45,8 @@ class Store:
     @functools.cached_property
     def fingerprint(self) -> str:
         """The digest of what the store is of, which is the same wherever the store lies."""
-        told = {key: value for key, value in self.manifest.items() if key != manifests.CHECKSUMS}
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        content = {key: value for key, value in self.manifest.items() if key != manifests.CHECKSUMS}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
     def model(self) -> str | None:

@@ -105,7 +105,7 @@ def _text_of_store(store: Store, repo_id: str) -> str:
         f"# {name}",
         "",
         f"Vectors of the model `{model.get('name')}` on `{data.get('name')}`"
-        f"{_told(data.get('split'), ', split ')}: {store.samples} samples, {len(store.tokens)} tokens, "
+        f"{_named(data.get('split'), ', split ')}: {store.samples} samples, {len(store.tokens)} tokens, "
         f"{len(store.sites)} sites, {store.summary['bytes'].sum() / 1e6:.1f} MB. "
         f"A store of tprprobe {manifest.get('tprprobe', version('tprprobe'))}.",
         "",
@@ -126,7 +126,7 @@ def _text_of_store(store: Store, repo_id: str) -> str:
     return "\n".join([*lines, "", control, "", f"Made by `{command}`.", ""])
 
 
-def _told(value: object, words: str) -> str:
+def _named(value: object, words: str) -> str:
     return "" if value is None else f"{words}`{value}`"
 
 

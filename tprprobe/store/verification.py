@@ -24,10 +24,10 @@ class Damage:
     rows: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        told = f"{self.file} {self.fault}"
+        named = f"{self.file} {self.fault}"
         if self.rows is None:
-            return told
-        return f"{self.site}, rows {self.rows[0]} to {self.rows[1] - 1} ({told})"
+            return named
+        return f"{self.site}, rows {self.rows[0]} to {self.rows[1] - 1} ({named})"
 
 
 @dataclass(frozen=True)

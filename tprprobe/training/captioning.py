@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.lines import opened
 from tprprobe.models.protocol import CaptionModel, Model
 from tprprobe.training.recipes import WordSettings
@@ -52,7 +52,7 @@ def read_glove(
                     f"{path}, line {number}: {len(values)} numbers; d_embedding is {width}, give a "
                     "file of this width"
                 )
-            with damage_told(f"{path}, line {number}"):
+            with as_input_error(f"{path}, line {number}"):
                 vectors[rows[word]], found[rows[word]] = np.array(values, np.float32), True
             if not np.isfinite(vectors[rows[word]]).all():
                 raise InputError(f"{path}, line {number} has NaN or infinity; leave the line out")

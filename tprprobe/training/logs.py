@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.writing import whole
 from tprprobe.training.kinds import RUNS
 
@@ -63,7 +63,7 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     path = folder / FILE
     if not path.exists():
         return []
-    with damage_told(f"{path} is no training log", "train again"):
+    with as_input_error(f"{path} is no training log", "train again"):
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         for row in rows:

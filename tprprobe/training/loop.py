@@ -22,7 +22,7 @@ from tprprobe.console import progress, stderr
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import whole
 from tprprobe.models import build
@@ -196,10 +196,10 @@ class Run:
 
 
 def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, Any]:
-    with damage_told(f"{path} is damaged", "remove it, or give another --out"):
+    with as_input_error(f"{path} is damaged", "remove it, or give another --out"):
         state = torch.load(path, map_location=device, weights_only=True)
-        told = Recipe.model_validate_json(state["recipe"])
-    if told.training != recipe.training:
+        before = Recipe.model_validate_json(state["recipe"])
+    if before.training != recipe.training:
         raise InputError(
             f"{path} is of another recipe: resume with the same one, or give another --out"
         )

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from tprprobe.data.dataset import ALL, Dataset, Request
 from tprprobe.data.documents.articles import Article, as_text, find_columns
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import Lines, scan_lines
 
@@ -109,7 +109,7 @@ class Table(Dataset[Article]):
         start = self.starts[group]
         batches = file.iter_batches(ROWS, row_groups=[group], columns=list(self.columns))
         while len(run):
-            with damage_told(f"{self.path} is damaged", AGAIN):
+            with as_input_error(f"{self.path} is damaged", AGAIN):
                 batch = next(batches)
                 inside = np.isin(run, np.arange(start, start + len(batch)))
                 taken = batch.take(pa.array(run[inside] - start))
@@ -127,7 +127,7 @@ class Table(Dataset[Article]):
 
 def open_parquet(path: Path, request: Request) -> Table:
     """The articles of a Parquet file."""
-    with damage_told(f"{path} is no readable Parquet file", AGAIN):
+    with as_input_error(f"{path} is no readable Parquet file", AGAIN):
         file = pq.read_metadata(path)
     sizes = [file.row_group(i).num_rows for i in range(file.num_row_groups)]
     starts = tuple(np.cumsum([0, *sizes[:-1]]).tolist())

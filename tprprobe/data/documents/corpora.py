@@ -99,7 +99,7 @@ def _of_split(folder: Path, split: str | None) -> Path:
 def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[Article]:
     """The first n examples of a whole, or of its split where it is to be divided.
 
-    Those without a document or a summary are left out, counted and told. No more is read than is
+    Those without a document or a summary are left out and counted. No more is read than is
     needed to find n examples.
     """
     wanted = request.split if divided and request.split in SHARES else None

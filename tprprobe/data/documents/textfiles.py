@@ -15,7 +15,7 @@ from tprprobe.console import note
 from tprprobe.data.dataset import ALL, Dataset, Request
 from tprprobe.data.documents.articles import Article, find_columns
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.lines import Lines, scan_lines
 
 UNITS = ("lines", "paragraphs")
@@ -91,10 +91,14 @@ def open_table(path: Path, request: Request) -> TextList:
 
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     options = {"sep": SEPARATORS[suffix], "dtype": str, "keep_default_na": False}
-    with damage_told(f"{path} cannot be read as a table", "save it as UTF-8 with a line of names"):
+    with as_input_error(
+        f"{path} cannot be read as a table", "save it as UTF-8 with a line of names"
+    ):
         names = list(pd.read_csv(path, nrows=0, **options).columns)
     only = names[0] if len(names) == 1 else None
     column, _ = find_columns(names, str(path), request.column or only)
-    with damage_told(f"{path} cannot be read as a table", "save it as UTF-8 with a line of names"):
+    with as_input_error(
+        f"{path} cannot be read as a table", "save it as UTF-8 with a line of names"
+    ):
         texts = pd.read_csv(path, usecols=[column], **options)[column].tolist()
     return TextList(request.spec, ALL, request.seed, range(len(texts)), tuple(texts))

@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told, reason
+from tprprobe.files.file_errors import as_input_error, reason
 
 VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 PANIC = "PanicException"  # of Rust, which derives from BaseException
@@ -42,8 +42,8 @@ def refusing(said: str) -> Iterator[None]:
         kind, text = type(error).__name__, reason(error)
         if not isinstance(error, Exception) and kind != PANIC:
             raise
-        told = text if text == kind or kind == PANIC else f"{kind}: {text}"
-        raise InputError(f"{said}: {told}") from error
+        cause = text if text == kind or kind == PANIC else f"{kind}: {text}"
+        raise InputError(f"{said}: {cause}") from error
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def count_weights(path: str) -> int:
     total = 0
     for file in sorted(Path(path).glob("*.safetensors")):
         with (
-            damage_told(f"{file} is damaged or no safetensors file"),
+            as_input_error(f"{file} is damaged or no safetensors file"),
             safetensors.safe_open(file, "pt") as opened,
         ):
             shapes = [opened.get_slice(name).get_shape() for name in opened.keys()]  # noqa: SIM118
@@ -114,11 +114,11 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
             f"{path} lacks {_listed(lacking)}, which config.json asks for: get it again"
         )
     if report["mismatched_keys"]:
-        told = [
+        shapes = [
             f"{key} {tuple(has)} for {tuple(asked)}"
             for key, has, asked in sorted(report["mismatched_keys"])
         ]
-        raise InputError(f"{path} has weights of other shapes than config.json: {_listed(told)}")
+        raise InputError(f"{path} has weights of other shapes than config.json: {_listed(shapes)}")
     for name, weights in module.named_parameters():
         if not bool(weights.isfinite().all()):
             raise InputError(f"{path} has weights that are no finite numbers: {name}: get it again")

@@ -19,7 +19,7 @@ from tprprobe.data.vocabularies import subwords
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, read_subwords
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import refuse_existing
 from tprprobe.models.architectures import build, find_architecture
@@ -75,7 +75,7 @@ def read_config(config: Config) -> dict[str, Any]:
         return dict(config or {})
     text = os.fspath(config)
     given = text.lstrip().startswith("{")
-    with damage_told(f"config {text!r} is no JSON object or file of one"):
+    with as_input_error(f"config {text!r} is no JSON object or file of one"):
         read = parse_json(text if given else Path(text).read_bytes(), f"config {text!r}")
     if not isinstance(read, dict):
         raise InputError(f"config {text!r} is no JSON object")

@@ -77,8 +77,8 @@ def take_maps(path: Path, arrays: dict[str, Numbers]) -> dict[str, Maps]:
     return maps
 
 
-def _joined(path: Path, name: str, pairs: Numbers, told: Numbers) -> Maps:
-    shapes = told[slice(0, None)]
+def _joined(path: Path, name: str, pairs: Numbers, stored: Numbers) -> Maps:
+    shapes = stored[slice(0, None)]
     if shapes.ndim != 2 or shapes.shape[1] != 2 or shapes.dtype.kind not in "iu":
         raise InputError(
             f"{path}: the shapes of {name} are {shapes.shape} {shapes.dtype}, not [sample, 2] whole numbers"
@@ -92,9 +92,9 @@ def spec_of_maps(path: Path, name: str, maps: Maps, table: pd.DataFrame) -> Site
     tokens = np.stack(counts, 1)[: len(maps.shapes)]
     wrong = np.flatnonzero((maps.shapes != tokens).any(1))
     if len(wrong):
-        told = [" × ".join(map(str, each[wrong[0]])) for each in (maps.shapes, tokens)]
+        sizes = [" × ".join(map(str, each[wrong[0]])) for each in (maps.shapes, tokens)]
         raise InputError(
-            f"{path}: {name}, sample {wrong[0]} has a map of {told[0]}, its tokens are {told[1]}: maps are of "
+            f"{path}: {name}, sample {wrong[0]} has a map of {sizes[0]}, its tokens are {sizes[1]}: maps are of "
             "the first samples, with a query and a key a token"
         )
     shape = tuple(maps.pairs.shape)

@@ -29,8 +29,10 @@ def write_dataset(store: Store, specs: Mapping[str, SiteSpec], path: Path) -> No
     columns = _columns(store.tokens)
     schema = pa.schema([*columns, *(pa.field(name, _type(spec)) for name, spec in specs.items())])
     features = {field.name: _feature(field.type) for field in schema}
-    told = json.dumps({"info": {"features": features}})
-    with pa.ipc.new_stream(str(path / DATA), schema.with_metadata({"huggingface": told})) as writer:
+    metadata = json.dumps({"info": {"features": features}})
+    with pa.ipc.new_stream(
+        str(path / DATA), schema.with_metadata({"huggingface": metadata})
+    ) as writer:
         sizes = [_counts(store, name) * spec.row_bytes for name, spec in specs.items()]
         for first, last in spans(np.sum(sizes, 0)):
             writer.write_batch(_batch(store, specs, schema, first, last))

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.site.patterns import ATTENTION, side_of
 from tprprobe.store.dumps.attention_maps import Maps
@@ -63,7 +63,7 @@ def is_dataset(path: Path) -> bool:
 
 def open_dataset(path: Path, tokens: Path | None) -> TokenArrays:
     """The columns of vectors of a folder, with the tokens that it has, or those of a table beside it."""
-    with damage_told(f"{path} cannot be read as a datasets folder"):
+    with as_input_error(f"{path} cannot be read as a datasets folder"):
         table = pa.concat_tables([_read(file) for file in _files(path)])
         kinds = {name: _depth(table.schema.field(name).type) for name in table.schema.names}
         if not table.num_rows:

@@ -110,12 +110,12 @@ def _checked(sample: Sample, first: Sample | None) -> Sample:
         )
     if first and (sample.shape[::2], sample.kind) != (first.shape[::2], first.kind):
         raise InputError(
-            f"{sample.where} has {_told(sample)}, the first ({first.where}) {_told(first)}"
+            f"{sample.where} has {_sizes(sample)}, the first ({first.where}) {_sizes(first)}"
         )
     return sample
 
 
-def _told(sample: Sample) -> str:
+def _sizes(sample: Sample) -> str:
     return f"{sample.shape[0]} layers of {sample.shape[2]} {sample.kind} numbers"
 
 

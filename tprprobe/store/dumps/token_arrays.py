@@ -60,7 +60,7 @@ class TokenArrays(Dump):
 
     def blocks(self, first: int) -> Iterator[Block]:
         samples = self.table["sample"].to_numpy()
-        total = samples[-1] + 1 if len(samples) else 0
+        total = int(samples[-1]) + 1 if len(samples) else 0
         counts = {rows: count_rows(self.table, rows, total) for rows in (*SIDES, SAMPLE)}
         sizes = np.zeros(total, int)
         for name, spec in self.specs.items():
