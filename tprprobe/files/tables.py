@@ -11,16 +11,8 @@ from tprprobe.files.file_errors import as_input_error
 if TYPE_CHECKING:
     import pandas as pd  # which takes longer to import than what needs no table of a folder
 
-Columns = Mapping[
-    str, type
-]  # a column's name, and what it holds: str, float, int (no gaps), bool, object
-WORDS = {
-    object: "anything",
-    str: "text",
-    float: "numbers",
-    int: "whole numbers",
-    bool: "true or false",
-}
+Columns = Mapping[str, type]  # by name what it holds: str, float, int (no gaps), bool, object
+WORDS = {str: "text", float: "numbers", int: "whole numbers", bool: "true or false"}
 
 
 def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "pd.DataFrame":

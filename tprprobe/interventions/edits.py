@@ -71,7 +71,7 @@ class Edit(PlacedEdit):
         if self.heads is not None:
             new = torch.where(_head_mask(self.heads, tensor, place), new, tensor)
         if self.positions is not None:
-            new = torch.where(_position_mask(self.positions, tensor, place), new, tensor)
+            new = torch.where(_at_positions(self.positions, tensor, place), new, tensor)
         return new
 
     def _repr_html_(self) -> str:
@@ -265,10 +265,6 @@ def _head_mask(heads: Sequence[int], x: Tensor, place: Place) -> Bool[Tensor, ".
     mask = torch.zeros(n, dtype=torch.bool, device=x.device)
     mask[list(heads)] = True
     return _spread(mask, {place.head: n}, x)
-
-
-def _position_mask(positions: Tensor, x: Tensor, place: Place) -> Bool[Tensor, "..."]:
-    return _at_positions(positions, x, place)
 
 
 def _at_positions(plan: Tensor, x: Tensor, place: Place) -> Tensor:

@@ -16,11 +16,8 @@ from tprprobe.models.protocol import Language, require_vocabulary
 
 SHIFTS = (1, -1, 2, -2, 3, -3)  # from the two words to other tokens
 NOWHERE = -1  # the position of what is not there
-SEVERAL, LENGTHS, ALIKE = (
-    "a word of several tokens",
-    "texts of two lengths",
-    "answers that begin alike",
-)
+SEVERAL, LENGTHS = "a word of several tokens", "texts of two lengths"
+ALIKE = "answers that begin alike"
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,12 +84,8 @@ class TPAttention(nn.Module):
     ):
         super().__init__()
         d_head = d_model // n_heads
-        self.n_heads, self.roles, self.outer, self.dropout = (
-            n_heads,
-            roles,
-            binding == "outer",
-            dropout,
-        )
+        self.n_heads, self.roles, self.dropout = n_heads, roles, dropout
+        self.outer = binding == "outer"
         self.scale = d_head**-0.5
         self.to_query = nn.Linear(d_model, d_model)
         self.to_key = nn.Linear(d_model, d_model)

@@ -3,8 +3,8 @@
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,13 @@ from tprprobe.data.vocabularies.symbols import SymbolTable
 from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError, unknown
 from tprprobe.files import hub
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
 from tprprobe.models.architectures import build, expand
 from tprprobe.models.protocol import CaptionModel, Config, Model, Readable
 
-TYPED, SEQ2SEQ = (
-    {"model_type": "tprprobe"},
-    "TPRForSeq2SeqLM",
-)  # of `tprprobe.models.huggingface.auto`
+TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `models.huggingface.auto`
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
 SUM = "crc32c"  # of the weights, in the metadata of their file
 FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")
@@ -161,11 +159,10 @@ def check_vocabulary(known: Codec, config: Config, where: str) -> None:
     size = config.vocab_size if known.has_spare_rows else len(known)
     if size < len(known):
         raise InputError(f"{where} has {len(known)} sub-words, the model rows for {size}")
-    wanted = {"vocab_size": (size, config.vocab_size)}
-    wanted |= {"pad": (known.pad, config.pad), "sos": (known.sos, config.sos)}
-    for name, (value, own) in (wanted | {"eos": (known.eos, config.eos)}).items():
-        if own != value:
-            raise InputError(f"{where} has {name} {value}, the model {own}")
+    wanted = {"vocab_size": size, "pad": known.pad, "sos": known.sos, "eos": known.eos}
+    for name, value in wanted.items():
+        if getattr(config, name) != value:
+            raise InputError(f"{where} has {name} {value}, the model {getattr(config, name)}")
 
 
 def _weights(state: dict[str, torch.Tensor]) -> bytes:
@@ -206,12 +203,8 @@ def _check_weights(config: dict[str, Any], path: Path) -> None:
             raise InputError(f"{path}: {key} has shape {held[key]}, config.json asks for {shape}")
 
 
-@contextmanager
-def _undamaged(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except safetensors.SafetensorError as error:
-        raise InputError(f"{path} is damaged or no safetensors file: {error}") from error
+def _undamaged(path: Path) -> AbstractContextManager[None]:
+    return as_input_error(f"{path} is damaged or no safetensors file")
 
 
 def _load_weights(model: Model, path: Path) -> None:

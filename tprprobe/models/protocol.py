@@ -73,9 +73,7 @@ class Language(nn.Module, ABC):
     vocabulary: Codec | None = None
     folder: Path | None = None
     run: Callable[..., Any]  # its logits of a source and a target, as of an attached module
-    pads_look_ahead: bool = (
-        False  # whether a written pad reads what follows, which no cache can hold
-    )
+    pads_look_ahead: bool = False  # a written pad reads what follows, which no cache can hold
 
     @property
     def device(self) -> torch.device:
@@ -180,9 +178,7 @@ class CaptionModel(Model[KC, M, C]):
         return None
 
 
-Readable = (
-    Language | Attached
-)  # what vectors can be read of: a model, or a module with sites attached
+Readable = Language | Attached  # what vectors are read of: a model, or a module with sites attached
 
 
 def require_model(model: Readable, reason: str) -> Model:
@@ -196,11 +192,8 @@ def require_head(model: Readable, purpose: str) -> Language:
     """The model, checked to predict symbols: one of ours, or one of transformers with its head."""
     if isinstance(model, Language) and getattr(model, "head", "own"):
         return model
-    kind = (
-        "has no head that predicts symbols"
-        if isinstance(model, Language)
-        else "is an attached module"
-    )
+    is_language = isinstance(model, Language)
+    kind = "has no head that predicts symbols" if is_language else "is an attached module"
     raise InputError(
         f"{model.name} {kind}, and {purpose} needs a model that predicts symbols: give one of ours, or hf: of "
         "a causal, masked or sequence-to-sequence model"

@@ -29,9 +29,7 @@ class Tokens(Codec):
     last: tuple[int, ...]  # and behind it
     limit: int  # ids of a text
     rows: int  # of the model's embedding
-    is_open: bool = (
-        False  # whether targets, which stand behind a text or in its masks, have no end symbol
-    )
+    is_open: bool = False  # targets, which stand behind a text or in its masks, have no end symbol
     has_spare_rows = has_words = True
     reads_images = False
 

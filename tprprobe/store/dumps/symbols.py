@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from tprprobe.errors import InputError, check_extra
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.store.layout import SIDES
 from tprprobe.store.tokens import join_texts, sort_tokens
 
@@ -34,10 +34,8 @@ def read_pieces(tokenizer: Path | None) -> Callable[[Iterable[int]], list[str]]:
     check_extra("tokenizers", "summarization", f"reading {file}")
     from tokenizers import Tokenizer
 
-    try:
+    with as_input_error(f"{file} is no tokenizer"):
         known = Tokenizer.from_file(str(file))
-    except Exception as error:  # of the tokenizers library, which raises nothing more exact
-        raise InputError(f"{file} is no tokenizer: {' '.join(str(error).split())[:200]}") from error
 
     def name(ids: Iterable[int]) -> list[str]:
         pieces: list[Any] = [known.id_to_token(int(each)) for each in ids]
@@ -110,15 +108,12 @@ def _are_categories(column: pd.Series) -> bool:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    try:
+    with as_input_error(f"{path} cannot be read as a table", WANTED):
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
         texts = {"token": str, SEQUENCE: str}
         separator = "\t" if path.suffix == ".tsv" else ","
         return pd.read_csv(path, sep=separator, dtype=texts, keep_default_na=False)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{path} cannot be read as a table ({reason}); {WANTED}") from error
 
 
 def _split(table: pd.DataFrame) -> pd.DataFrame:
