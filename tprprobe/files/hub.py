@@ -8,14 +8,13 @@ import contextlib
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 from tprprobe.errors import InputError
 from tprprobe.files import assets
-from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
 
@@ -38,7 +37,7 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
     from huggingface_hub import snapshot_download
 
     local_files_only = local_files_only or is_offline()
-    with as_input_error(f"no folder {text!r} here, and the hub did not give it"):
+    with _hub_errors(f"no folder {text!r} here, and the hub did not give it"):
         return Path(snapshot_download(text, local_files_only=local_files_only))
 
 
@@ -81,7 +80,7 @@ def locate_dataset(name: str | os.PathLike[str]) -> Path:
     repo_id = text.removeprefix(HUB)
     if repo_id.count("/") != 1:
         raise InputError(f"{text}: give {HUB}owner/name")
-    with as_input_error(f"the hub did not give the dataset {repo_id!r}"):
+    with _hub_errors(f"the hub did not give the dataset {repo_id!r}"):
         return Path(snapshot_download(repo_id, repo_type="dataset"))
 
 
@@ -98,7 +97,7 @@ def upload(
     from huggingface_hub import HfApi
 
     api = HfApi()
-    with as_input_error(f"the hub did not take {folder}"):
+    with _hub_errors(f"the hub did not take {folder}"):
         url = api.create_repo(repo_id, repo_type=kind, private=private, exist_ok=True)
         api.upload_folder(repo_id=repo_id, folder_path=str(folder), repo_type=kind)
         if beside:
@@ -107,6 +106,16 @@ def upload(
                     write_file(Path(made) / name, content)
                 api.upload_folder(repo_id=repo_id, folder_path=made, repo_type=kind)
     return str(url)
+
+
+@contextlib.contextmanager
+def _hub_errors(said: str) -> Iterator[None]:
+    """A block in which an error of the hub's client, whose kinds are dozens, is its first line."""
+    try:
+        yield
+    except Exception as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"{said}: {first}") from error
 
 
 def is_offline() -> bool:
