@@ -47,11 +47,6 @@ def place_source(vocabulary: Codec, offsets: Sequence[Span], n: int) -> list[Spa
     return [*first, *offsets, *last][:n]
 
 
-def place_target(offsets: Sequence[Span], n: int) -> list[Span]:
-    """The places in the text of the n target tokens that a decoder reads."""
-    return [NOWHERE, *offsets][:n]
-
-
 def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
     """The places in a decoder's own text of the n tokens that it reads of it, the start symbol first.
 
@@ -98,7 +93,7 @@ def align_words(
         if written:
             target_places = place_written(vocabulary, written[i], n_target[i])
         else:
-            target_places = place_target(offsets[1][i], n_target[i])
+            target_places = [NOWHERE, *offsets[1][i]][: n_target[i]]
         for side, labelled, places in zip(
             sides, (source, target), (source_places, target_places), strict=True
         ):

@@ -7,6 +7,7 @@ labels are a tagger's, not gold: what they agree with is measured (docs/probing.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -67,12 +68,8 @@ class Pipeline:
         return replace(sentence, words=forms, targets={**sentence.targets, **found})
 
 
-def _tags(doc: Any, number: dict[int, int]) -> list[Target]:
-    return [Target(doc[i].tag_, (n, n + 1)) for i, n in number.items()]
-
-
-def _universal_tags(doc: Any, number: dict[int, int]) -> list[Target]:
-    return [Target(doc[i].pos_, (n, n + 1)) for i, n in number.items()]
+def _tags(kind: str, doc: Any, number: dict[int, int]) -> list[Target]:
+    return [Target(getattr(doc[i], kind), (n, n + 1)) for i, n in number.items()]
 
 
 def _relations(doc: Any, number: dict[int, int]) -> list[Target]:
@@ -93,7 +90,12 @@ def _entities(doc: Any, number: dict[int, int]) -> list[Target]:
     return [Target(label, (places[0], places[-1] + 1)) for label, places in spans if places]
 
 
-_READERS = {"pos": _tags, "upos": _universal_tags, "dep": _relations, "nel": _entities}
+_READERS = {
+    "pos": partial(_tags, "tag_"),
+    "upos": partial(_tags, "pos_"),
+    "dep": _relations,
+    "nel": _entities,
+}
 
 
 def load_pipeline(name: str | os.PathLike[str], tasks: Sequence[str] | None = None) -> Pipeline:

@@ -21,7 +21,7 @@ import pandas as pd
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import annotate, evaluate
-from tprprobe.gold.formulas import Expression, parse
+from tprprobe.gold.formulas import parse
 
 VECTORS = ("role", "filler", "key", "binding", "hidden")  # that are exchanged
 CHANGING = ("polarity", "argument", "place")
@@ -174,19 +174,15 @@ def _shift(
 ) -> int:
     """A random shift of both positions within the expression, off both of them; 0 if there is none."""
     expression = parse(text)
-    start, end = (0, len(text)) if expression is None else _span(expression)
+    start, inside = (0, text) if expression is None else (expression.start, expression.text)
     low, high = min(first + second), max(first + second)
     shifts = [
         shift
-        for shift in range(start - low, end - high)
+        for shift in range(start - low, start + len(inside) - high)
         if exchanged(text, *_moved(first, second, shift)) != text
         and {*first, *second}.isdisjoint(at + shift for at in first + second)
     ]
     return int(rng.choice(shifts)) if shifts else 0
-
-
-def _span(expression: Expression) -> tuple[int, int]:
-    return expression.start, expression.start + len(expression.text)
 
 
 def _moved(

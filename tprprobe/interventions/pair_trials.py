@@ -62,7 +62,8 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
         raise InputError(
             f"{data.name}: none of {len(items)} items can be asked of this model: {reasons}"
         )
-    aside = [_aside(each.places, len(each.source), _frame(model)) for each in asked]
+    before, behind = map(len, require_vocabulary(model).source_frame)
+    aside = [_aside(each.places, len(each.source), (before, behind)) for each in asked]
     return Trials(
         tuple(each.item for each in asked),
         _padded([each.source for each in asked], model.config.pad),
@@ -118,11 +119,6 @@ def _answer(model: Language, text: Text, answer: str) -> int:
     if vocabulary.target_frame[1] or joined[: len(before)] != before:  # written apart from the text
         return vocabulary.encode(answer)[0]
     return joined[len(before)]
-
-
-def _frame(model: Language) -> tuple[int, int]:
-    before, behind = require_vocabulary(model).source_frame
-    return len(before), len(behind)
 
 
 def _aside(places: tuple[int, int], length: int, frame: tuple[int, int]) -> tuple[int, int]:

@@ -16,11 +16,16 @@ def select(patterns: str | Iterable[str], names: Sequence[str]) -> list[str]:
     patterns = [patterns] if isinstance(patterns, str) else list(patterns)
     chosen: set[str] = set()
     for pattern in patterns:
-        found = fnmatch.filter(names, resolve(pattern, names))
+        found = match(pattern, names)
         if not found:
             raise unknown("site", pattern, names)
         chosen.update(found)
     return [name for name in names if name in chosen]
+
+
+def match(pattern: str, names: Sequence[str]) -> list[str]:
+    """The names that match a shell glob; none is no error."""
+    return fnmatch.filter(names, resolve(pattern, names))
 
 
 def resolve(pattern: str, names: Iterable[str]) -> str:

@@ -70,11 +70,6 @@ def _read(file: Path) -> Manifest:
     return manifest
 
 
-def version_of(sites: Mapping[str, SiteSpec]) -> int:
-    """The version of the format that a store of these sites has."""
-    return COMPRESSED if any(spec.is_compressed for spec in sites.values()) else PLAIN
-
-
 def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
     """Replaces the manifest atomically: it never exists half written."""
     write_file(file, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
@@ -82,7 +77,8 @@ def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
 
 def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, Any]) -> Manifest:
     """What the manifest of a store with these sites says of it from the start, in JSON types."""
-    header = {"format": FORMAT, "version": version_of(sites)}
+    is_compressed = any(spec.is_compressed for spec in sites.values())
+    header = {"format": FORMAT, "version": COMPRESSED if is_compressed else PLAIN}
     sites_json = {name: spec.as_dict() for name, spec in sites.items()}
     return json.loads(json.dumps({**header, **settings, **header, "sites": sites_json}))
 

@@ -100,12 +100,13 @@ def _text_of_store(store: Store, repo_id: str) -> str:
     model, data = (manifest.get(key) for key in ("model", "data"))
     model, data = (each if isinstance(each, dict) else {"name": each} for each in (model, data))
     name = repo_id.split("/")[-1]
+    split = "" if data.get("split") is None else f", split `{data['split']}`"
     command = making_command(store.path, manifest).replace(str(store.path), name)
     lines = [
         f"# {name}",
         "",
         f"Vectors of the model `{model.get('name')}` on `{data.get('name')}`"
-        f"{_named(data.get('split'), ', split ')}: {store.samples} samples, {len(store.tokens)} tokens, "
+        f"{split}: {store.samples} samples, {len(store.tokens)} tokens, "
         f"{len(store.sites)} sites, {store.summary['bytes'].sum() / 1e6:.1f} MB. "
         f"A store of tprprobe {manifest.get('tprprobe', version('tprprobe'))}.",
         "",
@@ -124,10 +125,6 @@ def _text_of_store(store: Store, repo_id: str) -> str:
         else ""
     )
     return "\n".join([*lines, "", control, "", f"Made by `{command}`.", ""])
-
-
-def _named(value: object, words: str) -> str:
-    return "" if value is None else f"{words}`{value}`"
 
 
 def _tables_of_runs(folder: Path, runs: Mapping[str, str]) -> Tables:

@@ -179,7 +179,7 @@ def provenance_card(
     settings = describe_config(model)
     vocabulary = f"{len(model.vocabulary)} symbols" if model.vocabulary else "unknown"
     sections = {
-        "Settings": _fenced(json.dumps(settings, indent=1)),
+        "Settings": f"```json\n{json.dumps(settings, indent=1)}\n```",
         "Mapping of tensors": _table(mapping),
         "Passed over": "\n".join(f"- `{key}`" for key in sorted(set(map(_any_layer, passed_over)))),
         "Also in the file": "\n".join(
@@ -209,10 +209,6 @@ def _table(mapping: dict[str, str]) -> str:
 
 def _any_layer(name: str) -> str:
     return re.sub(r"((?:encoder|decoder)\.(?:layers\.|block\.)?)\d+\.", r"\1{l}.", name)
-
-
-def _fenced(text: str) -> str:
-    return f"```json\n{text}\n```"
 
 
 def _plain(value: Any) -> str:
