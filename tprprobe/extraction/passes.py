@@ -15,6 +15,7 @@ from tprprobe.models.protocol import Readable
 from tprprobe.site.hooks import capture, find_sites
 from tprprobe.site.patterns import ATTENTION, side_of, sides_of
 from tprprobe.site.site import Site
+from tprprobe.store.dtypes import first_infinite
 from tprprobe.store.layout import SAMPLE, SiteSpec
 
 BATCH = 64  # samples
@@ -36,21 +37,14 @@ class Block:
         """Checks that all numbers are finite; ``first`` is the number of the block's first sample."""
         bounds = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
         for site, rows in self.rows.items():
-            if not _is_finite(rows):
-                row = int(np.isfinite(rows.reshape(len(rows), -1)).all(1).argmin())
+            if (row := first_infinite(rows)) is not None:
                 ends = bounds.get(side_of(site)) if len(rows) != len(pairs) else None
                 sample = row if ends is None else int(torch.searchsorted(ends, row, right=True)) - 1
                 raise _no_numbers(site, first + sample)
         for site, maps in self.maps.items():
             for sample, each in enumerate(maps):
-                if not _is_finite(each):
+                if first_infinite(each) is not None:
                     raise _no_numbers(site, first + sample)
-
-
-def _is_finite(values: np.ndarray) -> bool:
-    """True if all values are finite; a finite sum says so at once."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all())
 
 
 def _no_numbers(site: str, sample: int) -> InputError:

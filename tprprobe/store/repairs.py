@@ -123,15 +123,14 @@ class DamagedStore:
         assert part.rows is not None
         spec, before = self._spec(part), 0
         if samples.start and spec.rows in (*SIDES, SAMPLE):
-            before = samples.start if spec.rows == SAMPLE else self._count(spec.rows, samples.start)
+            before = samples.start
+            if spec.rows != SAMPLE:
+                before = int((samples_of(self.store.tokens, spec.rows) < samples.start).sum())
         array = zarr.open_array(made.path / layout.ARRAYS / part.site, mode="r")
         first, last = part.rows
         total = layout.arrays_of(self.store.manifest)[part.site][1]
         size = spec.chunk_sizes(total, padded=True)[first // spec.chunk_rows]
         return arrays.chunk_bytes(spec, np.asarray(array[first - before : last - before]), size)
-
-    def _count(self, side: str, sample: int) -> int:
-        return int((samples_of(self.store.tokens, side) < sample).sum())
 
     def _spec(self, part: Part) -> layout.SiteSpec:
         assert part.site is not None

@@ -1,7 +1,7 @@
 """What of a store is not as it was written: files that are missing, cut short or changed."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -89,13 +89,11 @@ def verify(path: Path) -> Verification:
 
 def _with_twin(found: Verification, kind: str) -> Verification:
     twin = verify(found.store / kind)
-    of_twin = [Damage(f"{kind}/{d.file}", d.fault, d.site, d.rows) for d in twin.damage]
-    return Verification(
-        found.store,
-        found.files + twin.files,
-        found.unchecked + twin.unchecked,
-        found.damage + of_twin,
-        found.command,
+    return replace(
+        found,
+        files=found.files + twin.files,
+        unchecked=found.unchecked + twin.unchecked,
+        damage=found.damage + [replace(each, file=f"{kind}/{each.file}") for each in twin.damage],
     )
 
 
