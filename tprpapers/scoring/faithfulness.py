@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tprpapers.scoring.sheets import QUESTIONS, read_answers, read_sheet
-from tprprobe.data.documents.ngrams import words
+from tprprobe.data.documents.extractiveness import words
 from tprprobe.statistics import fisher_test, sign_test
 
 PRINTED = {"references": 100, "unsupported": 71, "Transformer": 21, "TPT-d": 17}  # jiang §4

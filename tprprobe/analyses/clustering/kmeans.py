@@ -18,7 +18,7 @@ from tprprobe.analyses.clustering.starts import HELD, draw_starts
 from tprprobe.errors import InputError
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # mean and deviation
 Measured = tuple[Int32[np.ndarray, "run token"], Float[np.ndarray, " run"]]  # labels, inertia

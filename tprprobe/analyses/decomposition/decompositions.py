@@ -30,7 +30,7 @@ from tprprobe.analyses.decomposition.unit_kinds import read_kind
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 Sequences = Sequence[Sequence[object]] | pd.DataFrame
 

@@ -16,7 +16,7 @@ from tprprobe.errors import InputError
 from tprprobe.gold import join
 from tprprobe.store import Store
 from tprprobe.store.groups import group_tokens
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,14 +41,14 @@ from tprprobe.analyses.probing.span_conv import fit_span_conv
 from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 ROUNDS, PROBES = "rounds", "probes"
 STORE = "store"  # the folder of the store, where it is extracted for the run
@@ -334,7 +334,7 @@ def _write_round(file: Path, tested: Sequence[Tested]) -> None:
 def _read_round(file: Path, stacks: Sequence[Stack]) -> list[Tested]:
     probes = [(probe, stack.splits) for stack in stacks for probe in stack.probes]
     with (
-        damage_told(f"{file} is damaged", "remove it and go on with --resume"),
+        as_input_error(f"{file} is damaged", "remove it and go on with --resume"),
         np.load(file) as arrays,
     ):
         return [

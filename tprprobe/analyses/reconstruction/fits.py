@@ -17,7 +17,7 @@ from tprprobe.analyses.reconstruction.splits import FOLDS, Split, split_question
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 PRINTED_N = 100  # of the paper, which does not say of what
 BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high", "gain_low", "gain_high")

@@ -66,11 +66,7 @@ FORMATS = {
 
 
 def find_format(name: str) -> Format:
-    """The format of that name, ours or a plug-in's.
-
-    Raises:
-        InputError: there is none (the nearest is suggested), or its plug-in cannot be imported.
-    """
+    """The format of that name, ours or a plug-in's."""
     plugged = plugins.find("formats")
     if name not in FORMATS and name not in plugged:
         raise unknown("format", name, (*FORMATS, *plugged))
@@ -113,7 +109,11 @@ def import_store(
     settings = {
         "model": {"name": path.name},
         "data": {"name": path.name, "split": None, "seed": None, "n": None},
-        "imported": {"source": path.name, "format": name, "crc32c": _sum(path)},
+        "imported": {
+            "source": path.name,
+            "format": name,
+            "crc32c": sum_file(path) if path.is_file() else None,
+        },
         "tprprobe": version("tprprobe"),
     }
     with alone(out):
@@ -159,8 +159,3 @@ def _check_finite(path: Path, specs: Mapping[str, SiteSpec], block: Block) -> No
                 f"{path}: {site}, sample {numbers[row]} has a number that is not finite "
                 "(NaN or infinite): leave the sample out, or mend it"
             )
-
-
-def _sum(path: Path) -> str | None:
-    """The checksum of a file, which says what the store is of; a folder has none."""
-    return sum_file(path) if path.is_file() else None
