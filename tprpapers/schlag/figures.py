@@ -19,6 +19,7 @@ from tprpapers.schlag.claim_cases import (
     of_reconstruction,
 )
 from tprpapers.schlag.hadamard.variance import capture_variance
+from tprpapers.schlag.module_table import table1
 from tprpapers.study.comparisons import compare_variants
 from tprpapers.study.records import Study, load_study
 from tprpapers.study.study_figure import matched_study
@@ -27,7 +28,7 @@ from tprprobe.analyses.attention import most_relating_head, pick_examples
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
 from tprprobe.figures import reconstruction
-from tprprobe.figures.accuracy import module_bars, table1
+from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import attention_examples, attention_rows
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.stores import VALUES, draw_roles
