@@ -69,11 +69,11 @@ def examine(
     Args:
         model: any model that reads text.
         data: what it reads; default: minimal pairs of four frames, in which agent and patient change places.
-        out: a new folder for report.html, every table as CSV, and the stores.
-        layers: how many layers' outputs are examined, evenly spaced; the input embeddings come first.
-        n: how many texts are read.
-        resume: go on with that folder.
-        seed: of the texts, the twin and the intervals.
+        out: The folder of report.html, the tables as CSV and the stores.
+        layers: How many layers' outputs are examined, evenly spaced; default: 6. The input embeddings come first.
+        n: How many texts are read.
+        resume: Resume a run that was cut off.
+        seed: Seed of random choices.
 
     Returns:
         The examination; a state is the mean over a text's tokens, of a model that looks back only its last
