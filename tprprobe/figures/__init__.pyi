@@ -1,5 +1,4 @@
 from .accuracy import module_bars as module_bars
-from .attention import attention_examples as attention_examples
 from .attention import attention_matrix as attention_matrix
 from .attention import attention_rows as attention_rows
 from .clusters import role_clusters as role_clusters

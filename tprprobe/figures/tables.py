@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -26,10 +26,6 @@ class Table:
     title: str
     caption: str = ""
     ruled: tuple[int, ...] = ()
-
-    def with_caption(self, caption: str) -> "Table":
-        """The table with another caption."""
-        return replace(self, caption=caption)
 
     def markdown(self) -> str:
         """The table in Markdown, its title before and its caption behind it."""
