@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 from tprprobe.analyses.probing import inputs, load_probe, probe, read_task, run
-from tprprobe.analyses.probing.inputs import Vector
 from tprprobe.analyses.probing.settings import Schedule
+from tprprobe.analyses.probing.vectors import Vector
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures.probes import probe_table

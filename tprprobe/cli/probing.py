@@ -126,7 +126,7 @@ def _extract(
     resume: bool,
 ) -> "tuple[Path, Store]":
     """The folder of a run without a store, and the store that is extracted in it."""
-    from tprprobe.analyses.probing.inputs import needed_sites
+    from tprprobe.analyses.probing.vectors import needed_sites
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
 
@@ -148,7 +148,7 @@ def _probe(
     import pandas as pd
 
     from tprprobe.analyses.probing import probe
-    from tprprobe.analyses.probing.scores import NOTE, screen, worth_refining
+    from tprprobe.analyses.probing.result_table import NOTE, screen, worth_refining
 
     steps = {name: settings.pop(name) for name in OF_STEPS if refine and name in settings}
     if refine:

@@ -89,11 +89,7 @@ def _whole(found: Any, split: str) -> Any:
 
 
 def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
-    """Error against the number of positions fitted (left) and by layer (right), a row per model.
-
-    Raises:
-        InputError: there is no trained model in the results.
-    """
+    """Error against the number of positions fitted (left) and by layer (right), a row per model."""
     trained: Any = results[~results["untrained"]]
     if trained.empty:
         raise InputError("there are no results of a trained model to draw")

@@ -21,10 +21,17 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tprprobe.analyses.probing.inputs import (
-    FLOAT,
-    Reader,
-    Shape,
+from tprprobe.analyses.probing.batches import FLOAT, Reader, Shape
+from tprprobe.analyses.probing.document_counts import REAL, Fitted, Probe, Tested
+from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
+from tprprobe.analyses.probing.linear import fit_linear
+from tprprobe.analyses.probing.probe_folder import save_probe
+from tprprobe.analyses.probing.result_table import Results, gather
+from tprprobe.analyses.probing.settings import HIDDEN, ProbeSettings
+from tprprobe.analyses.probing.span_conv import fit_span_conv
+from tprprobe.analyses.probing.splits import Splits, split_examples
+from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
+from tprprobe.analyses.probing.vectors import (
     Vector,
     check_test,
     control_vectors,
@@ -32,13 +39,6 @@ from tprprobe.analyses.probing.inputs import (
     joined_vectors,
     site_vectors,
 )
-from tprprobe.analyses.probing.labels import Corpus, Splits, read_corpus, split_examples
-from tprprobe.analyses.probing.linear import fit_linear
-from tprprobe.analyses.probing.probe_folder import save_probe
-from tprprobe.analyses.probing.scores import REAL, Fitted, Probe, Results, Tested, gather
-from tprprobe.analyses.probing.settings import HIDDEN, ProbeSettings
-from tprprobe.analyses.probing.span_conv import fit_span_conv
-from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import damage_told

@@ -1,4 +1,4 @@
-"""Scores: what probes give their test targets, counted by document, with intervals and paired tests."""
+"""The table of a run: a row a probe with intervals, paired tests against controls, and information in bits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from scipy import stats
-from torch import Tensor
 
-from tprprobe.analyses.probing.inputs import Shape, Vector
-from tprprobe.analyses.probing.labels import LABELS, Examples, Marks, Places, Splits
-from tprprobe.analyses.probing.settings import BASELINES, Kind, Loss
+from tprprobe.analyses.probing.document_counts import (
+    PLACE,
+    REAL,
+    TERMS,
+    BySubset,
+    Tested,
+    baselines,
+    subsets_of,
+)
+from tprprobe.analyses.probing.examples import Marks
+from tprprobe.analyses.probing.settings import BASELINES
+from tprprobe.analyses.probing.splits import Splits
 from tprprobe.analyses.probing.task import Task
 from tprprobe.statistics import (
     adjust,
@@ -27,204 +34,22 @@ from tprprobe.statistics import (
 )
 from tprprobe.store.layout import TWINS
 
-TERMS = ("hit", "false", "missed", "right", "n", "nats")
-RIGHT, N, NATS = (TERMS.index(name) for name in ("right", "n", "nats"))
-ALL, REAL = "all", "real"
+RIGHT, N = TERMS.index("right"), TERMS.index("n")
 REPLICATES = 1000
 ALIKE = 0.02  # share of the targets by which two may differ in what they learned from
 LEVEL = 0.05  # of the corrected test by which a score is beyond a control
-PLACE = ("task", "side", "site", "layer", "head", "seed", "control")
 KEY = ("task", "side", "site", "head", "seed", "control")
-ADDED = ("task", "side", "site", "head", "control")  # over seeds
+OVER_SEEDS = ("task", "side", "site", "head", "control")
 OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
 NUMBERS = dict.fromkeys(("layer", "head", "seed", "validations"), "Int64")
-CURVE = ("step", "train_loss", "held_out_loss")
 COMPARED = (
     "task", "first", "second", "control", "difference", "low", "high", "p", "documents", "second_f1"
 )  # fmt: skip
+CURVE = ("step", "train_loss", "held_out_loss")
 BEYOND = "*"
 NOTE = f"F1 in percent with its 95 % interval over documents; {BEYOND}: beyond every control (paired, Holm)"
 
 Sums = Float[np.ndarray, "document term"]
-BySubset = Float[np.ndarray, "subset document term"]
-
-
-@dataclass(frozen=True, eq=False)
-class Probe:
-    """A probe to be trained: the vector that it reads, its seed, and the labels that it learns.
-
-    ``portion`` is the share of the training samples that it sees, where it is for a codelength.
-    """
-
-    task: Task
-    side: str
-    vector: Vector
-    seed: int
-    control: str
-    loss: Loss
-    kind: Kind
-    portion: float | None = None
-
-    @property
-    def labels(self) -> str:
-        """The name of the labels that it learns, ``real`` or a control."""
-        return self.control if self.control in LABELS else REAL
-
-
-@dataclass(frozen=True, eq=False)
-class Tested:
-    """A probe that has been trained: its test sums, and of every validation step, training and held-out
-    loss."""
-
-    probe: Probe
-    n_train: int
-    sums: BySubset
-    curve: Float[np.ndarray, "validation 3"]
-
-    @property
-    def nats(self) -> float:
-        """−ln p of all test targets."""
-        return float(self.sums[0, :, NATS].sum())
-
-    @property
-    def place(self) -> dict[str, Any]:
-        """The columns that name its row."""
-        probe, vector = self.probe, self.probe.vector
-        values = (probe.task.name, probe.side, vector.site, vector.layer, vector.head, probe.seed)
-        return dict(zip(PLACE, (*values, probe.control), strict=True))
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A probe with its weights by name (their first axis is of one probe) for (vector − mean) / scale."""
-
-    tested: Tested
-    weights: Mapping[str, Tensor]
-    shape: Shape
-    mean: Tensor | float
-    scale: Tensor | float
-
-
-def losses(
-    logits: Float[Tensor, "probe target label"],
-    marks: Float[Tensor, "probe target label"],
-    loss: Loss,
-) -> Float[Tensor, "probe target"]:
-    """The loss of every target in nats: cross-entropy averaged over labels, or of the softmax."""
-    if loss == "sigmoid":
-        by_label = torch.nn.functional.binary_cross_entropy_with_logits(
-            logits, marks, reduction="none"
-        )
-        return by_label.mean(-1)
-    shares = marks / marks.sum(-1, keepdim=True).clamp(min=1)
-    return -(shares * logits.log_softmax(-1)).sum(-1)
-
-
-def labels_of(
-    probes: Sequence[Probe], examples: Examples, chosen: Places | slice, device: torch.device
-) -> Float[Tensor, "probe target label"]:
-    """The labels that probes should give some examples."""
-    named = {name: examples.marks[name][chosen] for name in {probe.labels for probe in probes}}
-    marks = np.stack([named[probe.labels] for probe in probes])
-    return torch.from_numpy(marks).to(device).float()
-
-
-def count(
-    logits: Float[Tensor, "probe target label"],
-    marks: Float[Tensor, "probe target label"],
-    unseen: Int[Tensor, "probe target"],
-    scored: Bool[Tensor, " label"],
-    loss: Loss,
-) -> Float[Tensor, "probe target term"]:
-    """The counts TERMS of every target.
-
-    A label is given where its logit is at least 0, of a softmax the highest one is; ``right`` are
-    targets whose highest label is one of theirs. Source: jiant, AllenNLP's F1Measure.
-    """
-    highest = logits.argmax(-1, keepdim=True)
-    gold = marks > 0
-    counted = gold & scored
-    wanted, is_gold = counted.sum(-1), gold.gather(-1, highest).squeeze(-1)
-    if loss == "softmax":
-        hit = counted.gather(-1, highest).squeeze(-1).long()
-        false = scored[highest.squeeze(-1)] & ~is_gold
-    else:
-        positive = logits >= 0
-        hit = (positive & counted).sum(-1)
-        false = (positive & ~gold & scored).sum(-1)
-    missed = wanted - hit + unseen
-    asked = (wanted > 0) | (unseen > 0)
-    right = is_gold & (wanted > 0)
-    nats = losses(logits, marks, loss)
-    return torch.stack([hit, false, missed, right, asked, nats], -1)
-
-
-def count_probes(
-    probes: Sequence[Probe],
-    logits: Float[Tensor, "probe target label"],
-    examples: Examples,
-    chosen: Places,
-) -> Float[np.ndarray, "probe target term"]:
-    """The counts of what probes of one task give some examples; only real labels can be new."""
-    task, device = probes[0].task, logits.device
-    is_real = np.array([probe.labels == REAL for probe in probes])
-    unseen = torch.from_numpy(is_real[:, None] * examples.unseen[chosen]).to(device)
-    scored = torch.tensor([task.is_scored(label) for label in examples.inventory], device=device)
-    marks = labels_of(probes, examples, chosen, device)
-    return count(logits, marks, unseen, scored, probes[0].loss).double().cpu().numpy()
-
-
-def sum_documents(
-    terms: Float[np.ndarray, "target term"],
-    examples: Examples,
-    chosen: Places | slice = slice(None),
-) -> BySubset:
-    """The counts of some examples by document: of all, then of their subsets."""
-    document, n = examples.document[chosen], len(examples.corpus.names)
-    subsets = [np.ones(len(terms), bool), *(x[chosen] for x in examples.subsets().values())]
-    sums = [
-        [np.bincount(document[inside], column[inside], n) for column in terms.T]
-        for inside in subsets
-    ]
-    return np.array(sums).transpose(0, 2, 1)
-
-
-def subsets_of(examples: Examples) -> tuple[str, ...]:
-    """The names of the subsets of a task's examples."""
-    return ("single",) if examples.rows.shape[1] == 1 else ("left", "right", "single")
-
-
-def baselines(task: Task, splits: Splits) -> dict[str, BySubset]:
-    """The counts of the majority label, and of the majority label of the spans' last words.
-
-    They read no vector, and give no probabilities.
-    """
-    sums: dict[str, list[BySubset]] = {name: [] for name in BASELINES}
-    for turn in splits.turns:
-        labels, forms = (x[turn.train] for x in (splits.examples.labels, splits.examples.forms))
-        commonest = int(labels.sum(0).argmax())
-        keys, index = np.unique(forms, axis=0, return_inverse=True)
-        counts = np.zeros((len(keys), labels.shape[1]), int)
-        np.add.at(counts, index.reshape(-1), labels)
-        known = {tuple(key): label for key, label in zip(keys, counts.argmax(1), strict=True)}
-        asked = splits.tested.forms[turn.test]
-        by_word = np.array([known.get(tuple(key), commonest) for key in asked], int)
-        for name, guess in zip(BASELINES, (np.full(len(asked), commonest), by_word), strict=True):
-            sums[name].append(_count_guess(task, guess, splits.tested, turn.test))
-    return {name: np.sum(parts, axis=0) for name, parts in sums.items()}
-
-
-def _count_guess(
-    task: Task, guess: Int[np.ndarray, " target"], examples: Examples, chosen: Places
-) -> BySubset:
-    labels = torch.from_numpy(examples.labels[chosen])[None].float()
-    logits = torch.full_like(labels, -1.0)
-    logits[0, torch.arange(len(guess)), torch.from_numpy(guess)] = 1.0
-    scored = torch.tensor([task.is_scored(label) for label in examples.inventory])
-    unseen = torch.from_numpy(examples.unseen[chosen])[None]
-    terms = count(logits, labels, unseen, scored, "sigmoid")[0].double().numpy()
-    terms[:, NATS] = np.nan
-    return sum_documents(terms, examples, chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +99,7 @@ def differences(scores: Sequence[Score]) -> pd.DataFrame:
     """
     groups: dict[tuple[Any, ...], list[Score]] = {}
     for score in scores:
-        groups.setdefault(tuple(score.place[name] for name in ADDED), []).append(score)
+        groups.setdefault(tuple(score.place[name] for name in OVER_SEEDS), []).append(score)
     added = [
         Score(some[0].place, np.sum([score.sums for score in some], axis=0), some[0].subsets)
         for some in groups.values()
@@ -286,16 +111,15 @@ def differences(scores: Sequence[Score]) -> pd.DataFrame:
 
 def _compare(first: Score, second: Score) -> dict[str, Any]:
     shared = (first.whole[:, N] > 0) & (second.whole[:, N] > 0)
-    names = {
+    one, other = first.whole[shared], second.whole[shared]
+    return {
         "task": first.place["task"],
         "first": label(first.place),
         "second": label(second.place),
         "control": second.place["control"],
+        **compare_sums(one, other),
+        "second_f1": f1_of(other.sum(0, keepdims=True))[0],
     }
-    second_f1 = f1_of(second.whole[shared].sum(0, keepdims=True))[0]
-    return (
-        names | compare_sums(first.whole[shared], second.whole[shared]) | {"second_f1": second_f1}
-    )
 
 
 def compare_sums(first: Sums, second: Sums) -> dict[str, Any]:
@@ -324,34 +148,29 @@ def label(place: Mapping[str, Any]) -> str:
 
 def _pairs(scores: Sequence[Score]) -> Iterator[tuple[Score, Score]]:
     real = [score for score in scores if score.place["control"] == REAL]
+    others = [score for score in scores if score.place["control"] != REAL]
     for i, first in enumerate(real):
-        for second in real[i + 1 :]:
-            if _of(first, "task", "side", "head") == _of(second, "task", "side", "head") and (
-                _stem(first) == _stem(second)
-            ):
-                yield first, second
-        for second in scores:
-            control = second.place["control"]
-            same = _of(first, "task", "side") == _of(second, "task", "side")
-            of_it = _of(first, "site", "head") == _of(second, "site", "head")
-            if control in TWINS:
-                of_it &= _learned_alike(first, second)
-            if same and control != REAL and (of_it or control in OF_ALL):
+        for second in (*real[i + 1 :], *others):
+            if _are_compared(first.place, second.place):
                 yield first, second
 
 
-def _learned_alike(first: Score, second: Score) -> bool:
-    """True if two learned from as many targets, but for what whole samples make of a number."""
-    counts = [float(score.place.get("n_train", 0)) for score in (first, second)]
-    return abs(counts[0] - counts[1]) <= ALIKE * max(counts)
+def _are_compared(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """True of two vectors of a sub-layer, and of a vector and a control of it; of a twin's, that learned alike."""
+    control = second["control"]
+    if first["task"] != second["task"] or first["side"] != second["side"]:
+        return False
+    if control in OF_ALL or first["head"] != second["head"]:
+        return control in OF_ALL
+    if control == REAL:
+        return _stem(first) == _stem(second)
+    counts = [float(place.get("n_train", 0)) for place in (first, second)]
+    are_alike = abs(counts[0] - counts[1]) <= ALIKE * max(counts)  # but for whole samples
+    return first["site"] == second["site"] and (are_alike or control not in TWINS)
 
 
-def _of(score: Score, *names: str) -> tuple[Any, ...]:
-    return tuple(score.place[name] for name in names)
-
-
-def _stem(score: Score) -> str:
-    return str(score.place["site"]).rpartition(".")[0]
+def _stem(place: Mapping[str, Any]) -> str:
+    return str(place["site"]).rpartition(".")[0]
 
 
 def best_controls(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
