@@ -43,7 +43,7 @@ class Naming:
     was clustered: role, query, key, filler, hidden, random projections of LN(z), shuffled labels of
     the first), site, layer, head, k.
     names      one row per cluster: the columns of ``name_roles``
-    agreement  one row per (clustering, field, measure, null): ``permuted.agreement``
+    agreement  one row per (clustering, field, measure, null): ``partition_agreement.agreement``
     decoding   one row per (clustering, subset, predictor): ``decode_polarity``
     ones       one row per (clustering, polarity): ``score_ones``
     summary    one row per clustering: ``summarize``

@@ -7,11 +7,11 @@ The modules in the order in which data goes through them:
     examples splits   the targets of a task and those of controls, and which of them train or are tested
     vectors batches   the vectors that probes read, and how they stream from the store
     document_counts   what probes give their test targets, counted by document
-    result_table      the counts as rows with intervals and paired tests
+    result_table      the counts as rows with intervals and paired tests; information, in bits
     linear            probes at the one optimum of a convex loss
     span_conv         probes with hidden units, trained by steps
     probe_folder      trained probes on disk, and what they predict
-    run               one run of all of it
+    stacks run        the probes of every vector; one run of all of it
 
     bilinear, place_probes   another kind: what stands at which place, read from one state
 """

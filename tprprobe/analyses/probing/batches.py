@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -65,16 +65,12 @@ class Shape:
 
 @dataclass(frozen=True)
 class Spans:
-    """A span of every target: its ``first`` state, and which ``many`` targets have several.
+    """A span of every target; only spans of several states are attended to, or averaged."""
 
-    ``states`` are all states of these, and ``owner`` says of which of them each is. A span of one
-    state is that state; only spans of several are attended to, or averaged.
-    """
-
-    first: Int[Tensor, " target"]
-    many: Int[Tensor, " several"]
-    states: Int[Tensor, " _state"]
-    owner: Int[Tensor, " _state"]
+    first: Int[Tensor, " target"]  # its first state
+    many: Int[Tensor, " several"]  # the targets that have several
+    states: Int[Tensor, " _state"]  # all states of these
+    owner: Int[Tensor, " _state"]  # and of which of them each is
 
     @classmethod
     def of(cls, owner: Int[Tensor, " _state"], n_targets: int) -> "Spans":
@@ -101,8 +97,7 @@ class Spans:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some examples (``chosen``): for every span their states, one after another, each with its
-    neighbors in the kernel, and which states are of which example."""
+    """Some examples: for every span their states, one after another, each with its neighbors in the kernel."""
 
     chosen: Places
     windows: list[Float[Tensor, "_state window"]]
@@ -116,10 +111,7 @@ class Batch:
 
 @dataclass(eq=False)
 class Reader:
-    """One vector of every row of some corpora, as (vector − mean) / scale.
-
-    All rows of a corpus are read once and held, where they fit in ``room`` bytes; others in every pass.
-    """
+    """One vector of every row of some corpora, as (vector − mean) / scale; rows are held if they fit in ``room``."""
 
     vector: Vector
     device: torch.device
@@ -127,10 +119,6 @@ class Reader:
     mean: Tensor | float = 0.0
     scale: Tensor | float = 1.0
     held: dict[Corpus, Tensor] = field(default_factory=dict)
-
-    def standardized(self, mean: Tensor, scale: Tensor) -> "Reader":
-        """The same vectors, standardized; what is held is held once."""
-        return replace(self, mean=mean, scale=scale)
 
     def rows(self, corpus: Corpus, rows: np.ndarray) -> Float[Tensor, "row width"]:
         """The vectors of some rows (rising), as they are."""
@@ -178,11 +166,7 @@ class Reader:
 
 
 def chunks(samples: Order, epoch: int | None = None) -> Iterator[Order]:
-    """The samples in chunks, in the store's order, or in the random order of an epoch.
-
-    Chunks are stretches of the store in random order, and samples are in random order within
-    them. The order depends on the samples and the epoch only: it is the same for all probes.
-    """
+    """The samples in chunks of the store, in its order, or in the random order of an epoch, the same for all probes."""
     parts = [samples[start : start + CHUNK] for start in range(0, len(samples), CHUNK)]
     if epoch is None:
         yield from parts

@@ -20,6 +20,7 @@ TERMS = ("hit", "false", "missed", "right", "n", "nats")
 NATS = TERMS.index("nats")
 REAL = "real"
 PLACE = ("task", "side", "site", "layer", "head", "seed", "control")
+KEY = ("task", "side", "site", "head", "seed", "control")  # of a vector
 
 BySubset = Float[np.ndarray, "subset document term"]
 
@@ -164,16 +165,8 @@ def sum_documents(
     return np.array(sums).transpose(0, 2, 1)
 
 
-def subsets_of(examples: Examples) -> tuple[str, ...]:
-    """The names of the subsets of a task's examples."""
-    return ("single",) if examples.rows.shape[1] == 1 else ("left", "right", "single")
-
-
 def baselines(task: Task, splits: Splits) -> dict[str, BySubset]:
-    """The counts of the majority label, and of the majority label of the spans' last words.
-
-    They read no vector, and give no probabilities.
-    """
+    """The counts of the majority label, and of the majority label of the spans' last words; they give no probabilities."""
     sums: dict[str, list[BySubset]] = {name: [] for name in BASELINES}
     for turn in splits.turns:
         labels, forms = (x[turn.train] for x in (splits.examples.labels, splits.examples.forms))

@@ -22,29 +22,23 @@ Places = Int[np.ndarray, " _target"]
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """The targets of one task on one side of a store, all of whose spans have states.
-
-    ``marks`` are labels by the name of the control that they belong to (``real`` for none), a row per
-    target, a column per label of ``inventory``; a label that the inventory lacks marks nothing, and
-    ``unseen`` counts those of each target. ``rows`` are the tokens of a target's spans, ``words`` their
-    words, ``states`` the rows that are read for them by ``mode``, with their neighbors in ``window``. ``forms`` and
-    ``before`` are hashes of what a span's last word says and of the word before its first (−1: none),
-    the same in every store. ``lost`` targets have a word without a token, or one that no state predicts.
-    """
+    """The targets of one task on one side of a store, all of whose spans have states."""
 
     corpus: Corpus
     mode: SpanMode
-    window: range
+    window: range  # the neighbors of a state that are read with it
     inventory: tuple[str, ...]
-    marks: Mapping[str, Marks]
+    marks: Mapping[
+        str, Marks
+    ]  # by control, or real; a label that the inventory lacks marks nothing
     sample: Int[np.ndarray, " target"]
-    rows: Spans
-    words: Spans
-    states: Spans
-    forms: Int[np.ndarray, "target span"]
-    before: Int[np.ndarray, "target span"]
-    unseen: Int[np.ndarray, " target"]
-    lost: int = 0
+    rows: Spans  # the tokens of a target's spans
+    words: Spans  # and their words
+    states: Spans  # the rows that are read for them
+    forms: Int[np.ndarray, "target span"]  # hashes of a span's last word, the same in every store
+    before: Int[np.ndarray, "target span"]  # and of the word before its first, −1: none
+    unseen: Int[np.ndarray, " target"]  # labels that the inventory lacks
+    lost: int = 0  # targets whose words have no token, or no state that predicts them
 
     def __len__(self) -> int:
         return len(self.sample)
@@ -89,8 +83,7 @@ class Examples:
     ) -> "Examples":
         """These examples with the labels of all controls, drawn as often as in the reference.
 
-        A label of ``control`` is drawn for what the last word of every span says, one of ``prefix`` for
-        that word and the one before the span, which is all of it that a decoder's state has read.
+        One of ``control`` is drawn for a span's last word, one of ``prefix`` for it and the word before the span.
         """
         pairs = np.concatenate([self.forms, self.before], axis=1)
         drawn = {
@@ -110,10 +103,8 @@ class Examples:
 
     def within(self, samples: Order) -> Places:
         """The places of the examples in some samples, sample by sample."""
-        start = np.searchsorted(self.sample, samples, "left")
-        lengths = np.searchsorted(self.sample, samples, "right") - start
-        owner = np.repeat(np.arange(len(samples)), lengths)
-        return start[owner] + np.arange(len(owner)) - (np.cumsum(lengths) - lengths)[owner]
+        start, stop = (np.searchsorted(self.sample, samples, side) for side in ("left", "right"))
+        return _members(start, stop)[0]
 
     def batches(self, order: Order, size: int) -> Iterator[Places]:
         """The examples of ``size`` samples at a time, in that order, at most MOST where possible."""
@@ -132,10 +123,7 @@ class Examples:
     def windows(self, chosen: Places, span: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows [state, window] that are read for a span of some examples (−1: none), and of which
         of the chosen ones every state is."""
-        start, stop = self.states[chosen, span].T
-        lengths = stop - start
-        owner = np.repeat(np.arange(len(chosen)), lengths)
-        center = start[owner] + np.arange(len(owner)) - (np.cumsum(lengths) - lengths)[owner]
+        center, owner = _members(*self.states[chosen, span].T)
         rows = center[:, None] + np.array(self.window)
         first, last = self.corpus.first[center][:, None], self.corpus.last[center][:, None]
         return np.where((rows >= first) & (rows <= last), rows, -1), owner
@@ -145,6 +133,13 @@ class Examples:
         spans = range(self.states.shape[1])
         rows = np.unique(np.concatenate([self.windows(chosen, s)[0].ravel() for s in spans]))
         return rows[rows >= 0]
+
+
+def _members(start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers in ranges, one range after another, and of which range each is."""
+    lengths = stop - start
+    owner = np.repeat(np.arange(len(start)), lengths)
+    return start[owner] + np.arange(len(owner)) - (np.cumsum(lengths) - lengths)[owner], owner
 
 
 def read_examples(corpus: Corpus, task: Task, mode: SpanMode, window: range) -> Examples:
@@ -204,11 +199,7 @@ def _spans(target: Target, task: Task) -> list[tuple[int, int]]:
 
 
 def _states(rows: Spans, corpus: Corpus, mode: SpanMode) -> Spans:
-    """The states of every span, half open: of a decoder those that predict its tokens.
-
-    The state that predicts a token is the one before, which has read the token before; where there
-    is none, at the start of a sample, the state is −1.
-    """
+    """The states of every span, half open: of a decoder those before its tokens, −1 at the start of a sample."""
     states = rows.copy()
     if corpus.side == "target":
         first = states[..., 0]
@@ -225,11 +216,7 @@ def _states(rows: Spans, corpus: Corpus, mode: SpanMode) -> Spans:
 def draw_labels(
     keys: Int[np.ndarray, "target key"], labels: Bool[np.ndarray, "_reference label"], seed: int
 ) -> Marks:
-    """A label for every target, drawn once a key from the distribution of ``labels``.
-
-    A key's draw depends on it and the seed only, so that it is the same in every store.
-    Source: Hewitt and Liang 2019, control tasks.
-    """
+    """A label for every target, drawn from ``labels`` once a key, the same in every store (Hewitt and Liang 2019)."""
     ordered = np.argsort(labels.argmax(1), kind="stable")
     return labels[ordered[(_uniform(keys, seed) * len(labels)).astype(int)]]
 

@@ -27,14 +27,11 @@ Order = Int[np.ndarray, " sample"]
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The words on one side of a store, in its order: their tokens, texts and label cells.
-
-    ``rows`` are half open, among the tokens of that side.
-    """
+    """The words on one side of a store, in its order: their tokens, texts and label cells."""
 
     sample: Int[np.ndarray, " word"]
     number: Int[np.ndarray, " word"]
-    rows: Int[np.ndarray, "word edge"]
+    rows: Int[np.ndarray, "word edge"]  # half open, among the tokens of that side
     form: np.ndarray
     cells: dict[str, np.ndarray]
 
@@ -56,23 +53,21 @@ def _key(sample: np.ndarray, number: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """One side of a store. ``document`` and ``splits`` are of every sample.
-
-    ``splits`` are the turns of a rotation: in each, other documents are tested, and in all of them
-    every document once. There is one where the store has its own split. ``first`` and ``last`` are, for
-    every row, the first and the last row of its sample; ``previous`` is a hash of the word before the
-    one that the row's vector is asked about.
-    """
+    """One side of a store, and the splits of its documents."""
 
     store: Store
     side: str
     words: Words
     document: Int[np.ndarray, " sample"]
     names: tuple[str, ...]
-    splits: tuple[np.ndarray, ...]
-    first: Int[np.ndarray, " row"]
+    splits: tuple[
+        np.ndarray, ...
+    ]  # turns in which every document is tested once; one, where the store has it
+    first: Int[np.ndarray, " row"]  # the first row of the row's sample
     last: Int[np.ndarray, " row"]
-    previous: Int[np.ndarray, " row"]
+    previous: Int[
+        np.ndarray, " row"
+    ]  # a hash of the word before the one that the row is asked about
 
     @property
     def training_samples(self) -> Order:
@@ -83,11 +78,7 @@ class Corpus:
 def read_corpus(
     store: Store, tokens: pd.DataFrame, side: str, tasks: Sequence[Task], seed: int | None
 ) -> Corpus:
-    """One side of a store, divided by document: by the column ``split``, or by chance.
-
-    Documents are groups of samples (``group_tokens``); the name of a group has those of all its
-    documents. Without a seed all of them are to be tested.
-    """
+    """One side of a store, divided by document: by the column ``split``, or by chance; without a seed all are tested."""
     table = tokens.loc[np.asarray(tokens["side"] == side)].reset_index(drop=True)
     words = read_words(table, tasks)
     sample = table["sample"].to_numpy()

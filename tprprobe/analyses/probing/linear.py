@@ -48,10 +48,7 @@ Evaluate = Callable[[Points, Int[Tensor, " problem"]], tuple[Values, Points]]
 def fit_linear(
     probes: Sequence[Probe], splits: Splits, reader: Reader, shape: Shape
 ) -> list[Fitted]:
-    """Probes of one vector, which differ in their labels, fitted and tested in every turn of the splits.
-
-    Their weights are those of the first turn.
-    """
+    """Probes of one vector, fitted and tested in every turn of the splits; their weights are the first turn's."""
     x = reader.means(splits.examples)
     tested = x if splits.tested is splits.examples else reader.means(splits.tested)
     fit = _Fit(probes, splits, splits.turns[0], x)
@@ -102,8 +99,7 @@ class _Fit:
     def choose(
         self,
     ) -> tuple[Float[Tensor, " probe"], Weights, list[list[tuple[int, float, float]]]]:
-        """The best of PENALTIES for every probe, by the loss on the dev documents; the weights that are
-        optimal under it, in raw coordinates; and the losses on the way, a step a penalty.
+        """The best of PENALTIES for every probe on the dev documents, its weights, and the losses on the way.
 
         From the strongest penalty on, each begins where the one before ended, until that loss rises.
         """
@@ -205,8 +201,7 @@ class Regressions:
     ) -> Float[Tensor, "problem width_and_1 label"]:
         """The weights (and last the intercept) of some problems, under a penalty for each.
 
-        ``start`` is where to begin, the weights for another penalty say; else at the label shares.
-        A problem has ended where a further step is worth less than the share ``gain`` of its loss.
+        They begin at ``start``, or at the label shares, and end where a step is worth less than that share of the loss.
         """
         which = torch.arange(self.n_problems, device=self.x.device) if which is None else which
         held = self.penalised * penalty[:, None]

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy import stats
 
 from tprprobe.analyses.probing.document_counts import (
+    KEY,
     PLACE,
     REAL,
     TERMS,
     BySubset,
     Tested,
     baselines,
-    subsets_of,
 )
-from tprprobe.analyses.probing.examples import Marks
+from tprprobe.analyses.probing.information import measure_information
 from tprprobe.analyses.probing.settings import BASELINES
 from tprprobe.analyses.probing.splits import Splits
 from tprprobe.analyses.probing.task import Task
@@ -38,7 +38,6 @@ RIGHT, N = TERMS.index("right"), TERMS.index("n")
 REPLICATES = 1000
 ALIKE = 0.02  # share of the targets by which two may differ in what they learned from
 LEVEL = 0.05  # of the corrected test by which a score is beyond a control
-KEY = ("task", "side", "site", "head", "seed", "control")
 OVER_SEEDS = ("task", "side", "site", "head", "control")
 OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
 NUMBERS = dict.fromkeys(("layer", "head", "seed", "validations"), "Int64")
@@ -90,12 +89,9 @@ def describe(score: Score) -> dict[str, Any]:
 
 
 def differences(scores: Sequence[Score]) -> pd.DataFrame:
-    """F1 of one minus F1 of another on the same documents, with p corrected over the table (Holm).
+    """F1 of one minus F1 of another on the same documents, with p corrected over the table (Holm), seeds added up.
 
-    ``low`` to ``high`` is the 95 % bootstrap interval over documents; ``p`` is that of the t test of
-    difference / standard error, which has the resolution that a correction needs. Seeds are added up.
-    Pairs: the vectors of a sub-layer with each other, every vector with its controls and with the
-    baselines; with a twin where both learned from as many targets.
+    ``p`` is that of the t test of difference / bootstrap error, which has the resolution that a correction needs.
     """
     groups: dict[tuple[Any, ...], list[Score]] = {}
     for score in scores:
@@ -174,11 +170,9 @@ def _stem(place: Mapping[str, Any]) -> str:
 
 
 def best_controls(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
-    """For every row of real labels the control of the highest F1, that F1, and whether it is beyond.
+    """For every row of real labels the control of the highest F1, that F1, and whether it is beyond all (corrected).
 
-    Columns ``best_control``, ``best_control_f1`` and ``beyond``: the paired difference from every control
-    is above 0 by the corrected test. What a decoder's word to come is labelled most often (``identity``)
-    is no control of it: no state has read that word.
+    ``identity`` is no control of a decoder: no state has read the word to come.
     """
     columns = {"best_control": None, "best_control_f1": np.nan, "beyond": None}
     best = pd.DataFrame(columns, rows.index, dtype=object)
@@ -197,14 +191,14 @@ def best_controls(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """``rows`` of a run, one a site, head, seed and control of a task; ``differences`` between them;
-    ``documents``, the counts by document that both are made of; and ``curves``, the losses of every
-    probe in training (``portion``: the share of the training samples that it saw)."""
+    """The tables of a run."""
 
-    rows: pd.DataFrame
-    differences: pd.DataFrame
-    documents: pd.DataFrame
-    curves: pd.DataFrame
+    rows: pd.DataFrame  # one a site, head, seed and control of a task
+    differences: pd.DataFrame  # between them
+    documents: pd.DataFrame  # the counts by document that both are made of
+    curves: (
+        pd.DataFrame
+    )  # the losses in training; ``portion``: the share of the samples that a probe saw
 
 
 def gather(tested: Sequence[Tested], splits: Mapping[tuple[Task, str], Splits]) -> Results:
@@ -216,14 +210,14 @@ def gather(tested: Sequence[Tested], splits: Mapping[tuple[Task, str], Splits]) 
             part = splits[one.probe.task, one.probe.side]
             sizes = _sizes(part, one.n_train, len(one.curve))
             place = one.place | {"probe": one.probe.kind} | sizes
-            scores.append(Score(place, one.sums, subsets_of(part.examples)))
+            scores.append(Score(place, one.sums, tuple(part.examples.subsets())))
     for (task, side), part in splits.items():
         for name, sums in baselines(task, part).items():
             place = dict(zip(PLACE, (task.name, side, "", None, None, None, name), strict=True))
             place |= _sizes(part, len(part.turns[0].train), None)
-            scores.append(Score(place, sums, subsets_of(part.examples)))
+            scores.append(Score(place, sums, tuple(part.examples.subsets())))
     rows = _with_selectivity(pd.DataFrame([describe(score) for score in scores]))
-    informed = pd.DataFrame(_information(tested, by_name))
+    informed = pd.DataFrame(measure_information(tested, by_name))
     if len(informed):
         rows = rows.merge(informed, "left", list(KEY))
     rows, compared = rows.astype(NUMBERS), differences(scores)
@@ -249,70 +243,6 @@ def _with_selectivity(rows: pd.DataFrame) -> pd.DataFrame:
         joined = rows[keys].merge(other, "left", keys)[score].to_numpy()
         rows[column] = np.where(rows["control"] == REAL, rows[score] - joined, np.nan)
     return rows
-
-
-def _information(
-    tested: Sequence[Tested], splits: Mapping[tuple[str, str], Splits]
-) -> Iterator[dict[str, Any]]:
-    """Codelength, compression and usable information (bits a target) of every vector.
-
-    ``information`` is I_V(vector → label) = H_V(label) − H_V(label | vector) on the test targets;
-    ``added`` what the vector adds to the other one of its sub-layer (role to filler and the
-    reverse): I_V(label; vector | other) = H_V(label | other) − H_V(label | both). It is relative to
-    this family of probes: in Shannon's sense a role that is a function of its filler adds nothing.
-    Source: Xu et al. 2020; Hewitt et al. 2021.
-    """
-    by_vector: dict[tuple[Any, ...], list[Tested]] = {}
-    for one in tested:
-        if one.probe.portion is not None:
-            by_vector.setdefault(tuple(one.place[name] for name in KEY), []).append(one)
-    bits = {}
-    for key, some in by_vector.items():
-        some.sort(key=lambda one: one.probe.portion or 0.0)
-        asked = splits[key[:2]].tested.labels[splits[key[:2]].turns[0].test].any(1).sum()
-        bits[key] = some[-1].nats / np.log(2) / max(1, asked)
-    for key, (*parts, whole) in by_vector.items():
-        if "+" in key[2]:
-            continue
-        part = splits[key[:2]]
-        n_labels, turn = len(part.examples.inventory), part.turns[0]
-        first = min([*parts, whole], key=lambda one: one.n_train).n_train
-        length = codelength(first, n_labels, [one.nats for one in parts])
-        prior = constant_bits(part.examples.labels[turn.train], part.tested.labels[turn.test])
-        yield dict(zip(KEY, key, strict=True)) | {
-            "codelength": length,
-            "compression": compression(length, whole.n_train, n_labels),
-            "information": prior - bits[key],
-            "added": _added(key, bits),
-        }
-
-
-def _added(key: tuple[Any, ...], bits: Mapping[tuple[Any, ...], float]) -> float:
-    stem, _, kind = str(key[2]).rpartition(".")
-    other = {"role": "filler", "filler": "role"}.get(kind)
-    one, both = ((*key[:2], f"{stem}.{name}", *key[3:]) for name in (other, "role+filler"))
-    return bits[one] - bits[both] if one in bits and both in bits else np.nan
-
-
-def codelength(first: int, n_labels: int, nats: Sequence[float]) -> float:
-    """The bits of all labels, coded portion by portion: t_1 log2 K − Σ_i log2 p_i(portion i + 1).
-
-    The ``first`` targets take the uniform code; ``nats`` are the sums of −ln p of every later
-    portion by the probe that has been trained on those before. Source: Voita and Titov 2020.
-    """
-    return first * np.log2(n_labels) + sum(nats) / np.log(2)
-
-
-def compression(bits: float, n_targets: int, n_labels: int) -> float:
-    """The compression n log2 K / bits, which is 1 for a uniform predictor."""
-    return n_targets * np.log2(n_labels) / bits
-
-
-def constant_bits(training: Marks, tested: Bool[np.ndarray, "_tested label"]) -> float:
-    """The bits a target that the label shares of the training data (one added to each count) cost."""
-    shares = (training.sum(0) + 1) / (training.sum() + training.shape[1])
-    known = tested[tested.any(1)]
-    return float(-(known @ np.log2(shares) / known.sum(1)).mean())
 
 
 def _by_document(scores: Sequence[Score], splits: Mapping[tuple[str, str], Splits]) -> pd.DataFrame:
@@ -344,12 +274,7 @@ def _repeat(places: pd.DataFrame, counts: Sequence[int]) -> pd.DataFrame:
 
 
 def screen(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line per task, vector, head and layer of the real labels, from the rows of a run.
-
-    Columns: task, vector, layer, head (where heads were probed), F1 with its interval, the mark, the
-    best control beside it, the number of targets that the probe learnt from, and where several kinds of
-    probe stand in the rows, the kind.
-    """
+    """A line per task, vector, head and layer of the real labels: F1 with its interval, a mark, the best control."""
     lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
     for column in ("head", "probe"):
         if lines[column].nunique() < 2:

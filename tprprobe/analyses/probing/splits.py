@@ -26,33 +26,20 @@ class Turn:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The examples of a task on a side, and the ``turns`` in which they train and are tested.
-
-    ``tested`` are those whose places a turn's ``test`` are: the same, or those of another store.
-    """
+    """The examples of a task on a side, and the ``turns`` in which they train and are tested."""
 
     examples: Examples
-    tested: Examples
+    tested: Examples  # whose places a turn's ``test`` are: the same, or those of another store
     turns: tuple[Turn, ...]
     lost: int
 
-    @property
-    def side(self) -> str:
-        """The side of the store."""
-        return self.examples.corpus.side
-
     def of_first_samples(self, n: int) -> "Splits | None":
-        """The examples in the first samples only, all that a twin's store has; None where
-        the first turn lacks a split there."""
+        """The examples in the first samples, which a twin has read; None where the first turn lacks a split there."""
         examples = self.examples.of_first_samples(n)
         tested = examples if self.tested is self.examples else self.tested.of_first_samples(n)
+        n, m = len(examples), len(tested)
         turns = [
-            Turn(
-                t.train[t.train < len(examples)],
-                t.dev[t.dev < len(examples)],
-                t.test[t.test < len(tested)],
-            )
-            for t in self.turns
+            Turn(t.train[t.train < n], t.dev[t.dev < n], t.test[t.test < m]) for t in self.turns
         ]
         first, *others = turns
         if not min(map(len, (first.train, first.dev, first.test))):
@@ -77,10 +64,8 @@ class Splits:
         return train[np.isin(sample, samples[order[:n_samples]])]
 
     def portions(self, seed: int) -> Iterator[tuple[float, "Splits"]]:
-        """The training portions that double, each tested on what the next one adds.
+        """The training portions that double, each tested on what the next adds, the last on the test samples.
 
-        The last is all training samples, tested on the test samples. Portions are cut by sample, in
-        one random order; those that would be the same as the one before are left out.
         Source: Voita and Titov 2020, online coding.
         """
         turn = self.turns[0]
@@ -103,9 +88,6 @@ def split_examples(
     """The examples of a task for training, validation and testing.
 
     With a ``test`` corpus all its examples are the test, and documents that it has are not trained on.
-
-    Raises:
-        InputError: a split without targets, or softmax for targets of several labels.
     """
     mode, window = settings.mode(corpus.side), settings.window(corpus.side)
     examples = read_examples(corpus, task, mode, window)
@@ -125,20 +107,13 @@ def split_examples(
     examples = examples.with_inventory(inventory)
     reference = examples.labels[names[0] == TRAIN]
     examples = examples.with_controls(reference, settings.seed)
+    turns = [Turn(*(np.flatnonzero(split == n) for n in (TRAIN, DEV, TEST))) for split in names]
     tested = examples
     if other is not None:
         tested = other.with_inventory(inventory).with_controls(reference, settings.seed)
-
-    def turn(split: np.ndarray) -> Turn:
-        train, dev, last = (np.flatnonzero(split == name) for name in (TRAIN, DEV, TEST))
-        if other is not None:
-            last = np.arange(len(other))
-        return Turn(train, dev, last)
-
-    turns = [turn(split) for split in names]
-    if other is not None or not settings.is_linear:
-        turns = turns[:1]
-    turns = [turns[0], *(t for t in turns[1:] if len(t.train) and len(t.test))]
+        turns[0] = replace(turns[0], test=np.arange(len(other)))
+    more = turns[1:] if other is None and settings.is_linear else ()
+    turns = [turns[0], *(t for t in more if len(t.train) and len(t.test))]
     _check(examples, tested, turns[0], task, settings)
     return Splits(examples, tested, tuple(turns), lost)
 

@@ -182,12 +182,8 @@ def _embedded(words: Codes, width: int) -> np.ndarray:
 
 
 def _dictionary_controls(store: Store, sites: Sequence[str], seed: int) -> Iterator[Vector]:
-    """The controls of a role dictionary, for every sub-layer whose role weights are stored.
-
-    ``random_roles``  the trained filler read by a random role head, softmax(F W + b) R
-    ``quantised``     the trained filler by product quantisation, as many codes for as many heads
-    ``indices``       nothing but which role each head takes, one-hot
-    Source: jiang Eq. 4-5 for the head that the first one replaces.
+    """For every sub-layer whose role weights are stored: ``indices`` (which role each head takes, one-hot),
+    ``random_roles`` (the filler read by a random role head, jiang Eq. 4-5), ``quantised`` (the filler, as many codes).
     """
     for weights in sites:
         stem = weights.removesuffix("role_weights")
