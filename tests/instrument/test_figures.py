@@ -19,7 +19,7 @@ from tprprobe import figures
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import strips, style
-from tprprobe.figures.overlay import tell_marks
+from tprprobe.figures.overlay import marks_legend
 
 EVALUATION = ["model", "parameters", "split", "module", "n", "exact_match", "low", "high"]
 
@@ -92,7 +92,7 @@ def test_role_clusters_of_labelled_words_need_no_questions(tmp_path):
     ],
 )
 def test_a_legend_names_only_what_is_drawn(letters, said, unsaid):
-    told = tell_marks(letters, framed=True)
+    told = marks_legend(letters, framed=True)
     assert said in told
     assert unsaid not in told
 

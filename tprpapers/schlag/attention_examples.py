@@ -10,7 +10,7 @@ from tprprobe.analyses.attention.gold_maps import Marks, find_maps, gold_tokens,
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import CAPTION, read_map, weight_squares
-from tprprobe.figures.overlay import LOOKS, mark_polarity, tell_marks
+from tprprobe.figures.overlay import LOOKS, mark_polarity, marks_legend
 from tprprobe.figures.strips import Strip, StripFrame, draw_strips
 from tprprobe.figures.style import Drawing
 from tprprobe.store import Store
@@ -80,7 +80,7 @@ def attention_examples(
                 )
             )
     title = f"{store.select(site)[0]}, head {head}: from numbers to '{relation.operator}'"
-    told = tell_marks(letter for strip in strips for letter in strip.gold)
+    told = marks_legend(letter for strip in strips for letter in strip.gold)
     return draw_strips(strips, title, f"{CAPTION}, dashed: its '{relation.operator}'\n{told}")
 
 

@@ -79,7 +79,7 @@ def find_commands(words: Sequence[str]) -> dict[str, Callable[..., Any]]:
     return COMMANDS | {word: plugged[word].load() for word in words if word in plugged}
 
 
-def _tell_version(asked: bool) -> bool:
+def _print_version(asked: bool) -> bool:
     if asked:
         from tprprobe.cli.versions import describe_versions
 
@@ -94,7 +94,7 @@ def _common(
         bool,
         typer.Option(
             "--version",
-            callback=_tell_version,
+            callback=_print_version,
             is_eager=True,
             help="Show the versions of tprprobe, Python and torch, and the devices, and exit.",
         ),

@@ -128,8 +128,8 @@ def _verify(given: Path, as_json: bool) -> None:
     if finished_in(folder) and not STORE.is_in(folder):
         run = verify_run(folder)
         listed = ", ".join(f"{place} ({kind})" for place, kind in run["kinds"].items())
-        told = f"{given}: {listed} can be read, {run['files']} tables are as they were written"
-        return print_json(run) if as_json else typer.echo(told)
+        text = f"{given}: {listed} can be read, {run['files']} tables are as they were written"
+        return print_json(run) if as_json else typer.echo(text)
     found = verify(folder)
     if as_json:
         print_json(found.as_dict())

@@ -55,28 +55,28 @@ def polarity_table(naming: Naming) -> Table:
     rows = [_rule(naming, rule) for rule in RULES]
     groups: Any = naming.summary.groupby(KINDS, sort=False)
     for place, heads in groups:
-        told = {name: _spread(heads[f"accuracy{end}"]) for end, name in PREDICTED.items()}
+        accuracies = {name: _spread(heads[f"accuracy{end}"]) for end, name in PREDICTED.items()}
         agreed = {name: _spread(heads[column]) for column, name in AGREEMENTS.items()}
         named = f"{heads['named'].sum():.0f} of {heads['clusters'].sum():.0f}"
         polar = f"{heads['with_polarity'].sum():.0f}"
         counts = dict(zip(COUNTS, (str(len(heads)), named, polar), strict=True))
-        rows.append(dict(zip(KINDS, map(str, place), strict=True)) | counts | told | agreed)
+        rows.append(dict(zip(KINDS, map(str, place), strict=True)) | counts | accuracies | agreed)
     title = (
         "Numerator or denominator, told by clusters alone: held out, mean over heads (best head)"
     )
-    return Table(pd.DataFrame(rows).fillna("–"), title, _tell_facts(naming), (len(RULES),))
+    return Table(pd.DataFrame(rows).fillna("–"), title, _questions_note(naming), (len(RULES),))
 
 
 def _rule(naming: Naming, rule: str) -> dict[str, str]:
     """The row of a rule's accuracy on the same digits."""
     first = naming.summary.iloc[0]
-    told = {name: first[f"{rule}{end}"] for end, name in PREDICTED.items()}
-    cells = {name: "–" if pd.isna(value) else f"{value:.3f}" for name, value in told.items()}
+    values = {name: first[f"{rule}{end}"] for end, name in PREDICTED.items()}
+    cells = {name: "–" if pd.isna(value) else f"{value:.3f}" for name, value in values.items()}
     about = dict.fromkeys([*KINDS, *COUNTS], "–")
     return about | {"vectors": RULES[rule]} | cells
 
 
-def _tell_facts(naming: Naming) -> str:
+def _questions_note(naming: Naming) -> str:
     """The numbers of questions and of right answers, and the missing controls, as a sentence."""
     counts = {
         "": naming.facts["questions"],

@@ -26,7 +26,7 @@ PARTS = (  # column, name, color, hatch
 
 SURGERY = "surgery"
 CONTROLS = ("same polarity", "sum")  # exchanges after which the answer stays
-TOLD = "Of pairs of questions that the model answers both (n); lines: 95 % intervals of the blue share, over questions."
+NOTE = "Of pairs of questions that the model answers both (n); lines: 95 % intervals of the blue share, over questions."
 PLACES = {  # controls, by where the vectors come from
     "elsewhere": "elsewhere: the same vectors exchanged at two other symbols, as far apart",
     "alike": "alike: at another pair of the question that stands on the surface as this one does",
@@ -59,12 +59,12 @@ def swap_shares(
         axes.text(0, 1.01, f"n = {counted}", transform=axes.transAxes, fontsize=6.5, color=MUTED)
         axes.set(xlim=(0, 1), xlabel="share of answers")
         axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-    panels[0].set_yticks(range(len(ways)), [tell_way(*way) for way in ways], fontsize=6.5)
+    panels[0].set_yticks(range(len(ways)), [way_label(*way) for way in ways], fontsize=6.5)
     panels[0].set_ylim(len(ways) - 0.4, -0.6)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
     drawn = {at for *_, at in ways}
-    figure.put_below([TOLD, *(told for at, told in PLACES.items() if at in drawn)])
+    figure.put_below([NOTE, *(note for at, note in PLACES.items() if at in drawn)])
     return figure
 
 
@@ -96,7 +96,7 @@ def list_surgeries(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
     return found
 
 
-def tell_way(model: str, vectors: str, layer: int, at: str) -> str:
+def way_label(model: str, vectors: str, layer: int, at: str) -> str:
     names = {
         "none": "no exchange",
         "question": "the new question itself",

@@ -46,8 +46,8 @@ class Table:
             max([BOLD * len(name), *map(len, self.cells[name])]) for name in self.cells.columns
         ]
         widths = [(length + SEPARATION) * CHARACTER for length in longest]
-        told = max(map(len, self.caption.splitlines()), default=0)
-        width = max(sum(widths), len(self.title) * 0.085, told * LETTER)
+        longest_line = max(map(len, self.caption.splitlines()), default=0)
+        width = max(sum(widths), len(self.title) * 0.085, longest_line * LETTER)
         noted = self.caption.count("\n") + 1 if self.caption else 0
         lines = len(self.cells) + 2.4 + noted * NOTE / LINE
         figure = drawing(width + 2 * MARGIN, lines * LINE + 2 * MARGIN)

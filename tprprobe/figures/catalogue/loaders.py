@@ -116,12 +116,12 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
     folders = [Path(source) for source in sources]
     tables = [PROBES.load(folder) for folder in folders]
     names = [_probed_model(folder) for folder in folders]
-    told = [
+    labels = [
         name if names.count(name) == 1 else f"{name} ({folder.resolve().name})"
         for name, folder in zip(names, folders, strict=True)
     ]
     return pd.concat(
-        [rows.assign(model=name) for name, rows in zip(told, tables, strict=True)],
+        [rows.assign(model=name) for name, rows in zip(labels, tables, strict=True)],
         ignore_index=True,
     )
 
