@@ -10,7 +10,7 @@ from planted.questions import ANSWERS, CROSS, HIDDEN, LAST, plant, tokens_of
 
 from studies.pages.coupling import couple_roles
 from tprpapers.schlag.attention_examples import pick_examples
-from tprprobe.analyses.attention import score_relations
+from tprpapers.schlag.relation_scores import score_relations
 from tprprobe.analyses.attention.gold_maps import mark_questions
 from tprprobe.analyses.attention.reference_maps import OFFSETS, make_baselines
 from tprprobe.errors import InputError

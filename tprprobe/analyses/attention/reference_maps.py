@@ -1,10 +1,11 @@
 """Attention maps that need no model: what a head has to beat."""
 
 import numpy as np
+from jaxtyping import Float
 
-from tprprobe.analyses.attention.counts import Maps
 from tprprobe.analyses.attention.gold_maps import Marks
 
+Maps = Float[np.ndarray, "head query key"]
 LONGEST = 32
 OFFSETS = [offset for offset in range(-LONGEST, LONGEST + 1) if offset]
 
