@@ -27,6 +27,7 @@ def options_of(
     only: Collection[str] = (),
     without: Collection[str] = (),
     panel: str | None = None,
+    unset: bool = False,
     **names: str,
 ) -> Callable[[Command], Command]:
     """A decorator of commands: their ``**options`` are arguments of a function or fields of a dataclass.
@@ -38,12 +39,15 @@ def options_of(
         only: Which arguments; default: all that have a default.
         without: Arguments that are no option.
         panel: The heading in ``--help`` under which the options stand.
+        unset: Whether no option has a default, for what has other defaults than the function.
         **names: The name of an option, where it is not that of the argument.
     """
 
     def decorate(command: Command) -> Command:
         made = {
-            name: _option(name, names.get(name, name), annotation, default, text, panel)
+            name: _option(
+                name, names.get(name, name), annotation, None if unset else default, text, panel
+            )
             for name, annotation, default, text in _read(function)
             if name not in without and (not only or name in only)
         }
