@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from tprpapers.schlag.binding_drawings import demonstration_table
 from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
+from tprpapers.schlag.reconstruction_drawings import reconstruction_table
 from tprprobe import figures
 from tprprobe.analyses.clustering import Clusters, cluster_all, save_clusters
 from tprprobe.analyses.naming.run import name_all
@@ -17,7 +18,6 @@ from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.figures import catalogue
-from tprprobe.figures.reconstruction import reconstruction_table
 from tprprobe.figures.report.page import write_report
 from tprprobe.figures.report.sections import Section, clusters_section, names_section
 from tprprobe.models import load_model

@@ -11,6 +11,7 @@ from tprpapers.claims import Verdict
 from tprpapers.kinds import BINDINGS
 from tprpapers.schlag import binding_drawings as binding
 from tprpapers.schlag import hadamard_drawings as hadamard
+from tprpapers.schlag import reconstruction_drawings as reconstruction
 from tprpapers.schlag.attention_examples import attention_examples, pick_examples
 from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
 from tprpapers.schlag.claim_cases import (
@@ -28,7 +29,6 @@ from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.analyses.attention import most_relating_head
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
-from tprprobe.figures import reconstruction
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import attention_rows
 from tprprobe.figures.catalogue import Input, Maker
