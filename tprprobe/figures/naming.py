@@ -34,7 +34,7 @@ def heads_table(naming: Naming) -> Table:
             "site": str(row["site"]),
             "k": str(row["k"]),
             "layer": str(row["layer"]),
-            "head": "–" if pd.isna(row["head"]) else str(row["head"]),
+            "head": _head(row["head"]),
             "named": f"{row['named']:.0f} of {row['clusters']:.0f}",
             "tell polarity": f"{row['with_polarity']:.0f}",
             "tokens named": f"{row['coverage']:.0%}",
@@ -104,7 +104,7 @@ def named_table(names: pd.DataFrame, title: str) -> Table:
     """Clusters and what they stand for, with held-out precision and recall, a row a cluster."""
     cells = {
         "site": names["site"],
-        "head": names["head"].map(lambda head: "–" if pd.isna(head) else str(head)),
+        "head": names["head"].map(_head),
         "k": names["k"].astype(str),
         "cluster": names["cluster"].astype(str),
         "stands for": names["name"],
@@ -113,6 +113,10 @@ def named_table(names: pd.DataFrame, title: str) -> Table:
         "recall": _intervals(names, "recall"),
     }
     return Table(pd.DataFrame(cells), title, "" if len(names) else "There are none.")
+
+
+def _head(head: Any) -> str:
+    return "–" if pd.isna(head) else str(int(head))
 
 
 def _intervals(rows: pd.DataFrame, name: str) -> list[str]:
@@ -133,7 +137,7 @@ def word_heads_table(named: pd.DataFrame) -> Table:
     rows = [
         {
             "site": str(row["site"]),
-            "head": "–" if pd.isna(row["head"]) else str(int(row["head"])),
+            "head": _head(row["head"]),
             "model": str(row["model"]),
             "named": f"{row['named']} of {row['clusters']}",
             "tokens named": f"{row['tokens']:.0%}",
@@ -151,12 +155,12 @@ def words_table(named: pd.DataFrame) -> Table:
     rows = [
         {
             "site": str(row["site"]),
-            "head": "–" if pd.isna(row["head"]) else str(int(row["head"])),
+            "head": _head(row["head"]),
             "cluster": str(row["cluster"]),
             "name": str(row["name"]),
             "tokens": f"{row['coverage']:.0%}",
-            "precision": interval_text(read_interval(row, "precision"), ".2f"),
-            "recall": interval_text(read_interval(row, "recall"), ".2f"),
+            "precision": _interval(row, "precision", ".2f"),
+            "recall": _interval(row, "recall", ".2f"),
             "commonest tokens": str(row["commonest"]),
         }
         for row in known.to_dict("records")
