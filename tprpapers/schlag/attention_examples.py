@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from tprpapers.schlag.relation_scores import find_skipped
 from tprprobe.analyses.attention.gold_maps import Marks, find_maps, gold_tokens, mark_questions
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
@@ -39,7 +40,7 @@ def pick_examples(store: Store, per_kind: int = 1, relation: Relation = DIVISION
 
 
 def _kind(marks: Marks) -> str | None:
-    if marks.intervening.any():
+    if find_skipped(marks)[1].any():
         return "skipped"
     below = marks.target["net"] >= 0
     numbers = [len(np.unique(marks.number[below & (marks.term == t)])) for t in marks.term[below]]

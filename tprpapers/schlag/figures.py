@@ -22,11 +22,11 @@ from tprpapers.schlag.claim_cases import (
 )
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.schlag.module_table import table1
+from tprpapers.schlag.relation_scores import most_relating_head
 from tprpapers.study.comparisons import compare_variants
 from tprpapers.study.records import Study, load_study
 from tprpapers.study.study_figure import matched_study
 from tprpapers.verdicts import judge_cases, with_verdicts
-from tprprobe.analyses.attention import most_relating_head
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
 from tprprobe.figures.accuracy import module_bars

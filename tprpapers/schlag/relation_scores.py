@@ -4,14 +4,22 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.gold_maps import GOLD, Marks, find_maps
-from tprprobe.analyses.attention.mass import INTEGERS, Counts, compare_maps, count_maps, list_heads
+from tprprobe.analyses.attention.gold_maps import Marks, find_maps
+from tprprobe.analyses.attention.mass import (
+    INTEGERS,
+    Counts,
+    compare_maps,
+    count_maps,
+    count_mass,
+    list_heads,
+)
 from tprprobe.analyses.attention.reference_maps import Maps, make_baselines
 from tprprobe.analyses.attention.relations import DIVISION, Flags, Relation
 from tprprobe.store import Store
 
 Pairs = tuple[Float[np.ndarray, "query key"], int]  # weights of the pairs added up, over how many
 
+GOLD = ("literal", "net")
 WAYS = ("rows", "columns")
 SCORES = ("mass", "argmax_accuracy", "selectivity")
 SKIPPING = ("around", "intervening", "skip")
@@ -56,6 +64,13 @@ def score_relations(store: Store, seed: int = 0, relation: Relation = DIVISION) 
     return pd.concat(parts, ignore_index=True)
 
 
+def most_relating_head(store: Store, site: str, relation: Relation = DIVISION) -> int:
+    """The head of a site with the largest mass of :func:`score_heads`."""
+    find_maps(store)  # tells where there are none
+    counts = count_maps(store, store.select(site), count_mass, relation)
+    return int(counts.plus.sum(0).argmax())
+
+
 def _score(store: Store, seed: int, relation: Relation) -> pd.DataFrame:
     sites = find_maps(store)
     heads = list_heads(store, sites)
@@ -93,7 +108,7 @@ def _related(way: str, gold: str, score: str, marks: Marks) -> tuple[Pairs, Pair
     if score == "selectivity":
         return _with_operator(way, below, marks), _with_operator(way, above, marks)
     if score in SKIPPING:
-        around, between = (_each(way, flags, marks) for flags in (marks.around, marks.intervening))
+        around, between = (_each(way, flags, marks) for flags in find_skipped(marks))
         first = between if score == "intervening" else around
         return first, between if score == "skip" else nothing
     pairs = np.zeros_like(nothing[0])
@@ -112,3 +127,17 @@ def _each(way: str, digits: Flags, marks: Marks) -> Pairs:
     """The pairs of a digit and any operator, for weight averaged over digits."""
     pairs, _ = _with_operator(way, digits, marks)
     return pairs, int(digits.sum())
+
+
+def find_skipped(marks: Marks) -> tuple[Flags, Flags]:
+    """The related digits that have others of their multiplicative term between them, and those others."""
+    term, related = marks.term, (marks.number >= 0) & ~marks.contrast["net"]
+    around, intervening = np.zeros_like(related), np.zeros_like(related)
+    for each in range(term.max(initial=-1) + 1):
+        below = np.flatnonzero((term == each) & related)
+        if len(below):
+            between = (term == each) & ~related
+            between[: below[0]] = between[below[-1] :] = False
+            intervening |= between
+            around[below] |= between.any()
+    return around, intervening

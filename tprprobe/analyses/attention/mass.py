@@ -46,13 +46,6 @@ def score_heads(store: Store, seed: int = 0, relation: Relation = DIVISION) -> p
     return pd.DataFrame(compare_maps(counts, list_heads(store, sites), seed)).astype(INTEGERS)
 
 
-def most_relating_head(store: Store, site: str, relation: Relation = DIVISION) -> int:
-    """The head of a site with the largest mass of :func:`score_heads`."""
-    find_maps(store)  # tells where there are none
-    counts = count_maps(store, store.select(site), count_mass, relation)
-    return int(counts.plus.sum(0).argmax())
-
-
 def count_mass(maps: Maps, marks: Marks) -> Counts:
     """The mass of one question's related digits on their operators."""
     target = marks.target["net"]
