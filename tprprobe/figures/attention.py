@@ -1,4 +1,4 @@
-"""Attention of one head over the tokens of one sample."""
+"""Attention over the tokens of one sample: rows and the map of one head, small maps of all."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
 from tprprobe.figures.strips import PLAIN, SIGNS, Strip, StripFrame, draw_strips
-from tprprobe.figures.style import INK, Drawing, drawing, tidy
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
 from tprprobe.store import Store
 
 COLOURS = "Blues"
@@ -84,6 +84,25 @@ def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=7)
     bar.ax.yaxis.label.set(size=8, color=INK)
+    return figure
+
+
+def attention_grid(store: Store, sites: Sequence[str], sample: int) -> Drawing:
+    """A small map a head (columns) and site (rows): queries downwards, keys to the right."""
+    maps = [(name, store.attention(name, sample)) for site in sites for name in store.select(site)]
+    heads = max(len(weights) for _, weights in maps)
+    figure = drawing(1.5 * heads + 0.4, 1.6 * len(maps) + 0.5)
+    panels = figure.subplots(len(maps), heads, squeeze=False)
+    for row, (name, weights) in zip(panels, maps, strict=True):
+        for head, panel in enumerate(row):
+            panel.set(xticks=[], yticks=[])
+            panel.set_visible(head < len(weights))
+            panel.spines[:].set_color(MUTED)
+            if head < len(weights):
+                panel.imshow(weights[head], cmap="Blues", vmin=0, vmax=1, aspect="auto")
+                label = f"{name.removesuffix('.attention')}, head {head}"
+                panel.set_title(label, loc="left", fontsize=6.5)
+    figure.suptitle(f"Attention of all heads, sample {sample}", fontsize=9, fontweight="bold")
     return figure
 
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import Shape
+from tprprobe.analyses.probing.batches import Reader, Shape
 from tprprobe.analyses.probing.examples import LABELS, Examples, Places
 from tprprobe.analyses.probing.settings import BASELINES, Kind, Loss
 from tprprobe.analyses.probing.splits import Splits
@@ -79,6 +79,15 @@ class Fitted:
     shape: Shape
     mean: Tensor | float
     scale: Tensor | float
+
+    @classmethod
+    def of(
+        cls, probe: Probe, n_train: int, sums: BySubset, curve: Sequence[Any], weights: Mapping[str, Tensor],
+        shape: Shape, reader: Reader,
+    ) -> "Fitted":  # fmt: skip
+        """A probe of a reader's vectors as it was trained and tested."""
+        tested = Tested(probe, n_train, sums, np.array(curve, float).reshape(-1, 3))
+        return cls(tested, weights, shape, reader.mean, reader.scale)
 
 
 def losses(

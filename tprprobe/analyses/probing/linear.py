@@ -19,7 +19,6 @@ from tprprobe.analyses.probing.batches import Reader, Shape
 from tprprobe.analyses.probing.document_counts import (
     Fitted,
     Probe,
-    Tested,
     count_probes,
     labels_of,
     losses,
@@ -58,22 +57,13 @@ def fit_linear(
         fit = _Fit(probes, splits, turn, x)
         weights = fit.go_on(penalty, weights)
         sums.append(fit.count(weights, tested))
-    total = np.sum(sums, axis=0)
-    return [
-        Fitted(
-            Tested(
-                probe,
-                len(splits.turns[0].train),
-                total[at],
-                np.array(curves[at], float).reshape(-1, 3),
-            ),
-            {"output_weight": first[at : at + 1, :-1], "output_bias": first[at : at + 1, -1]},
-            shape,
-            reader.mean,
-            reader.scale,
-        )
-        for at, probe in enumerate(probes)
-    ]
+    total, n_train = np.sum(sums, axis=0), len(splits.turns[0].train)
+    fitted = []
+    for at, probe in enumerate(probes):
+        one = first[at : at + 1]
+        named = {"output_weight": one[:, :-1], "output_bias": one[:, -1]}
+        fitted.append(Fitted.of(probe, n_train, total[at], curves[at], named, shape, reader))
+    return fitted
 
 
 class _Fit:

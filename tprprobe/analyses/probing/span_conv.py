@@ -19,7 +19,6 @@ from tprprobe.analyses.probing.document_counts import (
     NATS,
     Fitted,
     Probe,
-    Tested,
     count_probes,
     labels_of,
     losses,
@@ -138,21 +137,12 @@ def fit_span_conv(
     descent.run()
     test = splits.tested.take(turn.test)
     terms = descent.count(descent.best, np.arange(len(probes)), test)
-    return [
-        Fitted(
-            Tested(
-                probe,
-                len(train),
-                sum_documents(terms[at], test),
-                np.array(descent.curves[at], float).reshape(-1, 3),
-            ),
-            shape.split(descent.best[at : at + 1]),
-            shape,
-            reader.mean,
-            reader.scale,
-        )
-        for at, probe in enumerate(probes)
-    ]
+    fitted = []
+    for at, probe in enumerate(probes):
+        sums, weights = sum_documents(terms[at], test), shape.split(descent.best[at : at + 1])
+        curve = descent.curves[at]
+        fitted.append(Fitted.of(probe, len(train), sums, curve, weights, shape, reader))
+    return fitted
 
 
 def _moments(reader: Reader, train: Examples) -> tuple[Tensor, Tensor]:
