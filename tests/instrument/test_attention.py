@@ -12,7 +12,7 @@ from studies.pages.coupling import couple_roles
 from tprpapers.schlag.attention_examples import pick_examples
 from tprpapers.schlag.relation_scores import score_relations
 from tprprobe.analyses.attention.gold_maps import mark_questions
-from tprprobe.analyses.attention.reference_maps import OFFSETS, make_baselines
+from tprprobe.analyses.attention.mass import OFFSETS, make_baselines
 from tprprobe.errors import InputError
 from tprprobe.gold import join
 from tprprobe.store import SiteSpec, StoreWriter, open_store

@@ -8,12 +8,13 @@ from tprprobe.analyses.attention.gold_maps import Marks, find_maps
 from tprprobe.analyses.attention.mass import (
     INTEGERS,
     Counts,
+    Maps,
     compare_maps,
     count_maps,
     count_mass,
     list_heads,
+    make_baselines,
 )
-from tprprobe.analyses.attention.reference_maps import Maps, make_baselines
 from tprprobe.analyses.attention.relations import DIVISION, Flags, Relation
 from tprprobe.store import Store
 

@@ -28,21 +28,8 @@ from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import reason
 
-EVERYWHERE = ("--offline", "--verbose")
-
-
-class Everywhere(Commands):
-    """Commands whose common flags may stand anywhere in a line."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        end = args.index("--") if "--" in args else len(args)
-        front = [each for each in args[:end] if each in EVERYWHERE]
-        rest = [each for each in args[:end] if each not in EVERYWHERE]
-        return super().parse_args(ctx, [*front, *rest, *args[end:]])
-
-
 app = typer.Typer(
-    cls=Everywhere,
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

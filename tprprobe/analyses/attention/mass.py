@@ -9,13 +9,16 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.analyses.attention.gold_maps import Marks, find_maps, mark_questions
-from tprprobe.analyses.attention.reference_maps import OFFSETS, Maps, make_baselines
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import REPLICATES, bounds, divide, replicate_totals
 from tprprobe.store import Store
 
+Maps = Float[np.ndarray, "head query key"]
+
+LONGEST = 32
+OFFSETS = [offset for offset in range(-LONGEST, LONGEST + 1) if offset]
 INTEGERS = dict.fromkeys(("layer", "head", "offset"), "Int64")
 
 
@@ -80,6 +83,20 @@ def count_maps(
             f"no question with a {relation.name} among those whose maps {store.path} keeps"
         )
     return Counts(*(np.stack(each) for each in zip(*map(astuple, found), strict=True)))
+
+
+def make_baselines(marks: Marks) -> Maps:
+    """The maps of one question without a model: uniform, nearest, and one an offset in OFFSETS.
+
+    nearest is the relation's guess (of '/': to the nearest one on the left). A query whose key does not exist attends uniformly.
+    """
+    size = len(marks)
+    maps = np.zeros((2 + len(OFFSETS), size, size))
+    maps[1] = marks.relation.guess(marks.operator, marks.number)
+    for row, offset in enumerate(OFFSETS, start=2):
+        maps[row] = np.eye(size, k=offset)
+    maps[maps.sum(-1) == 0] = 1.0
+    return maps / maps.sum(-1, keepdims=True)
 
 
 def compare_maps(
