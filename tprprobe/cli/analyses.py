@@ -142,6 +142,10 @@ def intervene(
         raise InputError(
             "give one of a recipe (FILE.toml), --data pairs:FRAME, or --text TEXT --exchange WORD,WORD"
         )
+    if recipe and not recipe.is_file():
+        raise InputError(
+            f"no recipe {str(recipe)!r} here; minimal pairs are --data pairs:FRAME, a text is --text TEXT --exchange WORD,WORD"
+        )
     of_pairs = {
         "--exchange": exchange,
         "--answers": answers,

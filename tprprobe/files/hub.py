@@ -48,12 +48,13 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
             raise _hinted(kind, text, error) from error
     from huggingface_hub import snapshot_download
 
-    local_files_only = local_files_only or is_offline()
+    offline = local_files_only or is_offline()
     try:
-        return Path(snapshot_download(text, local_files_only=local_files_only))
+        return Path(snapshot_download(text, local_files_only=offline))
     except Exception as error:  # the hub's client raises dozens of kinds; each one is one line here
+        said = "it is not in the hub's cache, which alone was asked" if offline else _reason(error)
         raise InputError(
-            f"no folder {text!r} here, and the hub did not give it: {_reason(error)}"
+            f"no folder {text!r} here{near_folders(text)}, and the hub did not give it: {said}"
         ) from error
 
 
@@ -183,7 +184,5 @@ def _reason(error: Exception) -> str:
 
 
 def is_id(text: str) -> bool:
-    """True if a name is a hub repository's, ``owner/name``; an existing folder of that name goes
-    first.
-    """
-    return text.count("/") == 1 and not text.startswith((".", "/", "~")) and not Path(text).is_dir()
+    """True if a name is a hub repository's, ``owner/name``; what is here of that name goes first."""
+    return text.count("/") == 1 and not text.startswith((".", "/", "~")) and not Path(text).exists()
