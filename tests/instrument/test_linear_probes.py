@@ -266,6 +266,16 @@ def test_the_screen_says_what_is_beyond_its_controls(separable):
     assert worth_refining(probe(separable, "pos", tokens=noise, controls=(), most=500)) == []
 
 
+def test_a_column_of_labels_is_a_task(separable):
+    named = separable.tokens.rename(columns={"pos": "sort"})
+    rows = probe(separable, "sort", tokens=named, controls=(), most=500)
+    same = probe(separable, "pos", controls=(), most=500)
+    assert {*rows["task"]} == {"sort"}
+    assert rows["f1"].tolist() == same["f1"].tolist()
+    with pytest.raises(InputError, match="unknown probe or folder 'sort'"):
+        probe(separable, "sort")
+
+
 def test_the_command_refines_what_it_screened(separable, tmp_path):
     out = tmp_path / "run"
     command = [
