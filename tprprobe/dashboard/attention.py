@@ -11,9 +11,9 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.analyses.attention import score_heads
-from tprprobe.analyses.attention.dependencies import TASK, follow_relations, score_relation
-from tprprobe.analyses.attention.dependencies import list_relations as list_relations
 from tprprobe.analyses.attention.gold_maps import find_maps, gold_tokens
+from tprprobe.analyses.attention.head_relations import TASK, follow_relations, score_relation
+from tprprobe.analyses.attention.head_relations import list_relations as list_relations
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.safe_text import visible
@@ -126,15 +126,10 @@ def show_grid(store: Store, sites: Sequence[str], sample: int) -> View:
 
 
 def follow(store: Store) -> pd.DataFrame | None:
-    """What :func:`follow_relations` gives of maps from tokens to tokens of the same side; None of a store without relations."""
-    sides = {
-        name: spec.rows.split("_") for name, spec in store.specs.items() if store.count_maps(name)
-    }
+    """What :func:`follow_relations` gives; None of a store without relations between words."""
     try:
-        return follow_relations(
-            store, [name for name, (queries, keys) in sides.items() if queries == keys]
-        )
-    except (InputError, ValueError):
+        return follow_relations(store)
+    except InputError:
         return None
 
 

@@ -11,7 +11,7 @@ from tprprobe.dashboard.view import Dots, Lines, Squares, View
 from tprprobe.figures.ablation import ablation_map, at_full_strength
 from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
 from tprprobe.figures.snap import snap_curve
-from tprprobe.figures.swap import TITLES, list_ways, swap_shares, tell_way
+from tprprobe.figures.swap import TITLES, list_ways, swap_shares, way_label
 from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
 
 ALL = "all"  # points of a sweep that are no single head and no number of centres
@@ -184,7 +184,7 @@ def _show_swaps(rows: pd.DataFrame, kind: str) -> View:
     at = pd.MultiIndex.from_tuples(ways)
     found = chosen.set_index(["model", "vectors", "layer", "at"]).reindex(at)
     is_one = len({way[0] for way in ways}) == 1
-    names = [tell_way(*way).removeprefix(f"{way[0]}: " if is_one else "\0") for way in ways]
+    names = [way_label(*way).removeprefix(f"{way[0]}: " if is_one else "\0") for way in ways]
     parts = [
         pd.DataFrame({"name": names, "group": told, "value": found[column].to_numpy()}).assign(
             low=found.get(f"{column}_low", found[column]).to_numpy(),

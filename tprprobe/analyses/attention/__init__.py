@@ -1,5 +1,5 @@
 """Attention relations: which heads look from a digit to the '/' it divides by, beside controls."""
 
-import lazy_loader
+from tprprobe.analyses.attention.mass import score_heads
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = ["score_heads"]
