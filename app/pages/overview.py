@@ -44,7 +44,7 @@ def overview() -> None:
         st.subheader("What can be asked next")
         widgets.offer_runs(*left)
     names = runs.names("store")
-    with st.expander(f"All {len(names)} stores of this folder"):
+    with st.expander(f"Stores of this folder: {len(names)}"):
         widgets.table(views.folders.describe_all(runs, names[:SHOWN]))
         more = f" {len(names) - SHOWN} more are in the list at the left." * (len(names) > SHOWN)
         st.caption(f"Chosen: {state.escape(state.store_name())}.{more}")

@@ -1,5 +1,7 @@
 """Names of clusters from any column of the tokens, where data have no exact structure to name them by."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -37,7 +39,7 @@ def name_by_labels(scene: Cloud) -> pd.DataFrame | None:
     return pd.DataFrame(rows)
 
 
-def _name(tokens: pd.DataFrame, inside: np.ndarray, group: np.ndarray) -> dict[str, object]:
+def _name(tokens: pd.DataFrame, inside: np.ndarray, group: np.ndarray) -> dict[str, Any]:
     is_chosen_on = group % 2 == 0
     best = _choose(tokens[is_chosen_on], inside[is_chosen_on])
     judged, holds = inside & ~is_chosen_on, (tokens == best).any(axis=1).to_numpy() & ~is_chosen_on
@@ -65,7 +67,7 @@ def _choose(tokens: pd.DataFrame, inside: np.ndarray) -> str:
     """The value that tells the inner tokens best from all."""
     best, most = "", -1.0
     for field in tokens:
-        hits = tokens.loc[inside, field].value_counts()
+        hits = tokens[field][inside].value_counts()
         counts = tokens[field].value_counts().reindex(hits.index)
         scores = _f05(hits / max(inside.sum(), 1), hits / counts)
         if len(scores) and scores.max() > most:

@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -104,7 +105,7 @@ def _tell_pairs(rows: pd.DataFrame) -> Statement:
 def _show_heads(rows: pd.DataFrame, edit: str) -> View:
     """A row per site, a column per head: the change of exact match, in points."""
     sites, heads = list(rows["site"].unique()), sorted(rows["head"].unique().tolist())
-    wide = rows.assign(at=rows["site"]).pivot_table(
+    wide: Any = rows.assign(at=rows["site"]).pivot_table(
         index="at", columns="head", values=["change", "change_low", "change_high"]
     )
     change, low, high = (

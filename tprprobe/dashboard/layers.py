@@ -83,7 +83,7 @@ def _measures(rows: pd.DataFrame, name: str, panel: Any, **more: Any) -> pd.Data
     return found.assign(panel=panel, x=found["site"].map(layer_of), **more)
 
 
-def _queries(**columns: Any) -> list[dict[str, str]]:
+def _queries(**columns: Any) -> Any:
     """What the address of the page of every row says."""
     return [
         dict(zip(columns, map(str, each), strict=True))
@@ -150,7 +150,7 @@ def _reconstructed(runs: Runs, store: Store) -> Measured:
         panel, heads = "R² state from one head’s value", rows[rows["predictor"] == "heads"]
         sure = heads["gain_low"].gt(0) if "gain_low" in heads else False
         own = _scored(heads.assign(line="one head"), "r2", panel, sure).assign(page="layers")
-        own["query"] = [{}] * len(own)
+        own["query"] = pd.Series([{}] * len(own), own.index)
         yield own, _measures(rows[rows["predictor"] == "random"], "r2", panel)
 
 

@@ -154,11 +154,11 @@ def write_share(p: float) -> str:
 
 def find_reference(store: Store, text: str) -> str:
     """The right answer to a text that is one of the store's; empty for any other."""
-    texts = read_texts(store) if "answer" in store.tokens else {}
-    sample = next((number for number, each in texts.items() if each == text), None)
-    answers = (
-        store.tokens.loc[store.tokens["sample"] == sample, "answer"] if sample is not None else []
-    )
+    if "answer" not in store.tokens:
+        return ""
+    texts = read_texts(store)
+    samples = texts.index[(texts == text).to_numpy()]
+    answers = store.tokens.loc[store.tokens["sample"].isin(samples[:1]), "answer"]
     return str(answers.iloc[0]) if len(answers) else ""
 
 

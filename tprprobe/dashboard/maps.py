@@ -156,8 +156,8 @@ def pack_points(scene: Cloud) -> dict[str, Any]:
     columns |= {"token": codes.astype(np.uint16 if len(words) <= GRID else np.uint32)}
     places = np.stack([scene.rows, scene.tokens["sample"], scene.tokens["position"]], 1)
     starts = np.flatnonzero(np.r_[True, (np.diff(places, axis=0) != [1, 0, 1]).any(1)])
-    runs = dict(zip(RUN, places[starts].T.astype(np.int32), strict=True))
-    runs["count"] = np.diff([*starts, len(places)]).astype(np.int32)
+    runs: dict[str, Any] = dict(zip(RUN, places[starts].T.astype(np.int32), strict=True))
+    runs |= {"count": np.diff(starts, append=len(places)).astype(np.int32)}
     return {
         "side": scene.side,
         "layers": scene.layers,

@@ -67,7 +67,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     shades = dict(zip(names, colours(max(len(names), 6))[::-1][: len(names)], strict=True))
     seen: set[str] = set()
     for number, panel in enumerate(panels):
-        at = {"row": number // across + 1, "col": number % across + 1}
+        at: Any = {"row": number // across + 1, "col": number % across + 1}
         for trace in _band(lines.bands[lines.bands["panel"] == panel], dark):
             chart.add_trace(trace, **at)
         for line, part in lines.rows[lines.rows["panel"] == panel].groupby("line", sort=False):
