@@ -6,7 +6,7 @@ import widgets
 
 import tprprobe as tp
 
-NOTHING = "Nothing was probed or named in this store yet: what do its vectors know, and is it more than controls do?"
+NOTHING = "Nothing was probed or named in this store yet: what do its vectors know beyond controls?"
 
 
 def _show_probes(folders) -> None:
@@ -16,28 +16,26 @@ def _show_probes(folders) -> None:
         task = widgets.choose("Task", rows["task"].unique().tolist(), "task")
         models = rows.loc[rows["task"] == task, "model"].unique().tolist()
         one = widgets.choose("Model", models, "probed")
-        other = widgets.choose(
-            "Beside it", ["none", *(each for each in models if each != one)], "beside"
-        )
-        score = widgets.choose("Score", list(views.SCORES), "score", format_func=views.SCORES.get)
+        rest = ["none", *(each for each in models if each != one)]
+        other = widgets.choose("Beside it", rest, "beside")
+        score = widgets.choose("Score", views.SCORES, "score", format_func=views.SCORES.get)
         every = st.toggle("All controls", key="every", **state.KEEP)
     shown = [each for each in (one, other) if each != "none"]
     with first:
         widgets.lead(views.tell_probes(rows, task, shown, score))
     view = views.show_probes(rows, task, score, shown, every)
-    if chosen := widgets.show(view, "probes"):
-        st.markdown("**The rows behind the marks**")
-        widgets.table(view.data.iloc[chosen], 3)
-    with st.expander("All rows"):
-        widgets.table(view.data, 3)
+    chosen = widgets.show(view, "probes")
+    with st.expander("The rows behind the marks" if chosen else "All rows", expanded=bool(chosen)):
+        widgets.table(view.data.iloc[chosen] if chosen else view.data, 3)
     _show_mistakes(folders, task)
 
 
 def _show_mistakes(folders, task: str) -> None:
     """The confusions of a trained probe, and examples of its errors."""
     views, store = tp.dashboard.probe_errors, state.store()
-    saved = views.list_probes(folders, task)
-    if not saved or not st.toggle("What is mistaken for what", key="mistaken", **state.KEEP):
+    if not (saved := views.list_probes(folders, task)) or not st.toggle(
+        "What is mistaken for what", key="mistaken", **state.KEEP
+    ):
         return
     site = widgets.choose("Probe of", list(saved), "errors_of")
     found = state.once(lambda: views.predict_held_out(store, saved[site]), "predicted", task, site)
@@ -59,6 +57,6 @@ def probes() -> None:
             with lead:
                 widgets.lead(views.TOLD[kind](view.data))
             widgets.show(view, f"chart-{kind}")
-    left = [*["probes"] * (not probed), *["names"] * (not named and not words)]
-    widgets.offer_runs(*left, why=NOTHING * (not (probed or named or words)))
+    left = ["probes"] * (not probed) + ["names"] * (not named and not words)
+    widgets.offer_runs(*left, why=NOTHING * (len(left) == 2))
     widgets.list_unclaimed("probes", "names", "word-names")
