@@ -9,9 +9,10 @@ import pytest
 from planted.questions import ANSWERS, CROSS, HIDDEN, LAST, plant, tokens_of
 
 from studies.pages.coupling import couple_roles
-from tprprobe.analyses.attention import pick_examples, score_relations
+from tprpapers.schlag.attention_examples import pick_examples
+from tprpapers.schlag.relation_scores import score_relations
 from tprprobe.analyses.attention.gold_maps import mark_questions
-from tprprobe.analyses.attention.reference_maps import OFFSETS, make_baselines
+from tprprobe.analyses.attention.mass import OFFSETS, make_baselines
 from tprprobe.errors import InputError
 from tprprobe.gold import join
 from tprprobe.store import SiteSpec, StoreWriter, open_store

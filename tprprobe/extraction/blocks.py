@@ -69,24 +69,31 @@ def extract(
 ) -> Store:
     """The store of ``sites`` (default: all) of a model on every example of ``data``.
 
-    The decoder reads the reference (teacher forcing) or what the model itself generates. Attention
-    maps are of the first ``attention_samples`` only. A killed run goes on with ``resume`` to a store identical
-    to an uninterrupted one; ``repair`` makes the damaged files of a complete store again, the same to the
-    byte, from the samples that they need. ``vocabulary`` is needed for an attached module, which has none: a
-    tokenizer of transformers, a ``tokenizers.Tokenizer``, a function from a text to its ids, or the ids of all
-    examples; ``labellers`` label the words of sources and targets, generated ones too. The store keeps numbers
-    as ``store_dtype`` (float32, float16, bfloat16), compressed by none, lz4 (bfloat16's default) or zstd.
+    ``OUT/KIND`` gets the vectors of twins of the model, as controls: they read the same symbols and have the
+    same token table. ``pool`` and ``words`` leave out maps of attention; with both the pooled vectors stand
+    beside a table of words.
 
-    ``OUT/KIND`` gets the vectors of the first ``control_samples`` from a twin of the model, as a
-    control; it reads the same symbols and has the same token table. ``twins`` are the kinds:
-    ``permuted``, ``untrained``, ``rescaled`` (:func:`tprprobe.models.find_twins`, which says what the
-    default is); none (``[]``) without ``control``.
-
-    ``pool`` keeps one vector a sample: the ``mean`` over all tokens (start and end symbols among them,
-    as sentence-transformers does), that of the ``first`` or ``last`` token, or of the last token that
-    reads as the given mark, such as ``.``. ``words`` joins sub-words to words, a row a word: their
-    ``mean`` vector, or the ``last`` one's. Both leave out maps of attention; with both the pooled
-    vectors stand beside a table of words.
+    Args:
+        model: Any model that can be read.
+        data: The examples.
+        sites: Sites to write, as patterns: 'encoder.*.role', 'decoder.-1.*'; default: all.
+        out: The folder of the store.
+        attention_samples: How many samples get attention maps, from the first on.
+        target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated).
+        control: Whether twins are read.
+        resume: Resume a run that was cut off, to a store identical to an uninterrupted one.
+        vocabulary: Of an attached module, which has none: a tokenizer of transformers, a ``tokenizers.Tokenizer``, a
+            function from a text to its ids, or the ids of all examples.
+        labellers: What labels the words of sources and targets, generated ones too.
+        control_samples: How many samples a twin reads, from the first on.
+        store_dtype: The type of the store's numbers: float32, float16 or bfloat16.
+        compress: The store's compression: none, lz4 (bfloat16's default) or zstd.
+        repair: Make the damaged files of a complete store again, the same to the byte (see `inspect --verify`).
+        twins: Controls: permuted, untrained, rescaled (several times), or none; default: untrained for our models,
+            permuted for others (:func:`tprprobe.models.find_twins`).
+        pool: One vector a sample: mean (over all tokens, start and end symbols among them), first, last, or that
+            of the last token that reads as a mark, such as '.'.
+        words: One row a word instead of sub-words: the mean or the last one's vector.
 
     Raises:
         InputError: no such site, text that cannot be encoded, an existing store, one that another

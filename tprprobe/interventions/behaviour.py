@@ -54,8 +54,9 @@ def measure_pairs(
     Args:
         model: any model with a head, ours or one of transformers.
         data: minimal pairs, ``tp.load_data("pairs:FRAME,asked")`` or :func:`pair_of_text`.
-        sites: patterns; default: what the first layer reads, and every layer's output, of the source's side.
-        edits: of exchange, substitute, surgery, erase (:mod:`tprprobe.interventions.word_edits`).
+        sites: Sites of pairs' edits, as patterns; default: what the first layer reads, and every layer's output,
+            of the source's side.
+        edits: exchange (default), substitute, surgery or erase, of pairs.
         out: a new folder for behaviour.csv and trials.parquet (every trial).
         resume: go on with that folder.
         seed: of random directions, and of the draws of intervals.

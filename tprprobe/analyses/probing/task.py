@@ -58,11 +58,7 @@ def list_tasks() -> dict[str, Task]:
 def find_tasks(
     names: str | os.PathLike[str] | Iterable[str | Path], columns: Iterable[str]
 ) -> list[Task]:
-    """The tasks of those names; ``all`` are those that ship and have a column in the token table.
-
-    Raises:
-        InputError: an unknown task, or one whose labels are not among the columns.
-    """
+    """The tasks of those names; ``all`` are those that ship and have a column in the token table."""
     known = {*columns}
     if names == ALL:
         shipped = list_tasks().values()
