@@ -66,7 +66,7 @@ def find_swaps(
             new = (each for each in drawn if _is_new(kind, text, answer, *each))
             if pair := next(new, None):
                 other = exchanged(text, *pair)
-                shift = _shift(text, *pair, rng)
+                shift = _shift(text, pair, rng)
                 alike = _find_alike(kind, text, pair, whole, others)
                 answers = str(answer), *pair, other, str(evaluate(other))
                 rows.append((question, kind, text, *answers, shift, alike))
@@ -155,19 +155,15 @@ def _find_alike(
     return free[rng.integers(len(free))] if free else ((), ())
 
 
-def _shift(
-    text: str, first: tuple[int, ...], second: tuple[int, ...], rng: np.random.Generator
-) -> int:
+def _shift(text: str, pair: Pair, rng: np.random.Generator) -> int:
     """A random shift of both positions within the expression, off both of them; 0 if there is none."""
-    expression = parse(text)
+    expression, both = parse(text), pair[0] + pair[1]
     start, inside = (0, text) if expression is None else (expression.start, expression.text)
-    low, high = min(first + second), max(first + second)
-    shifts = [
-        shift
-        for shift in range(start - low, start + len(inside) - high)
-        if exchanged(text, *([at + shift for at in each] for each in (first, second))) != text
-        and {*first, *second}.isdisjoint(at + shift for at in first + second)
-    ]
+    shifts = []
+    for shift in range(start - min(both), start + len(inside) - max(both)):
+        first, second = ([at + shift for at in each] for each in pair)
+        if {*both}.isdisjoint(first + second) and exchanged(text, first, second) != text:
+            shifts.append(shift)
     return int(rng.choice(shifts)) if shifts else 0
 
 
