@@ -24,7 +24,7 @@ def attention() -> None:
         state.once(lambda: views.attention.follow(store), "followed", *state.key()),
     )
     with parts.controls():
-        known = [] if followed is None else views.head_relations.list_relations(followed)
+        known = views.attention.list_followed(followed)
         relation = parts.choose("Relation", [ALL, *known], "relation") if known else ALL
         asked = "" if relation == ALL else relation
         scores = state.once(

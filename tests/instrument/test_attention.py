@@ -7,13 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted.questions import ANSWERS, CROSS, HIDDEN, LAST, plant, tokens_of
+from planted.relations import FOLLOWS, plant_relations
 
 from studies.pages.coupling import couple_roles
 from tprpapers.schlag.attention_examples import pick_examples
 from tprpapers.schlag.relation_scores import score_relations
 from tprprobe.analyses.attention.gold_maps import mark_questions
+from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
 from tprprobe.analyses.attention.mass import OFFSETS, make_baselines
 from tprprobe.errors import InputError
+from tprprobe.figures import catalogue
 from tprprobe.gold import join
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -280,3 +283,27 @@ def test_bad_input_is_one_line(coupled, tmp_path):
     none = plant(tmp_path / "planted", 2)
     assert {LAST, HIDDEN, CROSS, ANSWERS} < set(none.sites)
     assert (score_relations(none)["n_questions"] <= 2).all()
+
+
+def test_heads_that_follow_relations_are_picked_on_one_half_and_scored_on_the_other(tmp_path):
+    store = plant_relations(tmp_path / "store")
+    followed = follow_relations(store)
+    assert followed[f"{followed.columns[-1].rpartition(':')[0]}:{FOLLOWS}"].all()
+    rows = pick_heads(followed).set_index("relation")
+    assert {*rows.index} == {"all", "subj", "obj"}
+    assert (rows["head"] == FOLLOWS).all()
+    assert (rows["value"] == 1).all()
+    assert rows["by_offset"].max() < 0.5 < rows["beyond_low"].min()
+    assert rows.loc["all", "n"] == 30 * 5
+    backward = pick_heads(follow_relations(store, backward=True)).set_index("relation")
+    assert backward["value"].max() < 0.5  # no head looks from heads to their dependents
+    table = catalogue.make("heads", store=store)
+    assert table.cells["direction"].tolist() == ["to the head"] * 3 + ["to the dependent"] * 3
+    assert "heads" in {entry.name for entry in catalogue.list_drawable(store)}
+
+
+def test_heads_without_relations_or_maps_are_one_line(tmp_path):
+    store = store_of(tmp_path / "store", [lambda gold: np.full((len(gold),) * 2, 0.1)])
+    with pytest.raises(InputError, match=r"no relations between words .dep.: extract a treebank"):
+        catalogue.make("heads", store=store)
+    assert "heads" not in {entry.name for entry in catalogue.list_drawable(store)}

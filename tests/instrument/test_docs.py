@@ -35,6 +35,18 @@ def test_a_page_is_as_written_in_a_pipe_and_formatted_on_a_terminal(monkeypatch,
     assert "# Train and resume" not in shown
 
 
+def test_words_are_searched_in_all_pages(monkeypatch, capsys):
+    """Sections with the words in their heading come first; a comment in code is no heading."""
+    assert not _run(monkeypatch, "gauge", "freedom")
+    first, _, second, line = capsys.readouterr().out.splitlines()
+    assert (first, second) == ("ideas: Gauge freedom", "index: Limits")
+    assert "[gauge freedom]" in line
+    assert not _run(monkeypatch, "sets up .venv")
+    assert capsys.readouterr().out.startswith("index: Two commands\n    make demo")
+    assert not _run(monkeypatch, "the")
+    assert " more: add a word" in capsys.readouterr().out
+
+
 def test_an_unknown_page_is_one_line(monkeypatch, capsys):
-    assert _run(monkeypatch, "trainin") == 2
-    assert "unknown page 'trainin'; did you mean 'training'?" in capsys.readouterr().err
+    assert _run(monkeypatch, "trainign") == 2
+    assert "unknown page or word 'trainign'; did you mean 'training'?" in capsys.readouterr().err

@@ -95,6 +95,11 @@ def test_edits_reach_the_chosen_heads_and_positions_only():
     kept[:, [0, 4], 1] = False
     assert out[kept].equal(x[kept])
     assert edits.one(positions=mask[:, :2])(x, VECTORS)[:, 2:].equal(x[:, 2:])  # behind its end
+    numbered = edits.zero(positions=[1, 3])(x, VECTORS)
+    assert not numbered[:, [1, 3]].any()
+    assert numbered[:, [0, 2]].equal(x[:, [0, 2]])
+    with pytest.raises(InputError, match=r"positions \[-1\]: count from 0"):
+        edits.zero(positions=[-1])(x, VECTORS)
     maps = torch.rand(3, 2, 5, 5)
     seen = edits.zero(heads=[0], positions=mask)(maps, ("batch", "head", "query", "key"))
     assert (seen[:, 0, [0, 4]] == 0).all()

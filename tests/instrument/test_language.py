@@ -309,6 +309,20 @@ def test_an_attached_module_takes_any_vocabulary(tmp_path, make_data, headed):
         vocabulary=lambda text: [words[word] for word in text.split()],
     )  # fmt: skip
     assert by_word.tokens_of(site)["word"].tolist() == [0, 1, 2, 0, 1, 2, 3]
+    assert by_word.tokens_of(site)["token"].tolist() == [
+        "the",
+        "dog",
+        "sees",
+        "cats",
+        "see",
+        "the",
+        "dog",
+    ]
+    parity = tp.extract(
+        model, data, None, tmp_path / "parity", control=False,
+        vocabulary=lambda text: [words[word] % 2 for word in text.split()],
+    )  # fmt: skip
+    assert {*parity.tokens_of(site)["token"]} == {"0", "1"}  # which stand for several words
     for wrong, said in (
         (None, "has no vocabulary: give vocabulary=, a Codec, a tokenizer of transformers"),
         (7, "vocabulary int: give a Codec, a tokenizer of transformers, a tokenizers.Tokenizer"),

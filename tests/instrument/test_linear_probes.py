@@ -269,6 +269,28 @@ def test_the_screen_says_what_is_beyond_its_controls(separable):
     assert worth_refining(probe(separable, "pos", tokens=noise, controls=(), most=500)) == []
 
 
+def test_layers_whose_intervals_overlap_are_said_to_be_tied():
+    """As measured of MiniLM: the second and third layer are tied, the first with the fourth."""
+    low, high = [0.886, 0.906, 0.901, 0.882], [0.895, 0.915, 0.911, 0.892]
+    rows = pd.DataFrame({"task": "pos", "probe": "linear", "side": "source", "site": "encoder.hidden",
+                         "layer": range(4), "head": None, "seed": 0, "control": "real", "f1": low,
+                         "f1_low": low, "f1_high": high, "best_control": None, "best_control_f1": None,
+                         "beyond": None, "n_train": 8191})  # fmt: skip
+    other = rows[3:].assign(site="encoder.self.filler")
+    assert [*screen(pd.concat([rows, other]))["tied with"]] == ["3", "2", "1", "0", ""]
+    assert "tied with" not in screen(rows[:1])
+
+
+def test_a_column_of_labels_is_a_task(separable):
+    named = separable.tokens.rename(columns={"pos": "sort"})
+    rows = probe(separable, "sort", tokens=named, controls=(), most=500)
+    same = probe(separable, "pos", controls=(), most=500)
+    assert {*rows["task"]} == {"sort"}
+    assert rows["f1"].tolist() == same["f1"].tolist()
+    with pytest.raises(InputError, match="unknown probe or folder 'sort'"):
+        probe(separable, "sort")
+
+
 def test_the_command_refines_what_it_screened(separable, tmp_path):
     out = tmp_path / "run"
     command = [

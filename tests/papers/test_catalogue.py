@@ -20,6 +20,7 @@ from planted.folders import (
     write_summaries,
 )
 from planted.questions import plant
+from planted.relations import plant_relations
 from planted.sentences import plant as plant_labelled
 from planted.states import plant_states
 from planted.values import plant_values
@@ -47,6 +48,7 @@ def run(tmp_path_factory):
     write_binding(run / "binding")
     plant_values(run.parent / "values")
     plant_labelled(run.parent / "labelled", 40)
+    plant_relations(run.parent / "related")
     write_summaries(run.parent / "scored")
     plant_captions(run.parent / "captioned" / "store", 60)
     plant_states(run.parent / "states", 40)
@@ -58,6 +60,8 @@ def given(run, name):
     found = catalogue.find_inputs(run)
     if name.startswith(("schlag-sec", "reconstruction")):
         found |= {"store": run.parent / "values"}
+    if name == "heads":
+        found |= {"store": run.parent / "related"}
     if name.startswith("jiang-"):
         found |= catalogue.find_inputs(run.parent / "scored")
     if name in ("jiang-discreteness", "jiang-roles"):

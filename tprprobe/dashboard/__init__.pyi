@@ -8,7 +8,6 @@ from . import example_edits as example_edits
 from . import experiments as experiments
 from . import findings as findings
 from . import folders as folders
-from . import head_relations as head_relations
 from . import headlines as headlines
 from . import holdings as holdings
 from . import interventions as interventions

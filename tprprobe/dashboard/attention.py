@@ -10,8 +10,13 @@ from jaxtyping import Float
 
 from tprprobe.analyses.attention import score_heads
 from tprprobe.analyses.attention.gold_maps import find_maps, gold_tokens
+from tprprobe.analyses.attention.head_relations import (
+    TASK,
+    follow_relations,
+    list_relations,
+    score_relation,
+)
 from tprprobe.analyses.attention.relations import DIVISION, Relation
-from tprprobe.dashboard.head_relations import TASK, follow_relations, score_relation
 from tprprobe.dashboard.holdings import list_holdings
 from tprprobe.dashboard.plots import plot_grid
 from tprprobe.dashboard.view import View
@@ -118,15 +123,6 @@ def show_grid(store: Store, sites: Sequence[str], sample: int) -> View:
     return View(f"All heads, sample {sample}", draw, pd.concat(tables, ignore_index=True))
 
 
-def list_self_maps(store: Store) -> list[str]:
-    """The sites of maps from tokens to tokens of the same side."""
-    return [
-        name
-        for name, spec in store.specs.items()
-        if store.count_maps(name) and len({*spec.rows.split("_")}) == 1
-    ]
-
-
 def score_attention(
     store: Store, followed: pd.DataFrame | None, relation: str = ""
 ) -> pd.DataFrame:
@@ -156,9 +152,14 @@ def score_attention(
 def follow(store: Store) -> pd.DataFrame | None:
     """What :func:`follow_relations` gives; None of a store without relations between words."""
     try:
-        return follow_relations(store, list_self_maps(store))
-    except (InputError, ValueError):
+        return follow_relations(store)
+    except InputError:
         return None
+
+
+def list_followed(followed: pd.DataFrame | None) -> list[str]:
+    """The relations of which heads are scored, the commonest first."""
+    return [] if followed is None else list_relations(followed)
 
 
 def score_sharpness(store: Store) -> pd.DataFrame:

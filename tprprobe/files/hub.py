@@ -37,7 +37,8 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
     from huggingface_hub import snapshot_download
 
     local_files_only = local_files_only or is_offline()
-    with _hub_errors(f"no folder {text!r} here, and the hub did not give it"):
+    asked = "its cache alone was asked" if local_files_only else "the hub did not give it"
+    with _hub_errors(f"no folder {text!r} here{near_folders(text)}, and {asked}"):
         return Path(snapshot_download(text, local_files_only=local_files_only))
 
 
@@ -160,5 +161,5 @@ def near_folders(text: str) -> str:
 
 
 def is_id(text: str) -> bool:
-    """True if a name is a hub repository's, ``owner/name``; an existing folder of that name goes first."""
-    return text.count("/") == 1 and not text.startswith((".", "/", "~")) and not Path(text).is_dir()
+    """True if a name is a hub repository's, ``owner/name``; what is here of that name goes first."""
+    return text.count("/") == 1 and not text.startswith((".", "/", "~")) and not Path(text).exists()

@@ -3,8 +3,8 @@
     with tp.intervene(model, {"encoder.-1.self.role": edits.zero(heads=[0])}):
         model(source, target)
 
-Every edit takes ``heads`` (default: all), ``positions`` ([sample, position], True where vectors are
-edited; default: all; positions behind its end are not) and ``strength`` (the share of the way from
+Every edit takes ``heads`` (default: all), ``positions`` (numbers, the same in every sample, or
+[sample, position], True where vectors are edited; default: all; positions behind its end are not) and ``strength`` (the share of the way from
 a vector to what replaces it). Where a tensor has n rows a sample (the hypotheses of a beam, the variants
 of a sweep), these stand behind each other.
 """
@@ -60,7 +60,7 @@ class Edit(PlacedEdit):
 
     make: Make
     heads: Sequence[int] | None = None
-    positions: Bool[Tensor, "sample position"] | None = None
+    positions: Bool[Tensor, "sample position"] | Sequence[int] | None = None
     strength: float = 1.0
 
     def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
@@ -71,7 +71,8 @@ class Edit(PlacedEdit):
         if self.heads is not None:
             new = torch.where(_head_mask(self.heads, tensor, place), new, tensor)
         if self.positions is not None:
-            new = torch.where(_at_positions(self.positions, tensor, place), new, tensor)
+            plan = _plan(self.positions)
+            new = torch.where(_at_positions(plan, tensor, place), new, tensor)
         return new
 
     def _repr_html_(self) -> str:
@@ -108,11 +109,10 @@ def _row(edit: Edit) -> dict[str, object]:
     """The function that made the edit, its heads, how many positions, and its strength."""
     made = getattr(edit.make, "__qualname__", type(edit.make).__name__).split(".<locals>")[0]
     heads = "all" if edit.heads is None else ", ".join(map(str, edit.heads))
-    positions = (
-        "all"
-        if edit.positions is None
-        else f"{int(edit.positions.sum())} of {edit.positions.numel()}"
-    )
+    positions = "all"
+    if edit.positions is not None:
+        plan = _plan(edit.positions)
+        positions = f"{int(plan.sum())} of {plan.numel()}"
     return {"edit": made, "heads": heads, "positions": positions, "strength": edit.strength}
 
 
@@ -265,6 +265,17 @@ def _head_mask(heads: Sequence[int], x: Tensor, place: Place) -> Bool[Tensor, ".
     mask = torch.zeros(n, dtype=torch.bool, device=x.device)
     mask[list(heads)] = True
     return _spread(mask, {place.head: n}, x)
+
+
+def _plan(positions: Tensor | Sequence[int]) -> Bool[Tensor, "sample position"]:
+    """The positions as a mask; numbers are those of one row, which stands for every sample."""
+    if isinstance(positions, Tensor):
+        return positions
+    if min(positions, default=0) < 0:
+        raise InputError(f"positions {list(positions)}: count from 0, samples differ in length")
+    plan = torch.zeros(1, max(positions, default=0) + 1, dtype=torch.bool)
+    plan[0, list(positions)] = True
+    return plan
 
 
 def _at_positions(plan: Tensor, x: Tensor, place: Place) -> Tensor:

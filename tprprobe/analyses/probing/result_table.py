@@ -45,8 +45,11 @@ COMPARED = (
     "task", "first", "second", "control", "difference", "low", "high", "p", "documents", "second_f1"
 )  # fmt: skip
 CURVE = ("step", "train_loss", "held_out_loss")
-BEYOND = "*"
-NOTE = f"F1 in percent with its 95 % interval over documents; {BEYOND}: beyond every control (paired, Holm)"
+BEYOND, TIED = "*", "tied with"
+NOTE = (
+    f"F1 in percent with its 95 % interval over documents; {BEYOND}: beyond every control (paired, Holm); tied with: "
+    "the layers whose intervals overlap"
+)
 
 Sums = Float[np.ndarray, "document term"]
 
@@ -274,9 +277,11 @@ def _repeat(places: pd.DataFrame, counts: Sequence[int]) -> pd.DataFrame:
 
 
 def screen(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line per task, vector, head and layer of the real labels: F1 with its interval, a mark, the best control."""
+    """A line per task, vector, head and layer of the real labels: F1 with its interval, a mark, the layers
+    that it is tied with, the best control.
+    """
     lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
-    for column in ("head", "probe"):
+    for column in ("head", "probe", TIED):
         if lines[column].nunique() < 2:
             lines = lines.drop(columns=column)
     return lines
@@ -297,9 +302,21 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "head": "" if pd.isna(row["head"]) else str(row["head"]),
             "F1": interval_text(read_interval(row, "f1"), ".1f", 100),
             "": BEYOND if row["beyond"] is True else "",
+            TIED: _tied(placed, row),
             "best control": beside,
             "learnt from": f"{row['n_train']:,}",
         }
+
+
+def _tied(rows: pd.DataFrame, row: pd.Series) -> str:
+    """The other layers of a row's vector whose intervals overlap with its own."""
+    alike: Any = rows[(rows["f1_low"] <= row["f1_high"]) & (rows["f1_high"] >= row["f1_low"])]
+    for name in ("task", "probe", "side", "vector", "seed"):
+        alike = alike[alike[name] == row[name]]
+    if pd.notna(row["head"]):
+        alike = alike[alike["head"] == row["head"]]
+    layers = alike["layer"].dropna()
+    return " ".join(str(layer) for layer in sorted(layers) if layer != row["layer"])
 
 
 def _vector(site: str) -> str:

@@ -58,7 +58,13 @@ def list_tasks() -> dict[str, Task]:
 def find_tasks(
     names: str | os.PathLike[str] | Iterable[str | Path], columns: Iterable[str]
 ) -> list[Task]:
-    """The tasks of those names; ``all`` are those that ship and have a column in the token table."""
+    """The tasks of those names; ``all`` are those that ship and have a column in the token table.
+
+    A column of labels of single words, such as ``role`` of minimal pairs, is a task without a task.toml.
+
+    Raises:
+        InputError: an unknown task, or one whose labels are not among the columns.
+    """
     known = {*columns}
     if names == ALL:
         shipped = list_tasks().values()
@@ -67,11 +73,19 @@ def find_tasks(
             raise _unlabelled(", ".join(task.cells for task in shipped))
         return tasks
     single = isinstance(names, str | os.PathLike)
-    tasks = [read_task(name) for name in ([names] if single else list(names))]
+    tasks = [_of_column(name, known) or read_task(name) for name in ([names] if single else names)]
     for task in tasks:
         if task.cells not in known:
             raise _unlabelled(task.cells)
     return tasks
+
+
+def _of_column(name: str | os.PathLike[str], columns: set[str]) -> Task | None:
+    """The task of a column that no shipped task and no folder is named like."""
+    column = str(name)
+    if column not in columns or column in assets.available("probes") or Path(column).exists():
+        return None
+    return Task(name=column, title=column, spans=1)
 
 
 def _unlabelled(columns: str) -> InputError:

@@ -1,5 +1,6 @@
 """What turns texts into ids for a module that is not ours: a tokenizer, a function, or the ids themselves."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,10 +69,10 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
     if hasattr(vocabulary, "id_to_token"):
         return _of_tokenizers(vocabulary, rows)
     if callable(vocabulary):
-        return Stranger(lambda text: _placed(text, vocabulary(text)), str, rows)
+        return _of_function(vocabulary, data, rows)
     if isinstance(vocabulary, Sequence) and not isinstance(vocabulary, str):
         ids = _ids_by_text(vocabulary, data)
-        return Stranger(lambda text: _placed(text, ids.get(text, ())), str, rows)
+        return _of_function(lambda text: ids.get(text, ()), data, rows)
     raise InputError(f"vocabulary {type(vocabulary).__name__}: give {ACCEPTED}")
 
 
@@ -93,6 +94,21 @@ def _of_tokenizers(tokenizer: Any, rows: int) -> Stranger:
         return found.ids, found.offsets
 
     return Stranger(read, tokenizer.id_to_token, rows, (tokenizer.padding or {}).get("pad_id", 0))
+
+
+def _of_function(function: Callable[[str], Any], data: Dataset, rows: int) -> Stranger:
+    """Symbols are named by the words that they stand for, where that is one word each; else by number."""
+    names: dict[int, str] = {}
+    many: set[int] = set()
+    for example in data:
+        ids, places = _placed(example.source, function(example.source))
+        for i, (start, end) in zip(map(int, ids), places, strict=True):
+            word = example.source[start:end]
+            if names.setdefault(i, word) != word or not word:
+                many.add(i)
+    words = Counter(names.values())
+    one = {i: word for i, word in names.items() if i not in many and words[word] == 1}
+    return Stranger(lambda text: _placed(text, function(text)), one.get if one else str, rows)
 
 
 def _placed(text: str, ids: Any) -> tuple[Sequence[int], Sequence[Span]]:

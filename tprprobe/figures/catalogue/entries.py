@@ -10,11 +10,14 @@ import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tprprobe import plugins
 from tprprobe.errors import unknown
 from tprprobe.figures.catalogue.makers import Input, Maker
+
+if TYPE_CHECKING:
+    from tprprobe.store import Store
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,12 @@ class Entry:
         """The options that the figure accepts."""
         return [name for name in self._keywords if name not in self.inputs]
 
-    def concerns(self, sites: Iterable[str], has_questions: bool) -> bool:
-        """True if a store of these sites, of questions or not, has what the figure is made of."""
-        names, maker = list(sites), self.maker
+    def concerns(self, store: "Store") -> bool:
+        """True if a store has what the figure is made of: sites, questions, labels."""
+        names, maker = list(store.sites), self.maker
         known = all(fnmatch.filter(names, pattern) for pattern in maker.sites)
-        return known and (has_questions or not maker.questions)
+        known = known and (store.has_questions or not maker.questions)
+        return known and all(label in store.tokens for label in maker.labels)
 
     @property
     def _keywords(self) -> Iterable[str]:
@@ -60,6 +64,11 @@ FIGURES = {
     for name, title, make in (
         ("roles", "Clusters of roles over the symbols of a text", "catalogue.stores:ROLES"),
         ("attention", "Attention of a head in a sample", "catalogue.stores:ATTENTION"),
+        (
+            "heads",
+            "Heads that look from words to those that they depend on, beside offsets",
+            "catalogue.stores:HEADS",
+        ),
         ("accuracy", "Exact match by module", "catalogue.stores:draw_accuracy"),
         (
             "reconstruction",

@@ -25,7 +25,7 @@ def list_drawable(source: Store | Source) -> list[Entry]:
         for entry in load_figures()
         if "store" in entry.inputs
         and all(name == "store" or each.default is not None for name, each in entry.inputs.items())
-        and entry.concerns(store.sites, store.has_questions)
+        and entry.concerns(store)
     ]
 
 

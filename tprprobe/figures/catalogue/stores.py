@@ -12,6 +12,7 @@ from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import attention_matrix, attention_rows
 from tprprobe.figures.catalogue.makers import Maker
 from tprprobe.figures.clusters import role_clusters
+from tprprobe.figures.heads import heads_table
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 from tprprobe.store import Store
@@ -71,5 +72,6 @@ VALUES = ("encoder.*.self.value",)
 
 ROLES = Maker(draw_roles, ("*.self.role",))
 ATTENTION = Maker(draw_attention, ("*.self.attention",))
+HEADS = Maker(heads_table, ("*.self.attention",), labels=("dep",))
 RECONSTRUCTION = Maker(draw_reconstruction, VALUES)
 RECONSTRUCTION_TABLE = Maker(tabulate_reconstruction, VALUES)

@@ -127,7 +127,7 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
     shown = [
         entry
         for entry in catalogue.load_figures()
-        if (store is None or entry.concerns(store.sites, store.has_questions))
+        if (store is None or entry.concerns(store))
         and all(found.get(name) for name in entry.inputs)
     ]
     variants = {entry.maker.like for entry in shown}

@@ -60,6 +60,11 @@ def read_checkpoint(source: str | os.PathLike[str]) -> PublishedFile:
     if Path(source).is_dir():
         return _read_folder(Path(source))
     content, name, digest = read_bytes(source, SUFFIXES)
+    if name.endswith((".npz", ".npy", ".h5", ".onnx")):
+        raise InputError(
+            f"{name} is no checkpoint of PyTorch ({', '.join(SUFFIXES)}): load it into a module of yours, and give "
+            "that to tp.attach"
+        )
     loaded = _load(content, name)
     wrapper = next((key for key in WRAPPERS if isinstance(loaded.get(key), Mapping)), None)
     state = loaded[wrapper] if wrapper else loaded

@@ -15,27 +15,33 @@ from tprprobe.store import Store
 from tprprobe.store.groups import group_tokens
 
 TASK, ROOT = "dep", "root"
-FEWEST = 20  # words of a relation that is scored by itself
+FEWEST, COMMONEST = 20, 12  # words of a relation that is scored by itself; relations of a table
 OFFSETS = [each for each in range(-6, 7) if each]
 
 
-def follow_relations(store: Store, sites: list[str]) -> pd.DataFrame:
+def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
     """One row per word with a head word: sample, group, relation, at, of (numbers of the two words), and for every
     map ``site:head`` whether the most attended other word is that one; the same of every fixed ``offset:n``.
 
-    Source: Clark et al. 2019, from dependents to heads.
+    From dependents to heads; ``backward`` from heads to dependents. Source: Clark et al. 2019.
 
     Raises:
         InputError: the store has no relations between words, or no maps of labelled samples.
     """
     if TASK not in store.tokens or WORD not in store.tokens:
-        raise InputError(f"{store.path} has no relations between words ({TASK})")
+        raise InputError(
+            f"{store.path} has no relations between words ({TASK}): extract a treebank, or with --labels dep=spacy:FOLDER"
+        )
+    sites = list_self_maps(store)
+    if not sites:
+        raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
     kept = min(store.count_maps(site) for site in sites)
     tokens = store.tokens_of(sites[0])
     tokens = tokens[tokens["sample"] < kept].reset_index(drop=True)
     tokens = tokens.assign(group=group_tokens(tokens))
     parts = [
-        _score(store, sites, int(str(sample)), part) for sample, part in tokens.groupby("sample")
+        _score(store, sites, int(str(sample)), part, backward)
+        for sample, part in tokens.groupby("sample")
     ]
     parts = [each for each in parts if len(each)]
     if not parts:
@@ -43,12 +49,23 @@ def follow_relations(store: Store, sites: list[str]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _score(store: Store, sites: list[str], sample: int, tokens: pd.DataFrame) -> pd.DataFrame:
+def list_self_maps(store: Store) -> list[str]:
+    """The sites of maps from tokens to tokens of the same side."""
+    return [
+        name
+        for name, spec in store.specs.items()
+        if store.count_maps(name) and len({*spec.rows.split("_")}) == 1
+    ]
+
+
+def _score(
+    store: Store, sites: list[str], sample: int, tokens: pd.DataFrame, backward: bool
+) -> pd.DataFrame:
     edges = list(_edges(tokens))
     if not edges:
         return pd.DataFrame()
     of_word, group = tokens[WORD].to_numpy(), int(tokens["group"].iloc[0])
-    at, of = np.array([each[1:] for each in edges]).T
+    at, of = np.array([each[1:] for each in edges]).T[:: -1 if backward else 1]
     rows: dict[str, Any] = {
         "sample": sample,
         "group": group,
@@ -110,3 +127,35 @@ def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
             | {"layer": layer_of(site) if is_head else -1, "n": len(part)} | found.columns("value")
         )  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def pick_heads(followed: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """One row per relation (of all, ``all``): the head and the fixed offset that do best on half of the groups, and their
+    shares on the other half: relation, n, site, layer, head, value with its interval, offset, by_offset and beyond (the
+    head's share less the offset's, paired) with theirs.
+    """
+    groups = np.random.default_rng(seed).permutation(followed["group"].unique())
+    half = followed["group"].isin(groups[: len(groups) // 2])
+    rows = []
+    for relation in ["all", *list_relations(followed)[:COMMONEST]]:
+        of = (followed["relation"] == relation) | (relation == "all")
+        if (of & half).any() and (of & ~half).any():
+            rows.append({"relation": relation} | _pick(followed[of & half], followed[of & ~half]))
+    return pd.DataFrame(rows)
+
+
+def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, Any]:
+    names = [each for each in map(str, chosen_on) if ":" in each]
+    head, offset = (
+        chosen_on[[each for each in names if each.startswith("offset:") is is_offset]]
+        .mean()
+        .idxmax()
+        for is_offset in (False, True)
+    )
+    site, _, number = head.rpartition(":")
+    values, rivals = scored_on[head].to_numpy(float), scored_on[offset].to_numpy(float)
+    row = {"n": len(scored_on), "site": site, "layer": layer_of(site), "head": int(number)}
+    row |= {"offset": int(offset.removeprefix("offset:"))}
+    for name, of in (("value", values), ("by_offset", rivals), ("beyond", values - rivals)):
+        row |= bootstrap_mean(of, scored_on["group"].to_numpy()).columns(name)
+    return row

@@ -1,0 +1,45 @@
+"""Heads that look at the word that a word depends on, beside a rule that knows the distance alone."""
+
+import pandas as pd
+
+from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
+from tprprobe.figures.tables import Table
+from tprprobe.statistics import interval_text, read_interval
+from tprprobe.store import Store
+
+TITLE = "Heads that follow relations between words"
+CAPTION = (
+    "Of the words of a relation, the share from which a head looks most at the other word (percent, with 95 % intervals\n"
+    "over documents). Head and offset were chosen on half of the documents and are scored on the other half;\n"
+    "beyond: the head less the word at the fixed distance that does best."
+)
+DIRECTIONS = {False: "to the head", True: "to the dependent"}
+
+
+def heads_table(store: Store, seed: int = 0) -> Table:
+    """For every relation, in both directions, the best head beside the best fixed offset.
+
+    Raises:
+        InputError: the store has no attention maps, or no relations between words.
+    """
+    parts = [
+        pick_heads(follow_relations(store, backward), seed).assign(direction=direction)
+        for backward, direction in DIRECTIONS.items()
+    ]
+    rows = pd.concat(parts, ignore_index=True)
+    return Table(
+        pd.DataFrame([_cells(row) for _, row in rows.iterrows()]), TITLE, CAPTION, (len(parts[0]),)
+    )
+
+
+def _cells(row: pd.Series) -> dict[str, str]:
+    return {
+        "relation": str(row["relation"]),
+        "direction": str(row["direction"]),
+        "words": f"{row['n']:,}",
+        "best head": f"{str(row['site']).removesuffix('.attention')} {row['head']}",
+        "looks there": interval_text(read_interval(row), ".1f", 100),
+        "offset": f"{row['offset']:+d}",
+        "is there": interval_text(read_interval(row, "by_offset"), ".1f", 100),
+        "beyond": interval_text(read_interval(row, "beyond"), "+.1f", 100),
+    }
