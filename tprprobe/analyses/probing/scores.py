@@ -43,10 +43,8 @@ COMPARED = (
     "task", "first", "second", "control", "difference", "low", "high", "p", "documents", "second_f1"
 )  # fmt: skip
 BEYOND, TIED = "*", "tied with"
-NOTE = (
-    f"F1 in percent with its 95 % interval over documents; {BEYOND}: beyond every control (paired, Holm); tied with: "
-    "the layers whose intervals overlap"
-)
+NOTE = f"F1 in percent with its 95 % interval over documents; {BEYOND}: beyond every control (paired, Holm)"
+TIES = f"; {TIED}: the layers whose intervals overlap"
 
 Sums = Float[np.ndarray, "document term"]
 BySubset = Float[np.ndarray, "subset document term"]
