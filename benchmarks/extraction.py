@@ -23,10 +23,10 @@ from tprprobe.cli.allocator import keep_freed_memory
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_pairs
-from tprprobe.data.parquet import write_parquet
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.extraction import extract
 from tprprobe.extraction.passes import BATCH
+from tprprobe.files.writing import write_file
 from tprprobe.models import build, load_model
 from tprprobe.site.attachment import attach
 
@@ -75,12 +75,18 @@ def throughput(title: str, model: Any, data: Dataset, sites: str, rounds: int) -
     return f"| {title} | {len(data):,} | {cells} |"
 
 
-def measure_memory(file: Path, n: int) -> str:
-    """Peak resident megabytes (Linux) of a process that extracts the first n questions of a file."""
+def write_questions(data: Dataset, folder: str) -> None:
+    """Writes questions as the Mathematics Dataset's published files have them."""
+    lines = "".join(f"{each.source}\n{each.target}\n" for each in data)
+    write_file(Path(folder) / "interpolate" / f"{DATA.partition(':')[2]}.txt", lines)
+
+
+def measure_memory(folder: str, n: int) -> str:
+    """Peak resident megabytes (Linux) of a process that extracts the first n questions of a folder."""
     code = (
         "import re, tempfile; from pathlib import Path; import tprprobe as tp\n"
         f"with tempfile.TemporaryDirectory() as folder:\n"
-        f"    tp.extract(tp.load_model('{CHECKPOINT}'), tp.load_data('{file}', n={n}), '{ROLES}',\n"
+        f"    tp.extract(tp.load_model('{CHECKPOINT}'), tp.load_data('{folder}', n={n}), '{ROLES}',\n"
         "        Path(folder) / 'store', attention_samples=0, control=False)\n"
         "print(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])"
     )
@@ -95,17 +101,16 @@ def main() -> None:
     given = parser.parse_args()
     keep_freed_memory()
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "questions.parquet"
         if given.memory:
-            write_parquet(load_data(DATA, split=SPLIT, n=max(MANY), workers=2), file)
+            write_questions(load_data(DATA, split=SPLIT, n=max(MANY), workers=2), folder)
             print("| peak memory of extraction | MB |\n|---|---|")
             for n in MANY:
-                print(measure_memory(file, n), flush=True)
+                print(measure_memory(folder, n), flush=True)
             return
-        write_parquet(load_data(DATA, split=SPLIT, n=8_000), file)
+        write_questions(load_data(DATA, split=SPLIT, n=8_000), folder)
         print("| extraction of all encoder roles | questions | bare, tokens/s | extracted | |")
         print("|---|---|---|---|---|")
-        data = load_data(str(file))
+        data = load_data(folder)
         print(throughput(CHECKPOINT, load_model(CHECKPOINT), data, ROLES, given.rounds), flush=True)
         title = "49.2M weights, fresh, without answers"
         print(throughput(title, paper_size(), data[:512], TPRS, given.rounds), flush=True)

@@ -19,8 +19,8 @@ from rich.console import Console
 
 from studies.label_agreement import compare_labels
 from tprprobe.gold.annotations import add_labels, read_annotated
+from tprprobe.gold.labellers import load_pipeline
 from tprprobe.gold.labels import Labelled
-from tprprobe.gold.pipelines import load_pipeline
 from tprprobe.gold.rules import RoleRules
 from tprprobe.statistics import interval_text, read_interval
 

@@ -23,8 +23,8 @@ from scipy.stats import binom
 from tprprobe.cli.allocator import keep_freed_memory
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.parquet import write_parquet
 from tprprobe.extraction import blocks, extract
+from tprprobe.files.writing import write_file
 from tprprobe.models import load_model
 from tprprobe.store import checksums
 
@@ -63,9 +63,10 @@ def main() -> None:
     given = parser.parse_args()
     keep_freed_memory()
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "questions.parquet"
-        write_parquet(load_data(DATA, split=SPLIT, n=given.questions), file)
-        model, data = load_model(MODEL), load_data(str(file))
+        data = load_data(DATA, split=SPLIT, n=given.questions)
+        lines = "".join(f"{each.source}\n{each.target}\n" for each in data)
+        write_file(Path(folder) / "interpolate" / "arithmetic__mul.txt", lines)
+        model, data = load_model(MODEL), load_data(folder)
         parts = ["", "checksums", "the lock"]
         seconds(model, data)  # imports
         taken: dict[str, list[float]] = {part: [] for part in parts}

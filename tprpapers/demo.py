@@ -8,21 +8,18 @@ from matplotlib.figure import Figure
 
 from tprpapers.schlag.binding_drawings import demonstration_table
 from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
+from tprpapers.schlag.reconstruction_drawings import reconstruction_table
 from tprprobe import figures
 from tprprobe.analyses.clustering import Clusters, cluster_all, save_clusters
 from tprprobe.analyses.naming.run import name_all
+from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.console import stderr, track
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.figures import catalogue
 from tprprobe.figures.report.page import write_report
-from tprprobe.figures.report.sections import (
-    Section,
-    tell_clusters,
-    tell_names,
-    tell_reconstruction,
-)
+from tprprobe.figures.report.sections import Section, clusters_section, names_section
 from tprprobe.models import load_model
 from tprprobe.models.answers import exact_match
 from tprprobe.store import Store
@@ -73,16 +70,16 @@ def run_demo(out: Path) -> Path:
     fig3 = {CAPTIONS[FIG3]: drawn.pop(FIG3)}
     sections = [
         _answers(samples),
-        tell_clusters(heads, {CAPTIONS[name]: figure for name, figure in drawn.items()}),
-        tell_names(naming),
+        clusters_section(heads, {CAPTIONS[name]: figure for name, figure in drawn.items()}),
+        names_section(naming),
         Section(
             "Attention",
             "Do the digits of a denominator look at the '/' that divides by them? The head that does so "
             "most, in three kinds of question that were picked by rule.",
             figures=fig3,
         ),
-        tell_reconstruction(store),
-        tell_binding(),
+        _reconstruction_section(store),
+        binding_section(),
     ]
     return write_report(out, "Roles of a trained TP-Transformer", lead, sections)
 
@@ -129,7 +126,13 @@ def _answers(samples: pd.DataFrame) -> Section:
     )
 
 
-def tell_binding() -> Section:
+def _reconstruction_section(store: Store) -> Section:
+    """The share of a state that one head's value vector keeps, held out, beside controls."""
+    table = reconstruction_table(reconstruct(store, -1), -1)
+    return Section("What a head's value keeps of the state", table.caption, {}, [table])
+
+
+def binding_section() -> Section:
     """The binding problem, shown exactly."""
     table = demonstration_table(demonstrate(), measure_degrees())
     text = (

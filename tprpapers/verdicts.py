@@ -7,6 +7,7 @@ what they show (`huang`).
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from textwrap import wrap
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -143,9 +144,8 @@ def add_verdicts(made: Drawing | Table, claims: Sequence[str]) -> Drawing | Tabl
         return made
     if isinstance(made, Table):
         told = [part for line in lines for part in wrap(line, LINE, subsequent_indent="  ")]
-        return with_verdicts(
-            made.with_caption("\n".join(filter(None, [made.caption, *told]))), decided
-        )
+        caption = "\n".join(filter(None, [made.caption, *told]))
+        return with_verdicts(replace(made, caption=caption), decided)
     made.put_below(lines)
     return made
 

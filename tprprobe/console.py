@@ -11,6 +11,11 @@ T = TypeVar("T")
 stderr = Console(stderr=True)
 
 
+def note(line: str) -> None:
+    """Prints a line on stderr as it is: no markup, colors or breaks."""
+    stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
 def progress(shown: bool = True) -> Progress:
     """A progress bar on stderr, with room for a note, elapsed and remaining time."""
     columns = (

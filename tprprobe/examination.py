@@ -69,11 +69,11 @@ def examine(
     Args:
         model: any model that reads text.
         data: what it reads; default: minimal pairs of four frames, in which agent and patient change places.
-        out: a new folder for report.html, every table as CSV, and the stores.
-        layers: how many layers' outputs are examined, evenly spaced; the input embeddings come first.
-        n: how many texts are read.
-        resume: go on with that folder.
-        seed: of the texts, the twin and the intervals.
+        out: The folder of report.html, the tables as CSV and the stores.
+        layers: How many layers' outputs are examined, evenly spaced; default: 6. The input embeddings come first.
+        n: How many texts are read.
+        resume: Resume a run that was cut off.
+        seed: Seed of random choices.
 
     Returns:
         The examination; a state is the mean over a text's tokens, of a model that looks back only its last
@@ -163,30 +163,30 @@ def _words(tables: Mapping[str, pd.DataFrame]) -> str:
 
 def _bindings(tables: Mapping[str, pd.DataFrame]) -> str:
     """The largest gain of bindings over words and roles, and what of it is learnt."""
-    told = []
+    parts = []
     for roles in tables["nested"]["roles"].unique():
         rows: Any = _real(tables["nested"], "factored", roles)
         best = rows.loc[rows["gain"].idxmax()]
         gain, learnt = (
             interval_text(read_interval(best, name), "+.3f") for name in ("gain", "learnt")
         )
-        told.append(f"to {roles} +R² {gain} at {best['site']}, of which learnt {learnt}")
-    return f"Bindings of words add most {'; '.join(told)}."
+        parts.append(f"to {roles} +R² {gain} at {best['site']}, of which learnt {learnt}")
+    return f"Bindings of words add most {'; '.join(parts)}."
 
 
 def _knowledge(tables: Mapping[str, pd.DataFrame]) -> str:
     if "probes" not in tables:
         return "Not probed: no task's labels are in the data (give a treebank, or --labels to extract)."
     rows = tables["probes"]
-    told = []
+    parts = []
     groups: Any = rows[rows["control"] == "real"].groupby("task", sort=False)
     for task, of in groups:
         best = of.loc[of["f1"].idxmax()]
-        told.append(
+        parts.append(
             f"{task} {interval_text(read_interval(best, 'f1'))} at {best['site']} (control "
             f"{best['best_control']} {best['best_control_f1']:.3f})"
         )
-    return f"Known best: {'; '.join(told)}."
+    return f"Known best: {'; '.join(parts)}."
 
 
 def _behavior(tables: Mapping[str, pd.DataFrame]) -> str:

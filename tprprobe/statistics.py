@@ -6,8 +6,8 @@ totals over groups, and the bootstrap draws groups: a replicate costs one produc
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -23,7 +23,6 @@ Totals = Float[np.ndarray, "replicate term"]
 Statistic = Callable[[Totals], Float[np.ndarray, " replicate"]]
 
 REPLICATES = 2000
-_TINY = np.finfo(float).tiny
 WEIGHTS_AT_ONCE = 2**22
 
 
@@ -76,41 +75,6 @@ def interval_text(interval: Interval, form: str = ".3f", scale: float = 1, unit:
     three = (interval.value, interval.low, interval.high)
     value, low, high = (f"{scale * each:{form}}" for each in three)
     return value + unit if math.isnan(interval.low) else f"{value}{unit} [{low}, {high}]"
-
-
-def share_text(interval: Interval, form: str = ".3f", scale: float = 1, unit: str = "") -> str:
-    """:func:`interval_text` of a share or of a score from 0 to 1: its interval ends there, too.
-
-    >>> share_text(Interval(0.98, 0.95, 1.01), ".0f", 100)
-    '98 [95, 100]'
-    """
-    low, high = (float(np.clip(each, 0, 1)) for each in (interval.low, interval.high))
-    return interval_text(replace(interval, low=low, high=high), form, scale, unit)
-
-
-def over_seeds(estimates: Sequence[Interval], examples: int) -> Interval:
-    """The mean of one estimate a seed; the interval draws seeds and examples.
-
-    Its half-width is the root of the summed squares of two: Student's over seeds, and the estimates'
-    own, over the examples that all seeds share (root mean square, as if nothing averaged out). Degrees of
-    freedom are Satterthwaite's; of one seed it is that seed's own interval.
-    """
-    if len(estimates) == 1:
-        return estimates[0]
-    values = np.array([each.value for each in estimates])
-    own = np.array([(each.high - each.low) / 2 for each in estimates])
-    seeds = len(values) - 1
-    halves = np.array(
-        [
-            stats.t.ppf(0.975, seeds) * values.std(ddof=1) / np.sqrt(seeds + 1),
-            np.sqrt((own**2).mean()),
-        ]
-    )
-    half, value = float(np.sqrt((halves**2).sum())), float(values.mean())
-    freedom = 1 / max(
-        np.sum((halves / max(half, _TINY)) ** 4 / [seeds, max(examples - 1, 1)]), _TINY
-    )
-    return Interval(value, value - half, value + half, float(freedom))
 
 
 def group_sums(values: Float[np.ndarray, "item term"], groups: Shaped[np.ndarray, " item"]) -> Sums:
@@ -250,17 +214,6 @@ def sign_test(wins: int, losses: int) -> float:
     With the two discordant counts of paired decisions it is McNemar's exact test.
     """
     return float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
-
-
-def fisher_test(first: int, n_first: int, second: int, n_second: int) -> float:
-    """Two-sided p that two shares of independent trials differ (Fisher's exact test).
-
-    >>> round(fisher_test(21, 71, 17, 71), 3)  # Source: jiang §4, unfaithful references
-    0.57
-    """
-    table = [[first, n_first - first], [second, n_second - second]]
-    found: Any = stats.fisher_exact(table)
-    return float(found.pvalue)
 
 
 def permute_within(

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tprpapers.schlag.relation_scores import score_relations
 from tprpapers.swaps.fractions import binding_probe
-from tprprobe.analyses.attention import score_relations
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.console import track
 from tprprobe.data import load_data

@@ -12,9 +12,9 @@ from studies.pages.coupling import couple_roles
 from studies.pages.training_overlap import list_training, mark_trained
 from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
 from tprpapers.schlag.hadamard.variance import capture_variance
+from tprpapers.schlag.relation_scores import score_relations
 from tprpapers.swaps.fractions import binding_probe
 from tprprobe.algebra import bind
-from tprprobe.analyses.attention import score_relations
 from tprprobe.analyses.clustering import cluster_all
 from tprprobe.analyses.naming.run import Naming, name_all
 from tprprobe.analyses.reconstruction import reconstruct

@@ -1,7 +1,12 @@
-"""The table of verdicts, which pages of results share."""
+"""The table of verdicts and shares with their intervals, which pages of results share."""
+
+from dataclasses import replace
+
+import numpy as np
 
 from studies.templates import table
 from tprpapers.claims import Claim, Verdict
+from tprprobe.statistics import Interval, interval_text
 
 
 def verdict_table(verdicts: list[Verdict]) -> str:
@@ -25,3 +30,13 @@ def _decider(claim: Claim) -> str:
     marks = ["(ours, the paper does not claim it)"] if claim.ours else []
     marks += [f"(amended {each.date}: {each.why})" for each in claim.amended]
     return " ".join([claim.statistic, *marks])
+
+
+def share_text(interval: Interval, form: str = ".3f", scale: float = 1, unit: str = "") -> str:
+    """:func:`interval_text` of a share or of a score from 0 to 1: its interval ends there, too.
+
+    >>> share_text(Interval(0.98, 0.95, 1.01), ".0f", 100)
+    '98 [95, 100]'
+    """
+    low, high = (float(np.clip(each, 0, 1)) for each in (interval.low, interval.high))
+    return interval_text(replace(interval, low=low, high=high), form, scale, unit)

@@ -21,7 +21,7 @@ from tprprobe.analyses.decomposition import Decomposition, decompose
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.extraction import extract
-from tprprobe.figures.swap import tell_way
+from tprprobe.figures.swap import way_label
 from tprprobe.interventions.decomposed_states import (
     AS_MUCH,
     DECOMPOSITION,
@@ -138,7 +138,7 @@ def _surgery_rows(surgery: pd.DataFrame) -> Iterator[dict[str, str]]:
     for row in _answered(surgery).to_dict("records"):
         way = (row["vectors"], row["layer"], row["at"])
         yield {"model": row["model"], "kind": row["kind"], "n": str(row["n"])} | {
-            "what is done": tell_way(row["model"], *way).partition(": ")[2],
+            "what is done": way_label(row["model"], *way).partition(": ")[2],
             "answer of the exchanged question": interval_text(read_interval(row, "counterfactual")),
             "old answer": interval_text(read_interval(row, "original")),
         }

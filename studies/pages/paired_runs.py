@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.probing.scores import TERMS, compare_sums
+from tprprobe.analyses.probing.document_counts import TERMS
+from tprprobe.analyses.probing.result_table import compare_sums
 from tprprobe.errors import InputError
 from tprprobe.statistics import adjust
 

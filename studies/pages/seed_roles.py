@@ -22,8 +22,8 @@ from studies.pages.differences import Weights
 from studies.summary_roles.measures import PEAK, VECTORS
 from studies.summary_roles.records import LONGER, Roles
 from tprpapers.claims import Evidence, exact
-from tprpapers.study.comparisons import Answers
-from tprprobe.statistics import Interval, over_seeds
+from tprpapers.study.comparisons import Answers, over_seeds
+from tprprobe.statistics import Interval
 
 TASKS = ("pos", "dep", "srl", "nel")
 KINDS = tuple(each.rpartition(".")[2] for each in VECTORS)

@@ -13,6 +13,7 @@ from studies.pages.deciding import (
     find_longest,
 )
 from studies.pages.differences import count_seeds
+from studies.pages.markdown import share_text
 from studies.pages.seed_roles import (
     KINDS,
     TASKS,
@@ -28,7 +29,7 @@ from studies.summary_roles.measures import PEAK
 from studies.summary_roles.records import COMPANIONS, LONGER, Roles
 from studies.templates import table
 from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
-from tprprobe.statistics import interval_text, share_text
+from tprprobe.statistics import interval_text
 
 SNAPPED = "rougeL"
 

@@ -19,7 +19,7 @@ from studies.pages.binding_contrasts import (
 from studies.pages.companions import count_runs, load_with_companions, take_runs
 from studies.pages.earlier_seeds import compare_seeds, join_studies, tell_seeds, tell_table
 from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
-from studies.pages.markdown import verdict_table
+from studies.pages.markdown import share_text, verdict_table
 from studies.templates import fill, table
 from tprpapers.claims import Evidence, judge, load_claims
 from tprpapers.study.comparisons import Answers, at_equal_compute, compare_variants, subsets
@@ -30,7 +30,7 @@ from tprprobe.figures.style import Drawing
 from tprprobe.files import assets
 from tprprobe.models import expand
 from tprprobe.models.transformer import TransformerConfig
-from tprprobe.statistics import interval_text, read_interval, share_text
+from tprprobe.statistics import interval_text, read_interval
 
 STUDY, EARLIER = "matched-starts", "matched-arithmetic"
 COMPANIONS = {  # what is other in them

@@ -22,7 +22,7 @@ from studies.pages.deciding import (
     find_longest,
 )
 from studies.pages.differences import steps_of
-from studies.pages.markdown import verdict_table
+from studies.pages.markdown import share_text, verdict_table
 from studies.pages.seed_tables import tell_one_hot, tell_snapped
 from studies.pages.summary_contrasts import (
     CONTRASTS,
@@ -49,7 +49,7 @@ from tprpapers.study.plans import Plan, read_plan
 from tprpapers.study.records import Study
 from tprprobe.figures.style import Drawing
 from tprprobe.files import assets
-from tprprobe.statistics import Interval, interval_text, read_interval, share_text
+from tprprobe.statistics import Interval, interval_text, read_interval
 
 TITLES = Path(__file__).parents[1] / "titles"  # models that do not ship, and what they scored
 TITLED = ("tpt-c", "t5", "tpt-d")

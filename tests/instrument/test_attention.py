@@ -10,10 +10,11 @@ from planted.questions import ANSWERS, CROSS, HIDDEN, LAST, plant, tokens_of
 from planted.relations import FOLLOWS, plant_relations
 
 from studies.pages.coupling import couple_roles
-from tprprobe.analyses.attention import pick_examples, score_relations
+from tprpapers.schlag.attention_examples import pick_examples
+from tprpapers.schlag.relation_scores import score_relations
 from tprprobe.analyses.attention.gold_maps import mark_questions
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
-from tprprobe.analyses.attention.reference_maps import OFFSETS, make_baselines
+from tprprobe.analyses.attention.mass import OFFSETS, make_baselines
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.gold import join

@@ -11,8 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tprprobe.data import load_data, parquet
-from tprprobe.data.documents import hubsets
+from tprprobe.data import load_data
+from tprprobe.data.documents import articlefiles, hubsets
 from tprprobe.data.pairs import encode_mix, encode_pairs
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
@@ -46,7 +46,7 @@ KINDS = [".jsonl", ".jsonl.gz", ".source", ".source.gz", ".parquet"]
 
 @pytest.fixture(params=KINDS)
 def file(request, tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "BATCH", 32)
+    monkeypatch.setattr(articlefiles, "ROWS", 32)
     return save(tmp_path, request.param)
 
 

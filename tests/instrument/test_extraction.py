@@ -14,7 +14,7 @@ from tprpapers.worlds.english.reportsets import DrawnReports
 from tprprobe.data.annotated.sentencesets import join_labels, set_source
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
-from tprprobe.extraction import blocks
+from tprprobe.extraction import blocks, division
 from tprprobe.extraction.alignment import PLAIN, place_written
 from tprprobe.files.locks import alone
 from tprprobe.gold.labels import Labelled, decode_cell, words_of_tokens
@@ -217,10 +217,11 @@ def test_what_is_not_annotated_has_no_other_source(reports):
 
 
 def test_blocks_end_where_maps_end_and_before_they_are_too_large(model, reports, monkeypatch):
-    run = blocks.Extraction(model, model.vocabulary, reports, SITES, 2, "reference")
+    specs = blocks.Extraction(model, model.vocabulary, reports, SITES, 2, "reference").specs
+    run = division.Division(reports, model.vocabulary, specs, 2)
     assert [(first, len(some)) for first, some in run.split(range(5), [5])] == [(0, 2), (2, 3)]
     assert [(first, len(some)) for first, some in run.split(range(2, 5), [4])] == [(2, 2), (4, 1)]
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(division, "BLOCK_BYTES", 1)
     assert [len(some) for _, some in run.split(range(5), [5])] == [1] * 5
 
 

@@ -15,7 +15,7 @@ from tprprobe.analyses.projections import project
 from tprprobe.data.mathematics import generator
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
-from tprprobe.gold.pipelines import import_spacy
+from tprprobe.gold.labellers import import_spacy
 from tprprobe.store.dask_workers import scheduled
 
 PACKAGES = (  # that only extras bring

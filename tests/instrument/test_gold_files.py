@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tprprobe.errors import InputError
 from tprprobe.gold.annotations import add_labels, is_annotated, read_annotated
+from tprprobe.gold.conllu import check_heads
 from tprprobe.gold.edges import read_edges
 from tprprobe.gold.labels import (
     Labelled,
@@ -19,7 +20,6 @@ from tprprobe.gold.labels import (
     token_columns,
     words_of_tokens,
 )
-from tprprobe.gold.trees import check_heads
 
 CONLLU = """# newdoc id = letters
 # sent_id = letters-1

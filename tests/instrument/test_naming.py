@@ -14,10 +14,14 @@ from tprprobe.analyses.naming.fields import ARITHMETIC, describe
 from tprprobe.analyses.naming.heads import read_gold
 from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import name_clusters, split_questions
-from tprprobe.analyses.naming.ones_digits import score_ones
-from tprprobe.analyses.naming.partition_agreement import count_tables, measure
-from tprprobe.analyses.naming.permutations import PERMUTATIONS, agreement, conditional_agreement
-from tprprobe.analyses.naming.polarity import decode_polarity
+from tprprobe.analyses.naming.partition_agreement import (
+    PERMUTATIONS,
+    agreement,
+    conditional_agreement,
+    count_tables,
+    measure,
+)
+from tprprobe.analyses.naming.polarity import decode_polarity, score_ones
 from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.cli import app
 from tprprobe.errors import InputError

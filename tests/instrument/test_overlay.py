@@ -4,8 +4,8 @@ import pytest
 from matplotlib.patches import Rectangle
 from planted.questions import LAST, MAPS, plant
 
+from tprpapers.schlag.attention_examples import attention_examples, pick_examples
 from tprprobe import figures
-from tprprobe.analyses.attention import pick_examples
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
@@ -71,7 +71,7 @@ def test_other_questions_have_no_gold_and_are_drawn_as_they_are(tmp_path):
     roles = cluster(store, LAST, head=0, k=6, n_seeds=2)
     assert frames_of(figures.role_clusters(store, roles, gold=True)) == []
     with pytest.raises(InputError, match="no arithmetic questions with a division"):
-        figures.attention_examples(store, MAPS, 0, pick_examples_of(store))
+        attention_examples(store, MAPS, 0, pick_examples_of(store))
 
 
 def pick_examples_of(store):
@@ -82,7 +82,7 @@ def pick_examples_of(store):
 
 def test_examples_frame_the_query_and_its_target(store):
     examples = pick_examples(store)
-    figure = figures.attention_examples(store, MAPS, 0, examples)
+    figure = attention_examples(store, MAPS, 0, examples)
     headings = [text for text in written(figure) if " from ‘" in text]
     gold = {
         sample: arithmetic(q)
@@ -105,7 +105,7 @@ def test_examples_frame_the_query_and_its_target(store):
 def test_the_weight_told_is_that_of_the_map(store):
     examples = pick_examples(store)
     sample = int(examples["sample"].iloc[0])
-    figure = figures.attention_examples(store, MAPS, 1, examples.head(1))
+    figure = attention_examples(store, MAPS, 1, examples.head(1))
     gold = gold_tokens(store, [sample]).reset_index(drop=True)
     weights = store.attention(MAPS, sample)[1]
     for position in gold.index[(gold["place"] == 0) & (gold["polarity"] == "denominator")]:

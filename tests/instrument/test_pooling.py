@@ -11,7 +11,7 @@ from planted.foreign import save_foreign
 import tprprobe as tp
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
-from tprprobe.extraction import blocks
+from tprprobe.extraction import blocks, division
 from tprprobe.models import build, load_model
 
 SITES = ["encoder.0.hidden", "encoder.0.self.role", "decoder.0.hidden"]
@@ -145,7 +145,7 @@ def test_pooled_vectors_may_stand_beside_a_table_of_words(model, data, tmp_path)
 def test_a_killed_run_goes_on_with_the_same_pool_only(model, data, tmp_path, monkeypatch):
     given = {"control": False, "pool": "mean", "words": "mean"}
     once = tp.extract(model, data, SITES, tmp_path / "once", **given)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)  # a block a sample
+    monkeypatch.setattr(division, "BLOCK_BYTES", 1)  # a block a sample
     read, calls = blocks.read_block, []
 
     def killed(*arguments: Any) -> Any:

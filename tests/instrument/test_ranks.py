@@ -15,7 +15,7 @@ import pytest
 import tprprobe as tp
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
-from tprprobe.extraction import blocks
+from tprprobe.extraction import blocks, division
 from tprprobe.extraction.ranges import cut_ranges
 from tprprobe.files.processes import Ranks
 
@@ -52,7 +52,7 @@ def model() -> Any:
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", 3)
+    monkeypatch.setattr(division, "BLOCK", 3)
     one_at_a_time = threading.Lock()  # threads share the state of torch's random numbers
 
     def find_twins(*given: Any, twins: Any = blocks.find_twins) -> Any:
@@ -78,7 +78,7 @@ def extract(model: Any, out: Path, resume: bool = False, data: Any = None) -> An
 @pytest.fixture(scope="module")
 def whole(model, tmp_path_factory) -> dict[str, bytes]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK", 3)
+        patch.setattr(division, "BLOCK", 3)
         return contents(extract(model, tmp_path_factory.mktemp("whole") / "store").path)
 
 

@@ -9,7 +9,7 @@ import tprprobe as tp
 from tprprobe.analyses.decomposition import decompose_all
 from tprprobe.cli import main
 from tprprobe.errors import InputError
-from tprprobe.extraction import blocks
+from tprprobe.extraction import blocks, division
 from tprprobe.store import layout
 from tprprobe.store.verification import verify
 
@@ -32,7 +32,7 @@ def extract(checkpoint, questions):
             return read(of, pairs, *given)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(blocks, "LEAST", 4)
+            patch.setattr(division, "LEAST", 4)
             patch.setattr(layout, "CHUNK_BYTES", 2**11)
             patch.setattr(blocks, "read_block", counted)
             settings = {"attention_samples": 6, "control_samples": 10, **options}

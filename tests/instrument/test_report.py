@@ -9,7 +9,7 @@ from planted.captions import plant_captions
 from planted.folders import write_evaluation, write_log
 from planted.questions import LAST, plant
 
-from tprpapers.demo import tell_binding
+from tprpapers.demo import binding_section
 from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.analyses.naming.run import name_all
 from tprprobe.errors import InputError
@@ -196,7 +196,7 @@ def test_clusters_alone_are_a_run(tmp_path):
 
 
 def test_the_binding_problem_is_told_with_both_answers():
-    (table,) = tell_binding().tables
+    (table,) = binding_section().tables
     shares = table.cells.set_index(["attention", "case"])["equal"]
     assert shares["standard", "equal weights"] == "100%"
     assert shares["tp", "as printed"] == "0%"

@@ -14,7 +14,6 @@ from scipy import stats
 from tprprobe import statistics
 from tprprobe.errors import InputError
 from tprprobe.statistics import (
-    Interval,
     adjust,
     bootstrap,
     bootstrap_difference,
@@ -23,10 +22,8 @@ from tprprobe.statistics import (
     bounds,
     exceedance,
     f1,
-    fisher_test,
     group_sums,
     interval_text,
-    over_seeds,
     permutations_within,
     permute_within,
     read_interval,
@@ -41,7 +38,7 @@ P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=20).map(np.array)
 
 def test_the_printed_examples():
     found = doctest.testmod(statistics)
-    assert found.attempted == 3
+    assert found.attempted == 1
     assert found.failed == 0
 
 
@@ -109,17 +106,6 @@ def test_the_mean_and_the_ratio_agree():
     assert (mean.value, mean.low, mean.high) == (ratio.value, ratio.low, ratio.high)
 
 
-def test_an_interval_over_seeds_covers_the_truth_and_no_less_than_it_says():
-    rng, covered = np.random.default_rng(0), 0
-    for _ in range(400):
-        seeds, noise = rng.normal(0, 0.02, 3), rng.normal(0, 0.01)  # the examples are the same
-        each = [Interval(v + noise, v + noise - 0.0196, v + noise + 0.0196) for v in seeds]
-        found = over_seeds(each, 1000)
-        covered += found.low <= 0 <= found.high
-    assert covered >= 0.95 * 400
-    assert over_seeds(each[:1], 1000) == each[0]
-
-
 def test_a_single_group_has_no_interval_and_nothing_of_nothing_is_nan():
     alone = bootstrap_mean(np.ones(5), np.zeros(5))
     assert alone.value == 1
@@ -171,10 +157,9 @@ def test_wilsons_interval_solves_its_equation(successes, n):
         assert deviation == pytest.approx(z * np.sqrt(bound * (1 - bound) / n), abs=1e-9)
 
 
-def test_sign_and_fisher_tests_by_hand():
+def test_sign_tests_by_hand():
     assert sign_test(5, 0) == pytest.approx(2 / 32)
     assert sign_test(0, 0) == 1
-    assert fisher_test(3, 3, 0, 3) == pytest.approx(0.1)
 
 
 @given(SEEDS, st.integers(1, 6))

@@ -13,7 +13,7 @@ from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.models import find_twins
 from tprprobe.models.checkpoint import save_pretrained
-from tprprobe.models.twins import FAR
+from tprprobe.models.loading import FAR
 from tprprobe.site.attachment import Attached
 
 NAME = "tpt-c-arithmetic"

@@ -192,7 +192,7 @@ def test_what_a_model_writes_is_read(model, tmp_path):
 def test_a_killed_extraction_goes_on_to_the_same_store(model, tmp_path, monkeypatch):
     from tprprobe.extraction import blocks
 
-    monkeypatch.setattr(blocks, "BLOCK", 3)
+    monkeypatch.setattr(division, "BLOCK", 3)
     data = load_data("scenes", n=8)
     whole = extract(model, data, out=tmp_path / "whole")
     write, calls = blocks.Extraction._write_block, []

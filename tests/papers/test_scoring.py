@@ -22,20 +22,21 @@ from tprpapers.scoring import (
     score_summaries,
 )
 from tprpapers.scoring.baselines import sentences
-from tprpapers.scoring.faithfulness import PRINTED, find_names, unsupported
+from tprpapers.scoring.faithfulness import PRINTED, find_names, fisher_test, unsupported
 from tprpapers.scoring.meteor import stemmed_meteor
+from tprpapers.scoring.ngrams import repetition
 from tprpapers.scoring.predictions import summarize_scores, write_summaries
 from tprpapers.scoring.rouge import rouge
 from tprpapers.scoring.sheets import key_of
 from tprpapers.worlds.english import is_faithful, is_grammatical
 from tprprobe.data import load_data
-from tprprobe.data.documents.ngrams import novelty, repetition, words
+from tprprobe.data.documents.extractiveness import novelty, words
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.models import build
 from tprprobe.models.answers import evaluate, save_evaluation, save_lines, summarize
-from tprprobe.statistics import fisher_test, sign_test
+from tprprobe.statistics import sign_test
 
 TEXT = st.text("abc .'", max_size=24)
 

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.schlag.hadamard_drawings import capture_table
+from tprpapers.schlag.reconstruction_drawings import reconstruction_curves, reconstruction_table
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.figures.reconstruction import reconstruction_curves, reconstruction_table
 
 
 @pytest.fixture(scope="module")

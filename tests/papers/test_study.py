@@ -22,6 +22,7 @@ from tprpapers.study.comparisons import (
     Answers,
     at_equal_compute,
     compare_variants,
+    over_seeds,
     subsets,
 )
 from tprpapers.study.plans import is_plan, read_plan
@@ -35,6 +36,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.models import build, count_parameters, load_model
 from tprprobe.models.answers import evaluate
+from tprprobe.statistics import Interval
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix
 
@@ -556,3 +558,14 @@ def test_what_three_seeds_show_is_decided_beside_what_starts_alike():
         "schlag-full-product-better": "fails",
         "schlag-extrapolation": "undecided",
     }
+
+
+def test_an_interval_over_seeds_covers_the_truth_and_no_less_than_it_says():
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(400):
+        seeds, noise = rng.normal(0, 0.02, 3), rng.normal(0, 0.01)  # the examples are the same
+        each = [Interval(v + noise, v + noise - 0.0196, v + noise + 0.0196) for v in seeds]
+        found = over_seeds(each, 1000)
+        covered += found.low <= 0 <= found.high
+    assert covered >= 0.95 * 400
+    assert over_seeds(each[:1], 1000) == each[0]

@@ -18,7 +18,8 @@ from studies.pages.seed_tables import tell_leads, tell_peaks, tell_seeds
 from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import judge, load_claims
 from tprpapers.jiang.role_names import name_dictionary, read_fields, tell_labels
-from tprprobe.analyses.probing.scores import TERMS, Score, describe
+from tprprobe.analyses.probing.document_counts import TERMS
+from tprprobe.analyses.probing.result_table import Score, describe
 from tprprobe.gold.labels import WORD
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 

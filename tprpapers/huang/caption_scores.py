@@ -17,11 +17,12 @@ from tprpapers.scoring.captions.toolkit import (
     score_rows,
 )
 from tprpapers.scoring.meteor import meteor_missing
+from tprpapers.study.comparisons import over_seeds
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import columns, read_table
-from tprprobe.statistics import Interval, over_seeds, read_interval
+from tprprobe.statistics import Interval, read_interval
 
 RIVALS = ("tpgn", "cnn-lstm")
 CAPTIONS = columns(text="image prediction") | {"references": object}

@@ -41,7 +41,7 @@ from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.loaders import find_files
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
-from tprprobe.gold.pipelines import load_pipeline
+from tprprobe.gold.labellers import load_pipeline
 from tprprobe.statistics import Interval, read_interval
 from tprprobe.store import Store
 

@@ -17,7 +17,7 @@ import zarr
 from jaxtyping import Float32
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.file_errors import check_claim, damage_told
+from tprprobe.files.file_errors import as_input_error, check_claim
 from tprprobe.files.hdf5 import open_hdf5
 
 ARRAY, NAMES = "features", "image_id"
@@ -71,7 +71,7 @@ def open_features(path: Path) -> Features:
         raise unknown("format of features", path.suffix or path.name, FORMATS)
     if not path.exists():
         raise InputError(f"no features at {str(path)!r}; give a file that is there")
-    with damage_told(f"{path} cannot be read as features"):
+    with as_input_error(f"{path} cannot be read as features"):
         vectors, names = FORMATS[path.suffix](path)
         features = Features(path, vectors, None if names is None else tuple(map(_name, names)))
         _check(features)

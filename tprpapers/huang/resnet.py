@@ -19,7 +19,7 @@ from torch import Tensor
 
 from tprprobe.console import stderr, track
 from tprprobe.errors import InputError, check_extra
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
@@ -64,7 +64,7 @@ def compute_features(
 
 
 def _part(file: Path) -> pa.Table:
-    with damage_told(f"{file} is damaged", "remove it and go on with --resume"):
+    with as_input_error(f"{file} is damaged", "remove it and go on with --resume"):
         return pq.read_table(file)
 
 

@@ -8,9 +8,9 @@ import pandas as pd
 
 from tprpapers.scoring import compare_matches, compare_scores, match_unsupported, mean_scores
 from tprpapers.scoring.baselines import BASELINES
-from tprpapers.scoring.faithfulness import PRINTED
+from tprpapers.scoring.faithfulness import PRINTED, fisher_test
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import fisher_test, interval_text, read_interval
+from tprprobe.statistics import interval_text, read_interval
 
 SHOWN = {
     "rouge1": "ROUGE-1",

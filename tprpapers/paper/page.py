@@ -3,6 +3,7 @@
 import platform
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -153,7 +154,8 @@ def _markdown_of(item: Item) -> Iterator[str]:
         yield from (f"- `{each}`" for each in item.commands)
         yield ""
     elif item.table:
-        yield item.table.with_caption(_caption(item.table).replace("\n", "  \n")).markdown()
+        caption = _caption(item.table).replace("\n", "  \n")
+        yield replace(item.table, caption=caption).markdown()
     else:
         yield from (f"![{item.title}]({item.name}.svg)", "")
     kinds = FILES[-1:] if item.missing else FILES

@@ -11,6 +11,8 @@ from tprpapers.claims import Verdict
 from tprpapers.kinds import BINDINGS
 from tprpapers.schlag import binding_drawings as binding
 from tprpapers.schlag import hadamard_drawings as hadamard
+from tprpapers.schlag import reconstruction_drawings as reconstruction
+from tprpapers.schlag.attention_examples import attention_examples, pick_examples
 from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
 from tprpapers.schlag.claim_cases import (
     Cases,
@@ -19,16 +21,16 @@ from tprpapers.schlag.claim_cases import (
     of_reconstruction,
 )
 from tprpapers.schlag.hadamard.variance import capture_variance
+from tprpapers.schlag.module_table import table1
+from tprpapers.schlag.relation_scores import most_relating_head
 from tprpapers.study.comparisons import compare_variants
 from tprpapers.study.records import Study, load_study
 from tprpapers.study.study_figure import matched_study
 from tprpapers.verdicts import judge_cases, with_verdicts
-from tprprobe.analyses.attention import most_relating_head, pick_examples
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
-from tprprobe.figures import reconstruction
-from tprprobe.figures.accuracy import module_bars, table1
-from tprprobe.figures.attention import attention_examples, attention_rows
+from tprprobe.figures.accuracy import module_bars
+from tprprobe.figures.attention import attention_rows
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.stores import VALUES, draw_roles
 from tprprobe.figures.result_folders import figure_files, origin_json

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from tprprobe.data.documents.ngrams import Words
+from tprpapers.scoring.ngrams import Words
 from tprprobe.errors import InputError, check_extra
 
 PACKAGE, JAR = "pycocoevalcap", "meteor/meteor-1.5.jar"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from tprprobe.data.documents.ngrams import Words
+from tprpapers.scoring.ngrams import Words
 from tprprobe.errors import check_extra
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")

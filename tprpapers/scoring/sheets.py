@@ -16,7 +16,7 @@ from jaxtyping import Float
 from pydantic import model_validator
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.writing import write_file
@@ -104,7 +104,7 @@ def read_sheet(path: str | Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     key = parse(_Key, read_json(key_of(path)), key_of(path)).model_dump()
     if not path.is_file():
         raise InputError(f"no {path}; a sheet and its .key.json stand together")
-    with damage_told(f"{path} is damaged"):
+    with as_input_error(f"{path} is damaged"):
         sheet = pd.read_csv(path, dtype=str, keep_default_na=False)
     lacking = [name for name in SHOWN if name not in sheet]
     if lacking or len(sheet) != len(key["rows"]):

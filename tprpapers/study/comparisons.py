@@ -7,7 +7,7 @@ little of it), and one between examples, and is a t interval at the degrees of f
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -20,6 +20,8 @@ from scipy import stats
 from tprpapers.study.records import EXACT, FLAGS, Study
 from tprprobe.errors import unknown
 from tprprobe.statistics import Interval
+
+TINY = np.finfo(float).tiny
 
 
 class Answers:
@@ -193,3 +195,26 @@ def at_equal_compute(study: Study, reference: str = "transformer") -> pd.DataFra
         match = np.interp(step, curve["step"], curve["value"])
         rows.append({"variant": variant, "seed": seed, "step": round(step), "exact_match": match})
     return pd.DataFrame(rows)
+
+
+def over_seeds(estimates: Sequence[Interval], examples: int) -> Interval:
+    """The mean of one estimate a seed; the interval draws seeds and examples.
+
+    Its half-width is the root of the summed squares of two: Student's over seeds, and the estimates'
+    own, over the examples that all seeds share (root mean square, as if nothing averaged out). Degrees of
+    freedom are Satterthwaite's; of one seed it is that seed's own interval.
+    """
+    if len(estimates) == 1:
+        return estimates[0]
+    values = np.array([each.value for each in estimates])
+    own = np.array([(each.high - each.low) / 2 for each in estimates])
+    seeds = len(values) - 1
+    halves = np.array(
+        [
+            stats.t.ppf(0.975, seeds) * values.std(ddof=1) / np.sqrt(seeds + 1),
+            np.sqrt((own**2).mean()),
+        ]
+    )
+    half, value = float(np.sqrt((halves**2).sum())), float(values.mean())
+    freedom = 1 / max(np.sum((halves / max(half, TINY)) ** 4 / [seeds, max(examples - 1, 1)]), TINY)
+    return Interval(value, value - half, value + half, float(freedom))

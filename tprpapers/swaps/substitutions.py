@@ -26,8 +26,8 @@ from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions.batched_edits import Variant
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
 from tprprobe.interventions.references import read_references
-from tprprobe.interventions.sweep_points import NOTHING, PLACE, UNEDITED, list_points, make_variant
 from tprprobe.interventions.sweep_recipes import Recipe
+from tprprobe.interventions.sweeps import NOTHING, PLACE, UNEDITED, list_points, make_variant
 from tprprobe.models.answers import Scores, write_answers
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Language, require_vocabulary

@@ -28,21 +28,8 @@ from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import reason
 
-EVERYWHERE = ("--offline", "--verbose")
-
-
-class Everywhere(Commands):
-    """Commands whose common flags may stand anywhere in a line."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        end = args.index("--") if "--" in args else len(args)
-        front = [each for each in args[:end] if each in EVERYWHERE]
-        rest = [each for each in args[:end] if each not in EVERYWHERE]
-        return super().parse_args(ctx, [*front, *rest, *args[end:]])
-
-
 app = typer.Typer(
-    cls=Everywhere,
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -79,7 +66,7 @@ def find_commands(words: Sequence[str]) -> dict[str, Callable[..., Any]]:
     return COMMANDS | {word: plugged[word].load() for word in words if word in plugged}
 
 
-def _tell_version(asked: bool) -> bool:
+def _print_version(asked: bool) -> bool:
     if asked:
         from tprprobe.cli.versions import describe_versions
 
@@ -94,7 +81,7 @@ def _common(
         bool,
         typer.Option(
             "--version",
-            callback=_tell_version,
+            callback=_print_version,
             is_eager=True,
             help="Show the versions of tprprobe, Python and torch, and the devices, and exit.",
         ),

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tprprobe.cli.generated_options import options_of
 from tprprobe.cli.options import (
     Ckpt,
     Device,
     Json,
     Number,
     Out,
-    Raw,
     Resume,
     Scheduler,
     Seed,
@@ -27,16 +27,14 @@ if TYPE_CHECKING:
     from tprprobe.data.frames.pairsets import MinimalPairs
 
 
+@options_of("analyses.clustering.kmeans:cluster", without=["n_seeds"])
 def cluster(
     store: StoreFolder,
     site: Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")],
-    k: Annotated[int, typer.Option(help="Number of clusters.")],
-    head: Annotated[int | None, typer.Option(help="One head; by default all heads.")] = None,
-    raw: Raw = False,
-    seed: Seed = 0,
     out: Out = None,
     scheduler: Scheduler = None,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Cluster the vectors of a site by k-means: sizes, commonest tokens, stability over seeds."""
     from tprprobe.analyses.clustering import cluster as run
@@ -46,10 +44,10 @@ def cluster(
     from tprprobe.store.dask_workers import scheduled
 
     opened = open_store(store)
+    head = options.pop("head", None)
     targets = [(site, head)] if head is not None else find_heads(opened, site)
-    settings = {"k": k, "seed": seed, "raw": raw}
     with scheduled(scheduler):
-        found = [run(opened, *at, **settings) for at in track(targets, "clustering", len(targets))]
+        found = [run(opened, *at, **options) for at in track(targets, "clustering", len(targets))]
     if out:
         save_clusters(found, out, opened)
     if as_json:
@@ -61,24 +59,16 @@ def cluster(
     return None
 
 
+@options_of("analyses.reconstruction.fits:reconstruct")
 def reconstruct(
     store: StoreFolder,
-    layer: Annotated[
-        int | None, typer.Option(help="A layer, -1 is the last; default: all layers.")
-    ] = None,
-    target: Annotated[
-        str,
-        typer.Option(
-            help="The state z: input (LN z, the layer's input), hidden (its output) or below."
-        ),
-    ] = "input",
     baseline: Annotated[
         list[Path] | None, typer.Option(help="Stores of baseline models, the Transformer's first.")
     ] = None,
-    seed: Seed = 0,
     out: Out = None,
     scheduler: Scheduler = None,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Reconstruct a layer's state from one head's value vector (an affine map), beside controls."""
     import pandas as pd
@@ -91,7 +81,7 @@ def reconstruct(
 
     stores = [open_store(each) for each in (store, *(baseline or []))]
     with scheduled(scheduler):
-        found = [run(each, layer, target, seed) for each in stores]
+        found = [run(each, **options) for each in stores]
     results = pd.concat(found, ignore_index=True)
     if out:
         save_reconstruction(results, out, stores)
@@ -101,6 +91,7 @@ def reconstruct(
     return None
 
 
+@options_of("interventions.behaviour:measure_pairs", only=["edits", "sites"], edits="edit")
 def intervene(
     ckpt: Ckpt,
     recipe: Annotated[
@@ -122,20 +113,13 @@ def intervene(
             help="What should follow the text, and the other text: Italy,France; default: the model's own."
         ),
     ] = None,
-    edits: Annotated[
-        list[str] | None,
-        typer.Option("--edit", help="exchange (default), substitute, surgery or erase, of pairs."),
-    ] = None,
-    sites: Annotated[
-        list[str] | None,
-        typer.Option(help="Sites of pairs' edits, as patterns; default: embedding and hidden."),
-    ] = None,
     n: Number = None,
     seed: Seed = 0,
     out: Out = None,
     resume: Resume = False,
     device: Device = "cpu",
     as_json: Json = False,
+    **of_edits: Any,
 ) -> None:
     """Edit or exchange vectors while a model runs, and score its answers: by a recipe, or of minimal pairs."""
     if sum(given is not None for given in (recipe, data, text)) != 1:
@@ -146,18 +130,15 @@ def intervene(
         raise InputError(
             f"no recipe {str(recipe)!r} here; minimal pairs are --data pairs:FRAME, a text is --text TEXT --exchange WORD,WORD"
         )
-    of_pairs = {
-        "--exchange": exchange,
-        "--answers": answers,
-        "--edit": edits,
-        "--sites": sites,
-        "-n": n,
-    }
-    if recipe and (given := [name for name, value in of_pairs.items() if value]):
-        raise InputError(f"{', '.join(given)}: of minimal pairs, not of a recipe; leave either out")
+    of_pairs = {"--exchange": exchange, "--answers": answers, "-n": n}
+    of_pairs |= {"--edit": of_edits.get("edits"), "--sites": of_edits.get("sites")}
+    if recipe and (strange := [name for name, value in of_pairs.items() if value]):
+        raise InputError(
+            f"{', '.join(strange)}: of minimal pairs, not of a recipe; leave either out"
+        )
     from tprprobe.figures.behaviour import behaviour_table
     from tprprobe.interventions import run_recipe
-    from tprprobe.interventions.behaviour import EDITS, measure_pairs
+    from tprprobe.interventions.behaviour import measure_pairs
     from tprprobe.models import load_model
     from tprprobe.models.protocol import require_head
 
@@ -170,7 +151,7 @@ def intervene(
         columns = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]
         shown = rows[columns].round(3).to_string(index=False)
     else:
-        rows = measure_pairs(model, pairs, sites, edits or EDITS, out, resume, seed)
+        rows = measure_pairs(model, pairs, out=out, resume=resume, seed=seed, **of_edits)
         _draw_behaviour(rows, out)
         shown = behaviour_table(rows)
     return print_json(rows) if as_json else typer.echo(shown)
@@ -203,23 +184,9 @@ def _draw_behaviour(rows: "pd.DataFrame", folder: Path) -> None:
         say(f"{folder / 'behaviour.pdf'}")
 
 
+@options_of("analyses.naming.run:name_all", without=["progress", "projections"], patterns="site")
 def name(
-    store: StoreFolder,
-    site: Annotated[
-        list[str] | None,
-        typer.Option(help="Sites to cluster, as patterns; default: encoder.*.self.role."),
-    ] = None,
-    k: Annotated[list[int] | None, typer.Option(help="Numbers of clusters; default: 20.")] = None,
-    raw: Raw = False,
-    baseline: Annotated[
-        Path | None,
-        typer.Option(help="A store of a Transformer on the same questions, as a baseline."),
-    ] = None,
-    seed: Seed = 0,
-    out: Out = None,
-    resume: Resume = False,
-    scheduler: Scheduler = None,
-    as_json: Json = False,
+    store: StoreFolder, scheduler: Scheduler = None, as_json: Json = False, **options: Any
 ) -> None:
     """Name the clusters of all heads by gold structure, on held-out questions, beside controls.
 
@@ -232,28 +199,23 @@ def name(
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
-    def progress(parts: Any) -> Any:
-        return track(parts, "naming", len(parts))
-
     opened = open_store(store)
-    if list_exact(opened):
-        if len(k or []) > 1 or baseline:
+    of_words = bool(list_exact(opened))
+    options["progress"] = lambda parts: track(parts, "naming", len(parts))
+    if of_words:
+        first, *others = options.pop("k", [20])
+        if others or "baseline" in options:
             raise InputError("labelled words are named with one --k, and without --baseline")
-        with scheduled(scheduler):
-            named = name_words(
-                opened, site or "*.role", (k or [20])[0], raw, seed, out, resume, progress=progress
-            )
+        options["k"] = first
+    elif "baseline" in options:
+        options["baseline"] = open_store(options["baseline"])
+    with scheduled(scheduler):
+        named: Any = (name_words if of_words else name_all)(opened, **options)
+    if of_words:
         shown, tables = named, [naming.word_heads_table(named), naming.words_table(named)]
     else:
-        compared = open_store(baseline) if baseline else None
-        sites = site or "encoder.*.self.role"
-        with scheduled(scheduler):
-            named = name_all(
-                opened, sites, k or 20, raw, seed, compared, out, resume, progress=progress
-            )
-        shown = named.as_dict()
-        tables = [naming.heads_table(named), naming.polarity_table(named)]
-        tables += [naming.polar_table(named)]
+        drawn = (naming.heads_table, naming.polarity_table, naming.polar_table)
+        shown, tables = named.as_dict(), [draw(named) for draw in drawn]
     if as_json:
         return print_json(shown)
     for table in tables:

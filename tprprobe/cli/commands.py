@@ -7,9 +7,21 @@ from typer.core import TyperCommand, TyperGroup
 
 from tprprobe import plugins
 
+EVERYWHERE = ("--offline", "--verbose")
+
 
 class Commands(TyperGroup):
-    """Lists the commands of plug-ins by the titles in their metadata, and runs their functions."""
+    """Lists the commands of plug-ins by the titles in their metadata, and runs their functions.
+
+    Their common flags may stand anywhere in a line.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments, the common flags in front."""
+        end = args.index("--") if "--" in args else len(args)
+        front = [word for word in args[:end] if word in EVERYWHERE]
+        rest = [word for word in args[:end] if word not in EVERYWHERE]
+        return super().parse_args(ctx, [*front, *rest, *args[end:]])
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Our commands, then those of plug-ins."""

@@ -2,23 +2,21 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from tprprobe.cli.generated_options import options_of
 from tprprobe.cli.options import (
     Ckpt,
-    Compress,
     Data,
     Device,
     Dtype,
     Json,
     Number,
     Out,
-    Resume,
     Seed,
     Split,
-    StoreDtype,
     model_and_data,
     pairs,
     print_json,
@@ -42,21 +40,17 @@ class Decoded(StrEnum):
     generated = "generated"
 
 
+@options_of(
+    "extraction.blocks:extract",
+    without=["out", "target", "control", "vocabulary", "labellers"],
+    twins="twin",
+)
 def extract(
     ckpt: Ckpt,
     data: Data = None,
     split: Split = None,
     n: Number = None,
     seed: Seed = 0,
-    sites: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Sites to write, as patterns: 'encoder.*.role', 'decoder.-1.*'; default: all."
-        ),
-    ] = None,
-    attention_samples: Annotated[
-        int, typer.Option(help="How many samples get attention maps, from the first on.")
-    ] = 128,
     source: Annotated[
         Context | None, typer.Option(help="The encoder's input for an annotated file.")
     ] = None,
@@ -69,42 +63,13 @@ def extract(
             help="Labels of words: TASK=FILE for an annotated file; pos,dep,nel=spacy:PIPELINE and srl=rules for any text."
         ),
     ] = None,
-    twin: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Controls: permuted, untrained, rescaled (several times), or none; default: untrained for our models, permuted for others."
-        ),
-    ] = None,
     no_control: Annotated[
         bool, typer.Option("--no-control", help="The same as --twin none.")
     ] = False,
-    control_samples: Annotated[
-        int, typer.Option(help="How many samples a twin reads, from the first on.")
-    ] = 1000,
-    pool: Annotated[
-        str | None,
-        typer.Option(
-            help="One vector a sample: mean, first, last, or that of the last token that reads as a mark, such as '.'."
-        ),
-    ] = None,
-    words: Annotated[
-        str | None,
-        typer.Option(
-            help="One row a word instead of sub-words: the mean or the last one's vector."
-        ),
-    ] = None,
     out: Out = None,
-    resume: Resume = False,
-    repair: Annotated[
-        bool,
-        typer.Option(
-            "--repair", help="Make the damaged files of a store again (see `inspect --verify`)."
-        ),
-    ] = False,
     device: Device = "cpu",
     dtype: Dtype = "float32",
-    store_dtype: StoreDtype = None,
-    compress: Compress = None,
+    **options: Any,
 ) -> None:
     """Write the vectors of a model's sites on a data set into a store; under torchrun or srun, on all their processes."""
     from tprprobe.data.annotated.sentencesets import join_labels, set_source
@@ -122,19 +87,10 @@ def extract(
     if files:
         examples = join_labels(examples, files)
     out = out or Path("runs") / model.name.replace(":", "-")
-    settings = {
-        "resume": resume,
-        "labellers": labellers,
-        "control_samples": control_samples,
-        "store_dtype": store_dtype or "float32",
-        "compress": compress,
-        "repair": repair,
-        "twins": None if twin in (None, ["none"]) else twin,
-        "pool": pool,
-        "words": words,
-    }
-    control = not no_control and twin != ["none"]
-    store = run(model, examples, sites, out, attention_samples, target.value, control, **settings)
+    if options.get("twins") == ["none"]:
+        no_control = bool(options.pop("twins"))
+    options |= {"target": target.value, "control": not no_control, "labellers": labellers}
+    store = run(model, examples, out=out, **options)
     if not ranks.rank:
         say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
 
@@ -164,7 +120,8 @@ def inspect(
 
 def _verify(given: Path, as_json: bool) -> None:
     from tprprobe.files.hub import locate_dataset
-    from tprprobe.files.kinds import finished_in, verify_run
+    from tprprobe.files.kinds import finished_in
+    from tprprobe.files.results import verify_run
     from tprprobe.store.kinds import STORE
     from tprprobe.store.verification import verify
 
@@ -172,8 +129,8 @@ def _verify(given: Path, as_json: bool) -> None:
     if finished_in(folder) and not STORE.is_in(folder):
         run = verify_run(folder)
         listed = ", ".join(f"{place} ({kind})" for place, kind in run["kinds"].items())
-        told = f"{given}: {listed} can be read, {run['files']} tables are as they were written"
-        return print_json(run) if as_json else typer.echo(told)
+        text = f"{given}: {listed} can be read, {run['files']} tables are as they were written"
+        return print_json(run) if as_json else typer.echo(text)
     found = verify(folder)
     if as_json:
         print_json(found.as_dict())

@@ -1,79 +1,124 @@
-"""Options of a command that are the settings of the function behind it: names, types, defaults, help."""
+"""Options of a command that are arguments of the function behind it: names, types, defaults, help.
 
-import dataclasses
+They are read from its source, so that ``--help`` imports nothing that computes.
+"""
+
+import ast
 import functools
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n(?:        .*)?)*)", re.MULTILINE)
-ALONE = (str, int, float)
+PACKAGE = Path(__file__).parents[1]
+ARGUMENT = re.compile(r"^ {4}(\w+): (.*(?:\n(?: {8}.*)?)*)", re.MULTILINE)
+TYPES = {"PathLike": Path, "Store": Path, "bool": bool, "int": int, "float": float, "str": str}
+MARKUP = re.compile(r":(func|class|mod):|`")
+SEVERAL = re.compile(r"(Sequence|Iterable|tuple)\[")
+
+Command = Callable[..., None]
 
 
-def with_settings(
-    settings: type,
-    panel: str,
-    names: Mapping[str, str] = {},
+def options_of(
+    function: str,
+    only: Collection[str] = (),
     without: Collection[str] = (),
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A decorator of commands: their ``**settings`` become an option for every field of a dataclass.
+    panel: str | None = None,
+    unset: bool = False,
+    **names: str,
+) -> Callable[[Command], Command]:
+    """A decorator of commands: their ``**options`` are arguments of a function or fields of a dataclass.
+
+    An option that is left at its default is not passed.
 
     Args:
-        settings: The dataclass; the texts of ``Args:`` in its docstring are the help of the options.
+        function: The function, ``room.module:name``; its ``Args:`` are the help of the options.
+        only: Which arguments; default: all that have a default.
+        without: Arguments that are no option.
         panel: The heading in ``--help`` under which the options stand.
-        names: The name of an option, where it is not that of the field.
-        without: Fields that are no option.
+        unset: Whether no option has a default, for what has other defaults than the function.
+        **names: The name of an option, where it is not that of the argument.
     """
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        written = inspect.signature(command, eval_str=True)
-        fixed = [p for p in written.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        made = [p for p in _options(settings, panel, names) if p.name not in without]
+    def decorate(command: Command) -> Command:
+        made = {
+            name: _option(
+                name, names.get(name, name), annotation, None if unset else default, text, panel
+            )
+            for name, annotation, default, text in _read(function)
+            if name not in without and (not only or name in only)
+        }
+        signature = inspect.signature(command, eval_str=True)
+        fixed = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
 
         @functools.wraps(command)
         def run(**options: Any) -> None:
-            command(**options)
+            command(**{k: v for k, v in options.items() if k not in made or v != made[k].default})
 
-        parameters = [*fixed, *made]
-        run.__signature__ = written.replace(parameters=parameters)  # type: ignore[attr-defined]
+        parameters = [*fixed, *made.values()]
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}
         return run
 
     return decorate
 
 
-def _options(settings: type, panel: str, names: Mapping[str, str]) -> Iterator[inspect.Parameter]:
-    types, texts = get_type_hints(settings), read_arguments(settings)
-    for field in dataclasses.fields(settings):
-        name = f"--{names.get(field.name, field.name).replace('_', '-')}"
-        accepted, default = _accepted(types[field.name]), field.default
-        if accepted == bool | None:
-            name = f"{name}/--no-{name.removeprefix('--')}"
-        if accepted == list[str] | None:
-            default = None
-        option = typer.Option(
-            name, help=texts[field.name], rich_help_panel=panel, show_default=default is not None
-        )
-        annotation = Annotated[accepted, option]
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        yield inspect.Parameter(field.name, keyword, default=default, annotation=annotation)
+def _read(function: str) -> Iterator[tuple[str, str, Any, str]]:
+    """Name, annotation, default and text of every argument of a function that has a default."""
+    module, _, name = function.partition(":")
+    tree = ast.parse((PACKAGE / f"{module.replace('.', '/')}.py").read_text("utf-8"))
+    (node,) = (each for each in tree.body if getattr(each, "name", "") == name)
+    assert isinstance(node, ast.FunctionDef | ast.ClassDef)
+    texts = read_arguments(ast.get_docstring(node) or "")
+    for argument, annotation, default in _written(node):
+        if default is not None and argument in texts:
+            yield argument, ast.unparse(annotation), _value(default), texts[argument]
 
 
-def _accepted(given: Any) -> Any:
-    """The type of an option: of several a field accepts the one that can be typed, of a tuple a list."""
-    members = get_args(given) if get_origin(given) not in (None, tuple) else (given,)
-    if any(get_origin(member) is tuple for member in members):
-        return list[str] | None
-    simple = [member for member in members if member in (*ALONE, bool, type(None))]
-    return Union[tuple(simple)]  # noqa: UP007
+def _value(default: ast.expr) -> Any:
+    """A default that is written out; None for one that the module computes."""
+    try:
+        return ast.literal_eval(default)
+    except ValueError:
+        return None
 
 
-def read_arguments(documented: Any) -> dict[str, str]:
+def _written(node: ast.FunctionDef | ast.ClassDef) -> Iterator[tuple[str, Any, ast.expr | None]]:
+    if isinstance(node, ast.ClassDef):
+        fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
+        yield from ((ast.unparse(each.target), each.annotation, each.value) for each in fields)
+        return
+    listed = node.args
+    first = [None] * (len(listed.args) - len(listed.defaults))
+    for each, default in (
+        *zip(listed.args, [*first, *listed.defaults], strict=True),
+        *zip(listed.kwonlyargs, listed.kw_defaults, strict=True),
+    ):
+        yield each.arg, each.annotation, default
+
+
+def _option(
+    argument: str, name: str, annotation: str, default: Any, text: str, panel: str | None
+) -> inspect.Parameter:
+    """The option: of several types that which can be typed, and a list where several values may be given."""
+    accepted: Any = next(accepted for name, accepted in TYPES.items() if name in annotation)
+    flag = f"--{name.replace('_', '-')}"
+    if SEVERAL.search(annotation):
+        accepted, default = list[accepted], None
+    elif accepted is bool and default is None:
+        flag = f"{flag}/--no-{flag.removeprefix('--')}"
+    shown = default is not None and default is not False
+    option = typer.Option(flag, help=text, rich_help_panel=panel, show_default=shown)
+    annotated = Annotated[accepted if default is not None else accepted | None, option]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(argument, keyword, default=default, annotation=annotated)
+
+
+def read_arguments(docstring: str) -> dict[str, str]:
     """The text of every argument under ``Args:`` in a docstring, on one line, without markup."""
-    _, _, listed = inspect.cleandoc(documented.__doc__ or "").partition("Args:\n")
-    return {
-        name: " ".join(text.replace("`", "").split()) for name, text in ARGUMENT.findall(listed)
-    }
+    _, _, listed = docstring.partition("Args:\n")
+    found = {name: " ".join(text.split()) for name, text in ARGUMENT.findall(listed)}
+    return {name: MARKUP.sub("", text) for name, text in found.items()}

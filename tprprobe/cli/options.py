@@ -32,19 +32,6 @@ Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
 Seed = Annotated[int, typer.Option(help="Seed of random choices.")]
 Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
 Dtype = Annotated[str, typer.Option(help="The type of the weights: float32, bfloat16 or float16.")]
-StoreDtype = Annotated[
-    str | None,
-    typer.Option(
-        "--store-dtype", help="The type of the store's numbers: float32, float16 or bfloat16."
-    ),
-]
-Compress = Annotated[
-    str | None,
-    typer.Option(help="The store's compression: none, lz4 (bfloat16's default) or zstd."),
-]
-Raw = Annotated[
-    bool, typer.Option("--raw", help="Cluster raw vectors, without standardizing dimensions.")
-]
 Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]
 Scheduler = Annotated[
     str | None,

@@ -107,13 +107,13 @@ def inspect_store(path: str) -> Overview:
 
 def _rows(table: "pd.DataFrame") -> Rows:
     """The rows of a table; None where it has nothing."""
-    told = table.astype(object).where(table.notna(), None)
-    return [{str(name): value for name, value in row.items()} for row in told.to_dict("records")]
+    known = table.astype(object).where(table.notna(), None)
+    return [{str(name): value for name, value in row.items()} for row in known.to_dict("records")]
 
 
 def _lines(rows: Rows) -> list[str]:
     """The rows as lines of text under their columns' names."""
-    cells = [list(rows[0]), *([_told(value) for value in row.values()] for row in rows)]
+    cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
         "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
@@ -121,5 +121,5 @@ def _lines(rows: Rows) -> list[str]:
     ]
 
 
-def _told(value: Any) -> str:
+def _cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)

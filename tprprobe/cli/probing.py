@@ -1,13 +1,13 @@
 """Commands that train probes on labels and predict by them."""
 
-import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tprprobe.analyses.probing.settings import SITES, ProbeSettings
-from tprprobe.cli.generated_options import with_settings
+from tprprobe.analyses.probing.settings import SITES
+from tprprobe.cli.generated_options import options_of
 from tprprobe.cli.options import (
     Data,
     Device,
@@ -34,7 +34,9 @@ PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
 PROBES, PLACES, MODEL = "Probes", "Bilinear probes of places", "Without a store"
 
 
-@with_settings(ProbeSettings, PROBES, {"controls": "control"}, without=["budget"])
+@options_of(
+    "analyses.probing.settings:ProbeSettings", without=["budget"], panel=PROBES, controls="control"
+)
 def probe(
     task: Annotated[
         str, typer.Argument(help="A task: a folder of probes/ (pos dep srl nel …), or all.")
@@ -78,15 +80,18 @@ def probe(
     **settings: Any,
 ) -> None:
     """Train probes on the vectors of every site of a labelled store, beside their controls."""
-    is_bilinear = settings["probe"] == BILINEAR
+    is_bilinear = settings.get("probe") == BILINEAR
     if is_bilinear:
-        _check_bilinear(settings, refine, test)
+        strange = [name.replace("_", "-") for name in settings if name not in OF_BILINEAR]
+        strange += [name for name, value in {"refine": refine, "test": test}.items() if value]
+        if strange:
+            raise InputError(f"--{', --'.join(strange)}: not of bilinear probes; leave it out")
     elif rank is not None:
         raise InputError("--rank: only of --probe bilinear")
-    if refine and settings["probe"] == "span-conv":
+    if refine and settings.get("probe") == "span-conv":
         raise InputError("--refine goes on from linear probes: leave out --probe span-conv")
     if store is None:
-        seed, sites = settings["seed"], settings["sites"]
+        seed, sites = settings.get("seed", 0), settings.get("sites", SITES)
         out, opened = _extract(ckpt, data, split, n, seed, device, sites, out, resume)
     else:
         opened = _open(store, {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n})
@@ -116,12 +121,12 @@ def _extract(
     n: int | None,
     seed: int,
     device: str,
-    sites: list[str] | None,
+    sites: Sequence[str],
     out: Path | None,
     resume: bool,
 ) -> "tuple[Path, Store]":
     """The folder of a run without a store, and the store that is extracted in it."""
-    from tprprobe.analyses.probing.inputs import needed_sites
+    from tprprobe.analyses.probing.vectors import needed_sites
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
 
@@ -132,7 +137,7 @@ def _extract(
         )
     model, examples = model_and_data(ckpt or PROBED, data, split, n, seed, device)
     out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
-    needed = needed_sites(sites or SITES, list(find_sites(model)))
+    needed = needed_sites(sites, list(find_sites(model)))
     return out, extract(model, examples, needed, out / "store", 0, resume=resume)
 
 
@@ -143,9 +148,9 @@ def _probe(
     import pandas as pd
 
     from tprprobe.analyses.probing import probe
-    from tprprobe.analyses.probing.scores import NOTE, TIED, TIES, screen, worth_refining
+    from tprprobe.analyses.probing.result_table import NOTE, TIED, TIES, screen, worth_refining
 
-    steps = {name: settings.pop(name) for name in OF_STEPS if refine}
+    steps = {name: settings.pop(name) for name in OF_STEPS if refine and name in settings}
     if refine:
         settings["probe"] = "linear"
     rows = probe(store, task, out=out, **settings)
@@ -155,16 +160,6 @@ def _probe(
         rows = pd.concat([rows, probe(store, task, **settings)], ignore_index=True)
     shown = screen(rows)
     return rows, f"{NOTE}{TIES if TIED in shown else ''}\n{shown.to_string(index=False)}"
-
-
-def _check_bilinear(settings: dict[str, Any], refine: bool, test: Path | None) -> None:
-    others = [f for f in dataclasses.fields(ProbeSettings) if f.name not in OF_BILINEAR]
-    strange = [
-        f.name.replace("_", "-") for f in others if settings.get(f.name, f.default) != f.default
-    ]
-    strange += [name for name, value in {"refine": refine, "test": test}.items() if value]
-    if strange:
-        raise InputError(f"--{', --'.join(strange)}: not of bilinear probes; leave it out")
 
 
 def _probe_places(
@@ -179,7 +174,7 @@ def _probe_places(
     from tprprobe.analyses.probing import probe_places
     from tprprobe.console import track
 
-    given = {name: settings[name] for name in OF_BILINEAR[1:] if settings[name] is not None}
+    chosen = {name: value for name, value in settings.items() if name != "probe"}
     rows = probe_places(
         store,
         task,
@@ -187,7 +182,7 @@ def _probe_places(
         out=out,
         resume=resume,
         progress=lambda parts: track(parts, "probing", len(parts)),
-        **given,
+        **chosen,
     )
     shown = ["site", "probe", "control", "rank", "accuracy", "accuracy_low", "accuracy_high"]
     shown += [name for name in ("beyond_linear", "beyond_svd", "beyond_control") if name in rows]

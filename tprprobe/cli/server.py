@@ -30,11 +30,7 @@ SETTINGS = {
 
 
 def serve(runs: str | os.PathLike[str], port: int | None = None) -> NoReturn:
-    """Replaces this process by the dashboard over the folder ``runs``.
-
-    Raises:
-        InputError: no such folder, a port that is taken, or the extra `app` is missing.
-    """
+    """Replaces this process by the dashboard over the folder ``runs``."""
     root = Path(runs)
     if not root.is_dir():
         raise InputError(f"no folder {root}: give a folder with runs, or make one: tprprobe demo")
@@ -56,11 +52,7 @@ def arguments(root: Path, port: int) -> list[str]:
 
 
 def find_script() -> Path:
-    """The dashboard's main file: $TPRPROBE_PATH, the wheel's, or the checkout's.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The dashboard's main file: $TPRPROBE_PATH, the wheel's, or the checkout's."""
     found = [root / "main.py" for root in assets.roots("app") if (root / "main.py").is_file()]
     if not found:
         raise InputError("the dashboard's files are not installed: install tprprobe again")
@@ -68,11 +60,7 @@ def find_script() -> Path:
 
 
 def find_port(port: int | None) -> int:
-    """The port, or the first free one from 8501.
-
-    Raises:
-        InputError: it is taken, or all are.
-    """
+    """The port, or the first free one from 8501."""
     tried = [port] if port is not None else list(range(PORT, PORT + TRIED))
     for each in tried:
         with socket.socket() as probe:

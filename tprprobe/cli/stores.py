@@ -1,46 +1,33 @@
 """Commands that carry vectors between stores, other programs and the hub."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tprprobe.cli.options import Compress, Json, Resume, StoreDtype, print_json, say
+from tprprobe.cli.generated_options import options_of
+from tprprobe.cli.options import Json, print_json, say
 from tprprobe.errors import InputError
 
 
+@options_of("store.dumps.imports:import_store", without=["layers"])
 def import_vectors(
     source: Annotated[Path, typer.Argument(help="The file or folder that another program wrote.")],
     out: Annotated[Path, typer.Argument(help="The folder of the new store.")],
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="vllm, datasets, neurox, arrays or tpdn; by default what the source looks like.",
-        ),
-    ] = None,
-    tokens: Annotated[
-        Path | None,
-        typer.Option(
-            help="The token table (CSV, Parquet) of arrays, or the tokenizer.json of a dump of ids."
-        ),
-    ] = None,
     layers: Annotated[
         str | None,
         typer.Option(
             help="The layers of the model that a dump holds, in its order: 1,2,3; default: from 0."
         ),
     ] = None,
-    store_dtype: StoreDtype = None,
-    compress: Compress = None,
-    resume: Resume = False,
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Bring the vectors that another program wrote into a store."""
     from tprprobe.store.dumps import import_store
 
     numbers = None if layers is None else _numbers(layers)
-    store = import_store(source, out, form, tokens, resume, store_dtype, compress, numbers)
+    store = import_store(source, out, layers=numbers, **options)
     if as_json:
         print_json({"samples": store.samples, "sites": store.sites, "store": str(out)})
     say(f"samples {store.samples}, sites {len(store.sites)}: {out}")

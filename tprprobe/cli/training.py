@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tprprobe.cli.generated_options import options_of
 from tprprobe.cli.options import (
     Ckpt,
     Data,
@@ -84,26 +85,23 @@ def convert(
     say(f"converted: {folder}{unread}")
 
 
+@options_of(
+    "models.decoding.generation:generate",
+    without=["early_stopping", "seed", "temperature"],
+    panel="Summaries and captions",
+    unset=True,
+    beam="beams",
+)
 def evaluate(
     ckpt: Ckpt,
     data: Data = None,
     split: Split = None,
     n: Number = None,
     seed: Seed = 0,
-    beams: Annotated[
-        int | None, typer.Option(help="Summaries and captions: the width of the beam.")
-    ] = None,
-    max_length: Annotated[int | None, typer.Option(help="… the longest text, in symbols.")] = None,
-    min_length: Annotated[int | None, typer.Option(help="… the shortest text, in symbols.")] = None,
-    length_penalty: Annotated[
-        float | None, typer.Option(help="… the length penalty, an exponent.")
-    ] = None,
-    no_repeat: Annotated[
-        int | None, typer.Option(help="… the size of n-grams that may not repeat.")
-    ] = None,
     out: Out = None,
     device: Device = "cpu",
     as_json: Json = False,
+    **options: Any,
 ) -> None:
     """Score a model: exact match of answers, or scores of summaries and captions, with 95 %
     intervals.
@@ -112,14 +110,6 @@ def evaluate(
     from tprprobe.models.answers import save_evaluation, summarize
 
     model, examples = model_and_data(ckpt, data, split, n, seed, device)
-    given = {
-        "beam": beams,
-        "max_length": max_length,
-        "min_length": min_length,
-        "length_penalty": length_penalty,
-        "no_repeat": no_repeat,
-    }
-    options = {name: value for name, value in given.items() if value is not None}
     rows = run(model, examples, **options)
     summary = summarize(rows)
     if out:

@@ -14,7 +14,7 @@ from tprprobe.figures.by_layer import draw_lines
 from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.snap import snap_curve
-from tprprobe.figures.swap import PARTS, TITLES, list_ways, swap_shares, tell_way
+from tprprobe.figures.swap import PARTS, TITLES, list_ways, swap_shares, way_label
 from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
 from tprprobe.site.patterns import layer_of
 
@@ -185,7 +185,7 @@ def _show_swaps(rows: pd.DataFrame, kind: str, dark: bool) -> View:
         pd.MultiIndex.from_tuples(ways)
     )
     is_one = len({way[0] for way in ways}) == 1
-    names = [tell_way(*way).removeprefix(f"{way[0]}: " if is_one else "\0") for way in ways]
+    names = [way_label(*way).removeprefix(f"{way[0]}: " if is_one else "\0") for way in ways]
     parts = [
         (column, name, "rgba(0,0,0,0)" if column == "original" else css(colour), hatch)
         for column, name, colour, hatch in PARTS

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.probing import load_probe
-from tprprobe.analyses.probing.labels import TEST, read_corpus
+from tprprobe.analyses.probing.labelled_words import TEST, read_corpus
 from tprprobe.dashboard.plots import plot_grid
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.sentence import Statement

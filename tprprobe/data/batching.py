@@ -1,11 +1,11 @@
-"""Sequences of different lengths: stored one after another, batched with others of similar length."""
+"""Sequences of different lengths, stored one after another and batched with others alike; and vectors as sources."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Int64, Integer
+from jaxtyping import Float, Int64, Integer
 from torch import Tensor
 
 POOL = 64  # batches that are sorted by length together: more pads less, and shuffles less
@@ -38,9 +38,7 @@ class Ragged:
         return self.offsets.diff()
 
     def to(self, device: str | torch.device) -> "Ragged":
-        """The sequences with their values on another device; offsets stay on the CPU, where batches
-        are cut.
-        """
+        """The sequences with their values on another device; offsets stay on the CPU, where batches are cut."""
         return Ragged(self.values.to(device), self.offsets)
 
     def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Int64[Tensor, "batch seq"]:
@@ -67,3 +65,35 @@ def buckets(
     order = order[np.lexsort([lengths.numpy(force=True)[order], pool])]
     batches = torch.from_numpy(order).split(batch_size)
     return [batches[i] for i in rng.permutation(len(batches))]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The source of sample i is `values[rows[i]]`; it has no tokens."""
+
+    values: Float[Tensor, "vector width"]
+    rows: Int64[Tensor, " sample"]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def ids(self) -> Int64[Tensor, " token"]:
+        """An empty tensor: vectors have no tokens."""
+        return torch.empty(0, dtype=torch.int64)
+
+    @property
+    def offsets(self) -> Int64[Tensor, " offset"]:
+        return torch.zeros(len(self) + 1, dtype=torch.int64)
+
+    @property
+    def lengths(self) -> Int64[Tensor, " sample"]:
+        return torch.zeros_like(self.rows)
+
+    def to(self, device: str | torch.device) -> "Vectors":
+        """The vectors on another device."""
+        return Vectors(self.values.to(device), self.rows)
+
+    def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Float[Tensor, "batch width"]:
+        """The vectors of the chosen samples, which need no padding."""
+        return self.values[self.rows[indices.to(self.rows.device)].to(self.values.device)]

@@ -163,10 +163,7 @@ class Request:
             raise InputError(f"{self.workers} workers; give 0 (this process) or more")
 
     def first_rows(self, available: int) -> range:
-        """The first n rows of a file or folder; all of them if n is not given.
-
-        Raises: InputError if there are not that many.
-        """
+        """The first n rows of a file or folder; all of them if n is not given."""
         if self.n is not None and self.n > available:
             raise InputError(f"n = {self.n} of {self.spec}, which has {available}; ask for fewer")
         return range(available if self.n is None else self.n)

@@ -58,10 +58,7 @@ class Spool:
 
 
 def encode_sources(texts: Sequence[str], vocabulary: Codec) -> Flat:
-    """The ids of sources, with the symbols that the vocabulary puts around them.
-
-    Raises: InputError for a text without any symbol.
-    """
+    """The ids of sources, with the symbols that the vocabulary puts around them."""
     if vocabulary.most is None:
         check_length("question", max(texts, key=len))
         return _enclosed(texts, vocabulary, *vocabulary.source_frame)

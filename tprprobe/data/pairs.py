@@ -12,11 +12,10 @@ import torch
 from jaxtyping import Int64, Shaped
 from torch import Tensor
 
-from tprprobe.data.batching import Ragged
+from tprprobe.data.batching import Ragged, Vectors
+from tprprobe.data.captions import encode_captions, encode_first
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.dense import Vectors
 from tprprobe.data.encoding import Flat, Spool, encode_sources, encode_targets
-from tprprobe.data.imagepairs import encode_captions, encode_first
 from tprprobe.data.vocabularies.codecs import Codec
 
 
@@ -35,9 +34,7 @@ class Pairs:
     def batch(
         self, indices: Tensor, pad: int
     ) -> tuple[Shaped[Tensor, "batch seq"], Int64[Tensor, "batch target_seq"]]:
-        """The chosen pairs: padded source ids, or features (seq being their width), and padded
-        target ids.
-        """
+        """The chosen pairs: padded source ids, or features (seq being their width), and padded target ids."""
         return self.source.padded(indices, pad), self.target.padded(indices, pad)
 
     def by_length(self, batch_size: int) -> tuple[Int64[Tensor, " batch"], ...]:
@@ -56,17 +53,12 @@ class Pairs:
 
 
 def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
-    """The ids of all sources and of all targets, with start and end symbols.
-
-    Raises: InputError for a question or answer that is too long or has an unknown character.
-    """
+    """The ids of all sources and of all targets, with start and end symbols."""
     return encode_mix([data], vocabulary)
 
 
 def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
-    """The encoded examples of several data sets, one after another; memory holds one block of
-    texts.
-    """
+    """The encoded examples of several data sets, one after another; memory holds one block of texts."""
     if vocabulary.reads_images:
         vectors, captions, sizes = encode_captions(parts, vocabulary)
         return Pairs(vectors, captions, parts=sizes)

@@ -35,9 +35,7 @@ def label_words(example: Example, written: str | None) -> tuple[Labelled, Labell
 
 
 def _with_words(sentence: Labelled) -> Labelled:
-    """The sentence; one without known words is divided into runs of letters and digits, and single
-    marks.
-    """
+    """The sentence; one without known words is divided into runs of letters and digits, and single marks."""
     if sentence.words:
         return sentence
     return replace(sentence, words=tuple(PLAIN.findall(sentence.text)))
@@ -47,11 +45,6 @@ def place_source(vocabulary: Codec, offsets: Sequence[Span], n: int) -> list[Spa
     """The places in the text of the n tokens of an encoded source, whose symbols have these offsets."""
     first, last = ([NOWHERE] * len(ids) for ids in vocabulary.source_frame)
     return [*first, *offsets, *last][:n]
-
-
-def place_target(offsets: Sequence[Span], n: int) -> list[Span]:
-    """The places in the text of the n target tokens that a decoder reads."""
-    return [NOWHERE, *offsets][:n]
 
 
 def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
@@ -100,7 +93,7 @@ def align_words(
         if written:
             target_places = place_written(vocabulary, written[i], n_target[i])
         else:
-            target_places = place_target(offsets[1][i], n_target[i])
+            target_places = [NOWHERE, *offsets[1][i]][: n_target[i]]
         for side, labelled, places in zip(
             sides, (source, target), (source_places, target_places), strict=True
         ):

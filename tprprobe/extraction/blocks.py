@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -21,7 +21,8 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import align_words
-from tprprobe.extraction.passes import Block, read_block, rows_of
+from tprprobe.extraction.division import Division, stride_of
+from tprprobe.extraction.passes import Block, read_block, spec_of
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.extraction.ranges import cut_ranges, join_ranges, part_of
 from tprprobe.extraction.token_rows import token_table
@@ -41,9 +42,6 @@ from tprprobe.store.layout import SAMPLE, SIDES, twins_in
 from tprprobe.store.manifests import check_same, describe, is_finished, read_complete
 from tprprobe.store.repairs import repair as repair_store
 
-BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
-LEAST = 512  # samples between places where every block ends
-ASKED = 64  # examples whose symbols are counted to know how many characters one has
 CONTROL_SAMPLES = 1000
 UNKNOWN = 0.1  # the share of unknown tokens above which it is said
 
@@ -71,24 +69,31 @@ def extract(
 ) -> Store:
     """The store of ``sites`` (default: all) of a model on every example of ``data``.
 
-    The decoder reads the reference (teacher forcing) or what the model itself generates. Attention
-    maps are of the first ``attention_samples`` only. A killed run goes on with ``resume`` to a store identical
-    to an uninterrupted one; ``repair`` makes the damaged files of a complete store again, the same to the
-    byte, from the samples that they need. ``vocabulary`` is needed for an attached module, which has none: a
-    tokenizer of transformers, a ``tokenizers.Tokenizer``, a function from a text to its ids, or the ids of all
-    examples; ``labellers`` label the words of sources and targets, generated ones too. The store keeps numbers
-    as ``store_dtype`` (float32, float16, bfloat16), compressed by none, lz4 (bfloat16's default) or zstd.
+    ``OUT/KIND`` gets the vectors of twins of the model, as controls: they read the same symbols and have the
+    same token table. ``pool`` and ``words`` leave out maps of attention; with both the pooled vectors stand
+    beside a table of words.
 
-    ``OUT/KIND`` gets the vectors of the first ``control_samples`` from a twin of the model, as a
-    control; it reads the same symbols and has the same token table. ``twins`` are the kinds:
-    ``permuted``, ``untrained``, ``rescaled`` (:func:`tprprobe.models.find_twins`, which says what the
-    default is); none (``[]``) without ``control``.
-
-    ``pool`` keeps one vector a sample: the ``mean`` over all tokens (start and end symbols among them,
-    as sentence-transformers does), that of the ``first`` or ``last`` token, or of the last token that
-    reads as the given mark, such as ``.``. ``words`` joins sub-words to words, a row a word: their
-    ``mean`` vector, or the ``last`` one's. Both leave out maps of attention; with both the pooled
-    vectors stand beside a table of words.
+    Args:
+        model: Any model that can be read.
+        data: The examples.
+        sites: Sites to write, as patterns: 'encoder.*.role', 'decoder.-1.*'; default: all.
+        out: The folder of the store.
+        attention_samples: How many samples get attention maps, from the first on.
+        target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated).
+        control: Whether twins are read.
+        resume: Resume a run that was cut off, to a store identical to an uninterrupted one.
+        vocabulary: Of an attached module, which has none: a tokenizer of transformers, a ``tokenizers.Tokenizer``, a
+            function from a text to its ids, or the ids of all examples.
+        labellers: What labels the words of sources and targets, generated ones too.
+        control_samples: How many samples a twin reads, from the first on.
+        store_dtype: The type of the store's numbers: float32, float16 or bfloat16.
+        compress: The store's compression: none, lz4 (bfloat16's default) or zstd.
+        repair: Make the damaged files of a complete store again, the same to the byte (see `inspect --verify`).
+        twins: Controls: permuted, untrained, rescaled (several times), or none; default: untrained for our models,
+            permuted for others (:func:`tprprobe.models.find_twins`).
+        pool: One vector a sample: mean (over all tokens, start and end symbols among them), first, last, or that
+            of the last token that reads as a mark, such as '.'.
+        words: One row a word instead of sub-words: the mean or the last one's vector.
 
     Raises:
         InputError: no such site, text that cannot be encoded, an existing store, one that another
@@ -103,7 +108,7 @@ def extract(
         )
     if twins and not control:
         raise InputError(f"twins {', '.join(twins)} without a control: give one or the other")
-    if target == "generated" and not _writes_apart(model):
+    if target == "generated" and not _writer(model).target_frame[1]:  # a continuation of the text
         raise InputError(
             f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
         )
@@ -131,7 +136,7 @@ def extract(
     ranges, part = [range(len(data))], out
     if ranks.count > 1 and not is_finished(out):
         refuse_existing(out)
-        ranges = cut_ranges(range(0, len(data), run.stride), len(data), ranks.count)
+        ranges = cut_ranges(range(0, len(data), stride_of(data)), len(data), ranks.count)
         part = part_of(out, ranks.rank, ranks.count)
     own = ranges[ranks.rank] if part != out else ranges[0]
     with alone(part):
@@ -151,17 +156,13 @@ def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
     return read_codec(vocabulary, data, max(tables, default=2**16))
 
 
-def _writes_apart(model: Readable) -> bool:
-    """True for a model whose answers are no continuation of its text."""
-    return bool(require_vocabulary(require_head(model, "target='generated'")).target_frame[1])
+def _writer(model: Readable) -> Codec:
+    """The vocabulary of a model that writes."""
+    return require_vocabulary(require_head(model, "target='generated'"))
 
 
 def _names(model: Readable, sites: str | Iterable[str] | None, pooling: Pooling) -> list[str]:
-    """The sites that are kept: those that match, but maps where vectors are pooled.
-
-    Raises:
-        InputError: no such site, or only maps to pool.
-    """
+    """The sites that are kept: those that match, but maps where vectors are pooled."""
     names = select(sites or "*", list(find_sites(model)))
     kept = [name for name in names if not (pooling.is_used and name.endswith(ATTENTION))]
     if not kept:
@@ -181,7 +182,7 @@ def _repair(run: "Extraction", twins: Mapping[str, Readable], few: int, out: Pat
                     f"{out} has a control: repair it without --no-control, with --twin {kind}"
                 )
             run.check(twins[kind], path, few)
-        count = repair_store(out, run.stride, make)
+        count = repair_store(out, stride_of(run.data), make)
     stderr.print(f"made again: {count} damaged files")
     return open_store(out)
 
@@ -214,9 +215,7 @@ class Extraction:
     labellers: tuple[Labeller, ...] = ()
     storage: tuple[str | None, str | None] = (None, None)  # type and compression on disk
     pooling: Pooling = field(default_factory=Pooling)
-    tally: Counter[str] = field(
-        default_factory=Counter
-    )  # of sub-words, those of no word, and texts that were cut
+    tally: Counter[str] = field(default_factory=Counter)  # sub-words, those of no word, cut texts
 
     def extract(
         self, out: Path, samples: range, twins: Mapping[str, Readable], few: int, resume: bool
@@ -235,11 +234,7 @@ class Extraction:
         return Pass(model, StoreWriter.create(out, self._kept, settings, resume), samples, first)
 
     def check(self, model: Readable, out: Path, samples: int) -> None:
-        """Checks that the store at a path is of this extraction.
-
-        Raises:
-            InputError: it is not, or there is none.
-        """
+        """Checks that the store at a path is of this extraction."""
         wanted = describe(self._kept, self._settings(model, samples))
         check_same(out, read_complete(out), wanted)
 
@@ -251,9 +246,10 @@ class Extraction:
         main = passes[-1]
         done = main.done - samples.start
         ends = [each.samples for each in passes]
+        division = Division(self.data, self.vocabulary, self.specs, self.attention_samples)
         with progress(shown=samples.start == 0) as bars:
             bar = bars.add_task(f"{main.writer.path}", total=len(samples), completed=done, note="")
-            for first, some in self.split(samples[done:], ends):
+            for first, some in division.split(samples[done:], ends):
                 self._write_block(passes, first, some)
                 bars.advance(bar, len(some))
         for each in passes:
@@ -291,22 +287,19 @@ class Extraction:
         """The vectors of a block as they are kept."""
         tokens = {side: table.loc[(table["side"] == side).to_numpy()] for side in SIDES}
         sides = {name: self.specs[name].rows for name in block.rows}
-        return {
-            name: values
-            if sides[name] == SAMPLE
-            else self.pooling.vectors(values, tokens[sides[name]])
-            for name, values in block.rows.items()
-        }
+        pooled = dict(block.rows)
+        for name, side in sides.items():
+            if side != SAMPLE:
+                pooled[name] = self.pooling.vectors(block.rows[name], tokens[side])
+        return pooled
 
     def _answers(self, pairs: Pairs, correct: Any) -> tuple[Any, list[list[int]]]:
         """Which answers are right, and what the model writes. A model that goes on with the text, which the
         pass for the sites does not ask, is asked where there are answers; one that fills masks is not.
         """
         if not self.vocabulary.target_frame[1]:
-            is_asked = (
-                getattr(self.model, "head", None) == "causal" and pairs.target.lengths.max() > 1
-            )
-            if not is_asked:
+            is_causal = getattr(self.model, "head", None) == "causal"
+            if not is_causal or pairs.target.lengths.max() <= 1:
                 return correct, [[self.vocabulary.sos] for _ in range(len(pairs))]
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
         return correct, write_answers(self.model, pairs, correct)
@@ -324,70 +317,6 @@ class Extraction:
         self.tally.update(counts)
         return tables
 
-    def split(self, samples: range, ends: Iterable[int]) -> Iterator[tuple[int, list[Example]]]:
-        """The blocks of these samples, each with the number of its first sample.
-
-        A block ends at every multiple of the stride, where maps or a pass end, and before its vectors
-        exceed BLOCK_BYTES, whatever was done before: a resumed run makes the same batches, and so do
-        processes whose ranges begin at a multiple of the stride.
-        """
-        cuts = {self.attention_samples, *ends}
-        first, held, size = samples.start, [], 0
-        some = self.data[samples.start : samples.stop] if samples else ()
-        for number, example in enumerate(some, first):
-            added = self._bytes(example, maps=number < self.attention_samples)
-            is_end = number in cuts or number % self.stride == 0
-            if held and (is_end or size + added > BLOCK_BYTES):
-                yield first, held
-                first, held, size = number, [], 0
-            held.append(example)
-            size += added
-        if held:
-            yield first, held
-
-    def _bytes(self, example: Example, maps: bool) -> float:
-        """A rough size in bytes of an example's vectors."""
-        source = len(example.source) * self._density[0] + 2
-        target = len(example.target) * self._density[1] + 1
-        size = source * self._row_bytes["source"] + target * self._row_bytes["target"]
-        size += self._row_bytes[SAMPLE]
-        if maps:
-            size += source * source * self._row_bytes["source_source"]
-            size += target * (
-                source * self._row_bytes["target_source"]
-                + target * self._row_bytes["target_target"]
-            )
-        return size
-
-    @property
-    def stride(self) -> int:
-        """Samples from one place where a block ends in any case to the next: known without a text."""
-        return min(BLOCK, max(LEAST, len(self.data) // 64))
-
-    @cached_property
-    def _density(self) -> tuple[float, float]:
-        """Symbols per character of sources and targets: those of the first examples, if symbols are
-        words or parts of them.
-        """
-        if not self.vocabulary.has_words or self.vocabulary.reads_images:
-            return 1.0, 1.0
-        some = list(self.data[:ASKED])
-        pairs = encode_examples(some, self.vocabulary)
-        sources = sum(len(each.source) for each in some)
-        targets = sum(len(each.target) for each in some)
-        return (
-            pairs.source.lengths.sum().item() / max(1, sources),
-            pairs.target.lengths.sum().item() / max(1, targets),
-        )
-
-    @cached_property
-    def _row_bytes(self) -> Counter[str]:
-        """Bytes of a row of all sites with the same kind of rows."""
-        sizes = Counter()
-        for spec in self.specs.values():
-            sizes[spec.rows] += spec.row_bytes
-        return sizes
-
     @property
     def _kept(self) -> dict[str, SiteSpec]:
         """The sites as they lie on disk."""
@@ -399,21 +328,8 @@ class Extraction:
         """Axes and shapes of the sites, from a pass over the first example."""
         pairs = encode_examples([self.data[0]], self.vocabulary)
         block = read_block(self.model, pairs, self.names, self.vocabulary.pad)
-        return {name: self._spec(name, block) for name in self.names}
-
-    def _spec(self, name: str, block: Block) -> SiteSpec:
-        site = find_sites(self.model)[name]
-        rows = rows_of(name, site)
-        if name.endswith(ATTENTION):
-            return SiteSpec((rows, "head"), (len(block.maps[name][0]),))
-        axes = site.axes[1 if rows == SAMPLE else 2 :]
-        shape = block.rows[name].shape[1:]
-        if len(shape) != len(axes):
-            raise InputError(
-                f"a row of {name} has shape {shape}, but its axes are {' × '.join(axes)}: attach it "
-                "with heads=, or another submodule"
-            )
-        return SiteSpec((rows, *axes), shape)
+        sites = find_sites(self.model)
+        return {name: spec_of(name, sites[name], block) for name in self.names}
 
     def _settings(self, model: Readable, samples: int) -> dict[str, Any]:
         return {
@@ -434,27 +350,22 @@ class Extraction:
             "attention_samples": min(self.attention_samples, samples),
             **self.pooling.settings(),
             "tprprobe": version("tprprobe"),
-            **self._unknown(model),
+            **self._unknown,
         }
 
-    def _unknown(self, model: Readable) -> dict[str, Any]:
-        """The share of unknown symbols in the first texts, where it is large; a line says so, too."""
-        if not self._unknown_share:
-            return {}
-        share, texts = self._unknown_share
-        if model is self.model:
-            stderr.print(
-                f"{share:.1%} of the tokens are unknown to {model.name} (first {texts} texts): is it a model "
-                "of this language?"
-            )
-        return {"unknown_tokens": {"share": share, "texts": texts}}
-
     @cached_property
-    def _unknown_share(self) -> tuple[float, int] | None:
+    def _unknown(self) -> dict[str, Any]:
+        """The share of unknown symbols in the first texts, where it is large; a line says so, too."""
         unknown = getattr(self.vocabulary, "unk", None)
         if unknown is None or self.vocabulary.reads_images:
-            return None
+            return {}
         some = list(self.data[:CONTROL_SAMPLES])
         ids = encode_examples(some, self.vocabulary).source.ids
         share = (ids == unknown).double().mean().item()
-        return (share, len(some)) if share > UNKNOWN else None
+        if share <= UNKNOWN:
+            return {}
+        stderr.print(
+            f"{share:.1%} of the tokens are unknown to {self.model.name} (first {len(some)} texts): is it a "
+            "model of this language?"
+        )
+        return {"unknown_tokens": {"share": share, "texts": len(some)}}

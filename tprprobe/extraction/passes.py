@@ -15,7 +15,8 @@ from tprprobe.models.protocol import Readable
 from tprprobe.site.hooks import capture, find_sites
 from tprprobe.site.patterns import ATTENTION, side_of, sides_of
 from tprprobe.site.site import Site
-from tprprobe.store.layout import SAMPLE
+from tprprobe.store.dtypes import first_infinite
+from tprprobe.store.layout import SAMPLE, SiteSpec
 
 BATCH = 64  # samples
 
@@ -33,28 +34,17 @@ class Block:
     maps: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
     def check(self, pairs: Pairs, first: int) -> None:
-        """Checks that all numbers are finite; ``first`` is the number of the block's first sample.
-
-        Raises:
-            InputError: some are not, of a site and sample that the line names.
-        """
+        """Checks that all numbers are finite; ``first`` is the number of the block's first sample."""
         bounds = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
         for site, rows in self.rows.items():
-            if not _is_finite(rows):
-                row = int(np.isfinite(rows.reshape(len(rows), -1)).all(1).argmin())
+            if (row := first_infinite(rows)) is not None:
                 ends = bounds.get(side_of(site)) if len(rows) != len(pairs) else None
                 sample = row if ends is None else int(torch.searchsorted(ends, row, right=True)) - 1
                 raise _no_numbers(site, first + sample)
         for site, maps in self.maps.items():
             for sample, each in enumerate(maps):
-                if not _is_finite(each):
+                if first_infinite(each) is not None:
                     raise _no_numbers(site, first + sample)
-
-
-def _is_finite(values: np.ndarray) -> bool:
-    """True if all values are finite; a finite sum says so at once."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all())
 
 
 def _no_numbers(site: str, sample: int) -> InputError:
@@ -92,13 +82,23 @@ def rows_of(name: str, site: Site) -> str:
     return side_of(name) if "seq" in site.axes else SAMPLE
 
 
+def spec_of(name: str, site: Site, block: Block) -> SiteSpec:
+    """The layout of a site, as its first vectors show it."""
+    rows = rows_of(name, site)
+    if name.endswith(ATTENTION):
+        return SiteSpec((rows, "head"), (len(block.maps[name][0]),))
+    axes, shape = site.axes[1 if rows == SAMPLE else 2 :], block.rows[name].shape[1:]
+    if len(shape) != len(axes):
+        raise InputError(
+            f"a row of {name} has shape {shape}, but its axes are {' × '.join(axes)}: attach it with heads=, "
+            "or another submodule"
+        )
+    return SiteSpec((rows, *axes), shape)
+
+
 @torch.no_grad()
 def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) -> Block:
-    """The vectors and maps of all samples, from one teacher-forced pass over each.
-
-    Raises:
-        InputError: the pass does not reach a site, or a site's tensor is not [batch, seq, …].
-    """
+    """The vectors and maps of all samples, from one teacher-forced pass over each."""
     offsets = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
     offsets[SAMPLE] = torch.arange(len(pairs) + 1)
     places = {side: Lengths.of(bounds) for side, bounds in offsets.items()}
@@ -119,9 +119,7 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
 
 
 def _correct(logits: Any, target: Tensor, pad: int) -> Bool[np.ndarray, " batch"] | bool:
-    """True for each sample whose target is the argmax throughout; all false for a module without
-    logits.
-    """
+    """True for each sample whose target is the argmax throughout; all false for a module without logits."""
     if not isinstance(logits, Tensor) or logits.shape[:2] != target[:, 1:].shape:
         return False
     right = (logits.argmax(-1) == target[:, 1:]) | (target[:, 1:] == pad)

@@ -31,11 +31,7 @@ class Pooling:
     words: str | None = None
 
     def check(self, vocabulary: Codec) -> None:
-        """Checks that words can be made of these symbols.
-
-        Raises:
-            InputError: they cannot, or a word has no such state.
-        """
+        """Checks that words can be made of these symbols."""
         if self.words is not None and self.words not in WORD_STATES:
             raise unknown("state of a word", self.words, WORD_STATES)
         if self.words and not vocabulary.has_words:
@@ -60,11 +56,7 @@ class Pooling:
     def vectors(
         self, values: Float32[np.ndarray, "token ..."], tokens: pd.DataFrame
     ) -> Float32[np.ndarray, "row ..."]:
-        """The vectors that are kept of a site; ``tokens`` are all tokens of its side.
-
-        Raises:
-            InputError: a sample has no token, or no mark, to pool by.
-        """
+        """The vectors that are kept of a site; ``tokens`` are all tokens of its side."""
         if self.pool is None:
             return values if self.words is None else pool_spans(values, _words(tokens), self.words)
         if self.pool == MEAN:

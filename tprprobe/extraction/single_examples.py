@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tprprobe.data.dataset import Dataset
-from tprprobe.errors import InputError
 from tprprobe.extraction.blocks import Target, extract
 from tprprobe.models.protocol import Model
 from tprprobe.site.hooks import find_sites
-from tprprobe.site.patterns import select
+from tprprobe.site.patterns import match
 from tprprobe.store import Store
 
 SITES = ("*.role", "*.attention")
@@ -31,17 +30,8 @@ def extract_one(
 ) -> Store:
     """The store of one example: its roles and attention (all vectors of a model that has neither), and the
     answer that the model wrote.
-
-    Raises:
-        InputError: a text that the vocabulary cannot say.
     """
     data = OneExample("asked", "asked", 0, range(1), example)
-    names = [name for name in SITES if _has(model, name)]
+    sites = list(find_sites(model))
+    names = [name for name in SITES if match(name, sites)]
     return extract(model, data, names or None, out, 1, target, control=False)
-
-
-def _has(model: Model, pattern: str) -> bool:
-    try:
-        return bool(select(pattern, list(find_sites(model))))
-    except InputError:
-        return False

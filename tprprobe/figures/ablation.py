@@ -37,11 +37,11 @@ def ablation_map(table: pd.DataFrame) -> Drawing:
         "Change of exact match, in points, when one head's vectors are replaced", fontsize=9, x=0.01,
         ha="left", fontweight="bold",
     )  # fmt: skip
-    figure.put_below([tell_intervals(rows), BRACKETS])
+    figure.put_below([interval_note(rows), BRACKETS])
     return figure
 
 
-def tell_intervals(rows: pd.DataFrame) -> str:
+def interval_note(rows: pd.DataFrame) -> str:
     """What the intervals of a sweep are over, and of how many examples."""
     counts = " and ".join(f"{n:,}" for n in sorted(rows["n"].unique()))
     return f"n = {counts} questions; intervals are 95 %, over questions."

@@ -1,4 +1,4 @@
-"""Attention of one head over the characters of one question (schlag Fig 3)."""
+"""Attention over the tokens of one sample: rows and the map of one head, small maps of all."""
 
 import re
 from collections.abc import Sequence
@@ -6,15 +6,12 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
-from tprprobe.figures.overlay import LOOKS, mark_polarity, tell_marks
 from tprprobe.figures.strips import PLAIN, SIGNS, Strip, StripFrame, draw_strips
-from tprprobe.figures.style import INK, Drawing, drawing, tidy
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
 from tprprobe.store import Store
 
 COLOURS = "Blues"
@@ -40,7 +37,7 @@ def attention_rows(
     Raises:
         InputError: no such map, head or position, or no such digit and no positions given.
     """
-    weights, queries, keys = _map(store, site, sample, head)
+    weights, queries, keys = read_map(store, site, sample, head)
     chosen = _digits_behind(relation, queries) if positions is None else list(positions)
     if not chosen:
         raise InputError(
@@ -51,7 +48,7 @@ def attention_rows(
     is_self = list(queries) == list(keys)
     strips = [
         Strip(
-            **_row(keys, weights[position]),
+            **weight_squares(keys, weights[position]),
             heading=f"from ‘{SIGNS.get(queries[position], queries[position])}’ at {position}",
             frames=[StripFrame(position, position + 1)] if is_self else [],
         )
@@ -60,69 +57,7 @@ def attention_rows(
     return draw_strips(strips, _title(store, site, sample, head), CAPTION)
 
 
-def attention_examples(
-    store: Store, site: str, head: int, examples: pd.DataFrame, relation: Relation = DIVISION
-) -> Drawing:
-    """The attention of the numbers in example questions, with the gold structure of division.
-
-    ``examples`` has a kind and a sample each, as :func:`tprprobe.analyses.attention.pick_examples` returns.
-    A row is the last digit of a number in a term that divides (framed): from digits of
-    denominators the '/' that divides by them is framed too, and the weight on it told; from those
-    of numerators the weight on all '/'. Source: schlag Fig 3.
-
-    Raises:
-        InputError: no such map or head, no arithmetic, no examples.
-    """
-    gold = gold_tokens(store, examples["sample"].tolist())
-    if gold is None or examples.empty:
-        raise InputError(f"{store.path} has no arithmetic questions with a division and maps")
-    strips = []
-    for kind, sample in zip(examples["kind"], examples["sample"], strict=True):
-        question = gold[gold["sample"] == sample].reset_index(drop=True)
-        weights, _, _ = _map(store, site, int(sample), head)
-        letters = mark_polarity(question)[1]
-        for position in _queried(relation, question):
-            told, frames = _relate(relation, question, weights[position], position)
-            strips.append(
-                Strip(
-                    **_row(question["token"].astype(str).tolist(), weights[position]),
-                    heading=f"{kind}, question {sample}: from {told}",
-                    frames=frames,
-                    gold=letters,
-                )
-            )
-    title = f"{_place(store, site)}, head {head}: from numbers to '{relation.operator}'"
-    told = tell_marks(letter for strip in strips for letter in strip.gold)
-    return draw_strips(strips, title, f"{CAPTION}, dashed: its '{relation.operator}'\n{told}")
-
-
-def _queried(relation: Relation, question: pd.DataFrame) -> list[int]:
-    """The last digit of every number in a multiplicative term that has a related one."""
-    below = question.loc[relation.net.related(question), "term"].unique()
-    last = question[question["term"].isin(below) & (question["place"] == 0)]
-    return last.index.tolist()
-
-
-def _relate(
-    relation: Relation, question: pd.DataFrame, weights: Float[np.ndarray, " key"], position: int
-) -> tuple[str, list[StripFrame]]:
-    """A row's heading and its frames."""
-    query: Any = question.loc[position]
-    frames = [StripFrame(position, position + 1)]
-    target = int(relation.net.targets(question)[position])
-    kind = relation.related if target >= 0 else relation.contrast
-    about = f"‘{query['token']}’ at {position}, {kind}:"
-    if target >= 0:
-        colour, style = LOOKS[kind]
-        return f"{about} {weights[target]:.0%} on its '{relation.operator}'", [
-            *frames,
-            StripFrame(target, target + 1, colour, style),
-        ]
-    on_any = weights[relation.operators(question)].sum()
-    return f"{about} {on_any:.0%} on any '{relation.operator}'", frames
-
-
-def _row(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> dict[str, Any]:
+def weight_squares(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> dict[str, Any]:
     """Characters, darker the more attention they get, and the weights that are printed."""
     return {
         "tokens": keys,
@@ -133,7 +68,7 @@ def _row(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> dict[str, A
 
 def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing:
     """The whole attention map of one head: a row each query, a column each key."""
-    weights, queries, keys = _map(store, site, sample, head)
+    weights, queries, keys = read_map(store, site, sample, head)
     size = 0.13
     width, height = (max(len(tokens), FEWEST) * size for tokens in (keys, queries))
     figure = drawing(width + 1.6, height + 1.0)
@@ -152,13 +87,32 @@ def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing
     return figure
 
 
+def attention_grid(store: Store, sites: Sequence[str], sample: int) -> Drawing:
+    """A small map a head (columns) and site (rows): queries downwards, keys to the right."""
+    maps = [(name, store.attention(name, sample)) for site in sites for name in store.select(site)]
+    heads = max(len(weights) for _, weights in maps)
+    figure = drawing(1.5 * heads + 0.4, 1.6 * len(maps) + 0.5)
+    panels = figure.subplots(len(maps), heads, squeeze=False)
+    for row, (name, weights) in zip(panels, maps, strict=True):
+        for head, panel in enumerate(row):
+            panel.set(xticks=[], yticks=[])
+            panel.set_visible(head < len(weights))
+            panel.spines[:].set_color(MUTED)
+            if head < len(weights):
+                panel.imshow(weights[head], cmap="Blues", vmin=0, vmax=1, aspect="auto")
+                label = f"{name.removesuffix('.attention')}, head {head}"
+                panel.set_title(label, loc="left", fontsize=6.5)
+    figure.suptitle(f"Attention of all heads, sample {sample}", fontsize=9, fontweight="bold")
+    return figure
+
+
 def _signs(tokens: Sequence[str]) -> list[str]:
     """Tokens as they stand along an axis, long ones cut."""
     signs = [SIGNS.get(token, token) for token in tokens]
     return [sign if len(sign) <= LONGEST else f"{sign[: LONGEST - 1]}…" for sign in signs]
 
 
-def _map(
+def read_map(
     store: Store, site: str, sample: int, head: int
 ) -> tuple[Float[np.ndarray, "query key"], list[str], list[str]]:
     """The attention map of one head and sample, and the characters of its two axes."""

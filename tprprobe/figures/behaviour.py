@@ -20,21 +20,21 @@ ANSWERS = {
 }
 
 
-def behaviour_by_layer(behaviour: pd.DataFrame) -> Drawing:
+def behaviour_by_layer(behaviours: pd.DataFrame) -> Drawing:
     """A row per edit and kind of site: the two answers against each other, and their probabilities, by layer.
 
-    ``behaviour`` has the rows of :func:`tprprobe.interventions.behaviour.measure_pairs`. Bands are 95 %
+    ``behaviours`` has the rows of :func:`tprprobe.interventions.behaviour.measure_pairs`. Bands are 95 %
     intervals over items; filled dots differ from the strongest control (Holm, 5 %).
     """
-    real = behaviour[behaviour["control"].eq("") & ~behaviour["edit"].isin((*LEVELS, "any"))]
+    real = behaviours[behaviours["control"].eq("") & ~behaviours["edit"].isin((*LEVELS, "any"))]
     kinds = real["site"].map(kind_of)
     panels = list(dict.fromkeys(zip(real["edit"], kinds, strict=True)))
     figure = drawing(7, 0.9 + 2.1 * len(panels))
     axes = figure.subplots(len(panels), 2, squeeze=False)
     for (edit, kind), (left, right) in zip(panels, axes, strict=True):
-        here = behaviour[behaviour["site"].map(kind_of).eq(kind)]
-        _draw_difference(left, here, behaviour, edit)
-        _draw_answers(right, here[here["edit"].eq(edit) & here["control"].eq("")], behaviour)
+        here = behaviours[behaviours["site"].map(kind_of).eq(kind)]
+        _draw_difference(left, here, behaviours, edit)
+        _draw_answers(right, here[here["edit"].eq(edit) & here["control"].eq("")], behaviours)
         tidy(left, f"{edit}, {kind}")
         tidy(right, "probabilities of both answers")
         left.set_ylabel("log-odds of the other answer")
@@ -45,7 +45,7 @@ def behaviour_by_layer(behaviour: pd.DataFrame) -> Drawing:
     for column, where in enumerate(("outside lower left", "outside lower right")):
         handles, labels = axes[0, column].get_legend_handles_labels()
         figure.legend(handles, labels, loc=where, fontsize=6.5, frameon=False, ncols=2)
-    figure.put_below(_notes(behaviour))
+    figure.put_below(_notes(behaviours))
     return figure
 
 

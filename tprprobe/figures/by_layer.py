@@ -20,32 +20,16 @@ def draw_lines(lines: Any, title: str) -> Drawing:
         panel.set_visible(False)
     for name, panel in zip(panels, axes, strict=False):
         band = lines.bands[lines.bands["panel"] == name]
-        panel.fill_between(
-            band["x"].astype(float), band["low"], band["high"], color=FAINT, linewidth=0
-        )
+        x = band["x"].astype(float)
+        panel.fill_between(x, band["low"], band["high"], color=FAINT, linewidth=0)
         panel.plot(band["x"], band["value"], ":", color=MUTED, linewidth=0.9)
         for line, part in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
-            panel.vlines(
-                part["x"].astype(float),
-                part["low"],
-                part["high"],
-                color=shades[line],
-                linewidth=0.9,
-            )
-            mark = MARKERS[names.index(line) % len(MARKERS)]
-            (drawn,) = panel.plot(
-                part["x"], part["value"], "-", color=shades[line], linewidth=1.2, label=line
-            )
-            sure = part[part["sure"].astype(bool)]
-            panel.plot(
-                part["x"],
-                part["value"],
-                mark,
-                color=drawn.get_color(),
-                markersize=4,
-                markerfacecolor="white",
-            )
-            panel.plot(sure["x"], sure["value"], mark, color=drawn.get_color(), markersize=4)
+            shade, mark = shades[line], MARKERS[names.index(line) % len(MARKERS)]
+            x, value, sure = part["x"], part["value"], part[part["sure"].astype(bool)]
+            panel.vlines(x.astype(float), part["low"], part["high"], color=shade, linewidth=0.9)
+            panel.plot(x, value, "-", color=shade, linewidth=1.2, label=line)
+            panel.plot(x, value, mark, color=shade, markersize=4, markerfacecolor="white")
+            panel.plot(sure["x"], sure["value"], mark, color=shade, markersize=4)
         tidy(panel, name)
         panel.title.set_fontsize(7.5)
         panel.grid(axis="y", color=FAINT, linewidth=0.5)
@@ -55,11 +39,7 @@ def draw_lines(lines: Any, title: str) -> Drawing:
     if len(names) > 1:
         handles = {t.get_label(): t for a in axes for t in a.get_lines() if t.get_label() in names}
         figure.legend(
-            handles.values(),
-            handles.keys(),
-            loc="outside lower right",
-            ncols=4,
-            fontsize=7,
+            handles.values(), handles.keys(), loc="outside lower right", ncols=4, fontsize=7,
             frameon=False,
-        )
+        )  # fmt: skip
     return figure

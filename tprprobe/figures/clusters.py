@@ -7,7 +7,7 @@ import pandas as pd
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.errors import InputError
-from tprprobe.figures.overlay import mark_polarity, tell_marks
+from tprprobe.figures.overlay import mark_polarity, marks_legend
 from tprprobe.figures.strips import Strip, draw_strips
 from tprprobe.figures.style import MUTED, WRONG, Drawing, palette
 from tprprobe.store import Store
@@ -57,8 +57,10 @@ def role_clusters(
         f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardised'} vectors · agreement of "
         f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f} · # start, % end"
     )
-    told = tell_marks((letter for strip in strips for letter in strip.gold), framed=True)
-    return draw_strips(strips, f"Role clusters: {place}", "\n".join(filter(None, [caption, told])))
+    legend = marks_legend((letter for strip in strips for letter in strip.gold), framed=True)
+    return draw_strips(
+        strips, f"Role clusters: {place}", "\n".join(filter(None, [caption, legend]))
+    )
 
 
 def _choose(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:
@@ -84,7 +86,7 @@ def _strip(
     question: pd.DataFrame, colours: Sequence[tuple[float, ...]], overlay: pd.DataFrame | None
 ) -> Strip:
     first = question.iloc[0]
-    after, colour = _tell_answer(first)
+    after, colour = _answer_text(first)
     frames, letters = (), ()
     if overlay is not None:
         frames, letters = mark_polarity(overlay[overlay["sample"] == first["sample"]])
@@ -99,7 +101,7 @@ def _strip(
     )
 
 
-def _tell_answer(first: pd.Series) -> tuple[str, str]:
+def _answer_text(first: pd.Series) -> tuple[str, str]:
     """What stands behind a question, and its color; nothing where the store has no answers."""
     if "prediction" not in first:
         return "", MUTED

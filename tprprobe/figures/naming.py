@@ -34,7 +34,7 @@ def heads_table(naming: Naming) -> Table:
             "site": str(row["site"]),
             "k": str(row["k"]),
             "layer": str(row["layer"]),
-            "head": "–" if pd.isna(row["head"]) else str(row["head"]),
+            "head": _head(row["head"]),
             "named": f"{row['named']:.0f} of {row['clusters']:.0f}",
             "tell polarity": f"{row['with_polarity']:.0f}",
             "tokens named": f"{row['coverage']:.0%}",
@@ -55,28 +55,28 @@ def polarity_table(naming: Naming) -> Table:
     rows = [_rule(naming, rule) for rule in RULES]
     groups: Any = naming.summary.groupby(KINDS, sort=False)
     for place, heads in groups:
-        told = {name: _spread(heads[f"accuracy{end}"]) for end, name in PREDICTED.items()}
+        accuracies = {name: _spread(heads[f"accuracy{end}"]) for end, name in PREDICTED.items()}
         agreed = {name: _spread(heads[column]) for column, name in AGREEMENTS.items()}
         named = f"{heads['named'].sum():.0f} of {heads['clusters'].sum():.0f}"
         polar = f"{heads['with_polarity'].sum():.0f}"
         counts = dict(zip(COUNTS, (str(len(heads)), named, polar), strict=True))
-        rows.append(dict(zip(KINDS, map(str, place), strict=True)) | counts | told | agreed)
+        rows.append(dict(zip(KINDS, map(str, place), strict=True)) | counts | accuracies | agreed)
     title = (
         "Numerator or denominator, told by clusters alone: held out, mean over heads (best head)"
     )
-    return Table(pd.DataFrame(rows).fillna("–"), title, _tell_facts(naming), (len(RULES),))
+    return Table(pd.DataFrame(rows).fillna("–"), title, _questions_note(naming), (len(RULES),))
 
 
 def _rule(naming: Naming, rule: str) -> dict[str, str]:
     """The row of a rule's accuracy on the same digits."""
     first = naming.summary.iloc[0]
-    told = {name: first[f"{rule}{end}"] for end, name in PREDICTED.items()}
-    cells = {name: "–" if pd.isna(value) else f"{value:.3f}" for name, value in told.items()}
+    values = {name: first[f"{rule}{end}"] for end, name in PREDICTED.items()}
+    cells = {name: "–" if pd.isna(value) else f"{value:.3f}" for name, value in values.items()}
     about = dict.fromkeys([*KINDS, *COUNTS], "–")
     return about | {"vectors": RULES[rule]} | cells
 
 
-def _tell_facts(naming: Naming) -> str:
+def _questions_note(naming: Naming) -> str:
     """The numbers of questions and of right answers, and the missing controls, as a sentence."""
     counts = {
         "": naming.facts["questions"],
@@ -104,7 +104,7 @@ def named_table(names: pd.DataFrame, title: str) -> Table:
     """Clusters and what they stand for, with held-out precision and recall, a row a cluster."""
     cells = {
         "site": names["site"],
-        "head": names["head"].map(lambda head: "–" if pd.isna(head) else str(head)),
+        "head": names["head"].map(_head),
         "k": names["k"].astype(str),
         "cluster": names["cluster"].astype(str),
         "stands for": names["name"],
@@ -113,6 +113,10 @@ def named_table(names: pd.DataFrame, title: str) -> Table:
         "recall": _intervals(names, "recall"),
     }
     return Table(pd.DataFrame(cells), title, "" if len(names) else "There are none.")
+
+
+def _head(head: Any) -> str:
+    return "–" if pd.isna(head) else str(int(head))
 
 
 def _intervals(rows: pd.DataFrame, name: str) -> list[str]:
@@ -133,7 +137,7 @@ def word_heads_table(named: pd.DataFrame) -> Table:
     rows = [
         {
             "site": str(row["site"]),
-            "head": "–" if pd.isna(row["head"]) else str(int(row["head"])),
+            "head": _head(row["head"]),
             "model": str(row["model"]),
             "named": f"{row['named']} of {row['clusters']}",
             "tokens named": f"{row['tokens']:.0%}",
@@ -151,12 +155,12 @@ def words_table(named: pd.DataFrame) -> Table:
     rows = [
         {
             "site": str(row["site"]),
-            "head": "–" if pd.isna(row["head"]) else str(int(row["head"])),
+            "head": _head(row["head"]),
             "cluster": str(row["cluster"]),
             "name": str(row["name"]),
             "tokens": f"{row['coverage']:.0%}",
-            "precision": interval_text(read_interval(row, "precision"), ".2f"),
-            "recall": interval_text(read_interval(row, "recall"), ".2f"),
+            "precision": _interval(row, "precision", ".2f"),
+            "recall": _interval(row, "recall", ".2f"),
             "commonest tokens": str(row["commonest"]),
         }
         for row in known.to_dict("records")

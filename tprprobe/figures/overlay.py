@@ -7,16 +7,16 @@ import pandas as pd
 from tprprobe.figures.strips import StripFrame
 
 LOOKS = {"numerator": ("#0072B2", "solid"), "denominator": ("#B34700", "dashed")}
-TOLD = {"n": "n numerator", "d": "d denominator", "s": "s sign"}
+LETTERS = {"n": "n numerator", "d": "d denominator", "s": "s sign"}
 MISLED = "capitals: a '/' right before the number, or none, would tell the opposite"
 
 
-def tell_marks(letters: Iterable[str], framed: bool = False) -> str:
+def marks_legend(letters: Iterable[str], framed: bool = False) -> str:
     """The legend of the letters that are drawn, and of their frames; empty without letters."""
     drawn = {each for each in letters if each}
-    names = [name for letter, name in TOLD.items() if {letter, letter.upper()} & drawn]
+    names = [name for letter, name in LETTERS.items() if {letter, letter.upper()} & drawn]
     if framed:
-        styles = {TOLD[kind[0]]: f" ({style} frame)" for kind, (_, style) in LOOKS.items()}
+        styles = {LETTERS[kind[0]]: f" ({style} frame)" for kind, (_, style) in LOOKS.items()}
         names = [name + styles.get(name, "") for name in names]
     lines = [f"gold structure: {', '.join(names)}"] if names else []
     return "\n".join(lines + ([MISLED] if any(each.isupper() for each in drawn) else []))

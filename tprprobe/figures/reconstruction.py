@@ -1,6 +1,7 @@
-"""Affine reconstruction of z from one head's value vector: schlag's Sec. 6.1, with controls."""
+"""Affine reconstruction of z from one head's value vector, with controls."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -12,8 +13,7 @@ from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
-PRINTED = {"TP-Transformer": 0.017, "Transformer": 0.009}  # Source: schlag Sec. 6.1
-PRINTED_N = 100
+SMALL = 100  # questions or positions of the smallest training sets
 # Color, marker and dashes of what is drawn.
 STYLES = {
     "heads": ("one head (mean)", "#0072B2", "o", "-"),
@@ -30,19 +30,11 @@ ROWS = {
 }
 TITLE = "Affine reconstruction of z from the value vector of one head: error per dimension"
 HELD_OUT = "Held out: a quarter of the questions; [95 % interval] over questions."
-CAPTION = (
-    f"{HELD_OUT} n = 100: in-sample, the two "
-    "likeliest readings of the paper's number.\n“printed”: schlag Sec. 6.1, last of 6 layers of 8 heads "
-    "of 64, trained on all modules. It does not say of what n = 100 counts, nor whether z was held out,\n"
-    "nor whether the error is a mean or a sum over dimensions, so it is not comparable with ours; "
-    "the order of predictors within a model is."
-)
+CAPTION = f"{HELD_OUT} n = {SMALL}: in-sample."
 
 
 def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
-    """The reconstruction of z in one layer of every model of ``tprprobe reconstruct``, beside the
-    paper's number.
-    """
+    """The reconstruction of z in one layer of every model of ``tprprobe reconstruct``."""
     rows, ruled = [], []
     groups: Any = results.groupby(["model", "untrained"], sort=False)
     for (model, untrained), found in groups:
@@ -53,16 +45,12 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
             f"{model}, untrained" if untrained else str(model),
             number,
         )
-    ruled.append(len(rows))
-    for model, error in PRINTED.items():
-        texts = (f"{model} (printed)", "last", ROWS["heads"], *"–––", *[f"{error:.3f}"] * 2)
-        rows.append(dict(zip(rows[0], texts, strict=True)))
     return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
 
 
 def _rows(found: Any, model: str, layer: int) -> Iterator[dict[str, str]]:
     whole = _whole(found, "held_out")
-    small = found[(found["n"] == PRINTED_N) & (found["split"] == "in_sample")]
+    small = found[(found["n"] == SMALL) & (found["split"] == "in_sample")]
     for predictor, name in ROWS.items():
         row = whole[whole["predictor"] == predictor].iloc[0]
         readings = small[small["predictor"] == predictor].set_index("unit")["mse"]
@@ -88,11 +76,12 @@ def _whole(found: Any, split: str) -> Any:
     return of[(of["split"] == split) & (of["n"] == of["n"].max())]
 
 
-def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
+def reconstruction_curves(
+    results: pd.DataFrame, layer: int = -1, others: Mapping[str, float] = MappingProxyType({})
+) -> Drawing:
     """Error against the number of positions fitted (left) and by layer (right), a row per model.
 
-    Raises:
-        InputError: there is no trained model in the results.
+    ``others`` are errors at the smallest number, by name.
     """
     trained: Any = results[~results["untrained"]]
     if trained.empty:
@@ -103,7 +92,7 @@ def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
     for model, (left, right) in zip(models, panels, strict=True):
         of_model: Any = results[results["model"] == model]
         number = int(sorted(of_model["layer"].unique())[layer])
-        _draw_sweep(left, of_model[~of_model["untrained"] & (of_model["layer"] == number)])
+        _draw_sweep(left, of_model[~of_model["untrained"] & (of_model["layer"] == number)], others)
         tidy(left, f"{model}, layer {number}")
         _draw_layers(right, of_model)
         tidy(right, "by layer, held out")
@@ -116,8 +105,8 @@ def reconstruction_curves(results: pd.DataFrame, layer: int = -1) -> Drawing:
     return figure
 
 
-def _draw_sweep(axes: Axes, found: Any) -> None:
-    """Error against n positions: held out filled, in-sample hollow, with what the paper prints."""
+def _draw_sweep(axes: Axes, found: Any, others: Mapping[str, float]) -> None:
+    """Error against n positions: held out filled, in-sample hollow, beside errors of others."""
     of = found[(found["unit"] == "position") & (found["penalty"] == "none")]
     for predictor in ("heads", "random", "pca"):
         name, colour, marker, dashes = STYLES[predictor]
@@ -127,10 +116,10 @@ def _draw_sweep(axes: Axes, found: Any) -> None:
                 rows["n"], rows["mse"], dashes, color=colour, marker=marker, markersize=4.5,
                 markerfacecolor=fill, linewidth=1.2, label=f"{name}, {split.replace('_', ' ')}",
             )  # fmt: skip
-    for marker, (model, error) in zip("x+", PRINTED.items(), strict=True):
+    for marker, (name, error) in zip("x+", others.items(), strict=False):
         axes.plot(
-            PRINTED_N, error, color=INK, linestyle="none", marker=marker, markersize=6,
-            label=f"printed, {model}: {error}",
+            SMALL, error, color=INK, linestyle="none", marker=marker, markersize=6,
+            label=f"{name}: {error}",
         )  # fmt: skip
     axes.set(xscale="log", xlabel="positions fitted", ylabel="squared error per dimension")
     axes.xaxis.set_minor_locator(NullLocator())

@@ -18,11 +18,7 @@ from tprprobe.store import Store
 def save_reconstruction(
     results: pd.DataFrame, out: str | os.PathLike[str], stores: Sequence[Store]
 ) -> Path:
-    """The new folder with the results of some stores, their table and their figure.
-
-    Raises:
-        InputError: the folder exists already.
-    """
+    """The new folder with the results of some stores, their table and their figure."""
     files = {RECONSTRUCTION.file: results.to_csv(index=False)}
     files["reconstruction.json"] = origin_json({"stores": [each.fingerprint for each in stores]})
     files["reconstruction.md"] = reconstruction.reconstruction_table(results).markdown()

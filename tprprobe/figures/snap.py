@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.figures.ablation import at_full_strength, tell_intervals
+from tprprobe.figures.ablation import at_full_strength, interval_note
 from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
 
 MARKERS = ("o", "s", "^", "D", "v")
@@ -43,7 +43,7 @@ def snap_curve(sweeps: pd.DataFrame) -> Drawing:
     axes.grid(axis="y", color=FAINT, linewidth=0.5)
     tidy(axes, "Vectors of all heads snapped to k centers")
     axes.legend(fontsize=7, frameon=False)
-    figure.put_below([tell_intervals(sweeps)])
+    figure.put_below([interval_note(sweeps)])
     return figure
 
 

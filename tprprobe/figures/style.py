@@ -44,10 +44,10 @@ class Drawing(Figure):
         """Put lines of text under all that is drawn or was put below before, wrapped to the figure's width."""
         width, height = self.get_size_inches()
         most = max(40, int(width / LETTER))
-        told = [part for line in lines for part in wrap(line, most, subsequent_indent="  ")]
+        wrapped = [part for line in lines for part in wrap(line, most, subsequent_indent="  ")]
         options: Any = {"fontsize": 6.5, "color": MUTED, "linespacing": 1.4}
-        self.text(0.01, -(self._below + 0.05) / height, "\n".join(told), va="top", **options)
-        self._below += 0.15 + 0.13 * len(told)
+        self.text(0.01, -(self._below + 0.05) / height, "\n".join(wrapped), va="top", **options)
+        self._below += 0.15 + 0.13 * len(wrapped)
 
     def savefig(self, fname: Any, **options: Any) -> None:
         if self.get_layout_engine() is not None:

@@ -26,7 +26,7 @@ PARTS = (  # column, name, color, hatch
 
 SURGERY = "surgery"
 CONTROLS = ("same polarity", "sum")  # exchanges after which the answer stays
-TOLD = "Of pairs of questions that the model answers both (n); lines: 95 % intervals of the blue share, over questions."
+NOTE = "Of pairs of questions that the model answers both (n); lines: 95 % intervals of the blue share, over questions."
 PLACES = {  # controls, by where the vectors come from
     "elsewhere": "elsewhere: the same vectors exchanged at two other symbols, as far apart",
     "alike": "alike: at another pair of the question that stands on the surface as this one does",
@@ -34,16 +34,16 @@ PLACES = {  # controls, by where the vectors come from
 
 
 def swap_shares(
-    table: pd.DataFrame, kinds: Sequence[str] | None = None, surgery: bool = False
+    swaps: pd.DataFrame, kinds: Sequence[str] | None = None, surgery: bool = False
 ) -> Drawing:
     """A panel per kind of swap, a bar per way: the shares of the predicted, another and the old answer.
 
-    ``table`` has the rows of ``summarise_swaps``; drawn are swaps whose two questions the model
+    ``swaps`` has the rows of ``summarise_swaps``; drawn are swaps whose two questions the model
     answers (how many, by model, is in brackets), whole layers, all heads. The mark is the 95 %
     interval of the first share. Without ``kinds`` all that should change an answer. ``surgery`` draws
     the ways that exchange bindings of a decomposition, in place of those that exchange vectors.
     """
-    rows = table[(table["subset"] == "answered") & (table["head"] == -1)]
+    rows = swaps[(swaps["subset"] == "answered") & (swaps["head"] == -1)]
     found = [kind for kind in TITLES if kind in {*rows["kind"]} - {*CONTROLS}]
     kinds = kinds or found or list(rows["kind"].unique())
     ways = list_surgeries(rows) if surgery else list_ways(rows)
@@ -52,19 +52,19 @@ def swap_shares(
     for kind, axes in zip(kinds, panels, strict=True):
         _draw(axes, rows[rows["kind"] == kind], ways)
         counts = rows[(rows["kind"] == kind) & (rows["vectors"] == "none")]["n"]
-        swaps = ", ".join(map(str, counts)) or "no"
+        counted = ", ".join(map(str, counts)) or "no"
         title = TITLES.get(kind, kind)
         tidy(axes, title)
         axes.set_title(title, loc="left", fontsize=8, fontweight="bold", pad=14)
-        axes.text(0, 1.01, f"n = {swaps}", transform=axes.transAxes, fontsize=6.5, color=MUTED)
+        axes.text(0, 1.01, f"n = {counted}", transform=axes.transAxes, fontsize=6.5, color=MUTED)
         axes.set(xlim=(0, 1), xlabel="share of answers")
         axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-    panels[0].set_yticks(range(len(ways)), [tell_way(*way) for way in ways], fontsize=6.5)
+    panels[0].set_yticks(range(len(ways)), [way_label(*way) for way in ways], fontsize=6.5)
     panels[0].set_ylim(len(ways) - 0.4, -0.6)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
     drawn = {at for *_, at in ways}
-    figure.put_below([TOLD, *(told for at, told in PLACES.items() if at in drawn)])
+    figure.put_below([NOTE, *(note for at, note in PLACES.items() if at in drawn)])
     return figure
 
 
@@ -96,7 +96,7 @@ def list_surgeries(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
     return found
 
 
-def tell_way(model: str, vectors: str, layer: int, at: str) -> str:
+def way_label(model: str, vectors: str, layer: int, at: str) -> str:
     names = {
         "none": "no exchange",
         "question": "the new question itself",

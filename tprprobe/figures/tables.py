@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -27,10 +27,6 @@ class Table:
     caption: str = ""
     ruled: tuple[int, ...] = ()
 
-    def with_caption(self, caption: str) -> "Table":
-        """The table with another caption."""
-        return replace(self, caption=caption)
-
     def markdown(self) -> str:
         """The table in Markdown, its title before and its caption behind it."""
         rows = [list(self.cells.columns), self._rules(), *self.cells.to_numpy().tolist()]
@@ -50,8 +46,8 @@ class Table:
             max([BOLD * len(name), *map(len, self.cells[name])]) for name in self.cells.columns
         ]
         widths = [(length + SEPARATION) * CHARACTER for length in longest]
-        told = max(map(len, self.caption.splitlines()), default=0)
-        width = max(sum(widths), len(self.title) * 0.085, told * LETTER)
+        longest_line = max(map(len, self.caption.splitlines()), default=0)
+        width = max(sum(widths), len(self.title) * 0.085, longest_line * LETTER)
         noted = self.caption.count("\n") + 1 if self.caption else 0
         lines = len(self.cells) + 2.4 + noted * NOTE / LINE
         figure = drawing(width + 2 * MARGIN, lines * LINE + 2 * MARGIN)

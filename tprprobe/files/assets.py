@@ -25,11 +25,7 @@ def available(kind: str) -> dict[str, Path]:
 
 
 def find(kind: str, name: str | os.PathLike[str]) -> Path:
-    """The folder of ``name``: an existing path, else the asset of that name that ships.
-
-    Raises:
-        InputError: there is neither (the nearest name is suggested).
-    """
+    """The folder of ``name``: an existing path, else the asset of that name that ships."""
     if Path(name).is_dir():
         return Path(name)
     found = available(kind)

@@ -1,4 +1,4 @@
-"""What a damaged or hostile file makes a library raise, told in one line."""
+"""What a damaged or hostile file makes a library raise, as one line."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +10,8 @@ MOST = 1000  # how many times smaller compression may make numbers
 
 
 @contextmanager
-def damage_told(said: str, remedy: str = "") -> Iterator[None]:
-    """A block in which libraries read a file; what they raise is told as ``said``, with their reason.
+def as_input_error(said: str, remedy: str = "") -> Iterator[None]:
+    """A block in which libraries read a file; what they raise is an InputError, ``said`` with their reason.
 
     Such files make libraries raise errors of any kind. Only reading belongs in the block.
 
@@ -23,8 +23,8 @@ def damage_told(said: str, remedy: str = "") -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        told = f"{said} ({reason(error)}): {remedy}" if remedy else f"{said}: {reason(error)}"
-        raise InputError(told) from error
+        line = f"{said} ({reason(error)}): {remedy}" if remedy else f"{said}: {reason(error)}"
+        raise InputError(line) from error
 
 
 def check_claim(claimed: int, held: int, where: str) -> None:

@@ -27,9 +27,6 @@ h5py.File(sys.argv[1], "r")[sys.argv[2]][:]
 def open_hdf5(path: Path, texts: str) -> Any:
     """The opened file; if its data set ``texts`` has texts of any length, a process that may take only so
     much memory and time has read them before.
-
-    Raises:
-        InputError: h5py is not installed, or that process did not end well.
     """
     check_extra("h5py", "hdf5", path)
     import h5py
@@ -46,12 +43,12 @@ def _taste(path: Path, texts: str) -> None:
     seconds = SECONDS + size // PER_SECOND
     words = [sys.executable, "-I", "-c", TASTE, str(path), texts]
     words += map(str, (MEMORY + 4 * size, seconds))
-    told = f"{path}: the texts of {texts} cannot be read"
+    fault = f"{path}: the texts of {texts} cannot be read"
     try:
         done = subprocess.run(words, capture_output=True, timeout=WAIT * seconds, check=False)
     except subprocess.TimeoutExpired:
-        raise InputError(f"{told} ({ENDLESS}): the file is damaged") from None
+        raise InputError(f"{fault} ({ENDLESS}): the file is damaged") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").splitlines()
         reason = said[-1] if said else ENDLESS
-        raise InputError(f"{told} ({reason}): the file is damaged")
+        raise InputError(f"{fault} ({reason}): the file is damaged")

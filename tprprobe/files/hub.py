@@ -8,13 +8,10 @@ import contextlib
 import difflib
 import os
 import re
-import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from urllib.parse import urlparse
-from urllib.request import getproxies
 
 from tprprobe.errors import InputError
 from tprprobe.files import assets
@@ -24,22 +21,13 @@ from tprprobe.files.writing import write_file
 HUB = "hub:"  # before the id of a dataset repository
 ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 PATIENCE = 3  # seconds
-
-CONFIG, WEIGHTS, CARD, RECIPE, EXPECTED = (
-    "config.json",
-    "model.safetensors",
-    "README.md",
-    "recipe.toml",
-    "expected.json",
-)
+SWITCHED_ON = ("1", "TRUE", "YES", "ON")  # an environment's variable
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+RECIPE, EXPECTED = "recipe.toml", "expected.json"
 
 
 def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = False) -> Path:
-    """The folder of a checkpoint or probe: a path, a shipped name, or a hub id ``owner/name``.
-
-    Raises:
-        InputError: nothing of that name is here or on the hub.
-    """
+    """The folder of a checkpoint or probe: a path, a shipped name, or a hub id ``owner/name``."""
     text = str(name)
     if not is_id(text):
         try:
@@ -48,14 +36,10 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
             raise _hinted(kind, text, error) from error
     from huggingface_hub import snapshot_download
 
-    offline = local_files_only or is_offline()
-    try:
-        return Path(snapshot_download(text, local_files_only=offline))
-    except Exception as error:  # the hub's client raises dozens of kinds; each one is one line here
-        said = "it is not in the hub's cache, which alone was asked" if offline else _reason(error)
-        raise InputError(
-            f"no folder {text!r} here{near_folders(text)}, and the hub did not give it: {said}"
-        ) from error
+    local_files_only = local_files_only or is_offline()
+    asked = "its cache alone was asked" if local_files_only else "the hub did not give it"
+    with _hub_errors(f"no folder {text!r} here{near_folders(text)}, and {asked}"):
+        return Path(snapshot_download(text, local_files_only=local_files_only))
 
 
 def is_foreign(folder: Path) -> bool:
@@ -88,9 +72,6 @@ def locate_dataset(name: str | os.PathLike[str]) -> Path:
     """The folder of a store or a run: a path, or ``hub:owner/name``, a dataset repository.
 
     A prefix says that the hub is meant: ``runs/mixed`` is a folder.
-
-    Raises:
-        InputError: no id, or the hub did not give it.
     """
     text = str(name)
     if not text.startswith(HUB):
@@ -100,12 +81,8 @@ def locate_dataset(name: str | os.PathLike[str]) -> Path:
     repo_id = text.removeprefix(HUB)
     if repo_id.count("/") != 1:
         raise InputError(f"{text}: give {HUB}owner/name")
-    try:
+    with _hub_errors(f"the hub did not give the dataset {repo_id!r}"):
         return Path(snapshot_download(repo_id, repo_type="dataset"))
-    except Exception as error:  # see above
-        raise InputError(
-            f"the hub did not give the dataset {repo_id!r}: {_reason(error)}"
-        ) from error
 
 
 def upload(
@@ -117,14 +94,11 @@ def upload(
 ) -> str:
     """The address of the repository (model or dataset) to which a folder was uploaded, with files
     ``beside`` it that do not lie there.
-
-    Raises:
-        InputError: the hub refuses.
     """
     from huggingface_hub import HfApi
 
     api = HfApi()
-    try:
+    with _hub_errors(f"the hub did not take {folder}"):
         url = api.create_repo(repo_id, repo_type=kind, private=private, exist_ok=True)
         api.upload_folder(repo_id=repo_id, folder_path=str(folder), repo_type=kind)
         if beside:
@@ -132,21 +106,28 @@ def upload(
                 for name, content in beside.items():
                     write_file(Path(made) / name, content)
                 api.upload_folder(repo_id=repo_id, folder_path=made, repo_type=kind)
-    except Exception as error:  # see above
-        raise InputError(f"the hub did not take {folder}: {_reason(error)}") from error
     return str(url)
+
+
+@contextlib.contextmanager
+def _hub_errors(said: str) -> Iterator[None]:
+    """A block in which an error of the hub's client, whose kinds are dozens, is its first line."""
+    try:
+        yield
+    except Exception as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"{said}: {first}") from error
 
 
 def is_offline() -> bool:
     """True where the hub is not to be asked (HF_HUB_OFFLINE), or does not answer within seconds."""
+    import socket  # which takes a while, with what follows
+    from urllib.parse import urlparse
+    from urllib.request import getproxies
+
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE", "0").upper() in (
-        "1",
-        "TRUE",
-        "YES",
-        "ON",
-    ):
+    if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE", "0").upper() in SWITCHED_ON:
         return True
     if getproxies():  # which reach it where this machine does not
         return False
@@ -177,10 +158,6 @@ def near_folders(text: str) -> str:
     names = [str(each) for each in parent.iterdir() if each.is_dir()] if parent.is_dir() else []
     near = difflib.get_close_matches(str(Path(text)), names, n=1, cutoff=0.6)
     return f" (there is {near[0]!r})" if near else ""
-
-
-def _reason(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def is_id(text: str) -> bool:

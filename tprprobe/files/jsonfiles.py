@@ -1,4 +1,4 @@
-"""JSON in files; every mistake in it is told in one line."""
+"""JSON in files; every mistake in it is one line."""
 
 import json
 from pathlib import Path
@@ -8,11 +8,7 @@ from tprprobe.errors import InputError
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file.
-
-    Raises:
-        InputError: there is no such file, or it holds no JSON object.
-    """
+    """The JSON object in a file."""
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}")
     content = parse_json(path.read_bytes(), path)

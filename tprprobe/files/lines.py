@@ -30,11 +30,7 @@ class Lines:
         return self.count
 
     def read(self, rows: Iterable[int]) -> Iterator[Numbered]:
-        """The lines with these numbers (from 0), without their ends; each comes with its number
-        from 1.
-
-        Raises: InputError for a line that is not UTF-8.
-        """
+        """The lines with these numbers (from 0), without their ends; each comes with its number from 1."""
         with opened(self.path) as stream:
             reader = LineReader(self, stream)
             for row in rows:
@@ -48,10 +44,7 @@ class LineReader:
         self.lines, self.stream, self.next = lines, stream, 0
 
     def read(self, row: int) -> str:
-        """The line of this number, without its end.
-
-        Raises: InputError for a line that is not UTF-8, or cannot be read.
-        """
+        """The line of this number, without its end."""
         try:
             if row != self.next:
                 self.stream.seek(self.lines.places[row // STRIDE])
@@ -70,7 +63,6 @@ def scan_lines(
     """The scanned lines of a file, or the first ones; empty lines after the last text do not count.
 
     ``check`` gets every line and its number from 1.
-    Raises: InputError for a file without text, one that cannot be read, and too long a line.
     """
     places, offset, count, texts = [], 0, 0, 0
     with opened(path) as stream:
@@ -87,10 +79,7 @@ def scan_lines(
 
 
 def read_lines(path: Path) -> Iterator[Numbered]:
-    """The lines of a file with their numbers, from 1, without their ends.
-
-    Raises: InputError for a file that cannot be read, and a line that is not UTF-8.
-    """
+    """The lines of a file with their numbers, from 1, without their ends."""
     with opened(path) as stream:
         for number, line in enumerate(_bounded(stream, path), 1):
             yield number, _decoded(line, path, number)
@@ -98,10 +87,7 @@ def read_lines(path: Path) -> Iterator[Numbered]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedIOBase]:
-    """The bytes of a file; unpacked if its name ends in `.gz`.
-
-    Raises: InputError where they cannot be read.
-    """
+    """The bytes of a file; unpacked if its name ends in `.gz`."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             yield stream  # type: ignore[misc]

@@ -62,10 +62,12 @@ def _bars(values: "pd.Series") -> list[str]:
 
 
 def _intervals(rows: "pd.DataFrame", names: Sequence[str]) -> list[str]:
-    told = [[float(value) for value in row] for row in rows[list(names)].itertuples(index=False)]
-    known = [value for row in told for value in row if value == value] or [0.0]
+    intervals = [
+        [float(value) for value in row] for row in rows[list(names)].itertuples(index=False)
+    ]
+    known = [value for row in intervals for value in row if value == value] or [0.0]
     low, span = min(known), (max(known) - min(known)) or 1.0
-    return [_dot([4 + (WIDTH - 8) * (value - low) / span for value in row]) for row in told]
+    return [_dot([4 + (WIDTH - 8) * (value - low) / span for value in row]) for row in intervals]
 
 
 def _dot(places: Iterable[float]) -> str:

@@ -25,20 +25,16 @@ class Ranks:
 
     @classmethod
     def of(cls, environment: Mapping[str, str] = os.environ) -> "Ranks":
-        """The place that torchrun's variables tell, or SLURM's; a process alone without them.
-
-        Raises:
-            InputError: they are no numbers that fit together.
-        """
+        """The place that torchrun's variables tell, or SLURM's; a process alone without them."""
         for names in STARTERS:
             if all(name in environment for name in names[:2]):
-                told = [environment.get(name, "0") for name in names]
-                if not all(each.isdecimal() for each in told) or int(told[0]) >= int(told[1]):
+                values = [environment.get(name, "0") for name in names]
+                if not all(each.isdecimal() for each in values) or int(values[0]) >= int(values[1]):
                     raise InputError(
-                        f"{names[0]}={told[0]!r} of {names[1]}={told[1]!r} is no place among processes: "
+                        f"{names[0]}={values[0]!r} of {names[1]}={values[1]!r} is no place among processes: "
                         "start them with torchrun or srun, or unset these variables"
                     )
-                return cls(*map(int, told))
+                return cls(*map(int, values))
         return cls()
 
     def place(self, device: str) -> str:

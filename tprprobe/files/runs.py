@@ -15,7 +15,7 @@ import google_crc32c
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import partial_of, write_file, write_folder
@@ -46,7 +46,7 @@ class Part:
     def read(self, name: str) -> pd.DataFrame:
         """One of the tables; an empty one if the part makes no table of that name."""
         file = self.folder / f"{name}.parquet"
-        with damage_told(f"{file} is damaged", f"remove {self.folder} and go on with --resume"):
+        with as_input_error(f"{file} is damaged", f"remove {self.folder} and go on with --resume"):
             return pd.read_parquet(file) if file.is_file() else pd.DataFrame()
 
 
@@ -157,11 +157,7 @@ def _has(more: Any, known: Any) -> bool:
 
 @contextmanager
 def kept(out: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """The folder of a run: that of ``out``; without it one that is gone at the end of the block.
-
-    Raises:
-        InputError: another process writes there.
-    """
+    """The folder of a run: that of ``out``; without it one that is gone at the end of the block."""
     with TemporaryDirectory() as scratch:
         folder = Path(out or Path(scratch) / "run")
         with alone(folder):
@@ -195,11 +191,7 @@ def _content(name: str, table: pd.DataFrame) -> bytes:
 
 
 def check_tables(manifest: Path) -> int:
-    """The number of tables that a manifest tells the checksums of, all as they were written.
-
-    Raises:
-        InputError: naming one that is not.
-    """
+    """The number of tables that a manifest tells the checksums of, all as they were written."""
     sums = read_json(manifest).get(SUMS)
     sums = sums if isinstance(sums, dict) else {}
     for name, written in sums.items():

@@ -1,4 +1,4 @@
-"""Settings from TOML, checked key by key; every mistake is told in one line."""
+"""Settings from TOML, checked key by key; every mistake is one line."""
 
 import os
 import reprlib
@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 
 
 class Settings(BaseModel):
@@ -42,11 +42,7 @@ Known = TypeVar("Known", bound=BaseModel)
 
 
 def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """The unchecked content of a TOML file, with ``key.sub=value`` overrides (values are TOML).
-
-    Raises:
-        InputError: no such file, no TOML, an override of what has no parts.
-    """
+    """The unchecked content of a TOML file, with ``key.sub=value`` overrides (values are TOML)."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -55,7 +51,7 @@ def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> di
         raise InputError(
             f"{path} is too large: settings have at most {LARGEST:,} bytes and {DOTS:,} dots a line"
         )
-    with damage_told(f"{path} is not TOML"):
+    with as_input_error(f"{path} is not TOML"):
         settings = tomllib.loads(content.decode("utf-8"))
     for override in overrides:
         _set(settings, override)
@@ -63,11 +59,7 @@ def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> di
 
 
 def parse(kind: type[Known], settings: Mapping[str, Any], where: object) -> Known:
-    """The checked settings of that kind; an error names the place ``where`` they stand.
-
-    Raises:
-        InputError: an unknown key (the nearest is suggested), a wrong value.
-    """
+    """The checked settings of that kind; an error names the place ``where`` they stand."""
     try:
         return kind.model_validate(settings)
     except ValidationError as error:

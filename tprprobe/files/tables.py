@@ -1,4 +1,4 @@
-"""Tables in files, read with the columns that they must have; every damage is told in one line."""
+"""Tables in files, read with the columns that they must have; every damage is one line."""
 
 import os
 from collections.abc import Mapping
@@ -6,36 +6,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 
 if TYPE_CHECKING:
     import pandas as pd  # which takes longer to import than what needs no table of a folder
 
-Columns = Mapping[
-    str, type
-]  # a column's name, and what it holds: str, float, int (no gaps), bool, object
-WORDS = {
-    object: "anything",
-    str: "text",
-    float: "numbers",
-    int: "whole numbers",
-    bool: "true or false",
-}
+Columns = Mapping[str, type]  # by name what it holds: str, float, int (no gaps), bool, object
+WORDS = {str: "text", float: "numbers", int: "whole numbers", bool: "true or false"}
 
 
 def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "pd.DataFrame":
     """The table in a Parquet, CSV or JSON-lines file; other columns than those named may stand in it.
 
     ``remedy`` says what to do about a file that is damaged.
-
-    Raises:
-        InputError: no such file, a damaged one, or a column that is missing or holds something else.
     """
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}: {remedy}")
     texts = {name: str for name, kind in columns.items() if kind is str}
-    with damage_told(f"{path} is damaged", remedy):
+    with as_input_error(f"{path} is damaged", remedy):
         table = _read(path, texts)
     return check_columns(table, columns, path, remedy)
 
@@ -43,11 +32,7 @@ def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "
 def check_columns(
     table: "pd.DataFrame", columns: Columns, where: object, remedy: str
 ) -> "pd.DataFrame":
-    """The table, in which every column named holds what it must.
-
-    Raises:
-        InputError: a column is missing or holds something else.
-    """
+    """The table, in which every column named holds what it must."""
     for name, kind in columns.items():
         if name not in table:
             raise InputError(f"{where} has no column {name!r}: {remedy}")

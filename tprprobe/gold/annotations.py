@@ -30,9 +30,6 @@ def read_annotated(path: str | os.PathLike[str], task: str | None = None) -> lis
     """The sentences of a CoNLL-U (.conllu, .conllup), IOB2 (.iob2) or edge-probing (.jsonl) file.
 
     ``task`` names what the labels of the last two are of.
-
-    Raises:
-        InputError: another ending, or a file that is wrong (with the line).
     """
     path = Path(path)
     if _format(path) not in FORMATS:
@@ -51,9 +48,6 @@ def add_labels(
 
     They are found by their names (sent_id), else by their words; those that the file lacks have no
     targets of the task. A sentence may come several times in the file, once a predicate, say.
-
-    Raises:
-        InputError: a sentence of the file is not among them, has other words, or could be several.
     """
     found: list[list[Target]] = [[] for _ in sentences]
     by_name = {each.name: i for i, each in enumerate(sentences)}
@@ -82,14 +76,14 @@ def _places(
     path: str | os.PathLike[str], others: Sequence[Labelled], places: Sequence[int]
 ) -> Sequence[int]:
     """The sentences of a file that have the same words, by their numbers."""
-    told = f"sentence {others[0].name!r} ({' '.join(others[0].words)[:60]}…)"
+    named = f"sentence {others[0].name!r} ({' '.join(others[0].words)[:60]}…)"
     if not places:
-        raise InputError(f"{path}: {told} is not in the file that it labels")
+        raise InputError(f"{path}: {named} is not in the file that it labels")
     if len(places) == 1:
         return [places[0]] * len(others)
     if len(places) != len(others):
         raise InputError(
-            f"{path}: {told} comes {len(others)} times, {len(places)} sentences that it should label "
+            f"{path}: {named} comes {len(others)} times, {len(places)} sentences that it should label "
             "have these words: give both files the same sent_id"
         )
     return places

@@ -6,24 +6,17 @@ comes from a column NER (IOB2), ``srl`` from UP:PRED and UP:ARGSPANS (Universal 
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.lines import Numbered
 from tprprobe.gold.iob import check_tag, decode_tags
 from tprprobe.gold.labels import Labelled, Target, check_target, is_made_of
 from tprprobe.gold.textlines import comments, located, read_blocks, rows
-from tprprobe.gold.trees import (
-    BOM,
-    MARKED,
-    check_heads,
-    check_word,
-    note_oddities,
-    oddities,
-    spell,
-)
 
 PLAIN = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 MORE = ("NER", "UP:PRED", "UP:PREDS", "UP:ARGHEADS", "UP:ARGSPANS")
@@ -33,15 +26,15 @@ ARGUMENT = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
 DIGITS = 9  # of a number that can be of a word
 SHORT = re.compile(r"^((?:[CR]-)?)A(?=[0-9A]$|M-)")  # A0, AM-TMP for ARG0, ARGM-TMP
 
+SEEN = "LMNPS"  # first letters of the Unicode categories that print something
+BOM = "\ufeff"
+ROOTS, OTHER_TEXT, MARKED = "several roots", "a text of other words", "a byte order mark"
+
 Word = Mapping[str, str]
 
 
 def read_conllu(path: Path) -> list[Labelled]:
-    """The sentences of a file with all labels that its columns hold; a line counts those that are odd.
-
-    Raises:
-        InputError: naming the file and the line that is wrong.
-    """
+    """The sentences of a file with all labels that its columns hold; a line counts those that are odd."""
     columns: Sequence[str] = PLAIN
     sentences: list[Labelled] = []
     document, odd = "", Counter[str]()
@@ -178,3 +171,52 @@ def _arguments(text: str, predicate: tuple[int, int]) -> list[Target]:
         if label != "V":
             targets.append(Target(label, predicate, (int(match[2]) - 1, int(match[3]))))
     return targets
+
+
+def check_word(form: str) -> None:
+    """Checks that a word has a character that can be seen."""
+    if not any(unicodedata.category(char)[0] in SEEN for char in form):
+        raise InputError(f"word {form!r} has no visible character")
+
+
+def check_heads(heads: Sequence[int]) -> None:
+    """Checks that every word hangs, head by head, from a root; heads count from 1, a root's is 0."""
+    clear = {0}
+    for word in range(1, len(heads) + 1):
+        path = [word]
+        while path[-1] not in clear:
+            head = heads[path[-1] - 1]
+            if head in path:
+                said = "its own head" if head == path[-1] else f"below itself (head {head})"
+                raise InputError(
+                    f"word {path[-1]} is {said}: heads must lead to a root, which has 0"
+                )
+            path.append(head)
+        clear.update(path)
+
+
+def oddities(
+    heads: Sequence[int], text: str | None, forms: Sequence[str], spelled: Sequence[str]
+) -> list[str]:
+    """What is odd about a sentence and changes nothing: ``spelled`` are its words as its text has them."""
+    odd = [ROOTS] if heads.count(0) > 1 else []
+    made = text is None or is_made_of(text, forms) or is_made_of(text, spelled)
+    return odd if made else [*odd, OTHER_TEXT]
+
+
+def spell(forms: Sequence[str], joined: Mapping[tuple[int, int], str]) -> list[str]:
+    """The words as a text has them: multi-word tokens, from their first word to their last, in one."""
+    spelled, word = [], 1
+    lasts = {first: (last, form) for (first, last), form in joined.items()}
+    while word <= len(forms):
+        last, form = lasts.get(word, (word, forms[word - 1]))
+        spelled.append(form)
+        word = max(last, word) + 1
+    return spelled
+
+
+def note_oddities(path: Path, counts: Counter[str], sentences: int) -> None:
+    """Says in one line what is odd about a file, if anything is."""
+    if counts:
+        listed = ", ".join(f"{count} with {what}" for what, count in sorted(counts.items()))
+        note(f"{path}: of {sentences} sentences {listed}")

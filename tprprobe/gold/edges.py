@@ -17,11 +17,7 @@ KEYS, TARGET_KEYS = ("text", "targets", "info"), ("span1", "span2", "label", "in
 
 
 def read_edges(path: Path, task: str) -> list[Labelled]:
-    """The sentences of a file with the targets of one task; several labels are as many targets.
-
-    Raises:
-        InputError: naming the file and the line that is wrong.
-    """
+    """The sentences of a file with the targets of one task; several labels are as many targets."""
     sentences = []
     for number, line in read_lines(path):
         if line.strip():

@@ -92,9 +92,7 @@ def _in_term(above: Above, signs: list[int]) -> Above:
 
 
 def _negated(above: Above, signs: list[int]) -> Above:
-    """The context under a unary minus, which changes the sign of its term or of the next one to
-    begin.
-    """
+    """The context under a unary minus, which changes the sign of its term or of the next one to begin."""
     if above.term != MISSING:
         signs[above.term] *= -1
         return above

@@ -47,18 +47,8 @@ KINDS += ("worded", "unparsed", "sos", "eos")  # the last two in stores only
 TEMPLATE, _, _, _, OP, LPAR, RPAR, _, WORDED, UNPARSED, *_ = range(len(KINDS))
 POLARITIES = ("numerator", "denominator")
 WORDS = (
-    "What",
-    "is",
-    "the",
-    "value",
-    "of",
-    "Evaluate",
-    "Calculate",
-    "Work",
-    "out",
-    ".",
-    "?",
-    "Divide",
+    *("What", "is", "the", "value", "of", "Evaluate", "Calculate", "Work", "out"),
+    *(".", "?", "Divide"),
 )
 COLUMNS = [
     *("char", "kind", "place", "polarity", "polarity_global", "flips", "slot", "parent"),

@@ -56,10 +56,7 @@ def unreadable(question: str, why: object) -> InputError:
 
 
 def parse(question: str) -> Expression | None:
-    """The expression in a question, None for a question in other words (`Sum 3 and 4`).
-
-    Raises: InputError where what looks like an expression is none (`3 + * 4`).
-    """
+    """The expression in a question, None for a question in other words (`Sum 3 and 4`)."""
     spoken = SPOKEN.fullmatch(question)
     words = (spoken["by"] or spoken["divided"]) if spoken else "/"
     match = QUESTION.fullmatch(question.replace(words, "/".ljust(len(words))))

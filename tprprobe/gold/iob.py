@@ -12,11 +12,7 @@ TAG = re.compile(r"O|[BI]-\S+")
 
 
 def read_iob(path: Path, task: str = "nel") -> list[Labelled]:
-    """The sentences of a file with the lines ``form tag`` or ``number form tag``.
-
-    Raises:
-        InputError: naming the file and the line that is wrong.
-    """
+    """The sentences of a file with the lines ``form tag`` or ``number form tag``."""
     sentences: list[Labelled] = []
     document = ""
     for block in read_blocks(path):
@@ -48,11 +44,7 @@ def _read(fields: list[str], place: int) -> tuple[str, str]:
 
 
 def check_tag(tag: str, before: str) -> None:
-    """Checks that the tag may follow the one before it.
-
-    Raises:
-        InputError: it is no tag, or goes on with an entity that did not begin.
-    """
+    """Checks that the tag may follow the one before it."""
     if not TAG.fullmatch(tag):
         raise InputError(f"tag {tag!r}: tags are O, B-TYPE and I-TYPE (IOB2)")
     if tag[0] == "I" and before[1:] != tag[1:]:

@@ -1,14 +1,143 @@
-"""Labellers of texts that nobody annotated: a spaCy pipeline, and rules on top of its parse."""
+"""Labellers of texts that nobody annotated: a spaCy pipeline, and rules on top of its parse.
 
+spaCy is an extra (`pip install 'tprprobe[taggers]'`) and is imported when a pipeline is loaded. Its
+labels are a tagger's, not gold: what they agree with is measured (docs/probing.md).
+"""
+
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from tprprobe.errors import InputError
-from tprprobe.gold.labels import Labelled
-from tprprobe.gold.pipelines import load_pipeline
+from tprprobe.errors import InputError, check_extra, unknown
+from tprprobe.gold.labels import Labelled, Span, Target, place_words
 from tprprobe.gold.rules import NAME, RoleRules
 
-SPACY = "spacy:"
+TASKS = {  # what a pipeline needs to label them
+    "pos": ("tagger",),
+    "upos": ("morphologizer", "attribute_ruler"),
+    "dep": ("parser",),
+    "nel": ("ner", "entity_ruler"),
+}
+MEASURED = {"pos": "tag_acc", "upos": "pos_acc", "dep": "dep_las", "nel": "ents_f"}
+ROOT = "ROOT"  # spaCy's name of the relation that treebanks call root
+SPACY = "spacy:"  # before the name of a pipeline, as a source of labels
+BATCH = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """A loaded pipeline and the ``tasks`` that it labels words for."""
+
+    name: str
+    tasks: tuple[str, ...]
+    nlp: Any
+
+    def label(self, sentences: Sequence[Labelled]) -> list[Labelled]:
+        """The sentences with labels of ``tasks``; a text without words is divided by the tokenizer."""
+        docs = self.nlp.pipe([self._doc(each) for each in sentences], batch_size=BATCH)
+        return [self._read(each, doc) for each, doc in zip(sentences, docs, strict=True)]
+
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """For each task its labeller, and its agreement with gold labels when it was trained.
+
+        That is the accuracy of tags, of relations with their heads, and the F1 of entities.
+        """
+        measured = self.nlp.meta.get("performance", {})
+        return {
+            task: {"source": f"spacy:{self.name}", "agreement": measured.get(MEASURED[task])}
+            for task in self.tasks
+        }
+
+    def _doc(self, sentence: Labelled) -> Any:
+        if not sentence.words:
+            return self.nlp.make_doc(sentence.text)
+        return make_doc(self.nlp.vocab, sentence)
+
+    def _read(self, sentence: Labelled, doc: Any) -> Labelled:
+        """Blanks are tokens of spaCy's, and no words."""
+        words = [token for token in doc if not token.is_space]
+        number = {token.i: i for i, token in enumerate(words)}
+        found = {
+            task: tuple(target for target in _READERS[task](doc, number) if target.label)
+            for task in self.tasks
+        }
+        forms = tuple(token.text for token in words)
+        return replace(sentence, words=forms, targets={**sentence.targets, **found})
+
+
+def _tags(kind: str, doc: Any, number: dict[int, int]) -> list[Target]:
+    return [Target(getattr(doc[i], kind), (n, n + 1)) for i, n in number.items()]
+
+
+def _relations(doc: Any, number: dict[int, int]) -> list[Target]:
+    """The root is paired with itself, as jiant has it; what hangs on a blank is left out."""
+    found = []
+    for i, n in number.items():
+        head = number.get(doc[i].head.i)
+        if head is not None:
+            label = "root" if doc[i].dep_ == ROOT else doc[i].dep_
+            found.append(Target(label, (n, n + 1), (head, head + 1)))
+    return found
+
+
+def _entities(doc: Any, number: dict[int, int]) -> list[Target]:
+    spans = [
+        (e.label_, [number[i] for i in range(e.start, e.end) if i in number]) for e in doc.ents
+    ]
+    return [Target(label, (places[0], places[-1] + 1)) for label, places in spans if places]
+
+
+_READERS = {
+    "pos": partial(_tags, "tag_"),
+    "upos": partial(_tags, "pos_"),
+    "dep": _relations,
+    "nel": _entities,
+}
+
+
+def load_pipeline(name: str | os.PathLike[str], tasks: Sequence[str] | None = None) -> Pipeline:
+    """The pipeline of an installed package, or in a folder, for some or all tasks that it can label."""
+    spacy = import_spacy()
+    try:
+        nlp = spacy.load(name if spacy.util.is_package(str(name)) else Path(name))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"no spaCy pipeline {os.fspath(name)!r} here: give a folder that `python -m "
+            "tprprobe.gold.taggers` or `spacy train` wrote, or install one (`python -m spacy "
+            "download en_core_web_sm`)"
+        ) from error
+    able = tuple(task for task, needed in TASKS.items() if {*needed} & {*nlp.pipe_names})
+    for task in tasks or ():
+        if task not in able:
+            raise unknown(f"label of the pipeline {os.fspath(name)}", task, able)
+    return Pipeline(Path(name).name, tuple(tasks or able), nlp)
+
+
+def import_spacy() -> Any:
+    """The library."""
+    check_extra("spacy", "taggers", "a pipeline that labels words")
+    import spacy
+
+    return spacy
+
+
+def make_doc(vocab: Any, sentence: Labelled) -> Any:
+    """A spaCy document of the sentence's words, without labels."""
+    from spacy.tokens import Doc
+
+    places = place_words(sentence.text, sentence.words)
+    return Doc(vocab, words=list(sentence.words), spaces=_spaces(places))
+
+
+def _spaces(places: Sequence[Span]) -> list[bool]:
+    """One flag per word: whether a blank follows it."""
+    following = [start for start, _ in places[1:]]
+    return [*(end < start for (_, end), start in zip(places, following, strict=False)), False][
+        : len(places)
+    ]
 
 
 @runtime_checkable
@@ -29,11 +158,7 @@ def is_labeller(source: str) -> bool:
 
 
 def find_labellers(sources: Mapping[str, str]) -> list[Labeller]:
-    """The labellers of ``{"pos,dep,nel": "spacy:FOLDER", "srl": "rules"}``, in that order.
-
-    Raises:
-        InputError: a pipeline is missing or cannot label a task, or the rules are for another one.
-    """
+    """The labellers of ``{"pos,dep,nel": "spacy:FOLDER", "srl": "rules"}``, in that order."""
     return [_find(tasks.split(","), source) for tasks, source in sources.items()]
 
 

@@ -39,20 +39,12 @@ class Labelled:
 
     @property
     def offsets(self) -> list[Span]:
-        """The start and end of each word in the text, in characters.
-
-        Raises:
-            InputError: the text does not consist of the words.
-        """
+        """The start and end of each word in the text, in characters."""
         return place_words(self.text, self.words)
 
 
 def place_words(text: str, words: Sequence[str]) -> list[Span]:
-    """The start and end of each word in the text; between words only blanks are allowed.
-
-    Raises:
-        InputError: the text does not consist of the words.
-    """
+    """The start and end of each word in the text; between words only blanks are allowed."""
     places, end = [], 0
     for word in words:
         start = text.find(word, end)
@@ -69,11 +61,7 @@ def is_made_of(text: str, words: Sequence[str]) -> bool:
 
 
 def check_target(target: Target, n_words: int) -> None:
-    """Checks that the spans lie within the sentence and that the label fits in a cell.
-
-    Raises:
-        InputError: they do not.
-    """
+    """Checks that the spans lie within the sentence and that the label fits in a cell."""
     for span in (target.span1, target.span2):
         if span is not None and not 0 <= span[0] < span[1] <= n_words:
             raise InputError(
@@ -114,9 +102,7 @@ def _span(text: str) -> Span:
 
 
 def words_of_tokens(words: Sequence[Span], tokens: Sequence[Span]) -> list[int]:
-    """For every token the number of the first word that shares a character with it, −1 if none
-    does.
-    """
+    """For every token the number of the first word that shares a character with it, −1 if none does."""
     numbers, word = [], 0
     for start, end in tokens:
         while word < len(words) and words[word][1] <= start:

@@ -2,15 +2,17 @@
 
 Predicates are verbs and copulas. A verb's argument is what a dependent of it covers; its label
 follows from the relation, and where that leaves it open from the preposition, the conjunction or
-the adverb (tables below, made by looking at the training part of UD_English-EWT). Subjects are
+the adverb (tables in rules.toml, made by looking at the training part of UD_English-EWT). Subjects are
 shared by complements, conjuncts, adverbial and relative clauses. How often this agrees with
 PropBank is measured (docs/probing.md, `python benchmarks/labels.py`). Nouns and adjectives are no
 predicates here, and no verb has its own frame.
 """
 
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError
@@ -18,67 +20,14 @@ from tprprobe.gold.labels import Labelled, Span, Target
 
 NAME = "rules"
 
-RELATION = {
-    "nsubj": "ARG0", "csubj": "ARG0", "nsubj:pass": "ARG1", "csubj:pass": "ARG1", "obj": "ARG1",
-    "ccomp": "ARG1", "iobj": "ARG2", "obl:agent": "ARG0", "obl:unmarked": "ARGM-TMP",
-    "obl:tmod": "ARGM-TMP", "discourse": "ARGM-DIS", "vocative": "ARGM-DIS",
-}  # fmt: skip
-PREPOSITION = {
-    **dict.fromkeys(("to", "for", "from", "into", "as"), "ARG2"),
-    **dict.fromkeys(("with", "about", "of"), "ARG1"),
-    **dict.fromkeys(("after", "before", "during", "since", "until", "till", "within"), "ARGM-TMP"),
-    **dict.fromkeys(("upon", "around", "over"), "ARGM-TMP"),
-    **dict.fromkeys(("in", "at", "on", "near", "inside", "outside", "under"), "ARGM-LOC"),
-    **dict.fromkeys(("by", "via", "without", "like"), "ARGM-MNR"),
-    **dict.fromkeys(("through", "out"), "ARGM-DIR"),
-    **dict.fromkeys(("because", "due"), "ARGM-CAU"),
-    "against": "ARGM-GOL",
-}
-CONJUNCTION = {
-    **dict.fromkeys(("when", "after", "before", "until", "till", "once", "whenever"), "ARGM-TMP"),
-    **dict.fromkeys(("because", "since"), "ARGM-CAU"),
-    **dict.fromkeys(("to", "so", "in"), "ARGM-PRP"),
-    **dict.fromkeys(("by", "without"), "ARGM-MNR"),
-    **dict.fromkeys(("from", "of", "for"), "ARG2"),
-    "on": "ARG1",
-}
-ADVERB = {
-    **dict.fromkeys(("not", "n't", "never", "no"), "ARGM-NEG"),
-    **dict.fromkeys(("also", "however", "too", "though", "anyway", "furthermore"), "ARGM-DIS"),
-    **dict.fromkeys(("here", "there", "below", "above", "everywhere", "where"), "ARGM-LOC"),
-    **dict.fromkeys(("back", "in", "out", "away", "along", "over", "around", "up"), "ARGM-DIR"),
-    **dict.fromkeys(("much", "more", "fully", "further", "better", "completely"), "ARGM-EXT"),
-    **dict.fromkeys(("how", "well", "closely", "hard", "quickly", "together"), "ARGM-MNR"),
-    **dict.fromkeys(("when", "now", "still", "then", "already", "again", "soon"), "ARGM-TMP"),
-    **dict.fromkeys(("currently", "always", "first", "yet", "later", "recently"), "ARGM-TMP"),
-    **dict.fromkeys(("finally", "ever", "ago", "asap", "immediately", "once"), "ARGM-TMP"),
-    **dict.fromkeys(("today", "tomorrow", "yesterday", "often", "sometimes"), "ARGM-TMP"),
-    "why": "ARGM-CAU",
-}
-TIMES = {
-    "year", "years", "month", "months", "week", "weeks", "weekend", "day", "days", "hour",
-    "hours", "minute", "minutes", "second", "time", "times", "morning", "afternoon", "evening",
-    "night", "noon", "today", "tomorrow", "yesterday", "moment", "past", "future", "end",
-    "beginning", "century", "decade", "decades", "monday", "tuesday", "wednesday", "thursday",
-    "friday", "saturday", "sunday", "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december", "summer", "winter",
-    "spring", "fall", "then", "now",
-}  # fmt: skip
-UNDERGOING = {  # verbs whose subject is what they happen to, by form
-    "come", "comes", "came", "coming", "become", "becomes", "became", "becoming", "happen",
-    "happens", "happened", "happening", "remain", "remains", "remained", "seem", "seems",
-    "seemed", "begin", "begins", "began", "exist", "exists", "existed", "return", "returns",
-    "returned", "stay", "stays", "stayed", "sound", "sounds", "sounded", "appear", "appears",
-    "appeared", "stand", "stands", "stood", "fall", "falls", "fell", "falling", "tend", "tends",
-    "tended", "arrive", "arrives", "arrived", "grow", "grows", "grew", "end", "ends", "ended",
-    "matter", "matters", "die", "dies", "died", "occur", "occurs", "occurred", "mean", "means",
-    "meant",
-}  # fmt: skip
-WHOLE = {  # verbs with one argument of object and complement together, by form
-    "want", "wants", "wanted", "wanting", "let", "lets", "letting", "make", "makes", "made",
-    "making", "have", "has", "had", "need", "needs", "needed", "expect", "expects", "expected",
-    "like", "see", "saw", "seen", "watch", "hear", "heard", "allow", "allows", "allowed", "help",
-}  # fmt: skip
+TABLES = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
+RELATION, PREPOSITION, CONJUNCTION, ADVERB = (  # the label of a word
+    {word: label for label, words in TABLES[name].items() for word in words.split()}
+    for name in ("relation", "preposition", "conjunction", "adverb")
+)
+TIMES, UNDERGOING, WHOLE = (
+    frozenset(TABLES["words"][name].split()) for name in ("times", "undergoing", "whole")
+)
 SUBJECTS = ("nsubj", "nsubj:pass", "csubj", "csubj:pass")
 OF_COPULAS = ("ARGM-NEG", "ARGM-TMP", "ARGM-DIS")  # adverbs that are not the predicate's own
 RELATIVE = ("WP", "WDT", "WP$")
@@ -147,11 +96,7 @@ class RoleRules:
     tasks: tuple[str, ...] = ("srl",)
 
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]:
-        """The sentences with the arguments that the rules find.
-
-        Raises:
-            InputError: a sentence with words has no dependencies.
-        """
+        """The sentences with the arguments that the rules find."""
         return [
             replace(each, targets={**each.targets, "srl": find_arguments(each)})
             for each in sentences

@@ -14,8 +14,8 @@ import typer
 
 from tprprobe.files.writing import refuse_existing, whole
 from tprprobe.gold.annotations import add_labels, read_annotated
+from tprprobe.gold.labellers import ROOT, import_spacy, make_doc
 from tprprobe.gold.labels import Labelled, Target
-from tprprobe.gold.pipelines import ROOT, import_spacy, make_doc
 
 CONFIG = Path(__file__).with_name("pipeline.cfg")
 BEST = "model-best"
@@ -27,9 +27,6 @@ def train_pipeline(
     """The folder of the pipeline that was best on ``dev``, trained by pipeline.cfg.
 
     Its components are those that the training sentences have labels for.
-
-    Raises:
-        InputError: the folder exists already, or spaCy is missing.
     """
     spacy = import_spacy()
     from spacy.cli.init_config import fill_config

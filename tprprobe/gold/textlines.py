@@ -9,11 +9,7 @@ from tprprobe.files.lines import Numbered, read_lines
 
 
 def read_blocks(path: Path) -> Iterator[list[Numbered]]:
-    """Blocks of lines between empty lines.
-
-    Raises:
-        InputError: the file cannot be read, is no UTF-8, or has no lines.
-    """
+    """Blocks of lines between empty lines."""
     block: list[Numbered] = []
     found = False
     for number, line in read_lines(path):
@@ -30,7 +26,7 @@ def read_blocks(path: Path) -> Iterator[list[Numbered]]:
 
 @contextlib.contextmanager
 def located(path: Path, number: int) -> Iterator[None]:
-    """A block whose errors are told with this file and line number."""
+    """A block whose errors begin with this file and line number."""
     try:
         yield
     except InputError as error:

@@ -45,11 +45,7 @@ def score_variants(
     targets: Sequence[Int[Tensor, "sample _"]],
     variants: Sequence[Variant],
 ) -> Scores:
-    """Scores of the targets (start symbol first, padded) for the sources, under every variant.
-
-    Raises:
-        InputError: a pattern matches no site.
-    """
+    """Scores of the targets (start symbol first, padded) for the sources, under every variant."""
     names = list(find_sites(model))
     plans = [
         {name: edit for pattern, edit in variant.items() for name in select(pattern, names)}
@@ -164,9 +160,7 @@ def _score(
 
 
 def _read(model: Language, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]:
-    """The log-probability of every row's target, and whether each of its symbols is the most
-    probable.
-    """
+    """The log-probability of every row's target, and whether each of its symbols is the most probable."""
     logits, _ = model.decode(target[:, :-1], memory)
     wanted, real = target[:, 1:], target[:, 1:] != model.config.pad
     best = (logits.argmax(-1) == wanted) | ~real

@@ -19,16 +19,15 @@ from torch import Tensor
 
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
-from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept, sum_bytes
 from tprprobe.interventions.folders import MANIFEST, MEASURED, measure_parts
 from tprprobe.interventions.kinds import BEHAVIOURS
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
 from tprprobe.interventions.word_edits import ANY, REAL, SetAt, Way, Words, check_edits, list_ways
 from tprprobe.models.architectures import fingerprint
-from tprprobe.models.protocol import Language
+from tprprobe.models.protocol import Language, require_vocabulary
 from tprprobe.site.hooks import capture, find_sites, intervene
-from tprprobe.site.patterns import layer_of, select, side_of
+from tprprobe.site.patterns import layer_of, match, select, side_of
 from tprprobe.statistics import adjust, bootstrap_mean, sign_test
 
 TABLE, TRIALS = BEHAVIOURS.file, "trials.parquet"
@@ -55,8 +54,9 @@ def measure_pairs(
     Args:
         model: any model with a head, ours or one of transformers.
         data: minimal pairs, ``tp.load_data("pairs:FRAME,asked")`` or :func:`pair_of_text`.
-        sites: patterns; default: what the first layer reads, and every layer's output, of the source's side.
-        edits: of exchange, substitute, surgery, erase (:mod:`tprprobe.interventions.word_edits`).
+        sites: Sites of pairs' edits, as patterns; default: what the first layer reads, and every layer's output,
+            of the source's side.
+        edits: exchange (default), substitute, surgery or erase, of pairs.
         out: a new folder for behaviour.csv and trials.parquet (every trial).
         resume: go on with that folder.
         seed: of random directions, and of the draws of intervals.
@@ -73,7 +73,7 @@ def measure_pairs(
     """
     check_edits(edits)
     source = [name for name in find_sites(model) if side_of(name) == "source"]
-    names = select(sites, source) if sites else [n for p in SITES for n in _matching(p, source)]
+    names = select(sites, source) if sites else [n for p in SITES for n in match(p, source)]
     names = sorted(names, key=source.index)
     texts = "\n".join(example.source for example in data)
     about = {"model": model.name, "weights": fingerprint(model), "texts": sum_bytes(texts.encode())}
@@ -84,13 +84,6 @@ def measure_pairs(
         measure = partial(_measure, model.eval(), data, names, edits, seed)
         table = keep_table(run, (TRIALS, TABLE), measure, partial(summarise_pairs, seed=seed))
         return table.fillna({"control": REAL})  # which a CSV does not tell from nothing
-
-
-def _matching(pattern: str, names: Sequence[str]) -> list[str]:
-    try:
-        return select(pattern, list(names))
-    except InputError:
-        return []
 
 
 def _measure(
@@ -224,17 +217,13 @@ class Asked:
             "p_answer": answer.exp(),
             "p_other": instead.exp(),
         }
-        spoken = require_words(self.model, self.answers)
+        spell = require_vocabulary(self.model).spell
+        texts = [[spell([i]).strip() for i in ids] for ids in self.answers.T.tolist()]
         table = {name: np.where(made, value.numpy(), np.nan) for name, value in values.items()}
-        items = {"item": [item.name for item in self.trials.items], **spoken}
+        items = {"item": [item.name for item in self.trials.items]}
+        items |= {"answer": texts[0], "other": texts[1]}
         missing = sum(self.trials.left_out.values())
         return pd.DataFrame({**place, **items, "made": made, **table, "left_out": missing})
-
-
-def require_words(model: Any, answers: Int[Tensor, "item answer"]) -> dict[str, list[str]]:
-    """The two answers of every item as text."""
-    spelt = [[model.vocabulary.spell([int(i)]).strip() for i in ids] for ids in answers.unbind(1)]
-    return {"answer": spelt[0], "other": spelt[1]}
 
 
 def summarise_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:

@@ -46,11 +46,7 @@ class Place:
 
     @property
     def seq(self) -> int:
-        """The number of the axis of positions; in an attention map, of those that attend.
-
-        Raises:
-            InputError: there is one vector a sample.
-        """
+        """The number of the axis of positions; in an attention map, of those that attend."""
         if not self.has_positions:
             raise InputError(
                 f"a site of {' × '.join(self.axes)} has no positions to choose or move"
@@ -103,13 +99,13 @@ def _edits_html(edits: Sequence[PlacedEdit]) -> str:
     import pandas as pd
 
     rows = [
-        {"edit": type(each).__name__} if not isinstance(each, Edit) else _tell(each)
+        {"edit": type(each).__name__} if not isinstance(each, Edit) else _row(each)
         for each in edits
     ]
     return as_html("Edit of vectors", pd.DataFrame(rows))
 
 
-def _tell(edit: Edit) -> dict[str, object]:
+def _row(edit: Edit) -> dict[str, object]:
     """The function that made the edit, its heads, how many positions, and its strength."""
     made = getattr(edit.make, "__qualname__", type(edit.make).__name__).split(".<locals>")[0]
     heads = "all" if edit.heads is None else ", ".join(map(str, edit.heads))
@@ -172,9 +168,7 @@ def resample(reference: Float[Tensor, "token *shape"], seed: int = 0, **where: A
 def snap(
     centers: Float[Tensor, "*head cluster d"], scale: Tensor | None = None, **where: Any
 ) -> Edit:
-    """An edit to the nearest center, by Euclidean distance after division by ``scale`` ([d] or
-    [head, d]).
-    """
+    """An edit to the nearest center, by Euclidean distance after division by ``scale`` ([d] or [head, d])."""
 
     def nearest(x: Tensor, _: Place) -> Tensor:
         among = centers.to(x)

@@ -33,9 +33,8 @@ class Eraser:
         root = values.clamp_min(0).sqrt()
         kept = root > 1e-6 * root.amax(-1, keepdim=True)
         inverse = torch.where(kept, 1 / root, 0)
-        along = inverse[..., None] * (
-            basis.mT @ (x.mT @ z)[..., None]
-        )  # Σ^−½ cov(x, z), in the basis
+        covariance = basis.mT @ (x.mT @ z)[..., None]
+        along = inverse[..., None] * covariance  # Σ^−½ cov(x, z), in the basis
         along = along / along.norm(dim=-2, keepdim=True).clamp_min(1e-12)
         out = basis @ (root[..., None] * along)
         read = basis @ (inverse[..., None] * along)

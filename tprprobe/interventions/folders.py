@@ -19,11 +19,7 @@ MEASURED = "measured"  # the table of a part
 
 
 def open_run(folder: Path, model: Language, data: Dataset, recipe: Chosen, resume: bool) -> KeptRun:
-    """The run of a model with these weights, these data, this recipe.
-
-    Raises:
-        InputError: the folder holds something else, or this run and ``resume`` was not given.
-    """
+    """The run of a model with these weights, these data, this recipe."""
     about = {"model": model.name, "weights": fingerprint(model)}
     about |= {"data": [data.name, data.split, data.seed], "recipe": recipe.model_dump()}
     return KeptRun.open(folder, about | {"tprprobe": version("tprprobe")}, resume, MANIFEST)

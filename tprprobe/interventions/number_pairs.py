@@ -21,7 +21,7 @@ import pandas as pd
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import annotate, evaluate
-from tprprobe.gold.formulas import Expression, parse
+from tprprobe.gold.formulas import parse
 
 VECTORS = ("role", "filler", "key", "binding", "hidden")  # that are exchanged
 CHANGING = ("polarity", "argument", "place")
@@ -120,9 +120,7 @@ def exchanged(text: str, first: Sequence[int], second: Sequence[int]) -> str:
 def _is_new(
     kind: str, text: str, answer: Fraction, first: tuple[int, ...], second: tuple[int, ...]
 ) -> bool:
-    """True if the exchange makes another question, with the same answer or another one, as its kind
-    asks.
-    """
+    """True if the exchange makes another question, with the same answer or another one, as its kind asks."""
     other = exchanged(text, first, second)
     if other == text or (kind == "place" and other[second[0]] == "0"):
         return False
@@ -176,19 +174,15 @@ def _shift(
 ) -> int:
     """A random shift of both positions within the expression, off both of them; 0 if there is none."""
     expression = parse(text)
-    start, end = (0, len(text)) if expression is None else _span(expression)
+    start, inside = (0, text) if expression is None else (expression.start, expression.text)
     low, high = min(first + second), max(first + second)
     shifts = [
         shift
-        for shift in range(start - low, end - high)
+        for shift in range(start - low, start + len(inside) - high)
         if exchanged(text, *_moved(first, second, shift)) != text
         and {*first, *second}.isdisjoint(at + shift for at in first + second)
     ]
     return int(rng.choice(shifts)) if shifts else 0
-
-
-def _span(expression: Expression) -> tuple[int, int]:
-    return expression.start, expression.start + len(expression.text)
 
 
 def _moved(

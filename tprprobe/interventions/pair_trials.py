@@ -16,11 +16,8 @@ from tprprobe.models.protocol import Language, require_vocabulary
 
 SHIFTS = (1, -1, 2, -2, 3, -3)  # from the two words to other tokens
 NOWHERE = -1  # the position of what is not there
-SEVERAL, LENGTHS, ALIKE = (
-    "a word of several tokens",
-    "texts of two lengths",
-    "answers that begin alike",
-)
+SEVERAL, LENGTHS = "a word of several tokens", "texts of two lengths"
+ALIKE = "answers that begin alike"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +52,7 @@ class _Asked:
 
 
 def make_trials(model: Language, data: MinimalPairs) -> Trials:
-    """The items of these pairs in a model's ids.
-
-    Raises:
-        InputError: no item can be asked.
-    """
+    """The items of these pairs in a model's ids."""
     items = [data.items[i] for i in dict.fromkeys(row // 2 for row in data.rows)]
     results = [_ask(model, item) for item in items]
     asked = [result for result in results if isinstance(result, _Asked)]
@@ -69,7 +62,8 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
         raise InputError(
             f"{data.name}: none of {len(items)} items can be asked of this model: {reasons}"
         )
-    aside = [_aside(each.places, len(each.source), _frame(model)) for each in asked]
+    before, behind = map(len, require_vocabulary(model).source_frame)
+    aside = [_aside(each.places, len(each.source), (before, behind)) for each in asked]
     return Trials(
         tuple(each.item for each in asked),
         _padded([each.source for each in asked], model.config.pad),
@@ -125,11 +119,6 @@ def _answer(model: Language, text: Text, answer: str) -> int:
     if vocabulary.target_frame[1] or joined[: len(before)] != before:  # written apart from the text
         return vocabulary.encode(answer)[0]
     return joined[len(before)]
-
-
-def _frame(model: Language) -> tuple[int, int]:
-    before, behind = require_vocabulary(model).source_frame
-    return len(before), len(behind)
 
 
 def _aside(places: tuple[int, int], length: int, frame: tuple[int, int]) -> tuple[int, int]:

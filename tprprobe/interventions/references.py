@@ -31,9 +31,7 @@ class Reference:
     _centers: dict[int, Any] = field(default_factory=dict)
 
     def edit(self, name: str, k: int = 0, **where: Any) -> PlacedEdit:
-        """The edit of a name in EDITS, made of these vectors, with ``k`` clusters where it needs
-        them.
-        """
+        """The edit of a name in EDITS, made of these vectors, with ``k`` clusters where it needs them."""
         return EDITS[name].make(self, k, where)
 
     def centers(self, k: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -66,11 +64,7 @@ EDITS = {
 def read_references(
     model: Language, pairs: Pairs, sites: Sequence[str], seed: int = 0
 ) -> dict[str, Reference]:
-    """The vectors of all real tokens at every site.
-
-    Raises:
-        InputError: a site of attention maps.
-    """
+    """The vectors of all real tokens at every site."""
     rows = read_block(model, pairs, sites, model.config.pad).rows
     if missing := [site for site in sites if site not in rows]:
         raise InputError(f"{missing[0]} is an attention map: sweeps edit vectors")
@@ -80,11 +74,7 @@ def read_references(
 def find_centers(
     reference: Float[torch.Tensor, "token *shape"], k: int, seed: int = 0
 ) -> tuple[Float[torch.Tensor, "*head cluster d"], Float[torch.Tensor, "*head d"]]:
-    """The centers of k-means on standardized dimensions, and the scale they were divided by.
-
-    Raises:
-        InputError: fewer distinct vectors than k.
-    """
+    """The centers of k-means on standardized dimensions, and the scale they were divided by."""
     if reference.ndim == 3:
         found = [find_centers(each, k, seed) for each in reference.unbind(1)]
         return torch.stack([each for each, _ in found]), torch.stack([each for _, each in found])

@@ -4,7 +4,6 @@ The vector loses the bindings that a decomposition says it has, and gains others
 What the decomposition does not explain of the vector stays as it is.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,11 +69,7 @@ def change_of(
     exchange: Any = None,
     elsewhere: bool = False,
 ) -> Float64[np.ndarray, "sample d_model"]:
-    """What the changes add to a vector, a row a sample (one row where all samples change alike).
-
-    Raises:
-        InputError: as of :func:`surgery`.
-    """
+    """What the changes add to a vector, a row a sample (one row where all samples change alike)."""
     given = [_listed(each) for each in (replace, move, exchange)]
     sizes = {len(each) for each in given if len(each) > 1}
     if len(sizes) > 1:
@@ -88,7 +83,7 @@ def change_of(
             taken, added = kind(*change)
             if elsewhere:
                 taken, added = ([(f, wrong.get(r, r)) for f, r in each] for each in (taken, added))
-            by = _sum(fit, added) - _sum(fit, taken)
+            by = fit.bindings(added).sum(0) - fit.bindings(taken).sum(0)
             total[slice(None) if len(listed) == 1 else row] += by
     return total
 
@@ -125,7 +120,3 @@ def find_wrong_roles(fit: Decomposition) -> dict[str, str]:
     flat = (vectors - vectors.mean(1, keepdims=True)).reshape(len(roles), -1)
     likeness = flat @ flat.T / np.maximum(np.linalg.norm(flat, axis=1), 1e-12)
     return {role: roles[i] for role, i in zip(roles, likeness.argmin(1).tolist(), strict=True)}
-
-
-def _sum(fit: Decomposition, pairs: Sequence[Pair]) -> Float64[np.ndarray, " d_model"]:
-    return fit.bindings(pairs).sum(0)

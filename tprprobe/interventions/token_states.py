@@ -60,9 +60,6 @@ def read_states(
 ) -> Iterator[TokenStates]:
     """The states at every fit's site while a model reads the examples; at a site of the decoder, while
     it reads what it has itself written.
-
-    Raises:
-        InputError: a fit of samples at a site of tokens, or of roles that the data do not tell.
     """
     sides = {side_of(fit.site) for fit in fits}
     if len(sides) > 1:

@@ -87,11 +87,7 @@ def list_ways(words: Words, edits: Sequence[str]) -> Iterator[Way]:
 
 
 def check_edits(names: Sequence[str]) -> None:
-    """Checks that there are edits of these names.
-
-    Raises:
-        InputError: there is one that is not.
-    """
+    """Checks that there are edits of these names."""
     if strange := [name for name in names if name not in EDITS]:
         raise unknown("edit of pairs", strange[0], EDITS)
 

@@ -46,11 +46,7 @@ class Scores(NamedTuple):
 
 
 def find_scores(kind: str) -> Scores:
-    """The scores of that name.
-
-    Raises:
-        InputError: no plug-in that is installed has them.
-    """
+    """The scores of that name."""
     if kind not in plugins.find("scores"):
         raise InputError(f"no package that is installed scores {kind}")
     return plugins.find("scores")[kind].load()

@@ -31,11 +31,7 @@ ARCHITECTURES: dict[str, tuple[type[Model], dict[str, Any]]] = {
 
 
 def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
-    """The module of an architecture, ours or a plug-in's, and the configuration's values that make the name.
-
-    Raises:
-        InputError: there is none (the nearest name is suggested), or its plug-in cannot be imported.
-    """
+    """The module of an architecture, ours or a plug-in's, and the configuration's values that make the name."""
     if not isinstance(name, str) or name not in list_architectures():
         raise unknown("architecture", name, list_architectures())
     if name in ARCHITECTURES:
@@ -130,11 +126,7 @@ def check(config: Config) -> None:
 
 
 def _check_memory(module_class: type[Model], config: Config) -> None:
-    """Checks that a model of these sizes fits into this machine's memory, before any of it is taken.
-
-    Raises:
-        InputError: it does not.
-    """
+    """Checks that a model of these sizes fits into this machine's memory, before any of it is taken."""
     sizes = [value for value in vars(config).values() if type(value) is int]
     if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= FEW:
         return
@@ -153,9 +145,7 @@ def _check_memory(module_class: type[Model], config: Config) -> None:
 
 
 def count_parameters(settings: dict[str, Any]) -> int:
-    """The number of trainable parameters of a configuration (unique tensors), without allocating
-    them.
-    """
+    """The number of trainable parameters of a configuration (unique tensors), without allocating them."""
     with torch.device("meta"):
         return sum(parameter.numel() for parameter in build(settings).parameters())
 

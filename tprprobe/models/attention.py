@@ -20,9 +20,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def project(x: Tensor, linears: list[nn.Linear], n_heads: int) -> tuple[Tensor, ...]:
-    """Each linear map of x, divided into heads; one product computes all, which is faster for
-    several tokens.
-    """
+    """Each linear map of x, divided into heads; one product computes all, which is faster for several tokens."""
     if x.shape[1] == 1:
         return tuple(split_heads(linear(x), n_heads) for linear in linears)
     weight = torch.cat([linear.weight for linear in linears])
@@ -86,12 +84,8 @@ class TPAttention(nn.Module):
     ):
         super().__init__()
         d_head = d_model // n_heads
-        self.n_heads, self.roles, self.outer, self.dropout = (
-            n_heads,
-            roles,
-            binding == "outer",
-            dropout,
-        )
+        self.n_heads, self.roles, self.dropout = n_heads, roles, dropout
+        self.outer = binding == "outer"
         self.scale = d_head**-0.5
         self.to_query = nn.Linear(d_model, d_model)
         self.to_key = nn.Linear(d_model, d_model)

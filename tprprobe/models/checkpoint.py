@@ -3,8 +3,8 @@
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,13 @@ from tprprobe.data.vocabularies.symbols import SymbolTable
 from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError, unknown
 from tprprobe.files import hub
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
 from tprprobe.models.architectures import build, expand
 from tprprobe.models.protocol import CaptionModel, Config, Model, Readable
 
-TYPED, SEQ2SEQ = (
-    {"model_type": "tprprobe"},
-    "TPRForSeq2SeqLM",
-)  # of `tprprobe.models.huggingface.auto`
+TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `models.huggingface.auto`
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
 SUM = "crc32c"  # of the weights, in the metadata of their file
 FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")
@@ -88,12 +86,7 @@ def published_config(model: Model) -> dict[str, Any]:
 def read_checkpoint(
     name: str | os.PathLike[str], local_files_only: bool = False, seed: int | None = None
 ) -> Model:
-    """The model of a shipped name, folder or hub id, in evaluation mode; with a seed, randomly
-    initialized.
-
-    Raises:
-        InputError: nothing of that name, or a folder whose files do not make a model.
-    """
+    """The model of a shipped name, folder or hub id, in evaluation mode; with a seed, randomly initialized."""
     text = str(name)
     folder = hub.locate("models", text, local_files_only)
     if hub.is_foreign(folder):
@@ -111,11 +104,7 @@ def read_checkpoint(
 
 
 def default_data(model: Readable, split: str | None = None) -> tuple[str, str | None]:
-    """The data and split that the checkpoint's card names under ``tprprobe``.
-
-    Raises:
-        InputError: the card names none.
-    """
+    """The data and split that the checkpoint's card names under ``tprprobe``."""
     named = _named_data(model.folder / hub.CARD) if model.folder else {}
     if "data" not in named:
         raise InputError(f"the card of {model.name} names no data: give --data")
@@ -166,27 +155,22 @@ def _vocabulary(folder: Path, config: Config) -> Codec | None:
 
 
 def check_vocabulary(known: Codec, config: Config, where: str) -> None:
-    """Checks that a model's ids are those of the vocabulary.
-
-    Raises:
-        InputError: naming what differs.
-    """
+    """Checks that a model's ids are those of the vocabulary."""
     size = config.vocab_size if known.has_spare_rows else len(known)
     if size < len(known):
         raise InputError(f"{where} has {len(known)} sub-words, the model rows for {size}")
-    wanted = {"vocab_size": (size, config.vocab_size)}
-    wanted |= {"pad": (known.pad, config.pad), "sos": (known.sos, config.sos)}
-    for name, (value, own) in (wanted | {"eos": (known.eos, config.eos)}).items():
-        if own != value:
-            raise InputError(f"{where} has {name} {value}, the model {own}")
+    wanted = {"vocab_size": size, "pad": known.pad, "sos": known.sos, "eos": known.eos}
+    for name, value in wanted.items():
+        if getattr(config, name) != value:
+            raise InputError(f"{where} has {name} {value}, the model {getattr(config, name)}")
 
 
 def _weights(state: dict[str, torch.Tensor]) -> bytes:
     """The file of weights; safetensors writes its metadata in any order, here it is always the same."""
-    told = {"format": "pt", SUM: _sum(state)}
-    other = dict(reversed(told.items()))
-    order, wanted = (json.dumps(each, separators=(",", ":")).encode() for each in (other, told))
-    return safetensors.torch.save(state, metadata=told).replace(order, wanted, 1)
+    metadata = {"format": "pt", SUM: _sum(state)}
+    other = dict(reversed(metadata.items()))
+    order, wanted = (json.dumps(each, separators=(",", ":")).encode() for each in (other, metadata))
+    return safetensors.torch.save(state, metadata=metadata).replace(order, wanted, 1)
 
 
 def _sum(state: Mapping[str, torch.Tensor]) -> str:
@@ -195,9 +179,9 @@ def _sum(state: Mapping[str, torch.Tensor]) -> str:
     """
     found = 0
     for name, tensor in sorted(state.items()):
-        told = f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
+        header = f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
         values = tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
-        found = google_crc32c.extend(google_crc32c.extend(found, told), values)
+        found = google_crc32c.extend(google_crc32c.extend(found, header), values)
     return f"{found:08x}"
 
 
@@ -219,12 +203,8 @@ def _check_weights(config: dict[str, Any], path: Path) -> None:
             raise InputError(f"{path}: {key} has shape {held[key]}, config.json asks for {shape}")
 
 
-@contextmanager
-def _undamaged(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except safetensors.SafetensorError as error:
-        raise InputError(f"{path} is damaged or no safetensors file: {error}") from error
+def _undamaged(path: Path) -> AbstractContextManager[None]:
+    return as_input_error(f"{path} is damaged or no safetensors file")
 
 
 def _load_weights(model: Model, path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.files import assets, hub
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json, read_json
 from tprprobe.models.presets import list_presets
 
@@ -44,12 +44,8 @@ def _describe(name: str, folder: Path) -> dict[str, Any]:
 
 
 def _count(weights: Path) -> int:
-    """The number of parameters in a safetensors file, read from its header.
-
-    Raises:
-        InputError: it has none that can be read.
-    """
-    with damage_told(f"{weights} is damaged or no safetensors file"):
+    """The number of parameters in a safetensors file, read from its header."""
+    with as_input_error(f"{weights} is damaged or no safetensors file"):
         with weights.open("rb") as file:
             header = parse_json(file.read(*SIZE.unpack(file.read(SIZE.size))), "its header")
         shapes = {name: tensor["shape"] for name, tensor in header.items() if "shape" in tensor}

@@ -73,9 +73,7 @@ class Language(nn.Module, ABC):
     vocabulary: Codec | None = None
     folder: Path | None = None
     run: Callable[..., Any]  # its logits of a source and a target, as of an attached module
-    pads_look_ahead: bool = (
-        False  # whether a written pad reads what follows, which no cache can hold
-    )
+    pads_look_ahead: bool = False  # a written pad reads what follows, which no cache can hold
 
     @property
     def device(self) -> torch.device:
@@ -155,9 +153,7 @@ class Model(Language, Generic[K, M, C]):
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: M, cache: C | None = None
     ) -> tuple[Float[Tensor, "batch seq vocab"], C]:
-        """Logits and the vectors they were computed from; with a cache, ``target`` continues what
-        it holds.
-        """
+        """Logits and the vectors they were computed from; with a cache, ``target`` continues what it holds."""
 
     def forward(
         self, source: Shaped[Tensor, "batch ..."], target: Int[Tensor, "batch target_seq"]
@@ -182,35 +178,22 @@ class CaptionModel(Model[KC, M, C]):
         return None
 
 
-Readable = (
-    Language | Attached
-)  # what vectors can be read of: a model, or a module with sites attached
+Readable = Language | Attached  # what vectors are read of: a model, or a module with sites attached
 
 
 def require_model(model: Readable, reason: str) -> Model:
-    """The model, checked to be one of ours.
-
-    Raises:
-        InputError: it is an attached module, which cannot be used here for this reason.
-    """
+    """The model, checked to be one of ours."""
     if isinstance(model, Model):
         return model
     raise InputError(f"{model.name} is an attached module, {reason}")
 
 
 def require_head(model: Readable, purpose: str) -> Language:
-    """The model, checked to predict symbols: one of ours, or one of transformers with its head.
-
-    Raises:
-        InputError: it does not; the line has this purpose.
-    """
+    """The model, checked to predict symbols: one of ours, or one of transformers with its head."""
     if isinstance(model, Language) and getattr(model, "head", "own"):
         return model
-    kind = (
-        "has no head that predicts symbols"
-        if isinstance(model, Language)
-        else "is an attached module"
-    )
+    is_language = isinstance(model, Language)
+    kind = "has no head that predicts symbols" if is_language else "is an attached module"
     raise InputError(
         f"{model.name} {kind}, and {purpose} needs a model that predicts symbols: give one of ours, or hf: of "
         "a causal, masked or sequence-to-sequence model"
@@ -218,11 +201,7 @@ def require_head(model: Readable, purpose: str) -> Language:
 
 
 def require_vocabulary(model: Readable) -> Codec:
-    """The model's vocabulary.
-
-    Raises:
-        InputError: it is not known.
-    """
+    """The model's vocabulary."""
     if model.vocabulary is None:
         raise InputError(
             f"{model.name}: this model's vocabulary is unknown: convert it again with --vocab FILE"

@@ -6,17 +6,85 @@ the loop over time is torch's own. Everything after it (u_t, f_t, the words) is 
 Source: huang §4.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tprprobe.errors import InputError
 from tprprobe.models.protocol import CaptionModel
-from tprprobe.models.tpgnconfig import TPGNConfig
-from tprprobe.models.tpgnstate import State, Weights, check_features
 from tprprobe.site.site import Site, per_position
+
+Weights = tuple[Tensor, ...]  # of torch's LSTM: input, recurrent, and the bias of either
+
+
+@dataclass(frozen=True)
+class State:
+    """Hidden and cell states after some input, and the recurrence's weights, computed once."""
+
+    h: Float[Tensor, "batch d_state"]
+    c: Float[Tensor, "batch d_state"]
+    weights: Weights
+
+    def __getitem__(self, rows: Int[Tensor, " row"]) -> "State":
+        return State(self.h[rows], self.c[rows], self.weights)
+
+    def repeated(self, n: int) -> "State":
+        """The state with n rows; rows that share one state (a beam's) follow each other."""
+        times = n // len(self.h)
+        if times == 1:
+            return self
+        h, c = (each.repeat_interleave(times, 0) for each in (self.h, self.c))
+        return State(h, c, self.weights)
+
+
+def check_features(source: Tensor, width: int) -> None:
+    """Checks that these are feature vectors of that width."""
+    if source.ndim != 2 or source.shape[1] != width or not source.is_floating_point():
+        raise InputError(
+            f"image features of shape {tuple(source.shape)}, {source.dtype}: this model reads "
+            f"[batch, {width}] real numbers"
+        )
+
+
+@dataclass(frozen=True)
+class TPGNConfig:
+    """The paper's sizes; ``d_model`` is d, the width of p_t and the side of Ŝ_t.
+
+    What the paper leaves open or contradicts is an option:
+
+    - ``output``: W_x is ``free``, or ``tied`` to W_e (Eq. 19), which is possible only where words
+      are embedded in d² dimensions.
+    - ``embedding``: W_e is ``trained``, or ``fixed`` (as in Algorithm 1) to what it is given.
+    - ``cells``: c_{1,0} is ``zeros``, or like Ŝ_0 a linear map of the ``features``.
+    - ``biases``: they are "included throughout the model" but in none of the equations.
+
+    ``dropout`` is of the embedded words and of f_t; the paper has none.
+    """
+
+    vocab_size: int = 8791
+    d_model: int = 25
+    d_embedding: int = 25
+    d_features: int = 2048
+    output: Literal["free", "tied"] = "free"
+    embedding: Literal["trained", "fixed"] = "trained"
+    cells: Literal["zeros", "features"] = "zeros"
+    biases: bool = True
+    dropout: float = 0.0
+    pad: int = 1
+    sos: int = 2
+    eos: int = 3
+
+    def __post_init__(self):
+        if self.output == "tied" and self.d_embedding != self.d_model**2:
+            raise InputError(
+                f"output = 'tied' with d_embedding {self.d_embedding}: f_t has d² = "
+                f"{self.d_model**2} dimensions, so W_x = W_eᵀ needs d_embedding {self.d_model**2}"
+            )
+
 
 GATES = 4  # in the order of torch's LSTM: î, f̂, g, ô
 FORGET = 1
@@ -52,9 +120,7 @@ class SentenceSites(nn.Module):
 
 
 class TPGNWordSites(nn.Module):
-    """The word LSTM U, whose gates read a linear map of Ŝ_{t−1}'s rows (Eqs. 10-15); u_t = tanh(W_u
-    p_t).
-    """
+    """The word LSTM U, whose gates read a linear map of Ŝ_{t−1}'s rows (Eqs. 10-15); u_t = tanh(W_u p_t)."""
 
     def __init__(self, config: TPGNConfig):
         super().__init__()

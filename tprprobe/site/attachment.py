@@ -44,9 +44,6 @@ class Attached(nn.Module):
         """The same sites on a copy of the module.
 
         The copy's hooks that lead to the sites here do nothing while nobody reads these.
-
-        Raises:
-            InputError: the module cannot be copied.
         """
         if self.attach_again is None:
             raise InputError(f"{self.name} cannot be copied with its sites: attach it anew")
@@ -127,11 +124,7 @@ def attach(
 
 
 def place_site(root: nn.Module, name: str, site: Site) -> None:
-    """Puts a site at its dotted name in a module, as :func:`attach` does.
-
-    Raises:
-        InputError: no dotted name, or one that is taken.
-    """
+    """Puts a site at its dotted name in a module, as :func:`attach` does."""
     if not NAME.fullmatch(name):
         raise InputError(f"site {name!r}: give a dotted name like 'encoder.0.self.role'")
     *parents, last = name.split(".")

@@ -30,9 +30,7 @@ def record(model: nn.Module, steps: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 @contextlib.contextmanager
 def hold(model: nn.Module, outputs: Mapping[str, Any]) -> Iterator[None]:
-    """A block in which these steps return this and compute nothing:
-    ``hold(model, {"encoder.0": hidden})``.
-    """
+    """A block in which these steps return this and compute nothing: ``hold(model, {"encoder.0": hidden})``."""
     with _replace(model, outputs, lambda step, _: lambda *_, **__: outputs[step]):
         yield
 

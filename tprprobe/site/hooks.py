@@ -19,7 +19,7 @@ Edit = Callable[[Tensor], Tensor]
 
 
 class PlacedEdit(ABC):
-    """An edit that is told its place: the axes of the site, and the first position.
+    """An edit that gets its place: the axes of the site, and the first position.
 
     ``start`` is 0 in a whole pass; a decoder with a cache passes on one position at a time.
     """

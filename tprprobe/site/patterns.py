@@ -12,19 +12,20 @@ _TARGET = ("decoder.", "embedding.target.", "sentence.", "word.")
 
 
 def select(patterns: str | Iterable[str], names: Sequence[str]) -> list[str]:
-    """The names that match any of the shell globs, in their own order; layer -1 is the last.
-
-    Raises:
-        InputError: a pattern matches nothing (the nearest name is suggested).
-    """
+    """The names that match any of the shell globs, in their own order; layer -1 is the last."""
     patterns = [patterns] if isinstance(patterns, str) else list(patterns)
     chosen: set[str] = set()
     for pattern in patterns:
-        found = fnmatch.filter(names, resolve(pattern, names))
+        found = match(pattern, names)
         if not found:
             raise unknown("site", pattern, names)
         chosen.update(found)
     return [name for name in names if name in chosen]
+
+
+def match(pattern: str, names: Sequence[str]) -> list[str]:
+    """The names that match a shell glob; none is no error."""
+    return fnmatch.filter(names, resolve(pattern, names))
 
 
 def resolve(pattern: str, names: Iterable[str]) -> str:

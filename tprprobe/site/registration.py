@@ -1,4 +1,4 @@
-"""Our models, and attached ones, told to pyvene, which interchanges vectors of types that it knows."""
+"""Our models, and attached ones, registered with pyvene, which interchanges vectors of types that it knows."""
 
 from torch import nn
 

@@ -11,7 +11,7 @@ from jaxtyping import Shaped
 
 from tprprobe.store.checksums import Ledger
 from tprprobe.store.dtypes import compress, disk_type, zarr_codec
-from tprprobe.store.layout import BEGUN, SiteSpec
+from tprprobe.store.layout import BEGUN, SiteSpec, dimension_names
 
 
 def write_rows(
@@ -134,17 +134,3 @@ def _consolidated(documents: Mapping[str, bytes], names: Iterable[str]) -> bytes
     return json.dumps(
         group | {"consolidated_metadata": inline, "node_type": kind}, indent=2
     ).encode()
-
-
-def dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]]:
-    """Axis names that each have one size in the store, as xarray demands; other sizes get names of
-    their own.
-    """
-    sizes: dict[str, int] = {}
-
-    def named(axis: str, size: int) -> str:
-        return axis if sizes.setdefault(axis, size) == size else f"{axis}_{size}"
-
-    return {
-        name: (spec.rows, *map(named, spec.axes[1:], spec.shape)) for name, spec in arrays.items()
-    }

@@ -75,9 +75,9 @@ def with_checksums(path: Path, manifest: Mapping[str, Any]) -> Manifest:
         part.file: known.get(part.file) or sum_file(path / part.file) for part in parts_of(manifest)
     }
     sizes = {file: ledger.sizes[file] for file in sums if file in ledger.sizes}
-    told = {key: value for key, value in manifest.items() if key not in (CHECKSUMS, SIZES)}
-    told |= Ledger(sums, sizes).as_dict()
-    return {**told, CHECKSUMS: {**sums, MANIFEST: sum_manifest(told)}}
+    content = {key: value for key, value in manifest.items() if key not in (CHECKSUMS, SIZES)}
+    content |= Ledger(sums, sizes).as_dict()
+    return {**content, CHECKSUMS: {**sums, MANIFEST: sum_manifest(content)}}
 
 
 def sum_file(file: Path) -> str:

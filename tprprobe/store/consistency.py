@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import parse_json
-from tprprobe.store.arrays import dimension_names
 from tprprobe.store.checksums import CHANGED, change_of, checksums_of, is_as_written
 from tprprobe.store.dtypes import disk_type
 from tprprobe.store.layout import (
@@ -22,6 +21,7 @@ from tprprobe.store.layout import (
     TOKENS,
     SiteSpec,
     arrays_of,
+    dimension_names,
     parts_of,
 )
 from tprprobe.store.manifests import Manifest, check_files, undamaged
@@ -34,11 +34,7 @@ COLUMNS = {"side": "UO", "sample": "iu", "token": "UO"}  # and the kinds of thei
 
 
 def check_store(path: Path, manifest: Manifest) -> None:
-    """Checks the lengths of all files and the content of those that say what the numbers are.
-
-    Raises:
-        InputError: naming the file that is missing, has another length, or contradicts the manifest.
-    """
+    """Checks the lengths of all files and the content of those that say what the numbers are."""
     check_files(path, manifest)
     with undamaged(path):
         if not is_as_written(manifest):
@@ -53,11 +49,7 @@ def check_store(path: Path, manifest: Manifest) -> None:
 
 
 def check_tokens(path: Path, manifest: Manifest, table: "pd.DataFrame") -> "pd.DataFrame":
-    """The token table of a store, if it has a row for every row of the arrays, sample by sample.
-
-    Raises:
-        InputError: naming what the table has and the manifest says.
-    """
+    """The token table of a store, if it has a row for every row of the arrays, sample by sample."""
     for name, kinds in COLUMNS.items() if manifest["samples"] else ():
         if name not in table:
             raise _damage(path, f"lacks the column {name}")
@@ -65,13 +57,13 @@ def check_tokens(path: Path, manifest: Manifest, table: "pd.DataFrame") -> "pd.D
         if held.kind not in kinds:
             raise _damage(path, f"has {held} in the column {name}")
     count = table["side"].value_counts()
-    told = {side: int(count.get(side, 0)) for side in SIDES} | {"rows": len(table)}
+    counts = {side: int(count.get(side, 0)) for side in SIDES} | {"rows": len(table)}
     sides = {side: manifest["lengths"].get(side, 0) for side in SIDES}
     wanted = sides | {"rows": sum(sides.values())}
-    told["samples"], wanted["samples"] = table["sample"].nunique(), manifest["samples"]
+    counts["samples"], wanted["samples"] = table["sample"].nunique(), manifest["samples"]
     for name, number in wanted.items():
-        if told[name] != number:
-            raise _damage(path, f"has {told[name]} {name} where the manifest says {number}")
+        if counts[name] != number:
+            raise _damage(path, f"has {counts[name]} {name} where the manifest says {number}")
     keys = table["sample"].to_numpy() * len(SIDES) + (table["side"] == SIDES[1]).to_numpy()
     if (keys[1:] < keys[:-1]).any():
         raise _damage(path, "is not in the order of samples and sides")
@@ -100,11 +92,11 @@ def _check_metadata(root: Path, manifest: Manifest) -> None:
     for name, (spec, rows) in arrays.items():
         file = root / name / METADATA
         wanted = dict(_layout(spec, rows, names[name]))
-        for place, told in (
+        for place, document in (
             (file, parse_json(file.read_bytes(), file)),
             (root / METADATA, inline[name]),
         ):
-            for key, value in _told(told).items():
+            for key, value in _facts(document).items():
                 if value != wanted[key]:
                     said = json.dumps(value)
                     raise _damage(
@@ -123,7 +115,7 @@ def _layout(spec: SiteSpec, rows: int, names: tuple[str, ...]) -> Iterator[tuple
     yield ORDER, "little"
 
 
-def _told(document: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(document: Mapping[str, Any]) -> dict[str, Any]:
     """What the metadata of an array says of it."""
     return {
         "shape": document["shape"],

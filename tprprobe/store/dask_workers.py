@@ -39,7 +39,7 @@ def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> It
     if client is None or len(parts) == 1:
         yield from map(function, parts)
         return
-    with _losses_told():
+    with _lost_workers():
         sent = client.scatter(function, broadcast=True, hash=False)
         ahead = AHEAD * sum(client.nthreads().values())
         begun: deque[Any] = deque()
@@ -66,11 +66,7 @@ def _find_client() -> Any:
 
 @contextmanager
 def scheduled(address: str | None) -> Iterator[None]:
-    """A block whose passes are computed by the workers of the Dask scheduler at an address, if one is given.
-
-    Raises:
-        InputError: no scheduler answers there, or its workers lack this version of tprprobe.
-    """
+    """A block whose passes are computed by the workers of the Dask scheduler at an address, if one is given."""
     if address is None:
         yield
         return
@@ -104,7 +100,7 @@ def _check_workers(client: Any, address: str) -> None:
 
 
 @contextmanager
-def _losses_told() -> Iterator[None]:
+def _lost_workers() -> Iterator[None]:
     from distributed import CancelledError, KilledWorker
     from distributed.comm.core import CommClosedError
 

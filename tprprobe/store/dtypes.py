@@ -8,7 +8,7 @@ takes the two bytes that are always zero (and more, so that they take less than 
 from typing import Any, Literal, cast
 
 import numpy as np
-from jaxtyping import Integer, Shaped
+from jaxtyping import Shaped
 
 from tprprobe.errors import InputError, unknown
 
@@ -17,15 +17,10 @@ TYPES = ("float32", "float16", BFLOAT16)  # that vectors can be kept in
 NONE = "none"
 LEVELS = {"lz4": 5, "zstd": 3}  # of Blosc's codecs, after its shuffle of bytes
 COMPRESSIONS = (NONE, *LEVELS)
-AT_ONCE = 2**18  # numbers that are rounded at once, which stay in the processor's cache
 
 
 def check_storage(dtype: str | None, compression: str | None) -> None:
-    """Checks what numbers are to be kept in; None leaves it open.
-
-    Raises:
-        InputError: another name, or bfloat16 without compression.
-    """
+    """Checks what numbers are to be kept in; None leaves it open."""
     if dtype not in (None, *TYPES):
         raise unknown("type of a store", str(dtype), TYPES)
     if compression not in (None, *COMPRESSIONS):
@@ -92,22 +87,6 @@ def zarr_codec(compression: str, size: int) -> Any:
 
 def _rounded(values: Shaped[np.ndarray, "*any"]) -> Shaped[np.ndarray, "*any"]:
     """float32 numbers rounded to the nearest bfloat16 number, ties to even."""
-    source = values.reshape(-1)
-    if not np.bitwise_or.reduce(source.view("<u4")) & 0xFFFF:
-        return values
-    rounded = np.empty_like(values)
-    target = rounded.reshape(-1)
-    for start in range(0, source.size, AT_ONCE):
-        piece = source[start : start + AT_ONCE]
-        target[start : start + AT_ONCE] = _round_bits(piece.view("<u4")).view("<f4")
-        target[start : start + AT_ONCE][np.isnan(piece)] = np.nan
-    return rounded
+    import torch  # for stores of bfloat16 numbers only
 
-
-def _round_bits(bits: Integer[np.ndarray, " n"]) -> Integer[np.ndarray, " n"]:
-    even = bits >> 16
-    even &= 1
-    even += 0x7FFF
-    even += bits
-    even &= 0xFFFF0000
-    return even
+    return torch.tensor(values).bfloat16().float().numpy()

@@ -17,9 +17,9 @@ import numpy as np
 
 from tprprobe.site.patterns import head_axis
 from tprprobe.store.dtypes import BFLOAT16, NONE, disk_type
-from tprprobe.store.kinds import STORE
+from tprprobe.store.names import JOURNAL as JOURNAL
+from tprprobe.store.names import MANIFEST as MANIFEST
 
-MANIFEST, JOURNAL = STORE.files
 ARRAYS, METADATA = "arrays.zarr", "zarr.json"
 TOKENS, TOKENS_BEGUN = "tokens.parquet", "tokens.arrow"
 TWINS = ("permuted", "untrained", "rescaled")  # the best control first
@@ -69,9 +69,7 @@ class SiteSpec:
         return int(np.prod(self.shape, dtype=int)) * disk_type(self.dtype).itemsize
 
     def kept_as(self, dtype: str | None, compression: str | None) -> "SiteSpec":
-        """The layout with another type and compression; None keeps the type, and compresses bfloat16
-        by LZ4.
-        """
+        """The layout with another type and compression; None keeps the type, and compresses bfloat16 by LZ4."""
         dtype = dtype or self.dtype
         if dtype == BFLOAT16 and compression == NONE:
             dtype = "float32"
@@ -81,8 +79,12 @@ class SiteSpec:
 
     def as_dict(self) -> dict[str, Any]:
         """The layout as a manifest tells it, which says nothing of no compression."""
-        told = asdict(self)
-        return told if self.is_compressed else {k: v for k, v in told.items() if k != "compression"}
+        layout = asdict(self)
+        return (
+            layout
+            if self.is_compressed
+            else {k: v for k, v in layout.items() if k != "compression"}
+        )
 
     @property
     def chunk_rows(self) -> int:
@@ -144,6 +146,18 @@ def arrays_of(manifest: Mapping[str, Any]) -> dict[str, tuple[SiteSpec, int]]:
     return {name: (spec, manifest["lengths"].get(spec.rows, 0)) for name, spec in arrays.items()}
 
 
+def dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]]:
+    """Axis names that each have one size in the store, as xarray demands; other sizes get names of their own."""
+    sizes: dict[str, int] = {}
+
+    def named(axis: str, size: int) -> str:
+        return axis if sizes.setdefault(axis, size) == size else f"{axis}_{size}"
+
+    return {
+        name: (spec.rows, *map(named, spec.axes[1:], spec.shape)) for name, spec in arrays.items()
+    }
+
+
 def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
     """Every file that a store needs, complete or begun, but its manifest."""
     complete, sizes = manifest["complete"], manifest.get(SIZES, {})
@@ -177,7 +191,7 @@ def describe_sites(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for name in manifest["sites"]:
         spec, count = arrays_of(manifest)[name]
-        told = (" × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression)
-        values = (name, *told, bytes_of(manifest, name))
+        layout = (" × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression)
+        values = (name, *layout, bytes_of(manifest, name))
         rows.append(dict(zip(DESCRIBED, values, strict=True)))
     return rows

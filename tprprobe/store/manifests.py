@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import partial_of, write_file
 from tprprobe.store.layout import JOURNAL, MANIFEST, METADATA, SIZES, Part, SiteSpec, parts_of
@@ -22,11 +22,7 @@ Manifest = dict[str, Any]
 
 
 def read_manifest(path: Path) -> Manifest | None:
-    """The manifest of the store at ``path`` so far; None where there is nothing.
-
-    Raises:
-        InputError: a file or a folder of something else, or a damaged store.
-    """
+    """The manifest of the store at ``path`` so far; None where there is nothing."""
     for name in (MANIFEST, JOURNAL):
         if (path / name).exists():
             return _read(path / name)
@@ -38,11 +34,7 @@ def read_manifest(path: Path) -> Manifest | None:
 
 
 def read_complete(path: Path) -> Manifest:
-    """The manifest of the complete store at ``path``.
-
-    Raises:
-        InputError: there is none, or it is not complete.
-    """
+    """The manifest of the complete store at ``path``."""
     manifest = read_manifest(path)
     if manifest is None:
         raise InputError(f"no store at {path}: make one with `tprprobe extract --out {path}`")
@@ -62,8 +54,8 @@ def is_finished(path: Path) -> bool:
 def _read(file: Path) -> Manifest:
     with undamaged(file.parent):
         content = file.read_bytes()
-    told = f"{file.parent} is damaged: its {file.name}"
-    manifest = parse_json(content, told, "extract it again")
+    where = f"{file.parent} is damaged: its {file.name}"
+    manifest = parse_json(content, where, "extract it again")
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{file.parent} is not a store: its {file.name} is of something else")
     if manifest.get("version") not in (PLAIN, COMPRESSED):
@@ -78,11 +70,6 @@ def _read(file: Path) -> Manifest:
     return manifest
 
 
-def version_of(sites: Mapping[str, SiteSpec]) -> int:
-    """The version of the format that a store of these sites has."""
-    return COMPRESSED if any(spec.is_compressed for spec in sites.values()) else PLAIN
-
-
 def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
     """Replaces the manifest atomically: it never exists half written."""
     write_file(file, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
@@ -90,17 +77,14 @@ def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
 
 def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, Any]) -> Manifest:
     """What the manifest of a store with these sites says of it from the start, in JSON types."""
-    told = {"format": FORMAT, "version": version_of(sites)}
+    is_compressed = any(spec.is_compressed for spec in sites.values())
+    header = {"format": FORMAT, "version": COMPRESSED if is_compressed else PLAIN}
     sites_json = {name: spec.as_dict() for name, spec in sites.items()}
-    return json.loads(json.dumps({**told, **settings, **told, "sites": sites_json}))
+    return json.loads(json.dumps({**header, **settings, **header, "sites": sites_json}))
 
 
 def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Checks that two manifests are of the same model, data and sites.
-
-    Raises:
-        InputError: naming the first setting that differs.
-    """
+    """Checks that two manifests are of the same model, data and sites."""
     old, new = _flat(begun), _flat(wanted)
     for key in [key for key in (*new, *old) if key != "version"]:  # which follows from the sites
         if old.get(key) != new.get(key):
@@ -125,9 +109,6 @@ def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
     """Checks that every file is there at its full length: Zarr reads a missing chunk as NaN.
 
     Those of a store that is ``growing`` may be longer.
-
-    Raises:
-        InputError: naming a file that is missing or has another length.
     """
     with undamaged(path):
         for part in parts_of(manifest):
@@ -149,5 +130,5 @@ def fault_of(path: Path, part: Part, growing: bool = False) -> str | None:
 
 
 def undamaged(path: Path) -> AbstractContextManager[None]:
-    """A block that tells every error of reading in one line: the store is damaged."""
-    return damage_told(f"{path} is damaged", "extract it again")
+    """A block in which every error of reading is one line: the store is damaged."""
+    return as_input_error(f"{path} is damaged", "extract it again")

@@ -17,11 +17,7 @@ def starts_of(samples: np.ndarray) -> Bounds:
 
 
 def rows_of(tokens: pd.DataFrame, pool: str) -> Int[np.ndarray, " sample"]:
-    """The token of every sample whose vector is the pooled one, of any pool but the mean.
-
-    Raises:
-        InputError: a sample has no such mark.
-    """
+    """The token of every sample whose vector is the pooled one, of any pool but the mean."""
     first = starts_of(tokens["sample"].to_numpy())
     if pool == FIRST:
         return first

@@ -26,9 +26,7 @@ class Origin:
         return bool(self.stores or self.models)
 
     def has(self, store: Store) -> bool:
-        """True if the result was made of the store; a result that names no store, of the store's
-        model.
-        """
+        """True if the result was made of the store; a result that names no store, of the store's model."""
         if self.stores:
             return store.fingerprint in self.stores
         return store.model in self.models

@@ -3,10 +3,11 @@
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer, Shaped
@@ -20,10 +21,13 @@ from tprprobe.store.dtypes import first_infinite
 from tprprobe.store.manifests import Manifest
 
 if TYPE_CHECKING:
-    # both take longer to import than what is told of a store without its arrays and tokens
+    # both take longer to import than what a store says without its arrays and tokens
     import pandas as pd
     import xarray as xr
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Source = str | os.PathLike[str]
 Rows = slice | Integer[np.ndarray, "row"] | Bool[np.ndarray, "token"]
 
 
@@ -41,8 +45,8 @@ class Store:
     @functools.cached_property
     def fingerprint(self) -> str:
         """The digest of what the store is of, which is the same wherever the store lies."""
-        told = {key: value for key, value in self.manifest.items() if key != manifests.CHECKSUMS}
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        content = {key: value for key, value in self.manifest.items() if key != manifests.CHECKSUMS}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
     def model(self) -> str | None:
@@ -309,6 +313,20 @@ def open_store(path: str | Path) -> Store:
     manifest = manifests.read_complete(path)
     consistency.check_store(path, manifest)
     return Store(path, manifest)
+
+
+def takes_paths(
+    function: Callable[Concatenate[Store, P], R],
+) -> Callable[Concatenate[Store | Source, P], R]:
+    """The function, whose first argument may be the path of a store, or ``hub:owner/name``."""
+
+    @functools.wraps(function)
+    def opened(store: Any, *given: P.args, **named: P.kwargs) -> R:
+        if isinstance(store, str | os.PathLike):
+            store = open_store(store if isinstance(store, str) else Path(store))
+        return function(store, *given, **named)
+
+    return opened
 
 
 @functools.lru_cache(maxsize=16)

@@ -58,11 +58,7 @@ class DamagedStore:
 
     @classmethod
     def open(cls, path: Path) -> "DamagedStore":
-        """The store at a path, every file of which is read once.
-
-        Raises:
-            InputError: there is none, or its manifest is damaged, too: nothing then says what it held.
-        """
+        """The store at a path, every file of which is read once."""
         manifest = manifests.read_complete(path)
         with manifests.undamaged(path):
             damaged = {each.file for each in find_damage(path, manifest)}
@@ -127,26 +123,21 @@ class DamagedStore:
         assert part.rows is not None
         spec, before = self._spec(part), 0
         if samples.start and spec.rows in (*SIDES, SAMPLE):
-            before = samples.start if spec.rows == SAMPLE else self._count(spec.rows, samples.start)
+            before = samples.start
+            if spec.rows != SAMPLE:
+                before = int((samples_of(self.store.tokens, spec.rows) < samples.start).sum())
         array = zarr.open_array(made.path / layout.ARRAYS / part.site, mode="r")
         first, last = part.rows
         total = layout.arrays_of(self.store.manifest)[part.site][1]
         size = spec.chunk_sizes(total, padded=True)[first // spec.chunk_rows]
         return arrays.chunk_bytes(spec, np.asarray(array[first - before : last - before]), size)
 
-    def _count(self, side: str, sample: int) -> int:
-        return int((samples_of(self.store.tokens, side) < sample).sum())
-
     def _spec(self, part: Part) -> layout.SiteSpec:
         assert part.site is not None
         return layout.arrays_of(self.store.manifest)[part.site][0]
 
     def _replace(self, part: Part, content: bytes) -> None:
-        """Writes a file if it is what was written before.
-
-        Raises:
-            InputError: it is not, or the disk is full.
-        """
+        """Writes a file if it is what was written before."""
         file = self.store.path / part.file
         written = self.store.manifest.get(manifests.CHECKSUMS, {}).get(part.file)
         with whole(file) as partial:

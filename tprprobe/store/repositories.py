@@ -45,11 +45,7 @@ def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = Fa
 
 
 def describe(folder: Path, repo_id: str) -> dict[str, bytes]:
-    """The card of a dataset repository, and the tables of its viewer, by their paths in it.
-
-    Raises:
-        InputError: the folder holds no store and no finished run.
-    """
+    """The card of a dataset repository, and the tables of its viewer, by their paths in it."""
     if STORE.is_in(folder):
         store = open_store(folder)
         tables, text = _tables_of_store(store), _text_of_store(store, repo_id)
@@ -104,12 +100,13 @@ def _text_of_store(store: Store, repo_id: str) -> str:
     model, data = (manifest.get(key) for key in ("model", "data"))
     model, data = (each if isinstance(each, dict) else {"name": each} for each in (model, data))
     name = repo_id.split("/")[-1]
+    split = "" if data.get("split") is None else f", split `{data['split']}`"
     command = making_command(store.path, manifest).replace(str(store.path), name)
     lines = [
         f"# {name}",
         "",
         f"Vectors of the model `{model.get('name')}` on `{data.get('name')}`"
-        f"{_told(data.get('split'), ', split ')}: {store.samples} samples, {len(store.tokens)} tokens, "
+        f"{split}: {store.samples} samples, {len(store.tokens)} tokens, "
         f"{len(store.sites)} sites, {store.summary['bytes'].sum() / 1e6:.1f} MB. "
         f"A store of tprprobe {manifest.get('tprprobe', version('tprprobe'))}.",
         "",
@@ -128,10 +125,6 @@ def _text_of_store(store: Store, repo_id: str) -> str:
         else ""
     )
     return "\n".join([*lines, "", control, "", f"Made by `{command}`.", ""])
-
-
-def _told(value: object, words: str) -> str:
-    return "" if value is None else f"{words}`{value}`"
 
 
 def _tables_of_runs(folder: Path, runs: Mapping[str, str]) -> Tables:

@@ -79,9 +79,7 @@ def _read_blocks(file: Path, size: int) -> Iterator[pa.Table]:
 
 
 def _groups(blocks: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """The rows in tables of ROWS_PER_GROUP rows, whose dictionaries hold only what they use, in
-    order.
-    """
+    """The rows in tables of ROWS_PER_GROUP rows, whose dictionaries hold only what they use, in order."""
     held: list[pa.Table] = []
     for block in blocks:
         held.append(block)

@@ -1,7 +1,7 @@
 """What of a store is not as it was written: files that are missing, cut short or changed."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ class Damage:
     rows: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        told = f"{self.file} {self.fault}"
+        named = f"{self.file} {self.fault}"
         if self.rows is None:
-            return told
-        return f"{self.site}, rows {self.rows[0]} to {self.rows[1] - 1} ({told})"
+            return named
+        return f"{self.site}, rows {self.rows[0]} to {self.rows[1] - 1} ({named})"
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,7 @@ class Verification:
 
 
 def verify(path: Path) -> Verification:
-    """The damage of a store and its twins, every file read once.
-
-    Raises:
-        InputError: no complete store, or a manifest that cannot be read.
-    """
+    """The damage of a store and its twins, every file read once."""
     manifest = read_complete(path)
     with undamaged(path):
         damage = list(find_damage(path, manifest))
@@ -93,13 +89,11 @@ def verify(path: Path) -> Verification:
 
 def _with_twin(found: Verification, kind: str) -> Verification:
     twin = verify(found.store / kind)
-    of_twin = [Damage(f"{kind}/{d.file}", d.fault, d.site, d.rows) for d in twin.damage]
-    return Verification(
-        found.store,
-        found.files + twin.files,
-        found.unchecked + twin.unchecked,
-        found.damage + of_twin,
-        found.command,
+    return replace(
+        found,
+        files=found.files + twin.files,
+        unchecked=found.unchecked + twin.unchecked,
+        damage=found.damage + [replace(each, file=f"{kind}/{each.file}") for each in twin.damage],
     )
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.lines import opened
 from tprprobe.models.protocol import CaptionModel, Model
 from tprprobe.training.recipes import WordSettings
@@ -19,11 +19,7 @@ SUMMED_AT_ONCE = 4096  # vectors
 
 @torch.no_grad()
 def prepare_captioner(model: Model, words: Codec, settings: WordSettings | None) -> None:
-    """Checks that a captioning model is trained on words, and sets W_e to their vectors if they
-    have any.
-
-    Raises: InputError where it is no such model, or there are no words.
-    """
+    """Checks that a captioning model is trained on words, and sets W_e to their vectors if they have any."""
     if settings is None or not isinstance(model, CaptionModel):
         raise InputError(
             f"{model.architecture}: a model of captions (tpgn, cnn-lstm) needs a section [words] in its "
@@ -42,7 +38,6 @@ def read_glove(
 
     The other rows are zeros: keep what the model has there. Source: huang §4, W_e is "obtained by the Stanford
     GLoVe algorithm with zero mean"; of 25 dimensions are the vectors of Twitter (nlp.stanford.edu/projects/glove).
-    Raises: InputError for a file of another width, or with none of the words.
     """
     rows = {word.encode(): row for row, word in enumerate(words.symbols)}
     vectors = np.zeros((len(words), width), np.float32)
@@ -57,7 +52,7 @@ def read_glove(
                     f"{path}, line {number}: {len(values)} numbers; d_embedding is {width}, give a "
                     "file of this width"
                 )
-            with damage_told(f"{path}, line {number}"):
+            with as_input_error(f"{path}, line {number}"):
                 vectors[rows[word]], found[rows[word]] = np.array(values, np.float32), True
             if not np.isfinite(vectors[rows[word]]).all():
                 raise InputError(f"{path}, line {number} has NaN or infinity; leave the line out")

@@ -5,20 +5,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.writing import whole
 from tprprobe.training.kinds import RUNS
 
-COLUMNS: tuple[str, ...] = (
-    "step",
-    "seconds",
-    "examples",
-    "tokens",
-    "metric",
-    "data",
-    "split",
-    "value",
-)
+COLUMNS = ("step", "seconds", "examples", "tokens", "metric", "data", "split", "value")
 FILE = RUNS.file
 
 
@@ -59,15 +50,11 @@ def _open_board(folder: Path, step: int) -> Any:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run's learning curve, empty where there is none yet.
-
-    Raises:
-        InputError: the file is damaged.
-    """
+    """The rows of a run's learning curve, empty where there is none yet."""
     path = folder / FILE
     if not path.exists():
         return []
-    with damage_told(f"{path} is no training log", "train again"):
+    with as_input_error(f"{path} is no training log", "train again"):
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         for row in rows:

@@ -22,19 +22,18 @@ from tprprobe.console import progress, stderr
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import whole
 from tprprobe.models import build
 from tprprobe.models.answers import exact_matches
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
-from tprprobe.models.tpgnstate import check_features
+from tprprobe.models.tpgn import check_features
 from tprprobe.training.captioning import center, prepare_captioner
 from tprprobe.training.logs import Log
 from tprprobe.training.losses import summed_loss
-from tprprobe.training.muon import Muon
-from tprprobe.training.optimizers import Adafactor, relative_step
+from tprprobe.training.optimizers import Adafactor, Muon, relative_step
 from tprprobe.training.pools import Pool, load_pairs, make_codec
 from tprprobe.training.recipes import Mix, Optimizer, Recipe, Stage
 from tprprobe.training.workers import Worker
@@ -187,11 +186,7 @@ class Run:
             torch.save(state, partial)
 
     def load(self, path: Path) -> None:
-        """Continues from the state that :meth:`save` wrote.
-
-        Raises:
-            InputError: another recipe was trained there, or the file is damaged.
-        """
+        """Continues from the state that :meth:`save` wrote."""
         state = _read_state(path, self.recipe, self.worker.device)
         self.model.load_state_dict(state["model"])
         for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
@@ -201,10 +196,10 @@ class Run:
 
 
 def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, Any]:
-    with damage_told(f"{path} is damaged", "remove it, or give another --out"):
+    with as_input_error(f"{path} is damaged", "remove it, or give another --out"):
         state = torch.load(path, map_location=device, weights_only=True)
-        told = Recipe.model_validate_json(state["recipe"])
-    if told.training != recipe.training:
+        before = Recipe.model_validate_json(state["recipe"])
+    if before.training != recipe.training:
         raise InputError(
             f"{path} is of another recipe: resume with the same one, or give another --out"
         )
@@ -223,9 +218,6 @@ def train(
 
     ``load_pool`` gives the examples of a stage; runs of a study share theirs. To resume a finished run is
     no error; there is nothing left to do.
-
-    Raises:
-        InputError: OUT holds a run and ``resume`` is not asked for, or a run of another recipe.
     """
     out, worker = Path(out), Worker.join(device)
     if (out / MODEL).exists():

@@ -104,10 +104,8 @@ class Recipe(Settings):
     seed: int = 0
     optimizer: Optimizer = Optimizer()
     label_smoothing: Share = 0.0
-    subwords: SubwordSettings | None = (
-        None  # without either: the symbols of its data, or characters
-    )
-    words: WordSettings | None = None  # of models that caption images
+    subwords: SubwordSettings | None = None
+    words: WordSettings | None = None  # of images' captions; without either: symbols, or characters
     evaluate: list[Mix] = Field(default_factory=list)
     evaluate_every: Annotated[int, Field(gt=0)] = 1000
     save_every: Annotated[int, Field(gt=0)] = 1000

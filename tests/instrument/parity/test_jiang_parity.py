@@ -16,8 +16,7 @@ from parity.singlesoftmax import attend_singly, single_softmax
 
 from tprprobe.models import sublayers
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.relative import additive
-from tprprobe.models.tpt import CROSS_HIDDEN, SELF_HIDDEN
+from tprprobe.models.tpt import CROSS_HIDDEN, SELF_HIDDEN, additive
 from tprprobe.training.losses import summed_loss
 from tprprobe.training.optimizers import Adafactor, relative_step
 

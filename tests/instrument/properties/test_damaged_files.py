@@ -14,7 +14,6 @@ from tprpapers.study.plans import read_plan
 from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.analyses.kinds import CLUSTERS, NAMES
 from tprprobe.analyses.naming.run import name_all
-from tprprobe.data.parquet import write_parquet
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 
@@ -46,10 +45,10 @@ def _plan(folder):
     return folder / "plan"
 
 
-def _questions(folder):
+def _articles(folder):
     (folder / "data").mkdir()
-    data = tp.load_data("mathematics:arithmetic__mul", split="small", n=20)
-    write_parquet(data, folder / "data" / "questions.parquet")
+    columns = {"document": [f"text {i}" for i in range(20)], "summary": ["short"] * 20}
+    pd.DataFrame(columns).to_parquet(folder / "data" / "articles.parquet")
     return folder / "data"
 
 
@@ -86,9 +85,9 @@ READERS = {  # what writes a folder, and what reads it
     "study": (_study, _drawn("matched-study", "study")),
     "plan": (_plan, lambda folder: read_plan(folder / "plan.toml")),
     "store": (lambda folder: plant(folder / "store", 4).path, _read_store),
-    "questions": (
-        _questions,
-        lambda folder: list(tp.load_data(str(folder / "questions.parquet"))),
+    "articles": (
+        _articles,
+        lambda folder: list(tp.load_data(str(folder / "articles.parquet"))),
     ),
 }
 

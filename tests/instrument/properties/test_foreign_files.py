@@ -25,7 +25,6 @@ from tprpapers.huang.caption_files import read_annotations
 from tprpapers.huang.image_features import open_features
 from tprpapers.study.plans import read_plan
 from tprprobe.analyses.probing.task import read_task
-from tprprobe.data.parquet import write_parquet
 from tprprobe.data.vocabularies.characters import SPECIALS, Vocabulary, characters
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
 from tprprobe.data.vocabularies.symbols import SymbolTable
@@ -95,10 +94,6 @@ def _folder_of(name: str, write):
         write(folder / name)
 
     return make
-
-
-def _questions(path):
-    write_parquet(tp.load_data("mathematics:arithmetic__mul", split="small", n=20), path)
 
 
 def _articles(path):
@@ -282,7 +277,6 @@ TPDN = "1 9 8\t0.5 -1.25 2.0\n4\t1e-3 7 0\n9 9\t3 1 -2e5\n"
 CONFIG = json.dumps({"n_heads": 4, "dropout": 0.1})
 
 READERS = {  # what writes a folder, and what reads it
-    "parquet questions": (_folder_of("q.parquet", _questions), _read("q.parquet")),
     "parquet articles": (_folder_of("a.parquet", _articles), _read("a.parquet")),
     "jsonl": (
         _file("a.jsonl", _lines(*({"document": a, "summary": b} for a, b in PAIRS))),

@@ -8,8 +8,8 @@ from jaxtyping import Bool, Int, Shaped
 
 from tprpapers.huang.unbinding.categories import categorize
 from tprprobe.errors import InputError
+from tprprobe.gold.labellers import Pipeline
 from tprprobe.gold.labels import Labelled
-from tprprobe.gold.pipelines import Pipeline
 from tprprobe.store import Store
 
 SITE = "word.unbinding"

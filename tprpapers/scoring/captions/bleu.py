@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int64
 
-from tprprobe.data.documents.ngrams import Ngram, Words, count_ngrams
+from tprpapers.scoring.ngrams import Ngram, Words, count_ngrams
 
 ORDERS = 4  # of n-grams
 TINY, SMALL = 1e-15, 1e-9

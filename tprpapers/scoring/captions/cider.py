@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tprpapers.scoring.captions.bleu import ORDERS
-from tprprobe.data.documents.ngrams import Ngram, Words, count_ngrams
+from tprpapers.scoring.ngrams import Ngram, Words, count_ngrams
 
 SIGMA = 6.0  # words
 SCALE = 10.0

@@ -1,6 +1,5 @@
 """Attention relations: which heads look from a digit to the '/' it divides by, beside controls."""
 
-from tprprobe.analyses.attention.illustrations import pick_examples
-from tprprobe.analyses.attention.mass import most_relating_head, score_heads, score_relations
+from tprprobe.analyses.attention.mass import score_heads
 
-__all__ = ["most_relating_head", "pick_examples", "score_heads", "score_relations"]
+__all__ = ["score_heads"]

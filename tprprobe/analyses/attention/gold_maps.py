@@ -12,8 +12,6 @@ from tprprobe.errors import InputError
 from tprprobe.gold import join
 from tprprobe.store import Store
 
-GOLD = ("literal", "net")
-
 
 @dataclass(frozen=True, eq=False)
 class Marks:
@@ -21,8 +19,7 @@ class Marks:
 
     ``operator`` are the tokens that the relation is to. ``target`` has, for the related digits, the index
     of theirs, else −1: literally (for '/' the immediate parent), and net (denominators after all flips).
-    ``contrast`` are the digits that are not related, by the same two. ``intervening`` are these between two
-    related ones of the same multiplicative term, ``around`` the related ones of such a term.
+    ``contrast`` are the digits that are not related, by the same two.
     """
 
     sample: int
@@ -33,8 +30,6 @@ class Marks:
     term: Int[np.ndarray, " token"]  # its multiplicative term, −1 elsewhere
     target: dict[str, Int[np.ndarray, " token"]]
     contrast: dict[str, Flags]
-    around: Flags
-    intervening: Flags
 
     def __len__(self) -> int:
         return len(self.operator)
@@ -89,7 +84,6 @@ def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) ->
     for sample, start, stop in zip(ids, starts, [*starts[1:], len(tokens)], strict=True):
         rows = slice(start, stop)
         if operator[rows].any():
-            around, intervening = _skipping(term[rows], related["net"][rows])
             yield Marks(
                 sample=int(sample),
                 question=str(tokens["question"].iloc[start]),
@@ -99,22 +93,7 @@ def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) ->
                 term=term[rows],
                 target={name: each[rows] for name, each in target.items()},
                 contrast={name: (digit & ~each)[rows] for name, each in related.items()},
-                around=around,
-                intervening=intervening,
             )
-
-
-def _skipping(term: Int[np.ndarray, " token"], related: Flags) -> tuple[Flags, Flags]:
-    """The related digits that have others of their term between them, and those others."""
-    around, intervening = np.zeros_like(related), np.zeros_like(related)
-    for each in range(term.max(initial=-1) + 1):
-        below = np.flatnonzero((term == each) & related)
-        if len(below):
-            between = (term == each) & ~related
-            between[: below[0]] = between[below[-1] :] = False
-            intervening |= between
-            around[below] |= between.any()
-    return around, intervening
 
 
 def _integers(tokens: pd.DataFrame, column: str) -> Int[np.ndarray, " token"]:

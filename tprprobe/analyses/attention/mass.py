@@ -1,116 +1,106 @@
 """Attention mass of a head on a gold relation, beside baselines that need no head."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.counts import DIFFERENCES, KEYS, Counts, Maps, count_question
 from tprprobe.analyses.attention.gold_maps import Marks, find_maps, mark_questions
-from tprprobe.analyses.attention.reference_maps import OFFSETS, make_baselines
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import REPLICATES, bounds, divide, replicate_totals
 from tprprobe.store import Store
 
-PRIMARY = ("rows", "net", "mass")  # from a digit to its operator, after all flips
+Maps = Float[np.ndarray, "head query key"]
+
+LONGEST = 32
+OFFSETS = [offset for offset in range(-LONGEST, LONGEST + 1) if offset]
+INTEGERS = dict.fromkeys(("layer", "head", "offset"), "Int64")
 
 
-def score_relations(store: Store, seed: int = 0, relation: Relation = DIVISION) -> pd.DataFrame:
-    """Scores of every encoder head as second-argument-of '/', one row per head, way, gold and score.
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """The sums over a question's maps that a score is made of: Σ ``plus`` / Σ ``n`` − Σ ``minus`` / Σ ``m``."""
 
-    Of another relation read its operator for '/', and its digits for denominators.
+    plus: Float[np.ndarray, "*question head"]
+    n: Float[np.ndarray, "*question"]
+    minus: Float[np.ndarray, "*question head"]
+    m: Float[np.ndarray, "*question"]
 
-    head         its number; missing for the baselines, whose ``source`` is uniform · offset (the
-                 one fixed distance that scores best here, ``offset``) · nearest (the digit's
-                 nearest '/' on its left; of a '/', the digits of the next number) · shuffled (of
-                 each question another head of any layer, drawn anew: what "some head" scores)
-    way          rows: from a digit to '/' (primary) · columns: from '/' to the digits
-    gold         literal (the digit's number is the second argument of that '/') · net (it is in
-                 the denominator after all flips; its '/' is the innermost that has it on its right)
-    score        mass (attention on the gold target) · argmax_accuracy · selectivity (attention
-                 between '/' and denominators minus that between '/' and numerators, a query) ·
-                 around, intervening, skip (attention between '/' and the digits of denominators
-                 around a numerator of the same term, of that numerator, and the difference, a digit)
-    low, high    95 % interval over questions; of shuffled, of the null
-    untrained    the randomly initialized twin; no such rows where the store has no control
-    Of the questions whose maps are kept, those that have a division; a score for which there is no
-    query has no rows. ``n`` counts queries (or digits), ``n_questions`` the questions with one.
-    Source: schlag Fig 3, whose versions disagree on the way.
+
+def score_heads(store: Store, seed: int = 0, relation: Relation = DIVISION) -> pd.DataFrame:
+    """The attention of every encoder head from a digit to its operator, after all flips: one row a head and baseline.
+
+    layer, head  its numbers; missing for the baselines, whose ``source`` is uniform · offset (the one fixed
+                 distance that scores best here, ``offset``) · nearest (the digit's nearest '/' on its left) ·
+                 shuffled (of each question another head of any layer, drawn anew: what "some head" scores)
+    value        the mass on the target; low, high: its 95 % interval over questions, of shuffled of the null
+    n            digits; ``n_questions`` the questions with one, among those whose maps are kept
 
     Raises:
         InputError: no attention maps, no arithmetic, or no division in what is kept.
     """
-    parts = [
-        _score(each, seed, relation).assign(untrained=untrained)
-        for untrained, each in ((False, store), (True, store.control))
-        if each is not None
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
-def score_heads(store: Store, seed: int = 0, relation: Relation = DIVISION) -> pd.DataFrame:
-    """The rows of :func:`score_relations` of the trained model's weight on the relation (rows, net, mass).
-
-    Raises:
-        InputError: as of :func:`score_relations`.
-    """
-    return _score(store, seed, relation, [PRIMARY])
-
-
-def most_relating_head(store: Store, site: str, relation: Relation = DIVISION) -> int:
-    """The head of a site with the largest mass of :func:`score_relations`: rows, net.
-
-    Raises:
-        InputError: as of :func:`score_relations`.
-    """
-    find_maps(store)  # tells where there are none
-    counts = _count(store, store.select(site), relation)
-    return int(counts[0][:, KEYS.index(PRIMARY)].sum(0).argmax())
-
-
-def _score(
-    store: Store, seed: int, relation: Relation, keys: Sequence[tuple[str, str, str]] = KEYS
-) -> pd.DataFrame:
     sites = find_maps(store)
-    heads = [
+    counts = count_maps(store, sites, count_mass, relation, make_baselines)
+    return pd.DataFrame(compare_maps(counts, list_heads(store, sites), seed)).astype(INTEGERS)
+
+
+def count_mass(maps: Maps, marks: Marks) -> Counts:
+    """The mass of one question's related digits on their operators."""
+    target = marks.target["net"]
+    digits = np.flatnonzero(target >= 0)
+    plus, n = maps[:, digits, target[digits]].sum(1).astype(float), np.array(float(len(digits)))
+    return Counts(plus, n, np.zeros_like(plus), np.array(0.0))
+
+
+def list_heads(store: Store, sites: list[str]) -> list[dict[str, Any]]:
+    """The columns that identify every head of these sites."""
+    return [
         {"layer": layer_of(site), "head": head, "source": "head"}
         for site in sites
         for head in range(store.specs[site].shape[0])
     ]
-    counts = _count(store, sites, relation, make_baselines)
-    rows = [
-        dict(zip(("way", "gold", "score"), key, strict=True)) | row
-        for index, key in enumerate(KEYS)
-        if key in keys
-        for row in _compare(Counts(*(each[:, index] for each in counts)), heads, key, seed)
-    ]
-    return pd.DataFrame(rows).astype({"layer": "Int64", "head": "Int64", "offset": "Int64"})
 
 
-def _count(
-    store: Store, sites: list[str], relation: Relation, *others: Callable[[Marks], Maps]
-) -> list[np.ndarray]:
-    """The fields of Counts, question by question: of all heads, then of other maps."""
+def count_maps(
+    store: Store,
+    sites: list[str],
+    count: Callable[[Maps, Marks], Counts],
+    relation: Relation,
+    *others: Callable[[Marks], Maps],
+) -> Counts:
+    """The counts of every question whose maps are kept, of all heads, then of other maps."""
     found = []
     for marks in mark_questions(store, store.count_maps(sites[0]), relation):
         heads = [store.attention(site, marks.sample) for site in sites]
-        found.append(
-            count_question(np.concatenate([*heads, *(each(marks) for each in others)]), marks)
-        )
+        found.append(count(np.concatenate([*heads, *(each(marks) for each in others)]), marks))
     if not found:
         raise InputError(
             f"no question with a {relation.name} among those whose maps {store.path} keeps"
         )
-    return [np.stack(each) for each in zip(*map(astuple, found), strict=True)]
+    return Counts(*(np.stack(each) for each in zip(*map(astuple, found), strict=True)))
 
 
-def _compare(
-    counts: Counts, heads: list[dict[str, Any]], key: tuple[str, str, str], seed: int
+def make_baselines(marks: Marks) -> Maps:
+    """The maps of one question without a model: uniform, nearest, and one an offset in OFFSETS.
+
+    nearest is the relation's guess (of '/': to the nearest one on the left). A query whose key does not exist attends uniformly.
+    """
+    size = len(marks)
+    maps = np.zeros((2 + len(OFFSETS), size, size))
+    maps[1] = marks.relation.guess(marks.operator, marks.number)
+    for row, offset in enumerate(OFFSETS, start=2):
+        maps[row] = np.eye(size, k=offset)
+    maps[maps.sum(-1) == 0] = 1.0
+    return maps / maps.sum(-1, keepdims=True)
+
+
+def compare_maps(
+    counts: Counts, heads: list[dict[str, Any]], seed: int, is_difference: bool = False
 ) -> Iterator[dict[str, Any]]:
     """The rows of one score: heads, baselines, and the null of shuffled heads."""
     seen = (counts.n + counts.m) > 0
@@ -119,7 +109,6 @@ def _compare(
     plus, minus = counts.plus[seen], counts.minus[seen]
     sizes = np.stack([counts.n[seen], counts.m[seen]], 1)
     size = {"n": int(sizes.sum()), "n_questions": len(sizes)}
-    is_difference = key[-1] in DIFFERENCES
     sums = np.concatenate([plus, minus, sizes], 1)
     values = _evaluate(sums.sum(0), is_difference)
     low, high = bounds(_evaluate(replicate_totals(sums, seed=seed), is_difference), len(sizes))

@@ -69,13 +69,13 @@ class Clusters:
 
     def _repr_html_(self) -> str:
         of = self.site if self.head is None else f"{self.site}, head {self.head}"
-        told = f"agreement of {self.n_seeds} seeds (ARI) {self.stability:.2f}"
+        agreement = f"agreement of {self.n_seeds} seeds (ARI) {self.stability:.2f}"
         vectors = "raw" if self.raw else "standardised"
         return as_html(
             f"{self.k} clusters of {of}",
             self.summary,
             bar="share",
-            note=f"{vectors} vectors; {told}",
+            note=f"{vectors} vectors; {agreement}",
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -95,14 +95,14 @@ def summarize(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) ->
     """One row per cluster: size, share, commonest tokens, mean position, entropy of tokens (bits)."""
     words, names = pd.factorize(tokens["token"].astype(str))
     sizes = np.bincount(labels, minlength=k)
-    told = [_shares(words[labels == cluster]) for cluster in range(k)]
+    by_cluster = [_shares(words[labels == cluster]) for cluster in range(k)]
     summary = {
         "size": sizes,
         "share": sizes / len(labels),
-        "top": [_commonest(names[each], shares) for each, shares in told],
+        "top": [_commonest(names[words], shares) for words, shares in by_cluster],
         "mean_position": tokens["position"].groupby(labels).mean(),
         "entropy": [
-            entr(shares).sum() / np.log(2) if len(shares) else np.nan for _, shares in told
+            entr(shares).sum() / np.log(2) if len(shares) else np.nan for _, shares in by_cluster
         ],
     }
     return pd.DataFrame(summary, index=pd.RangeIndex(k, name="cluster")).reset_index()
@@ -118,8 +118,8 @@ def _shares(
 
 
 def _commonest(words: pd.Index, shares: Float[np.ndarray, " word"], n: int = 5) -> str:
-    told = zip(words[:n], shares[:n], strict=True)
-    return ", ".join(f"{'␣' if word == ' ' else word} {share:.0%}" for word, share in told)
+    pairs = zip(words[:n], shares[:n], strict=True)
+    return ", ".join(f"{'␣' if word == ' ' else word} {share:.0%}" for word, share in pairs)
 
 
 def save_clusters(

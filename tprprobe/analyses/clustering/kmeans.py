@@ -18,7 +18,7 @@ from tprprobe.analyses.clustering.starts import HELD, draw_starts
 from tprprobe.errors import InputError
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # mean and deviation
 Measured = tuple[Int32[np.ndarray, "run token"], Float[np.ndarray, " run"]]  # labels, inertia
@@ -39,10 +39,17 @@ def cluster(
 ) -> Clusters:
     """The best of ``n_seeds`` runs of k-means on the vectors of a site, or of one head of it.
 
-    Each dimension is standardized, so that the arbitrary scale of a role's dimensions plays no
-    part, unless ``raw``, as in the paper. Of vectors beyond 1 GiB the centers are those of a sample
-    of 32,768 (or 64 k), and one pass over all of them finds labels and inertia of all runs.
-    Source: schlag §5.1 (k = 20, one head, raw).
+    Of vectors beyond 1 GiB the centers are those of a sample of 32,768 (or 64 k), and one pass over all of
+    them finds labels and inertia of all runs. Source: schlag §5.1 (k = 20, one head, raw).
+
+    Args:
+        store: The store.
+        site: A site; layer -1 is the last.
+        head: One head; by default all heads.
+        k: Number of clusters.
+        seed: Seed of random choices.
+        raw: Cluster raw vectors, as the paper did, without standardizing dimensions, whose scale is arbitrary.
+        n_seeds: Runs of k-means.
 
     Raises:
         InputError: no such site or head, a site with heads and none given, k out of range, vectors

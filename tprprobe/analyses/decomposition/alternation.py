@@ -12,10 +12,15 @@ import numpy as np
 from jaxtyping import Float64
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.families import BINDING
-from tprprobe.analyses.decomposition.interactions import Factor, bind_rows, principal
-from tprprobe.analyses.decomposition.pair_counts import Pairs
-from tprprobe.analyses.decomposition.ridge import Block, Regression, conjugate_gradients
+from tprprobe.analyses.decomposition.families import bound_block
+from tprprobe.analyses.decomposition.interactions import Factor, principal
+from tprprobe.analyses.decomposition.pair_counts import Pairs, starts_of
+from tprprobe.analyses.decomposition.ridge import (
+    Block,
+    Regression,
+    conjugate_gradients,
+    table_of,
+)
 
 STEPS = 6  # of conjugate gradients a sweep: each goes on where the last one was
 READOUT = 1e-3  # penalty of W
@@ -26,11 +31,6 @@ Readout = Float64[np.ndarray, "d_long d_short d"]
 Vectors = Float64[np.ndarray, "pair d"]
 
 
-def bound_block(bases: Bases, pairs: Pairs, part: int) -> Block:
-    """The columns f ⊗ r of the pairs of a part."""
-    return Block(BINDING, part, bind_rows(bases[0][pairs.filler_of], bases[1][pairs.role_of]))
-
-
 @dataclass(frozen=True, eq=False)
 class Alternation:
     """Factors of a part's bindings beside blocks of main effects, for vectors whose rest has a variance."""
@@ -38,13 +38,18 @@ class Alternation:
     regression: Regression
     blocks: Sequence[Block]
     penalties: Sequence[float]
-    pairs: Pairs
+    parts: Sequence[Pairs]
     part: int
     variance: float
 
+    @property
+    def rows(self) -> slice:
+        """Where the part's pairs are among those of all parts."""
+        return slice(*starts_of(self.parts)[self.part : self.part + 2])
+
     def sweep(self, bases: Bases, times: int) -> Bases:
         """F and R after some sweeps, largest directions first, scaled by their singular values."""
-        table = Table(self.pairs)
+        table = Table(self.parts[self.part])
         f, r = (np.linalg.qr(of)[0] for of in table.sort(bases))
         w, rest = self._read(table, f, r)
         for number in range(times):
@@ -60,18 +65,19 @@ class Alternation:
 
     def _read(self, table: "Table", long: Factor, short: Factor) -> tuple[Readout, Vectors]:
         """W, fitted with the main effects, and what these leave of XᵀE, centred."""
-        block = Block(BINDING, self.part, bind_rows(long[table.long], short[table.short]))
-        blocks, of = (*self.blocks, block), self.regression
-        *main, w = of.solve(blocks, (*self.penalties, READOUT))
-        tables: dict[int, Any] = {}
-        for each, found in zip(self.blocks, main, strict=True):
-            tables[each.part] = tables.get(each.part, 0) + each.basis @ found
-        left = of.cross[self.part] - of.multiply(self.part, tables)
-        rest = left - of.n * np.outer(of.mean_counts[self.part], of.mean)
-        return w.reshape(long.shape[1], short.shape[1], -1), rest
+        block = bound_block(table.sort((long, short)), self.part, self.parts)
+        *main, w = self.regression.solve((*self.blocks, block), (*self.penalties, READOUT))
+        w = w.reshape(*(of.shape[1] for of in table.sort((long, short))), -1)
+        beside = np.zeros_like(self.regression.cross) + table_of(self.blocks, main)
+        return (np.swapaxes(w, 0, 1) if table.turned else w), self.regression.left_by(beside)[
+            self.rows
+        ]
 
     def _image(self, vectors: Vectors) -> Vectors:
-        return self.regression.multiply(self.part, {self.part: vectors})
+        """XᵀX of vectors of the part's pairs, X centred."""
+        whole = np.zeros((self.regression.grams.pairs, vectors.shape[1]))
+        whole[self.rows] = vectors
+        return self.regression.grams.centred(whole)[self.rows]
 
     def _fit_long(
         self, table: "Table", long: Factor, short: Factor, w: Readout, rest: Vectors
@@ -82,7 +88,8 @@ class Alternation:
             long,
             lambda of: table.spread(of, held),
             lambda of: table.fold_long(of, held),
-            table.weights(self.regression.squares(self.part)) @ squares.reshape(len(held), -1),
+            table.weights(self.regression.grams.squares()[self.rows])
+            @ squares.reshape(len(held), -1),
             rest,
         )
         basis, change = np.linalg.qr(found)
@@ -92,7 +99,7 @@ class Alternation:
         self, table: "Table", long: Factor, short: Factor, w: Readout, rest: Vectors
     ) -> tuple[Factor, Readout]:
         j, k, _ = w.shape
-        weights = csr_array(table.weights(self.regression.squares(self.part)).T)
+        weights = csr_array(table.weights(self.regression.grams.squares()[self.rows]).T)
         outer = weights @ (long[:, :, None] * long[:, None, :]).reshape(len(long), -1)
         flat = w.reshape(j * k, -1)
         product = (flat @ flat.T).reshape(j, k, j, k).transpose(0, 2, 1, 3).reshape(j * j, -1)

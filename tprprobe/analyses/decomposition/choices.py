@@ -6,23 +6,30 @@ bound they are judged after sweeps of alternating ridge.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float64, Int
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.alternation import Alternation, Bases, bound_block
-from tprprobe.analyses.decomposition.families import BINDING, BLOCKS, PAIR, Embedding, make_block
+from tprprobe.analyses.decomposition.alternation import Alternation, Bases
+from tprprobe.analyses.decomposition.families import (
+    BINDING,
+    BLOCKS,
+    PAIR,
+    Embedding,
+    bound_block,
+    make_block,
+)
 from tprprobe.analyses.decomposition.interactions import Ranks, columns_of, factor_table
 from tprprobe.analyses.decomposition.pair_counts import Pairs
-from tprprobe.analyses.decomposition.ridge import Block, Regression
+from tprprobe.analyses.decomposition.ridge import DENSE, Block, Regression, table_of
 from tprprobe.errors import InputError
 
 AUTO = "auto"
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 0.3, 1.0, 3.0, 10.0)
 USUAL = 3e-2  # penalty that is tried first
+FREE = 0.3  # penalty of many free vectors, which factors are first made of
 BETTER = 2e-4  # share of the error by which another penalty has to be better
 DOUBT = 1.64  # standard errors within which fewer dimensions do: 95 %, one-sided
 LADDER = (*range(1, 13), *(14, 16, 20, 24, 28, 32, 40, 48, 56, 64))
@@ -45,99 +52,89 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Judges:
-    """Units that fits are judged by: X of every part, the vectors and the group of each."""
+    """Units that fits are judged by: X, the vectors and the group of each."""
 
-    counts: Sequence[csr_array]
+    counts: csr_array
     vectors: Float64[np.ndarray, "unit d"]
     groups: Int[np.ndarray, " unit"]
 
-    def errors(
-        self, tables: Sequence[Float64[np.ndarray, "_pair d"]], regression: Regression
-    ) -> Errors:
-        """Σ |e − ê|² by group, of the vectors of all parts' pairs; the intercept is the regression's."""
-        bias = regression.mean.copy()
-        for mean, table in zip(regression.mean_counts, tables, strict=True):
-            bias = bias - mean @ table
-        left = self.vectors - bias
-        for x, table in zip(self.counts, tables, strict=True):
-            left = left - x @ table
-        return np.bincount(self.groups, np.sum(left**2, 1)).astype(float)
+    def errors(self, table: Float64[np.ndarray, "_pair d"], regression: Regression) -> Errors:
+        """Σ |e − ê|² by group, of the vectors of pairs; the intercept is the regression's."""
+        left = self.vectors - self.counts @ table - regression.bias(table)
+        return np.bincount(self.groups, np.einsum("ud,ud->u", left, left)).astype(float)
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Blocks with their penalties, and the errors of their fit."""
+    """Blocks with their penalties, the errors of their fit, and the factors of parts' bindings."""
 
     blocks: tuple[Block, ...]
     penalties: tuple[float, ...]
     errors: Errors
+    bases: Mapping[int, Bases] = field(default_factory=dict)
 
     @property
     def error(self) -> float:
         return float(self.errors.sum())
 
 
-Reached = tuple[Stage, dict[int, Bases]]
-
-
 @dataclass(frozen=True, eq=False)
 class Chooser:
-    """The choices for one design, from units to fit to and units to judge by."""
+    """The choices for one design, from units to fit to and units to judge by.
 
-    pairs: Sequence[Pairs]
+    ``given`` are factors of every part's bindings that sweeps start from; penalties alone are then chosen.
+    """
+
+    parts: Sequence[Pairs]
     regression: Regression
     judges: Judges
     ranks: Ranks | None = None
-    embedding: Sequence[Embedding] | None = None
-    _stages: dict[Any, Any] = field(default_factory=dict)
+    embedding: Embedding | None = None
+    given: Mapping[int, Bases] | None = None
+    _stages: dict[tuple[str, ...], Stage] = field(default_factory=dict)
+    usual: dict[tuple[str, int], float] = field(default_factory=dict)  # penalties to try first
 
     def choose(self, family: str) -> Choice:
         """The penalties and factors of a family."""
-        stage, bases = self._reach(BLOCKS[family])
+        stage = self._reach(BLOCKS[family])
         found: dict[tuple[str, int], float | None] = {
-            (name, part): None for name in BLOCKS[family] for part in range(len(self.pairs))
+            (name, part): None for name in BLOCKS[family] for part in range(len(self.parts))
         }
         chosen = zip(stage.blocks, stage.penalties, strict=True)
         found |= {(block.name, block.part): penalty for block, penalty in chosen}
-        return Choice(found, bases, self._variance(stage))
+        return Choice(found, stage.bases, self._variance(stage))
 
     def _variance(self, stage: Stage) -> float:
         return stage.error / max(1, self.judges.vectors.size)
 
-    def _reach(self, names: tuple[str, ...]) -> Reached:
-        """The stage that has these blocks."""
+    def _reach(self, names: tuple[str, ...]) -> Stage:
+        """The stage that has these blocks, from the one that has all but the last."""
         if names not in self._stages:
-            self._stages[names] = self._next(names)
+            stage = self._reach(names[:-1]) if names else self._attempt((), ())
+            for part in range(len(self.parts)) if names else ():
+                if names[-1] == BINDING:
+                    stage = self._bind(stage, part)
+                else:
+                    stage = self._add(
+                        stage, make_block(names[-1], part, self.parts, self.embedding)
+                    )
+            self._stages[names] = stage
         return self._stages[names]
-
-    def _next(self, names: tuple[str, ...]) -> Reached:
-        if not names:
-            nothing = [np.zeros((len(p), len(self.regression.mean))) for p in self.pairs]
-            return Stage((), (), self.judges.errors(nothing, self.regression)), {}
-        stage, bases = self._reach(names[:-1])
-        bases = dict(bases)
-        for part, pairs in enumerate(self.pairs):
-            if names[-1] == BINDING:
-                stage, bases[part] = self._bind(stage, part)
-            else:
-                given = self.embedding[part] if self.embedding else None
-                stage = self._add(stage, make_block(names[-1], part, pairs, given))
-        return stage, bases
 
     def _add(self, stage: Stage, block: Block) -> Stage:
         """The stage with a block more, where that is better by more than a standard error over groups; if
         no unit to judge by has any of its columns, nothing speaks against it.
         """
         if not self._is_judged(block):
-            blocks, penalties = (*stage.blocks, block), (*stage.penalties, PENALTIES[0])
-            return Stage(blocks, penalties, self._errors(blocks, penalties))
+            penalties = (*stage.penalties, PENALTIES[0])
+            return self._attempt((*stage.blocks, block), penalties, stage.bases)
         found = self._best(stage, block)
         return found if _loses(stage.errors, found.errors) else stage
 
     def _is_judged(self, block: Block) -> bool:
         """True if units to judge by have columns of the block that fitted units have."""
-        seen = self.regression.mean_counts[block.part] @ abs(block.basis) > 0
-        judged = self.judges.counts[block.part].sum(0) @ abs(block.basis) > 0
+        seen = self.regression.grams.mean @ abs(block.basis) > 0
+        judged = self.judges.counts.sum(0) @ abs(block.basis) > 0
         return bool(np.any(seen & judged))
 
     def _best(self, stage: Stage, block: Block) -> Stage:
@@ -147,72 +144,104 @@ class Chooser:
         def attempt(at: int) -> Stage:
             if at not in tried:
                 penalties = (*stage.penalties, PENALTIES[at])
-                tried[at] = Stage(blocks, penalties, self._errors(blocks, penalties))
+                tried[at] = self._attempt(blocks, penalties, stage.bases)
             return tried[at]
 
+        key = (block.name, block.part)
         beyond = block.name == PAIR and any(each.name == BINDING for each in stage.blocks)
-        at = len(PENALTIES) - 1 if beyond else PENALTIES.index(USUAL)
+        first = PENALTIES[-1] if beyond else self.usual.get(key, USUAL)
+        at = PENALTIES.index(first)
         for step in (1, -1) if len(stage.errors) > 1 else ():
             while 0 <= at + step < len(PENALTIES):
                 if attempt(at + step).error >= (1 - BETTER) * attempt(at).error:
                     break
                 at += step
+        if not beyond:
+            self.usual[key] = PENALTIES[at]
         return attempt(at)
+
+    def _attempt(
+        self,
+        blocks: tuple[Block, ...],
+        penalties: tuple[float, ...],
+        bases: Mapping[int, Bases] | None = None,
+    ) -> Stage:
+        return Stage(blocks, penalties, self._errors(blocks, penalties), bases or {})
 
     def _errors(
         self, blocks: Sequence[Block], penalties: Sequence[float], kept: np.ndarray | None = None
     ) -> Errors:
         found = self.regression.solve(blocks, penalties, kept)
-        return self.judges.errors(self._tables(blocks, found, kept), self.regression)
+        if kept is not None:
+            blocks = [*blocks[:-1], replace(blocks[-1], basis=blocks[-1].basis[:, kept])]
+        table = np.zeros_like(self.regression.cross) + table_of(blocks, found)
+        return self.judges.errors(table, self.regression)
 
-    def _tables(
-        self, blocks: Sequence[Block], found: Sequence[np.ndarray], kept: np.ndarray | None = None
-    ) -> list[Float64[np.ndarray, "_pair d"]]:
-        tables = [np.zeros((len(p), len(self.regression.mean))) for p in self.pairs]
-        for i, (block, of) in enumerate(zip(blocks, found, strict=True)):
-            basis = block.basis
-            if kept is not None and i == len(blocks) - 1:
-                basis = basis[:, kept]
-            tables[block.part] += basis @ of
-        return tables
-
-    def _bind(self, stage: Stage, part: int) -> tuple[Stage, Bases]:
-        """The stage with the bindings of a part, and their factors, of the fewest dimensions that do."""
-        pairs = self.pairs[part]
-        free = self._best(stage, make_block(PAIR, part, pairs))
-        solved = self.regression.solve(free.blocks, free.penalties)
-        bases = factor_table(solved[-1], pairs, self.ranks)
-        nothing = (bases[0][:, :0], bases[1][:, :0])
+    def _bind(self, stage: Stage, part: int) -> Stage:
+        """The stage with the bindings of a part, of the fewest dimensions that do."""
+        if self.given is not None:
+            bases = self.given.get(part)
+            if bases is None or not min(_ranks(bases)):
+                return stage
+            return self._sweep(stage, part, bases, self._variance(stage))
+        bases = factor_table(self._free(stage, part), self.parts[part], self.ranks)
+        nothing = replace(stage, bases={**stage.bases, part: (bases[0][:, :0], bases[1][:, :0])})
         if not min(_ranks(bases)):
-            return stage, nothing
-        found = self._best(stage, bound_block(bases, pairs, part))
+            return nothing
+        found = self._best(stage, bound_block(bases, part, self.parts))
         if self.ranks is None:
             if not _loses(stage.errors, found.errors):
-                return stage, nothing
-            bases = _cut(bases, self._fewest(found, bases))
-        sweeps = Alternation(
-            self.regression, stage.blocks, stage.penalties, pairs, part, self._variance(found)
+                return nothing
+            bases = self._cut(stage, found, bases, part)
+        return self._sweep(stage, part, bases, self._variance(found))
+
+    def _free(self, stage: Stage, part: int) -> Float64[np.ndarray, "pair d"]:
+        """A free vector of every pair beside the stage's blocks: what factors are first made of. Their penalty
+        errs least; that of pairs so many that a fit is dear is FREE.
+        """
+        block = make_block(PAIR, part, self.parts)
+        is_cheap = len(self.parts[part]) <= DENSE
+        known = self.usual.get((PAIR, part), None if is_cheap else FREE)
+        penalty = known or self._best(stage, block).penalties[-1]
+        return self.regression.solve((*stage.blocks, block), (*stage.penalties, penalty))[-1]
+
+    def _sweep(self, stage: Stage, part: int, bases: Bases, variance: float) -> Stage:
+        """The stage with these bindings after sweeps, of the penalty that errs least."""
+        times = sweeps_of(bases, self.parts[part])
+        bases = self._sweeps(stage, part, variance).sweep(bases, times)
+        found = self._best(stage, bound_block(bases, part, self.parts))
+        return replace(found, bases={**stage.bases, part: bases})
+
+    def _sweeps(self, stage: Stage, part: int, variance: float) -> Alternation:
+        return Alternation(
+            self.regression, stage.blocks, stage.penalties, self.parts, part, variance
         )
-        times = sweeps_of(bases, pairs)
-        if self.ranks is None and times > FEW:
 
-            def errors(ranks: Ranks) -> Errors:
-                block = bound_block(sweeps.sweep(_cut(bases, ranks), TRIALS), pairs, part)
-                same = self.regression.scale(found.blocks[-1]) / self.regression.scale(block)
-                penalties = (*found.penalties[:-1], found.penalties[-1] * same)
-                return self._errors((*stage.blocks, block), penalties)
-
-            bases = _cut(bases, fewest(_ranks(bases), errors))
-        bases = sweeps.sweep(bases, times)
-        return self._best(stage, bound_block(bases, pairs, part)), bases
-
-    def _fewest(self, stage: Stage, bases: Bases) -> Ranks:
-        """The fewest dimensions of the SVD that err as little as the best, but for chance."""
+    def _cut(self, stage: Stage, found: Stage, bases: Bases, part: int) -> Bases:
+        """The fewest dimensions that err as little as the best, but for chance: of the SVD, then, where a
+        fit is small, after sweeps.
+        """
         whole = _ranks(bases)
-        return fewest(
-            whole,
-            lambda ranks: self._errors(stage.blocks, stage.penalties, columns_of(ranks, whole)),
+        bases = _first(
+            bases,
+            fewest(
+                whole,
+                lambda ranks: self._errors(found.blocks, found.penalties, columns_of(ranks, whole)),
+            ),
         )
+        if sweeps_of(bases, self.parts[part]) <= FEW:
+            return bases
+        sweeps, scale = (
+            self._sweeps(stage, part, self._variance(found)),
+            self.regression.grams.scale,
+        )
+        unit = found.penalties[-1] * scale(found.blocks[-1])
+
+        def errors(ranks: Ranks) -> Errors:
+            block = bound_block(sweeps.sweep(_first(bases, ranks), TRIALS), part, self.parts)
+            return self._errors((*stage.blocks, block), (*stage.penalties, unit / scale(block)))
+
+        return _first(bases, fewest(_ranks(bases), errors))
 
 
 def sweeps_of(bases: Bases, pairs: Pairs) -> int:
@@ -224,7 +253,7 @@ def _ranks(bases: Bases) -> Ranks:
     return bases[0].shape[1], bases[1].shape[1]
 
 
-def _cut(bases: Bases, ranks: Ranks) -> Bases:
+def _first(bases: Bases, ranks: Ranks) -> Bases:
     return bases[0][:, : ranks[0]], bases[1][:, : ranks[1]]
 
 

@@ -13,7 +13,7 @@ from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.analyses.decomposition.scheme_tables import Report, no_report
 from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.files.tables import check_columns, columns
 from tprprobe.store import Store
@@ -69,7 +69,7 @@ def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     if not kind.is_finished_in(folder):
         raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
     path, again = Path(folder) / TABLE, "decompose again"
-    with damage_told(f"{path} is damaged", again):
+    with as_input_error(f"{path} is damaged", again):
         table = pd.read_csv(path, dtype={"rank": str, "rank_withheld": str})
     table = check_columns(table, COLUMNS, path, again)
     texts = table.select_dtypes("str").columns

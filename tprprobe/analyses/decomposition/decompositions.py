@@ -30,7 +30,7 @@ from tprprobe.analyses.decomposition.unit_kinds import read_kind
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 Sequences = Sequence[Sequence[object]] | pd.DataFrame
 
@@ -246,7 +246,7 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
     real = next(iter(design(units, scheme, plan.withheld, plan.seed)))
-    embedding = embed(units, real.pairs, plan.embedding)
+    embedding = embed(units, real.parts[0].fillers, plan.embedding)
     fits = SchemeFits(real, units.vectors, gather(units.vectors, [real])[0], plan.ranks, embedding)
     fit = fits.fit_all(plan.family)
     return Decomposition(units.site, plan, pd.DataFrame(), {scheme.name: fit})

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from tprprobe.analyses.decomposition.pair_counts import (
     Occurrences,
@@ -16,7 +16,7 @@ from tprprobe.analyses.decomposition.pair_counts import (
     find_pairs,
     sizes,
 )
-from tprprobe.analyses.decomposition.ridge import Regression
+from tprprobe.analyses.decomposition.ridge import Grams, Regression
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.sequence_splits import (
     CLEAN,
@@ -42,20 +42,16 @@ Rows = Int[np.ndarray, " row"]
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The pairs of a scheme and their counts X [unit, pair], part by part (a unit's own tokens; their
-    context), and the units' division; ``control`` says what was shuffled.
+    """The pairs of a scheme, part by part (a unit's own tokens; their context), their counts X [unit, pair],
+    all parts side by side, and the units' division; ``control`` says what was shuffled.
     """
 
     scheme: RoleScheme
     control: str
-    pairs: Sequence[Pairs]
-    counts: Sequence[csr_array]
+    parts: Sequence[Pairs]
+    counts: csr_array
     division: Division
     groups: Int[np.ndarray, " unit"]
-
-    def rows(self, which: Bool[np.ndarray, " unit"]) -> list[csr_array]:
-        """The counts of some units."""
-        return [csr_array(each[np.flatnonzero(which)]) for each in self.counts]
 
     @property
     def test(self) -> Bool[np.ndarray, " unit"]:
@@ -68,27 +64,33 @@ class Design:
         return [parts != TEST, (parts == CLEAN) | (parts == INNER), np.ones(len(parts), bool)]
 
 
+def rows_of(counts: csr_array, which: Bool[np.ndarray, " unit"]) -> csr_array:
+    """The counts of some units."""
+    return csr_array(counts[np.flatnonzero(which)])
+
+
 def design(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterator[Design]:
     """The design of a scheme and its two shuffled controls.
 
-    Roles are permuted within every sequence; fillers across all sequences.
+    Roles are permuted within every sequence, which keeps its set of roles, and with it its length; fillers
+    across all sequences.
     """
     entries = enter(scheme, units.kind, units.tokens, units.members)
     terms = scheme.label(units.tokens, entries)
     pairs, found = find_pairs(units.fillers[entries.token], terms)
     test, judged = divide_groups(units.groups, np.random.default_rng((seed, 0)))
     rng = np.random.default_rng((seed, 1))
-    every, counts = _count(entries, pairs, found)
-    division = divide(counts, every, test, judged, share, rng)
-    yield Design(scheme, AS_IS, every, counts, division, units.groups)
+    parts, counts = _count(entries, pairs, found)
+    division = divide(counts, parts, test, judged, share, rng)
+    yield Design(scheme, AS_IS, parts, counts, division, units.groups)
     within, across = permute_within(entries.group, rng), rng.permutation(len(units.tokens))
     filler = pairs.fillers.get_indexer(pd.Index(units.fillers[across][entries.token]))
     for control, shuffled in (
         (SHUFFLED_ROLES, [(filler, role[within]) for filler, role in found]),
         (SHUFFLED_FILLERS, [(np.where(known < 0, known, filler), role) for known, role in found]),
     ):
-        every, counts = _count(entries, occurring(pairs, shuffled), shuffled)
-        yield Design(scheme, control, every, counts, division, units.groups)
+        of = _count(entries, occurring(pairs, shuffled), shuffled)
+        yield Design(scheme, control, *of, division, units.groups)
 
 
 def enter(
@@ -109,15 +111,15 @@ def enter(
 
 def _count(
     entries: Entries, pairs: Pairs, found: Sequence[Occurrences]
-) -> tuple[list[Pairs], list[csr_array]]:
-    """The pairs that every part has, and their counts."""
-    every, counts = [], []
+) -> tuple[list[Pairs], csr_array]:
+    """The pairs that every part has, and their counts, part beside part."""
+    parts, counts = [], []
     for of in entries.members:
         whole = count_pairs(of, pairs, found)
         held = np.unique(whole.indices)
-        every.append(replace(pairs, filler_of=pairs.filler_of[held], role_of=pairs.role_of[held]))
-        counts.append(csr_array(whole[:, held]))
-    return every, counts
+        parts.append(replace(pairs, filler_of=pairs.filler_of[held], role_of=pairs.role_of[held]))
+        counts.append(whole[:, held])
+    return parts, csr_array(hstack(counts, format="csr"))
 
 
 def occurring(pairs: Pairs, found: Sequence[Occurrences]) -> Pairs:
@@ -137,41 +139,36 @@ def gather(vectors: VectorBlocks, designs: Sequence[Design]) -> list[list[Regres
         for i, of in enumerate(designs)
         for rows in of.fitted[: None if of.control == AS_IS else 1]
     ]
-    counts = [[csr_array(each) for each in designs[i].counts] for i, _ in asked]
-    cross = [[np.zeros((sizes(x)[1], vectors.width)) for x in of] for of in counts]
+    masked = [(designs[i].counts, rows) for i, rows in asked]
+    cross = [np.zeros((sizes(x)[1], vectors.width)) for x, _ in masked]
     total = np.zeros((len(asked), vectors.width))
-    masked = [(of, rows) for of, (_, rows) in zip(counts, asked, strict=True)]
     for found in each_part(partial(_sum_up, vectors, masked), vectors.parts()):
-        for j, (of_parts, of_units) in enumerate(found):
+        for j, (pairs, values, of_units) in enumerate(found):
+            cross[j][pairs] += values
             total[j] += of_units
-            for into, (pairs, values) in zip(cross[j], of_parts, strict=True):
-                into[pairs] += values
     regressions: list[list[Regression]] = [[] for _ in designs]
     for j, (i, rows) in enumerate(asked):
         mean = total[j] / max(1, int(rows.sum()))
-        regressions[i].append(Regression(designs[i].rows(rows), cross[j], mean))
+        regressions[i].append(Regression(Grams(rows_of(designs[i].counts, rows)), cross[j], mean))
     return regressions
 
 
 def _sum_up(
     vectors: VectorBlocks,
-    masked: Sequence[tuple[list[csr_array], Bool[np.ndarray, " unit"]]],
+    masked: Sequence[tuple[csr_array, Bool[np.ndarray, " unit"]]],
     rows: slice,
-) -> list[tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]]:
-    """Of some units and every design: by part the pairs that they have and XᵀE, and Σ e."""
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Of some units and every design: the pairs that they have, XᵀE, and Σ e."""
     held = []
     for counts, which in masked:
-        parts = []
-        for each in counts:
-            x = csr_array(each[rows])
-            pairs = np.unique(x.indices)
-            parts.append((pairs, csr_array(x[:, pairs]), np.zeros((len(pairs), vectors.width))))
-        held.append((parts, which[rows], np.zeros(vectors.width)))
+        x = csr_array(counts[rows])
+        pairs = np.unique(x.indices)
+        found = np.zeros((len(pairs), vectors.width)), np.zeros(vectors.width)
+        held.append((pairs, csr_array(x[:, pairs]), which[rows], *found))
     for units, block in vectors.blocks(rows):
         at = slice(units.start - rows.start, units.stop - rows.start)
-        for parts, which, total in held:
+        for _, x, which, cross, total in held:
             of = np.flatnonzero(which[at])
             total += block[of].sum(0)
-            for _, x, cross in parts:
-                cross += csr_array(x[at])[of].T @ block[of]
-    return [([(pairs, cross) for pairs, _, cross in parts], total) for parts, _, total in held]
+            cross += csr_array(x[at])[of].T @ block[of]
+    return [(pairs, cross, total) for pairs, _, _, cross, total in held]

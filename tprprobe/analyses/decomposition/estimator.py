@@ -70,7 +70,7 @@ class TPDecomposition(BaseEstimator):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         labels: Any = pd.Categorical(role)
         found, occurrences = find_pairs(filler, [labels])
-        counts = [count_pairs(members, found, occurrences)]
+        counts = count_pairs(members, found, occurrences)
         nothing, groups = np.zeros(n, bool), np.arange(n)
         judged = divide_groups(groups, rng)[1]
         division = divide(counts, [found], nothing, judged, 0.0, rng, self.withheld or 0.1)

@@ -12,29 +12,25 @@ Each of bag, additive, factored, saturated contains the one before: with an infi
 block it is that one. Main effects are a TPR, too, whose fillers and roles have a constant dimension.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, eye_array, issparse, vstack
 
 from tprprobe.analyses.decomposition.interactions import bind_rows
-from tprprobe.analyses.decomposition.pair_counts import Pairs, sizes
+from tprprobe.analyses.decomposition.pair_counts import Pairs, sizes, starts_of
 from tprprobe.analyses.decomposition.ridge import Block
 
 BAG, ADDITIVE, FACTORED, SATURATED = "bag", "additive", "factored", "saturated"
 ROLES, PRODUCT, OPERATOR = "roles", "product", "operator"
 FAMILIES = (ROLES, BAG, ADDITIVE, FACTORED, SATURATED, PRODUCT, OPERATOR)
 BELOW = {ADDITIVE: BAG, FACTORED: ADDITIVE, SATURATED: FACTORED}  # "": the mean
-FILLER, ROLE, BINDING, PAIR, STATIC, ACTED = [
-    "filler",
-    "role",
-    "binding",
-    "pair",
-    "static",
-    "acted",
-]
+FILLER, ROLE, BINDING = "filler", "role", "binding"
+PAIR, STATIC, ACTED = "pair", "static", "acted"
 BLOCKS: Mapping[str, tuple[str, ...]] = {
     ROLES: (ROLE,),
     BAG: (FILLER,),
@@ -49,20 +45,44 @@ Embedding = Float64[np.ndarray, "filler d_embedding"]
 Vectors = Float64[np.ndarray, "pair d_model"]
 
 
-def make_block(name: str, part: int, pairs: Pairs, embedding: Embedding | None = None) -> Block:
-    """The columns of a block that no fit is needed for."""
-    of_filler = _indicator(pairs.filler_of, len(pairs.fillers))
-    of_role = _indicator(pairs.role_of, len(pairs.roles))
+def make_block(
+    name: str, part: int, parts: Sequence[Pairs], embedding: Embedding | None = None
+) -> Block:
+    """The columns of a block that no fit is needed for; rows are the pairs of all parts."""
+    pairs = parts[part]
     if name == FILLER:
-        return Block(name, part, of_filler)
-    if name == ROLE:
-        return Block(name, part, of_role)
-    if name == PAIR:
-        return Block(name, part, csr_array(eye_array(len(pairs), format="csr")))
-    assert embedding is not None
-    if name == STATIC:
-        return Block(name, part, embedding[pairs.filler_of])
-    return Block(name, part, spread(embedding[pairs.filler_of], pairs.role_of, len(pairs.roles)))
+        basis = _indicator(pairs.filler_of, len(pairs.fillers))
+    elif name == ROLE:
+        basis = _indicator(pairs.role_of, len(pairs.roles))
+    elif name == PAIR:
+        basis = csr_array(eye_array(len(pairs), format="csr"))
+    elif embedding is None:
+        raise ValueError(f"the block {name} needs an embedding")
+    elif name == STATIC:
+        basis = embedding[pairs.filler_of]
+    else:
+        basis = spread(embedding[pairs.filler_of], pairs.role_of, len(pairs.roles))
+    return Block(name, part, fill_rows(basis, part, parts))
+
+
+def bound_block(factors: tuple[np.ndarray, np.ndarray], part: int, parts: Sequence[Pairs]) -> Block:
+    """The columns f ⊗ r of the pairs of a part."""
+    pairs = parts[part]
+    basis = bind_rows(factors[0][pairs.filler_of], factors[1][pairs.role_of])
+    return Block(BINDING, part, fill_rows(basis, part, parts))
+
+
+def fill_rows(basis: Any, part: int, parts: Sequence[Pairs]) -> Any:
+    """The same with rows of 0 for the pairs of the other parts."""
+    if len(parts) == 1:
+        return basis
+    rows = starts_of(parts)
+    if issparse(basis):
+        zeros = [csr_array((n, sizes(basis)[1])) for n in (rows[part], rows[-1] - rows[part + 1])]
+        return csr_array(vstack([zeros[0], basis, zeros[1]], format="csr"))
+    found = np.zeros((rows[-1], sizes(basis)[1]))
+    found[rows[part] : rows[part + 1]] = basis
+    return found
 
 
 def _indicator(of: Int[np.ndarray, " pair"], n: int) -> csr_array:
@@ -118,7 +138,7 @@ class PartFit:
                 known, at = self.pairs.find(other.codes)
                 found[known] += of[at[known]]
             elif name != BINDING:
-                found += make_block(name, 0, other, self.embedding).basis @ of
+                found += make_block(name, 0, [other], self.embedding).basis @ of
         return found if self.factors is None else found + self.factors.vectors(other)
 
     @property
@@ -180,16 +200,11 @@ class RoleFit:
             return min(width, int(np.prod(self.factors.ranks)))
         return min(width, self.parameters // width)
 
-    def predict(self, counts: Sequence[csr_array]) -> Float64[np.ndarray, "unit d_model"]:
-        """Σ X V + b over the parts."""
-        found = np.broadcast_to(self.bias, (sizes(counts[0])[0], len(self.bias)))
-        for x, table in zip(counts, self.tables, strict=True):
-            found = found + x @ table
-        return found
+    def predict(self, counts: csr_array) -> Float64[np.ndarray, "unit d_model"]:
+        """X V + b of counts of the pairs of all parts."""
+        return counts @ self.table + self.bias
 
-    @property
-    def tables(self) -> list[Vectors]:
-        """V of every part's pairs that occur, made once."""
-        if "_tables" not in self.__dict__:
-            object.__setattr__(self, "_tables", [p.vectors_of(p.pairs) for p in self.parts])
-        return self.__dict__["_tables"]
+    @functools.cached_property
+    def table(self) -> Vectors:
+        """V of the pairs of all parts."""
+        return np.concatenate([each.vectors_of(each.pairs) for each in self.parts])

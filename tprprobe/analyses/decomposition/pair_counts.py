@@ -45,6 +45,11 @@ class Pairs:
         return self.codes[at] == codes, at
 
 
+def starts_of(parts: Sequence[Pairs]) -> list[int]:
+    """Where the pairs of every part begin among those of all parts, and how many these are."""
+    return np.cumsum([0, *map(len, parts)]).tolist()
+
+
 Occurrences = tuple[
     Int[np.ndarray, " token"], Int[np.ndarray, " token"]
 ]  # filler and role, −1: none

@@ -26,13 +26,13 @@ from tprprobe.analyses.decomposition.sequence_units import Units, read_units
 from tprprobe.analyses.kinds import ROLES
 from tprprobe.analyses.naming.word_labels import LABELS
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.files.tables import check_columns, columns
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 FORMAT, MANIFEST, TABLE = "tprprobe-roles", ROLES.file, "schemes.csv"
 NOTHING = "no structure"
@@ -304,7 +304,7 @@ def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
     if not kind.is_finished_in(folder):
         raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
     path, again = Path(folder) / TABLE, "search again"
-    with damage_told(f"{path} is damaged", again):
+    with as_input_error(f"{path} is damaged", again):
         table = pd.read_csv(path, keep_default_na=False, na_values={c: [""] for c in NUMBERS})
     table = check_columns(table, COLUMNS, path, again)
     return [

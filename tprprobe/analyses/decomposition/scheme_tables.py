@@ -23,7 +23,6 @@ from tprprobe.analyses.decomposition.families import (
     RoleFit,
 )
 from tprprobe.analyses.decomposition.interactions import Ranks
-from tprprobe.analyses.decomposition.pair_counts import Pairs
 from tprprobe.analyses.decomposition.ridge import Regression
 from tprprobe.analyses.decomposition.role_fields import spans_of
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
@@ -134,13 +133,17 @@ def decompose_scheme(
     real, *shuffled = design(units, scheme, plan.withheld, plan.seed)
     regressions = gather(units.vectors, [real, *shuffled])
     fits = SchemeFits(
-        real, units.vectors, regressions[0], plan.ranks, embed(units, real.pairs, plan.embedding)
+        real,
+        units.vectors,
+        regressions[0],
+        plan.ranks,
+        embed(units, real.parts[0].fillers, plan.embedding),
     )
     rows = _Rows(real, fits, plan.families, report=lambda name: report(name, stages))
     report("shuffled pairs", stages)
+    given = fits.by_sequences.choose(plan.family).bases
     for each, of in zip(shuffled, regressions[1:], strict=True):
-        as_it_is = replace(fits, design=each, regressions=of)
-        rows.add_control(as_it_is, plan.family, fits.by_sequences.choose)
+        rows.add_control(replace(fits, design=each, regressions=of, like=fits, given=given), plan)
     mean, covariance = covariance_of(units, real.test)
     rows.add_principal(plan.family, mean, covariance)
     if plan.decoder:
@@ -150,9 +153,10 @@ def decompose_scheme(
     report("random vectors", stages)
     noise = NormalVectors.like(units.vectors, mean, covariance, plan.seed)
     random = replace(real, control=RANDOM)
-    chance = replace(fits, design=random, regressions=share(gather(noise, [random])[0], fits))
+    like = share(gather(noise, [random])[0], fits)
+    chance = replace(fits, design=random, vectors=noise, regressions=like, like=fits, given=given)
     drawn = _Rows(random, chance, [])
-    drawn.add_control(chance, plan.family, fits.by_sequences.choose)
+    drawn.add_control(chance, plan)
     found |= _join(drawn.found, score(units, noise, drawn.found))
     for name, twin in twins.items():
         report(f"{name} twin", stages)
@@ -211,13 +215,11 @@ class _Rows:
         predict = predictor(fit, of.counts)
         self.at[fit.family, control, suffix] = self.add(columns, predict, mean, units, over)
 
-    def add_control(self, fits: SchemeFits, family: str, choose: Any) -> None:
-        """A family and the one below it, fitted to a control as they were chosen for the vectors themselves."""
-        for name in filter(None, (BELOW.get(family), family)):
-            fit = fits.fit_as(name, choose(name))
-            self._add_fit(
-                fit, fits.design, fits.design.control, fits.design.test, fits.fitting.mean, ""
-            )
+    def add_control(self, fits: SchemeFits, plan: DecompositionPlan) -> None:
+        """A family and the one below it, fitted to a control."""
+        for name in filter(None, (BELOW.get(plan.family), plan.family)):
+            of, mean = fits.design, fits.fitting.mean
+            self._add_fit(fits.fit(name), of, of.control, of.test, mean, "")
 
     def add_principal(self, family: str, mean: np.ndarray, covariance: np.ndarray) -> None:
         """The vectors' own first principal components, as many as a fit has dimensions; all of them say nothing."""
@@ -230,9 +232,9 @@ class _Rows:
         self.add(columns, lambda _, v: mean + (v - mean) @ axes @ axes.T, mean, self.design.test)
 
 
-def predictor(fit: RoleFit, counts: Sequence[csr_array]) -> Any:
+def predictor(fit: RoleFit, counts: csr_array) -> Any:
     """What a fit gives to a range of the units that have these counts."""
-    return lambda units, _: fit.predict([csr_array(each[units]) for each in counts])
+    return lambda units, _: fit.predict(csr_array(counts[units]))
 
 
 def _columns(fit: RoleFit, control: str, n_fit: int) -> dict[str, Any]:
@@ -291,7 +293,7 @@ def _of_twin(
     """The rows of a twin's vectors: the same families, chosen anew."""
     units = replace(plan, schemes=(scheme,), decoder=None).read(twin, site)
     real = next(iter(design(units, scheme, plan.withheld, plan.seed)))
-    embedding = embed(units, real.pairs, plan.embedding)
+    embedding = embed(units, real.parts[0].fillers, plan.embedding)
     fits = SchemeFits(real, units.vectors, gather(units.vectors, [real])[0], plan.ranks, embedding)
     rows = _Rows(real, fits, plan.families, name)
     return _join(rows.found, score(units, units.vectors, rows.found))
@@ -315,20 +317,19 @@ def input_embedding(store: Store, site: str) -> str | None:
 
 
 def embed(
-    units: Units, pairs: Sequence[Pairs], given: str | Mapping[str, Any] | None
-) -> list[Embedding] | None:
-    """e(f) of every filler, part by part: as given, or the mean by filler of a site of tokens.
+    units: Units, fillers: pd.Index, given: str | Mapping[str, Any] | None
+) -> Embedding | None:
+    """e(f) of every filler: as given, or the mean by filler of a site of tokens.
 
     Raises:
         InputError: a filler without an embedding, or a site of other tokens.
     """
     if given is None:
         return None
-    fillers = pairs[0].fillers
     if not isinstance(given, str):
         if lacking := [each for each in fillers if each not in given]:
             raise InputError(f"no embedding of the filler {lacking[0]!r}: give one of every filler")
-        return [np.stack([np.asarray(given[each], float) for each in fillers])] * len(pairs)
+        return np.stack([np.asarray(given[each], float) for each in fillers])
     tokens = read_units(units.store, given)
     filler = fillers.get_indexer(pd.Index(units.tokens["filler"].to_numpy(object)))
     if len(tokens) != len(filler):
@@ -337,4 +338,4 @@ def embed(
     for block, vectors in tokens.vectors.blocks():
         np.add.at(total, filler[block], vectors)
         np.add.at(n, filler[block], 1)
-    return [total / np.maximum(1, n)] * len(pairs)
+    return total / np.maximum(1, n)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.pair_counts import Pairs
+from tprprobe.analyses.decomposition.pair_counts import Pairs, starts_of
 from tprprobe.analyses.decomposition.withheld_pairs import have, withhold
 
 TEST_SHARE, JUDGED_SHARE = 0.25, 0.2
@@ -38,8 +38,8 @@ def divide_groups(
 
 
 def divide(
-    counts: Sequence[csr_array],
-    pairs: Sequence[Pairs],
+    counts: csr_array,
+    parts: Sequence[Pairs],
     test: Bool[np.ndarray, " unit"],
     judged: Bool[np.ndarray, " unit"],
     share: float,
@@ -50,10 +50,14 @@ def divide(
     another (by default the same, or a tenth) from the clean ones.
     """
     unseen, inner = (np.zeros(len(test), bool) for _ in range(2))
-    for x, of in zip(counts, pairs, strict=True):
+    of_part = [
+        (csr_array(counts[:, start:end]), pairs)
+        for start, end, pairs in zip(starts_of(parts), starts_of(parts)[1:], parts, strict=False)
+    ]
+    for x, of in of_part:
         outer = withhold(csr_array(x[np.flatnonzero(~test)]), of, share, rng)
         unseen |= have(x, outer)
-    for x, of in zip(counts, pairs, strict=True):
+    for x, of in of_part:
         rest = np.flatnonzero(~test & ~unseen)
         part = inner_share or share or 0.1
         inner |= have(x, withhold(csr_array(x[rest]), of, part, rng, INNER_UNITS))

@@ -16,7 +16,7 @@ from tprprobe.errors import InputError
 from tprprobe.gold import join
 from tprprobe.store import Store
 from tprprobe.store.groups import group_tokens
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +39,7 @@ class Gold:
 
 
 def read_gold(store: Store) -> Gold:
-    """The gold structure of the source tokens of a store of arithmetic questions.
-
-    Raises:
-        InputError: the source tokens are not the characters of arithmetic questions.
-    """
+    """The gold structure of the source tokens of a store of arithmetic questions."""
     tokens = store.tokens
     joined = join(tokens.loc[tokens["side"] == "source"].reset_index(drop=True))
     described = describe(joined, ARITHMETIC)
@@ -51,11 +47,7 @@ def read_gold(store: Store) -> Gold:
 
 
 def read_structure(store: Store, side: str) -> Gold:
-    """The exact labels of the tokens of a side; where the store has none, what :func:`read_gold` finds.
-
-    Raises:
-        InputError: there is neither.
-    """
+    """The exact labels of the tokens of a side; where the store has none, what :func:`read_gold` finds."""
     if fields := list_exact(store):
         tokens = read_labels(store, side)
         described = describe(tokens, fields)

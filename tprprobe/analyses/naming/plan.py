@@ -12,9 +12,8 @@ from jaxtyping import Int
 from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.naming.heads import Gold
 from tprprobe.analyses.naming.names import decide, score_candidates
-from tprprobe.analyses.naming.ones_digits import score_ones
-from tprprobe.analyses.naming.permutations import agreement, conditional_agreement
-from tprprobe.analyses.naming.polarity import decode_polarity
+from tprprobe.analyses.naming.partition_agreement import agreement, conditional_agreement
+from tprprobe.analyses.naming.polarity import decode_polarity, score_ones
 from tprprobe.analyses.naming.vector_sets import RANDOM, SHUFFLED, TRAINED, NamingTarget
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts
 from tprprobe.statistics import permute_within

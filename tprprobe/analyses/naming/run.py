@@ -43,7 +43,7 @@ class Naming:
     was clustered: role, query, key, filler, hidden, random projections of LN(z), shuffled labels of
     the first), site, layer, head, k.
     names      one row per cluster: the columns of ``name_roles``
-    agreement  one row per (clustering, field, measure, null): ``permuted.agreement``
+    agreement  one row per (clustering, field, measure, null): ``partition_agreement.agreement``
     decoding   one row per (clustering, subset, predictor): ``decode_polarity``
     ones       one row per (clustering, polarity): ``score_ones``
     summary    one row per clustering: ``summarize``
@@ -103,9 +103,19 @@ def name_all(
 ) -> Naming:
     """The names of all clusters of every head of the sites that match, and of their controls.
 
-    ``out`` is a new folder for the tables (CSV), the labels (Parquet) and, until then, the parts of
-    the run, which goes on with ``resume``. ``projections`` is how many random projections of LN(z)
-    are a control, by default as many as there are heads. Source: schlag §5.1 (k = 20, one head, raw, by eye).
+    Source: schlag §5.1 (k = 20, one head, raw, by eye).
+
+    Args:
+        store: A store of arithmetic questions.
+        patterns: Sites to cluster, as patterns; default: encoder.*.self.role.
+        k: Numbers of clusters; default: 20.
+        raw: Cluster raw vectors, without standardizing dimensions.
+        seed: Seed of random choices.
+        baseline: A store of a Transformer on the same questions, as a baseline.
+        out: A new folder for the tables (CSV), the labels (Parquet) and, until then, the parts of the run.
+        resume: Resume a run that was cut off.
+        progress: What shows the parts of the run as they are done.
+        projections: How many random projections of LN(z) are a control; default: as many as there are heads.
 
     Raises:
         InputError: no arithmetic, no such site, a folder of something else, a baseline of other

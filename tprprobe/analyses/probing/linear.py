@@ -15,17 +15,17 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tprprobe.analyses.probing.inputs import Reader, Shape
-from tprprobe.analyses.probing.labels import Places, Splits, Turn
-from tprprobe.analyses.probing.scores import (
+from tprprobe.analyses.probing.batches import Reader, Shape
+from tprprobe.analyses.probing.document_counts import (
     Fitted,
     Probe,
-    Tested,
     count_probes,
     labels_of,
     losses,
     sum_documents,
 )
+from tprprobe.analyses.probing.examples import Places
+from tprprobe.analyses.probing.splits import Splits, Turn
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 COUNTED = 4096  # targets that are counted at once
@@ -47,10 +47,7 @@ Evaluate = Callable[[Points, Int[Tensor, " problem"]], tuple[Values, Points]]
 def fit_linear(
     probes: Sequence[Probe], splits: Splits, reader: Reader, shape: Shape
 ) -> list[Fitted]:
-    """Probes of one vector, which differ in their labels, fitted and tested in every turn of the splits.
-
-    Their weights are those of the first turn.
-    """
+    """Probes of one vector, fitted and tested in every turn of the splits; their weights are the first turn's."""
     x = reader.means(splits.examples)
     tested = x if splits.tested is splits.examples else reader.means(splits.tested)
     fit = _Fit(probes, splits, splits.turns[0], x)
@@ -60,22 +57,13 @@ def fit_linear(
         fit = _Fit(probes, splits, turn, x)
         weights = fit.go_on(penalty, weights)
         sums.append(fit.count(weights, tested))
-    total = np.sum(sums, axis=0)
-    return [
-        Fitted(
-            Tested(
-                probe,
-                len(splits.turns[0].train),
-                total[at],
-                np.array(curves[at], float).reshape(-1, 3),
-            ),
-            {"output_weight": first[at : at + 1, :-1], "output_bias": first[at : at + 1, -1]},
-            shape,
-            reader.mean,
-            reader.scale,
-        )
-        for at, probe in enumerate(probes)
-    ]
+    total, n_train = np.sum(sums, axis=0), len(splits.turns[0].train)
+    fitted = []
+    for at, probe in enumerate(probes):
+        one = first[at : at + 1]
+        named = {"output_weight": one[:, :-1], "output_bias": one[:, -1]}
+        fitted.append(Fitted.of(probe, n_train, total[at], curves[at], named, shape, reader))
+    return fitted
 
 
 class _Fit:
@@ -101,8 +89,7 @@ class _Fit:
     def choose(
         self,
     ) -> tuple[Float[Tensor, " probe"], Weights, list[list[tuple[int, float, float]]]]:
-        """The best of PENALTIES for every probe, by the loss on the dev documents; the weights that are
-        optimal under it, in raw coordinates; and the losses on the way, a step a penalty.
+        """The best of PENALTIES for every probe on the dev documents, its weights, and the losses on the way.
 
         From the strongest penalty on, each begins where the one before ended, until that loss rises.
         """
@@ -204,8 +191,7 @@ class Regressions:
     ) -> Float[Tensor, "problem width_and_1 label"]:
         """The weights (and last the intercept) of some problems, under a penalty for each.
 
-        ``start`` is where to begin, the weights for another penalty say; else at the label shares.
-        A problem has ended where a further step is worth less than the share ``gain`` of its loss.
+        They begin at ``start``, or at the label shares, and end where a step is worth less than that share of the loss.
         """
         which = torch.arange(self.n_problems, device=self.x.device) if which is None else which
         held = self.penalised * penalty[:, None]

@@ -19,9 +19,9 @@ from tprprobe.analyses.probing.bilinear import (
     fit_bilinear,
     fit_linear,
 )
-from tprprobe.analyses.probing.inputs import find_sites
 from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
 from tprprobe.analyses.probing.settings import SITES
+from tprprobe.analyses.probing.vectors import find_sites
 from tprprobe.errors import unknown
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.site.patterns import layer_of

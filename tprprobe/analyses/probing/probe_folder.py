@@ -15,12 +15,16 @@ from jaxtyping import Float
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Vector, chunks, site_vectors
-from tprprobe.analyses.probing.labels import Examples, Splits, read_corpus, read_examples
-from tprprobe.analyses.probing.scores import Fitted, Score, describe
+from tprprobe.analyses.probing.batches import Batch, Reader, Shape, chunks
+from tprprobe.analyses.probing.document_counts import Fitted
+from tprprobe.analyses.probing.examples import Examples, read_examples
+from tprprobe.analyses.probing.labelled_words import read_corpus
+from tprprobe.analyses.probing.result_table import Score, describe
 from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.analyses.probing.span_conv import edge_logits
+from tprprobe.analyses.probing.splits import Splits
 from tprprobe.analyses.probing.task import Task
+from tprprobe.analyses.probing.vectors import Vector, site_vectors
 from tprprobe.errors import InputError
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json
@@ -33,6 +37,7 @@ FORMAT, VERSION = "tprprobe-probe", 1
 MEASURES = ("f1", "f1_low", "f1_high", "accuracy")
 UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
 COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
+AS_WRITTEN = ("site", "head", "side", "span_mode", "loss", "metrics")  # of the configuration
 SAMPLES = 32  # of a batch
 
 
@@ -41,18 +46,18 @@ class SavedProbe:
     """A trained probe, with its task and the site and states that it reads."""
 
     task: Task
-    site: str
-    head: int | None
-    side: str
     labels: tuple[str, ...]
-    span_mode: SpanMode
     window: range
-    loss: str
-    metrics: dict[str, float]
     shape: Shape
     weights: Mapping[str, Tensor]
     mean: Tensor
     scale: Tensor
+    site: str
+    head: int | None
+    side: str
+    span_mode: SpanMode
+    loss: str
+    metrics: dict[str, float]
 
     @torch.no_grad()
     def predict(self, store: Store, tokens: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -202,24 +207,13 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
         )
     try:
         weights = load((folder / WEIGHTS).read_bytes())
-        shape = Shape(**config["shape"])
+        task = Task(**{part: config["task"][part] for part in Task.model_fields})
         mean, scale = weights.pop("mean"), weights.pop("scale")
+        shape, window = Shape(**config["shape"]), range(*config["window"])
         if {part: tuple(weight.shape[1:]) for part, weight in weights.items()} != shape.sizes():
             raise InputError("its weights are of another shape")
-        return SavedProbe(
-            Task(**{part: config["task"][part] for part in Task.model_fields}),
-            config["site"],
-            config["head"],
-            config["side"],
-            tuple(config["labels"]),
-            config["span_mode"],
-            range(*config["window"]),
-            config["loss"],
-            config["metrics"],
-            shape,
-            weights,
-            mean,
-            scale,
-        )
+        as_written = {name: config[name] for name in AS_WRITTEN}
+        labels = tuple(config["labels"])
+        return SavedProbe(task, labels, window, shape, weights, mean, scale, **as_written)
     except Exception as error:  # whatever the file's reader raises, it is one line here
         raise InputError(f"{folder} is damaged: {' '.join(str(error).split())[:200]}") from error

@@ -11,9 +11,8 @@ OUT/curves.parquet, .csv   the training curve of every probe: step, training and
 import hashlib
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,34 +20,31 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tprprobe.analyses.probing.inputs import (
-    FLOAT,
-    Reader,
-    Shape,
-    Vector,
-    check_test,
-    control_vectors,
-    find_sites,
-    joined_vectors,
-    site_vectors,
-)
-from tprprobe.analyses.probing.labels import Corpus, Splits, read_corpus, split_examples
+from tprprobe.analyses.probing.batches import FLOAT, Reader, Shape
+from tprprobe.analyses.probing.document_counts import REAL, Fitted, Tested
+from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
 from tprprobe.analyses.probing.linear import fit_linear
 from tprprobe.analyses.probing.probe_folder import save_probe
-from tprprobe.analyses.probing.scores import REAL, Fitted, Probe, Results, Tested, gather
+from tprprobe.analyses.probing.result_table import Results, gather
 from tprprobe.analyses.probing.settings import HIDDEN, ProbeSettings
 from tprprobe.analyses.probing.span_conv import fit_span_conv
+from tprprobe.analyses.probing.splits import Splits, split_examples
+from tprprobe.analyses.probing.stacks import Stack, lay_out
 from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
+from tprprobe.analyses.probing.vectors import (
+    check_test,
+    find_sites,
+)
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.files.writing import write_file
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 ROUNDS, PROBES = "rounds", "probes"
 STORE = "store"  # the folder of the store, where it is extracted for the run
@@ -108,14 +104,6 @@ def probe(
         tables |= {f"{name}.csv": getattr(results, name) for name in TABLES if name != "documents"}
         begun.finish(tables, {"stores": [each.fingerprint for each in run.stores]})
     return results.rows
-
-
-@dataclass(frozen=True, eq=False)
-class Stack:
-    """Probes of one vector and task that are trained side by side, on the same splits."""
-
-    probes: list[Probe]
-    splits: Splits
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,40 +216,6 @@ class ProbingRun:
                 save_probe(folder, one, self.splits[probe.task, probe.side])
 
 
-def lay_out(
-    corpus: Corpus,
-    sites: Sequence[str],
-    splits: Mapping[Task, Splits],
-    settings: ProbeSettings,
-    test: Store | None = None,
-) -> Iterator[list[Stack]]:
-    """The probes on one side of a store, a round a vector.
-
-    Those of a twin learn from as many targets, of the samples that it has read, and are left
-    out where these are not in all three splits, or where the store they are tested on has none.
-    """
-    store, n, seed = corpus.store, settings.targets, settings.seed
-    parts = {task: whole.learning_from(n, seed) for task, whole in splits.items()}
-    real = list(site_vectors(store, sites, settings.heads))
-    joined = list(joined_vectors(store, sites)) if settings.informs and not settings.heads else []
-    for vector in [*real, *control_vectors(store, real, test, settings), *joined]:
-        stacks: list[Stack] = []
-        for task, whole in splits.items():
-            part = parts[task]
-            if vector.control in store.twins:
-                part = _of_twin(store, vector.control, task, whole, settings)
-            new = partial(Probe, task, corpus.side, vector, kind=settings.kind)
-            if part is not None and vector not in joined:
-                stacks.append(Stack(list(_probes(new, vector, settings)), part))
-            if part is not None and vector.control == REAL and settings.informs and _is_coded(part):
-                stacks += [
-                    Stack([new(seed, REAL, "softmax", portion=portion)], some)
-                    for portion, some in part.portions(seed)
-                ]
-        if stacks:
-            yield stacks
-
-
 def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> None:
     """Prints which tasks `all` are, and why others that ship are not among them."""
     others = {*list_tasks()} - {task.name for task in (*tasks, *refused)}
@@ -269,35 +223,6 @@ def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> 
     reasons += [f"{task.name}: {reason}" for task, reason in refused.items()]
     skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
     stderr.print(f"probing {', '.join(task.name for task in tasks)}{skipped}", soft_wrap=True)
-
-
-def _of_twin(
-    store: Store, kind: str, task: Task, whole: Splits, settings: ProbeSettings
-) -> Splits | None:
-    n = store.twins[kind].samples
-    part = whole.of_first_samples(n)
-    if part is None and settings.controls is not None:
-        raise InputError(
-            f"the {kind} twin has read the first {n} samples, which lack a split "
-            f"of {task.name}: leave out that control"
-        )
-    return None if part is None else part.learning_from(settings.targets, settings.seed)
-
-
-def _probes(new: partial[Probe], vector: Vector, settings: ProbeSettings) -> Iterator[Probe]:
-    """The probes of a vector: for every seed, of the real labels and of others."""
-    controls = [vector.control]
-    if vector.control == REAL:
-        controls += [name for name in ("control", "shuffled") if settings.has(name)]
-        if settings.has("prefix") and (new.args[1] == "target" or settings.controls):
-            controls.append("prefix")
-    for seed in range(settings.seed, settings.seed + settings.seeds):
-        yield from (new(seed, control, settings.loss_of_probes) for control in controls)
-
-
-def _is_coded(splits: Splits) -> bool:
-    """True if every target that is trained on has one label: then there is a codelength."""
-    return bool((splits.examples.labels[splits.turns[0].train].sum(1) == 1).all())
 
 
 def train_round(
@@ -334,7 +259,7 @@ def _write_round(file: Path, tested: Sequence[Tested]) -> None:
 def _read_round(file: Path, stacks: Sequence[Stack]) -> list[Tested]:
     probes = [(probe, stack.splits) for stack in stacks for probe in stack.probes]
     with (
-        damage_told(f"{file} is damaged", "remove it and go on with --resume"),
+        as_input_error(f"{file} is damaged", "remove it and go on with --resume"),
         np.load(file) as arrays,
     ):
         return [

@@ -6,6 +6,7 @@ Source: Tenney et al. 2019; jiant, modules/edge_probing.py and modules/simple_mo
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count as count_up
 
 import numpy as np
@@ -13,19 +14,19 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Spans, chunks
-from tprprobe.analyses.probing.labels import Examples, Splits
-from tprprobe.analyses.probing.scores import (
+from tprprobe.analyses.probing.batches import Batch, Reader, Shape, Spans, chunks
+from tprprobe.analyses.probing.document_counts import (
     NATS,
     Fitted,
     Probe,
-    Tested,
     count_probes,
     labels_of,
     losses,
     sum_documents,
 )
+from tprprobe.analyses.probing.examples import Examples
 from tprprobe.analyses.probing.settings import Schedule
+from tprprobe.analyses.probing.splits import Splits
 
 DROPOUT, EPS = 0.3, 1e-5
 BETAS, TINY = (0.9, 0.999), 1e-8  # of Adam
@@ -45,9 +46,7 @@ def edge_logits(
 ) -> Float[Tensor, "probe target label"]:
     """The logits of every label, from the states of all targets' spans (see :class:`Batch`).
 
-    Projection and hidden layer are one map of a span's vector: Σ_t a_t (W x_t + b) = W Σ_t a_t x_t + b,
-    because the shares a_t add up to one. Biases of the attention are the same for all states, and
-    change no share.
+    Projection and hidden layer are one map: Σ_t a_t (W x_t + b) = W Σ_t a_t x_t + b, as the shares a_t add up to one.
     """
     h, hidden = shape.hidden, weights["hidden_bias"][:, None]
     for span, (x, of) in enumerate(zip(windows, spans, strict=True)):
@@ -112,10 +111,7 @@ def step_amsgrad(
     steps: int,
     clip: float,
 ) -> None:
-    """One step of Adam in place: every probe with its own rate, its gradient clipped to a norm.
-
-    ``moments`` are the first, the second, and the largest second one so far.
-    """
+    """One step of Adam in place: every probe with its own rate, its gradient clipped to a norm."""
     shrink = (clip / (grads.norm(dim=1, keepdim=True) + 1e-6)).clamp(max=1)
     if (shrink < 1).any():
         grads = grads * shrink
@@ -135,26 +131,18 @@ def fit_span_conv(
     turn, examples = splits.turns[0], splits.examples
     train, dev = examples.take(turn.train), examples.take(turn.dev)
     if schedule.standardise:
-        reader = reader.standardized(*_moments(reader, train))
+        mean, scale = _moments(reader, train)
+        reader = replace(reader, mean=mean, scale=scale)
     descent = Descent(probes, train, dev, reader, shape, schedule)
     descent.run()
     test = splits.tested.take(turn.test)
     terms = descent.count(descent.best, np.arange(len(probes)), test)
-    return [
-        Fitted(
-            Tested(
-                probe,
-                len(train),
-                sum_documents(terms[at], test),
-                np.array(descent.curves[at], float).reshape(-1, 3),
-            ),
-            shape.split(descent.best[at : at + 1]),
-            shape,
-            reader.mean,
-            reader.scale,
-        )
-        for at, probe in enumerate(probes)
-    ]
+    fitted = []
+    for at, probe in enumerate(probes):
+        sums, weights = sum_documents(terms[at], test), shape.split(descent.best[at : at + 1])
+        curve = descent.curves[at]
+        fitted.append(Fitted.of(probe, len(train), sums, curve, weights, shape, reader))
+    return fitted
 
 
 def _moments(reader: Reader, train: Examples) -> tuple[Tensor, Tensor]:
@@ -170,8 +158,7 @@ def _moments(reader: Reader, train: Examples) -> tuple[Tensor, Tensor]:
 
 
 class Descent:
-    """Probes in training: ``live`` are those that go on, ``weights`` theirs, ``best`` of all the best
-    so far. ``curves`` are of every probe rows of step, training and held-out loss."""
+    """Probes in training: ``live`` go on, ``weights`` are theirs, ``best`` the best of all so far."""
 
     def __init__(
         self,

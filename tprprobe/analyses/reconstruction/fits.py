@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float64, Int
 
+from tprprobe.analyses.reconstruction.affine import Predictor, Training, fit_predictors
 from tprprobe.analyses.reconstruction.layers import Layer, find_layers
 from tprprobe.analyses.reconstruction.moments import Labels, Moments, add_up, gather, merge
-from tprprobe.analyses.reconstruction.predictors import Predictor, Training, fit_predictors
 from tprprobe.analyses.reconstruction.splits import FOLDS, Split, split_questions
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
-from tprprobe.store.opening import takes_paths
+from tprprobe.store.reader import takes_paths
 
 PRINTED_N = 100  # of the paper, which does not say of what
 BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high", "gain_low", "gain_high")
@@ -44,8 +44,7 @@ def reconstruct(
 ) -> pd.DataFrame:
     """The error of z reconstructed as W v + b from the value vector v of one head, layer by layer.
 
-    One row per layer, training set, predictor and split, with the name of the store's model. z is LN(z), of which v is an affine map
-    (``target="input"``), the layer's output (``hidden``) or z before LN (``below``).
+    One row per layer, training set, predictor and split, with the name of the store's model.
     predictor    head (with its number) · heads (the mean error over heads, the paper's number) ·
                  all heads (of all v together) · random (projections of LN(z) as wide as a head) ·
                  pca (z's own first components, as many: no linear code of that width is better) ·
@@ -61,6 +60,13 @@ def reconstruct(
     untrained    the randomly initialized twin's vectors; no such rows where the store has no control
     effective_rank   participation ratio of z in the training set
     Source: schlag Sec. 6.1, Eq. 8 (0.017 TP-Transformer, 0.009 Transformer).
+
+    Args:
+        store: The store.
+        layer: A layer, -1 is the last; default: all layers.
+        target: The state z: input (LN(z), the layer's input, of which v is an affine map), hidden (the layer's
+            output) or below (z before LN).
+        seed: Seed of random choices.
 
     Raises:
         InputError: no such layer or target, sites missing from the store, too few questions.

@@ -85,11 +85,7 @@ class Layer:
 
 
 def find_layers(store: Store, layer: int | None, target: str, seed: int) -> list[Layer]:
-    """The layer of that number, or all layers whose values and z the store has; −1 is the last.
-
-    Raises:
-        InputError: no such layer or target, or the store lacks its sites.
-    """
+    """The layer of that number, or all layers whose values and z the store has; −1 is the last."""
     if target not in (*SITES, "below"):
         raise unknown("target", target, (*SITES, "below"))
     meant = "*" if layer is None else layer

@@ -102,10 +102,7 @@ def _first_object(path: Path) -> Mapping[str, object]:
 
 
 def open_annotated(request: Request) -> AnnotatedFile:
-    """The sentences of an annotated file, or the first n.
-
-    Raises: InputError for a damaged file, a number that is not there, or a split.
-    """
+    """The sentences of an annotated file, or the first n."""
     if request.split not in (None, ALL):
         raise InputError(f"{request.spec} is one file without splits: leave --split out")
     sentences = tuple(read_annotated(request.spec))
@@ -114,18 +111,12 @@ def open_annotated(request: Request) -> AnnotatedFile:
 
 
 def set_source(data: Dataset, source: Source) -> AnnotatedFile:
-    """The annotated file with another source for the encoder.
-
-    Raises: InputError where the data are no annotated file.
-    """
+    """The annotated file with another source for the encoder."""
     return replace(_annotated(data, "--source"), context=source)
 
 
 def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
-    """The annotated file with the labels of other files, by task.
-
-    Raises: InputError where the data are no annotated file, or a file does not fit.
-    """
+    """The annotated file with the labels of other files, by task."""
     found = _annotated(data, "--labels")
     sentences = list(found.sentences)
     for task, path in labels.items():

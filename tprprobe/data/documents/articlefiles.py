@@ -1,14 +1,22 @@
-"""Articles in text files: JSON lines, or lines of a `.source` and a `.target` file."""
+"""Articles in files: JSON lines, lines of a `.source` and a `.target` file, columns of a Parquet table."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from tprprobe.data.dataset import ALL, Dataset, Request
 from tprprobe.data.documents.articles import Article, as_text, find_columns
 from tprprobe.errors import InputError
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import Lines, scan_lines
+
+AGAIN = "write it again"
+ROWS = 1024  # of a Parquet file, that are decoded at a time
 
 
 @dataclass(frozen=True)
@@ -51,10 +59,7 @@ def open_jsonl(path: Path, request: Request) -> JsonLines:
 
 
 def open_two(path: Path, request: Request) -> TwoFiles:
-    """The articles of a `.source` and a `.target` file, or the first n.
-
-    Raises: InputError if there is no other, or it has more or fewer lines.
-    """
+    """The articles of a `.source` and a `.target` file, or the first n."""
     source = path.with_name(path.name.replace(".target", ".source"))
     target = path.with_name(path.name.replace(".source", ".target"))
     for file in (source, target):
@@ -69,3 +74,62 @@ def open_two(path: Path, request: Request) -> TwoFiles:
         )
     rows = range(len(documents))
     return TwoFiles(request.spec, ALL, request.seed, rows, documents, summaries)
+
+
+@dataclass(frozen=True)
+class Table(Dataset[Article]):
+    """The articles of a Parquet file, made of two of its columns."""
+
+    path: Path
+    starts: tuple[int, ...]  # first row of every row group
+    columns: tuple[str, str]
+
+    def read(self, rows: range) -> Iterator[Article]:
+        for columns in self._tables(rows):
+            yield from map(Article, *columns)
+
+    def blocks(self, size: int = ROWS) -> Iterator[tuple[list[str], list[str]]]:
+        del size  # a batch is decoded as a whole
+        return self._tables(self.rows)
+
+    def _tables(self, rows: range) -> Iterator[tuple[list[str], list[str]]]:
+        """The columns of the rows, in a new part wherever another row group begins."""
+        numbers = np.array(rows)
+        groups = np.searchsorted(self.starts, numbers, side="right") - 1
+        runs = np.split(numbers, np.flatnonzero(np.diff(groups)) + 1) if len(rows) else []
+        with pq.ParquetFile(self.path) as file:
+            for run in runs:
+                group = int(np.searchsorted(self.starts, run[0], side="right")) - 1
+                yield from self._group(file, group, run)
+
+    def _group(
+        self, file: pq.ParquetFile, group: int, run: np.ndarray
+    ) -> Iterator[tuple[list[str], list[str]]]:
+        """The columns of the rows `run` of a row group, which is never decoded as a whole."""
+        start = self.starts[group]
+        batches = file.iter_batches(ROWS, row_groups=[group], columns=list(self.columns))
+        while len(run):
+            with as_input_error(f"{self.path} is damaged", AGAIN):
+                batch = next(batches)
+                inside = np.isin(run, np.arange(start, start + len(batch)))
+                taken = batch.take(pa.array(run[inside] - start))
+                first, second = (self._checked(n, taken, run[inside]) for n in self.columns)
+            if inside.any():
+                yield first, second
+            run, start = run[~inside], start + len(batch)
+
+    def _checked(self, name: str, batch: pa.RecordBatch, rows: np.ndarray) -> list[str]:
+        return [
+            as_text(text, name, f"{self.path}, row {row + 1}")
+            for row, text in zip(rows, batch[name].to_pylist(), strict=True)
+        ]
+
+
+def open_parquet(path: Path, request: Request) -> Table:
+    """The articles of a Parquet file."""
+    with as_input_error(f"{path} is no readable Parquet file", AGAIN):
+        file = pq.read_metadata(path)
+    sizes = [file.row_group(i).num_rows for i in range(file.num_row_groups)]
+    starts = tuple(np.cumsum([0, *sizes[:-1]]).tolist())
+    columns = find_columns(file.schema.to_arrow_schema().names, str(path), request.column)
+    return Table(request.spec, ALL, request.seed, range(file.num_rows), path, starts, columns)

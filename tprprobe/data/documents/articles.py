@@ -43,10 +43,7 @@ class Article:
 
 
 def find_columns(names: Collection[str], where: str, column: str | None = None) -> tuple[str, str]:
-    """The names of document and summary among these, or twice that of the column of texts.
-
-    Raises: InputError if they are not among them.
-    """
+    """The names of document and summary among these, or twice that of the column of texts."""
     for columns in COLUMNS if column is None else [(column, column)]:
         if set(columns) <= set(names):
             return columns
@@ -56,10 +53,7 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
 
 
 def as_text(value: object, kind: str, where: str) -> str:
-    """The value as a text: an empty one where there is none.
-
-    Raises: InputError for what is no text, beginning with where it is.
-    """
+    """The value as a text: an empty one where there is none."""
     if not isinstance(value, str | None):
         raise InputError(f"{where}: the {kind} is {value!r}, not a text")
     return value or ""

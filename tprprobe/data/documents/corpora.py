@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tprprobe.console import stderr
+from tprprobe.console import note
 from tprprobe.data.dataset import ALL, Dataset, Request, no_data
-from tprprobe.data.documents.articlefiles import open_jsonl, open_two
+from tprprobe.data.documents.articlefiles import open_jsonl, open_parquet, open_two
 from tprprobe.data.documents.articles import Article
 from tprprobe.data.documents.textfiles import open_table, open_text
 from tprprobe.data.hashing import SHARES, split_by_hash
-from tprprobe.data.parquet import open_parquet
 from tprprobe.errors import unknown
 
 Opener = Callable[[Path, Request], Dataset]
@@ -50,23 +49,18 @@ class ChosenArticles(Dataset[Article]):
 def is_corpus(spec: str) -> bool:
     """True if a data set is a file of articles (or `FILE:COLUMN`), or a folder of such files."""
     path, _ = _divided(spec)
-    return _opener(path) is not None or (path.is_dir() and bool(_files(path)))
+    return _suffix(path) in FORMATS or (path.is_dir() and bool(_files(path)))
 
 
 def open_corpus(request: Request) -> Dataset:
-    """The articles of a file or of a folder's split, or the first n.
-
-    Raises: InputError for a file, split or number that is not there, and for damaged files.
-    """
+    """The articles of a file or of a folder's split, or the first n."""
     path, column = _divided(request.spec)
     request = replace(request, column=column)
     file = _of_split(path, request.split) if path.is_dir() else path
     if not file.is_file():
         raise no_data(str(path))
-    whole = _open(file, replace(request, split=None, n=None))
-    if whole.split != ALL:  # questions, which say of what split they are
-        return _open(file, request)
-    return choose(replace(whole, split=request.split or ALL), request, divided=file == path)
+    whole = replace(FORMATS[_suffix(file)](file, request), split=request.split or ALL)
+    return choose(whole, request, divided=file == path)
 
 
 def _divided(spec: str) -> tuple[Path, str | None]:
@@ -81,23 +75,13 @@ def _suffix(path: Path) -> str:
     return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
 
 
-def _opener(path: Path) -> Opener | None:
-    return FORMATS.get(_suffix(path))
-
-
-def _open(path: Path, request: Request) -> Dataset:
-    open_file = _opener(path)
-    assert open_file is not None
-    return open_file(path, request)
-
-
 def _files(folder: Path) -> dict[str, Path]:
     """The file of each split of a folder; for two files the `.source` one."""
     splits = {*SPLITS, *ALIASES["dev"]}  # a README.txt is none
     found = {
         path.name.split(".")[0]: path
         for path in sorted(folder.iterdir(), reverse=True)
-        if _opener(path) is not None
+        if _suffix(path) in FORMATS
     }
     return {
         name: path for name, path in found.items() if ".txt" not in path.suffixes or name in splits
@@ -115,10 +99,8 @@ def _of_split(folder: Path, split: str | None) -> Path:
 def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[Article]:
     """The first n examples of a whole, or of its split where it is to be divided.
 
-    Those without a document or a summary are left out, counted and told. No more is read than is
+    Those without a document or a summary are left out and counted. No more is read than is
     needed to find n examples.
-
-    Raises: InputError if there are not that many.
     """
     wanted = request.split if divided and request.split in SHARES else None
     numbers, empty = [], 0
@@ -133,15 +115,11 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
             if len(numbers) == request.n:
                 break
     if empty:
-        stderr.print(_told(request.spec, empty), markup=False, highlight=False, soft_wrap=True)
+        many = "1 example was" if empty == 1 else f"{empty:,} examples were"
+        note(f"{request.spec}: {many} left out: a text is empty")
     rows = request.first_rows(len(numbers))
     if wanted is None and not empty:
         return whole[: len(rows)]
     return ChosenArticles(
         request.spec, wanted or whole.split, request.seed, rows, whole, np.array(numbers, int)
     )
-
-
-def _told(spec: str, empty: int) -> str:
-    many = "1 example was" if empty == 1 else f"{empty:,} examples were"
-    return f"{spec}: {many} left out: a text is empty"

@@ -3,6 +3,8 @@
 Source: Grusky et al. 2018 (Newsroom) §4, Figure 3; novel n-grams: Narayan et al. 2018 §2.
 """
 
+import math
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
@@ -11,9 +13,25 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.documents.ngrams import novelty, words
 
 NOVEL = (1, 2, 3, 4)
+WORD = re.compile(r"\w+(?:'\w+)?")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, without punctuation."""
+    return WORD.findall(text.lower())
+
+
+def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
+    """All n-grams of a text, in order."""
+    return list(zip(*(words[i:] for i in range(n)), strict=False))
+
+
+def novelty(source: str, text: str, n: int) -> float:
+    """The share of different n-grams that are not in the source; NaN for a text of fewer than n words."""
+    found = set(ngrams(words(text), n))
+    return len(found - set(ngrams(words(source), n))) / len(found) if found else math.nan
 
 
 def find_fragments(document: Sequence[str], summary: Sequence[str]) -> list[int]:

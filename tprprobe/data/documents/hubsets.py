@@ -49,10 +49,7 @@ def is_hub_set(spec: str) -> bool:
 
 
 def open_hub_set(request: Request) -> Dataset:
-    """The articles of a split (of `test` where none is named), or the first n.
-
-    Raises: InputError without `datasets`, for a split that is not there, for what the hub refuses.
-    """
+    """The articles of a split (of `test` where none is named), or the first n."""
     name, _, path = request.spec.partition(":")
     place, _, column = path.partition(":") if name == ANY else (path, "", "")
     tables = _tables(name, place)

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tprprobe.console import stderr
+from tprprobe.console import note
 from tprprobe.data.dataset import ALL, Dataset, Request
 from tprprobe.data.documents.articles import Article, find_columns
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.lines import Lines, scan_lines
 
 UNITS = ("lines", "paragraphs")
@@ -54,10 +54,7 @@ class TextFile(Dataset[Article]):
 
 
 def open_list(texts: Sequence[Any], request: Request) -> TextList:
-    """The texts of a list; its name tells one list from another.
-
-    Raises: InputError for what is no text.
-    """
+    """The texts of a list; its name tells one list from another."""
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"text {number} of the list is {text!r:.60}; give a list of strings")
@@ -66,10 +63,7 @@ def open_list(texts: Sequence[Any], request: Request) -> TextList:
 
 
 def open_text(path: Path, request: Request) -> TextFile:
-    """The texts of a `.txt` file: its lines that are not empty, or its paragraphs.
-
-    Raises: InputError for another unit.
-    """
+    """The texts of a `.txt` file: its lines that are not empty, or its paragraphs."""
     unit = request.column or UNITS[0]
     if unit not in UNITS:
         raise unknown(f"unit of {path}", unit, UNITS)
@@ -84,26 +78,27 @@ def open_text(path: Path, request: Request) -> TextFile:
         last = here & ~np.append(here[1:], False)
         starts, ends, documents = np.flatnonzero(first), np.flatnonzero(last) + 1, None
     other = f"{path}:{UNITS[unit == UNITS[0]]}"
-    said = f"{path}: {len(starts):,} texts, the {unit} of the file ({other} reads its {other.rpartition(':')[2]})"
-    stderr.print(said, markup=False, highlight=False, soft_wrap=True)
+    there = f"{other} reads its {other.rpartition(':')[2]}"
+    note(f"{path}: {len(starts):,} texts, the {unit} of the file ({there})")
     return TextFile(
         request.spec, ALL, request.seed, range(len(starts)), lines, starts, ends, documents
     )
 
 
 def open_table(path: Path, request: Request) -> TextList:
-    """The texts of a column of a `.csv` or `.tsv` file: the one asked for, `text`, or the only one.
-
-    Raises: InputError for a damaged file, or one without that column.
-    """
+    """The texts of a column of a `.csv` or `.tsv` file: the one asked for, `text`, or the only one."""
     import pandas as pd
 
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     options = {"sep": SEPARATORS[suffix], "dtype": str, "keep_default_na": False}
-    with damage_told(f"{path} cannot be read as a table", "save it as UTF-8 with a line of names"):
+    with as_input_error(
+        f"{path} cannot be read as a table", "save it as UTF-8 with a line of names"
+    ):
         names = list(pd.read_csv(path, nrows=0, **options).columns)
     only = names[0] if len(names) == 1 else None
     column, _ = find_columns(names, str(path), request.column or only)
-    with damage_told(f"{path} cannot be read as a table", "save it as UTF-8 with a line of names"):
+    with as_input_error(
+        f"{path} cannot be read as a table", "save it as UTF-8 with a line of names"
+    ):
         texts = pd.read_csv(path, usecols=[column], **options)[column].tolist()
     return TextList(request.spec, ALL, request.seed, range(len(texts)), tuple(texts))

@@ -112,11 +112,7 @@ class Item:
 
 
 def read_frame(name: str) -> tuple[str, Frame]:
-    """The frame of a name or of a user's TOML file, with the lists of words that its slots name.
-
-    Raises:
-        InputError: no such frame; a slot that is not filled, a list that is not there, a wrong form.
-    """
+    """The frame of a name or of a user's TOML file, with the lists of words that its slots name."""
     path = Path(name)
     if name.endswith(SUFFIX):
         frame, name = parse(Frame, read_toml(path), path.name), path.stem
@@ -163,22 +159,14 @@ def draw_items(name: str, frame: Frame, seed: int) -> Iterator[Item]:
         if len({*zip(frame.slots.values(), chosen, strict=True)}) < len(chosen):
             continue  # a word twice
         words = {s: of[i] for s, of, i in zip(frame.slots, lists, chosen, strict=True)}
-        text = _fill(frame, frame.patterns[which], words)
-        other = _exchange(frame, frame.patterns[which], words, text)
+        pattern = frame.patterns[which]
+        filled = [_choose(frame, match, words) for match in SLOT.finditer(pattern.text)]
+        text = _place(frame, pattern, pattern.answer, filled, words)
+        other = _exchange(frame, pattern, words, text)
         if text.text not in seen and other.text not in seen:
             seen |= {text.text, other.text}
             number += 1
             yield Item(f"{name} {number}", name, text, other)
-
-
-def _fill(frame: Frame, pattern: Pattern, words: Mapping[str, Mapping[str, str]]) -> Text:
-    return _place(
-        frame,
-        pattern,
-        pattern.answer,
-        [_choose(frame, match, words) for match in SLOT.finditer(pattern.text)],
-        words,
-    )
 
 
 def _exchange(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from tprprobe.console import stderr
+from tprprobe.console import note
 from tprprobe.data.dataset import ALL, Dataset, Labels, Request
 from tprprobe.data.frames.grammar import (
     EXCHANGED,
@@ -84,10 +84,7 @@ class MinimalPairs(Dataset[PairText]):
         return tuple(dict.fromkeys(t for frame in self.frames.values() for t in find_tasks(frame)))
 
     def suited_to(self, vocabulary: Codec) -> "MinimalPairs":
-        """With ``one_token`` as many items anew, of words that are one token for a model.
-
-        Raises: InputError if there is none.
-        """
+        """With ``one_token`` as many items anew, of words that are one token for a model."""
         if not self.one_token:
             return self
         source, drawn, suited = _in_turn(self.frames, self.seed), 0, []
@@ -99,8 +96,8 @@ class MinimalPairs(Dataset[PairText]):
                 f"{self.name}: no item whose two words are one token each for this model"
             )
         if left := drawn - len(suited):
-            said = f"{self.name}: {len(suited)} items; passed over {left}, whose two words are not one token each"
-            stderr.print(said, markup=False, highlight=False, soft_wrap=True)
+            passed = f"passed over {left}, whose two words are not one token each"
+            note(f"{self.name}: {len(suited)} items; {passed}")
         return replace(self, items=tuple(suited), rows=range(2 * len(suited))[: len(self.rows)])
 
 
@@ -126,10 +123,7 @@ def is_pairs(spec: str) -> bool:
 
 
 def draw_pairs(request: Request) -> MinimalPairs:
-    """The pairs of a frame, of several in turn (`a+b`) or of all; n counts texts, two an item.
-
-    Raises: InputError for a frame or option that is not there, a split, more texts than there are.
-    """
+    """The pairs of a frame, of several in turn (`a+b`) or of all; n counts texts, two an item."""
     if request.split not in (None, ALL):
         raise InputError(f"{request.spec} has no splits: leave --split out")
     names, *options = request.spec.removeprefix(PREFIX).split(",")
@@ -155,10 +149,7 @@ def _in_turn(frames: dict[str, Frame], seed: int) -> Iterator[Item]:
 
 
 def find_pairs(spec: str, n: int | None, seed: int, default: int) -> MinimalPairs:
-    """The pairs of a name, asked; without n the first ``default`` texts of them.
-
-    Raises: InputError for what are no pairs.
-    """
+    """The pairs of a name, asked; without n the first ``default`` texts of them."""
     if not is_pairs(spec):
         raise InputError(
             f"{spec} are no minimal pairs: give pairs:FRAME, of {', '.join(list_frames())}"

@@ -113,9 +113,7 @@ def samplers(split: str) -> dict[str, Callable]:
 
 @contextmanager
 def _restored() -> Iterator[Callable[[str], None]]:
-    """A block's function that seeds all generators of the library; their states are restored
-    afterwards.
-    """
+    """A block's function that seeds all generators of the library; their states are restored afterwards."""
     sympy_random = importlib.import_module("sympy.core.random")
     generators = (random, sympy_random.rng, sympy_random._assumptions_rng)
     states = [generator.getstate() for generator in generators]

@@ -78,7 +78,6 @@ def open_folder(request: Request) -> Published:
     """The questions of a folder's files, or the first n, exactly as published.
 
     Nothing is left out: a training split has questions of `small-test`, too.
-    Raises: InputError for a split or module that is not there, and for a damaged file.
     """
     folder, selection = _divided(request.spec)
     split = request.split or "interpolate"

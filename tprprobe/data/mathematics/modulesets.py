@@ -43,7 +43,6 @@ def generate_questions(request: Request) -> Generated:
 
     `train` mixes the three difficulties evenly, a mix its modules. `small` and `small-test` exist
     for arithmetic only; no question of `small-test` is in `small` or in a training split.
-    Raises: InputError for an unknown module or split, or a module that the split lacks.
     """
     split = request.split or "interpolate"
     if split not in SPLITS:

@@ -48,10 +48,7 @@ def modules() -> tuple[str, ...]:
 def parts(
     selection: str, split: str, available: Callable[[str], Collection[str]]
 ) -> tuple[Part, ...]:
-    """The modules that `a`, `a+b` or `all` names in a split, chosen from those ``available``.
-
-    Raises: InputError for a module that is unknown, named twice, or not in the split.
-    """
+    """The modules that `a`, `a+b` or `all` names in a split, chosen from those ``available``."""
     splits = levels(split)
     wanted = _chosen(selection)
     having = {module: _within(module, split, available(splits[0])) for module in modules()}
@@ -63,9 +60,7 @@ def parts(
 
 
 def _within(module: str, split: str, available: Collection[str]) -> list[str]:
-    """The module's names in a split; in `extrapolate`, `arithmetic__mixed` becomes its `_longer`
-    form.
-    """
+    """The module's names in a split; in `extrapolate`, `arithmetic__mixed` becomes its `_longer` form."""
     suffixes = SUFFIXES if split == "extrapolate" else ("",)
     return [module + suffix for suffix in suffixes if module + suffix in available]
 
@@ -90,10 +85,7 @@ def _unknown_module(module: str) -> InputError:
 
 
 def check_length(kind: str, text: str, where: str = "") -> None:
-    """Checks that a question or answer (the kind) is short enough.
-
-    Raises: InputError, beginning with where the text is.
-    """
+    """Checks that a question or answer (the kind) is short enough."""
     if len(text) > LIMITS[kind]:
         raise InputError(
             f"{where}{kind} of {len(text)} characters, at most {LIMITS[kind]} are accepted: {text!r}"

@@ -52,19 +52,13 @@ class Vocabulary(Listed):
         return table
 
     def encode(self, text: str) -> list[int]:
-        """The ids of the characters of a text; no start or end symbol is added.
-
-        Raises: InputError for a character that is not in the vocabulary.
-        """
+        """The ids of the characters of a text; no start or end symbol is added."""
         return self.encode_all([text])[0].tolist()
 
     def encode_all(
         self, texts: Sequence[str]
     ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
-        """The ids of all texts one after another, and where each begins (and the last ends).
-
-        Raises: InputError for a character that is not in the vocabulary.
-        """
+        """The ids of all texts one after another, and where each begins (and the last ends)."""
         codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
         ids = self._ids[np.minimum(codes, len(self._ids) - 1)]
         if (ids < 0).any():

@@ -23,11 +23,7 @@ LEAF, LABEL, VALUE = np.uint32(1 << 8), np.uint32((1 << 31) | 0xFF), np.uint32((
 
 
 def check_charsmap(table: bytes) -> None:
-    """Checks that no text leads out of a table.
-
-    Raises:
-        InputError: one does, or the table is none.
-    """
+    """Checks that no text leads out of a table."""
     size = int.from_bytes(table[:4], "little")
     if not 4 <= size <= len(table) - 4 <= LARGEST or size % 4:
         raise InputError(f"its table of characters has a trie of {size:,} of {len(table):,} bytes")
@@ -78,11 +74,7 @@ def _offsets(units: UInt32[np.ndarray, " unit"]) -> UInt32[np.ndarray, " unit"]:
 
 
 def check_charsmaps(settings: Any) -> None:
-    """Checks every table in the settings of a tokenizer (the content of a tokenizer.json).
-
-    Raises:
-        InputError: a text leads out of one.
-    """
+    """Checks every table in the settings of a tokenizer (the content of a tokenizer.json)."""
     waiting = [settings]
     while waiting:
         part = waiting.pop()

@@ -43,9 +43,7 @@ class Codec(ABC):
 
     @property
     def most(self) -> tuple[int, int] | None:
-        """The largest numbers of ids of a source and of a target, beyond which they are cut; None
-        for no limit.
-        """
+        """The largest numbers of ids of a source and of a target, beyond which they are cut; None for no limit."""
         return None
 
     def __len__(self) -> int:
@@ -112,10 +110,7 @@ class Listed(Codec):
 
     @classmethod
     def load(cls: type[L], folder: str | Path) -> L:
-        """The vocabulary saved in a folder.
-
-        Raises: InputError if there is none, or it is damaged.
-        """
+        """The vocabulary saved in a folder."""
         path = Path(folder) / cls.file
         if not path.is_file():
             raise InputError(f"no {cls.file} in {folder}; give the folder of a checkpoint")

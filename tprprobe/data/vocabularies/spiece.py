@@ -13,10 +13,7 @@ SPACE = "▁"
 
 
 def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
-    """The tokenizer of a SentencePiece unigram model, with its pieces, scores and normalization.
-
-    Raises: InputError without the package sentencepiece, and for a model of another type.
-    """
+    """The tokenizer of a SentencePiece unigram model, with its pieces, scores and normalization."""
     for package in ("sentencepiece", "tokenizers"):
         check_extra(package, "summarization", "a SentencePiece model")
     from sentencepiece import sentencepiece_model_pb2 as schema

@@ -61,11 +61,7 @@ class Stranger(Codec):
 
 
 def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
-    """The vocabulary of a module with an embedding of so many rows.
-
-    Raises:
-        InputError: it is none of those that :data:`ACCEPTED` names, or as many lists of ids as examples.
-    """
+    """The vocabulary of a module with an embedding of so many rows."""
     if isinstance(vocabulary, Codec):
         return vocabulary
     if hasattr(vocabulary, "convert_ids_to_tokens"):

@@ -135,7 +135,6 @@ def train_subwords(
     """A vocabulary of at most ``size`` sub-words (byte-pair merges), trained on these texts.
 
     No sub-word has letters and punctuation, or a space inside: every word is whole sub-words.
-    Raises: InputError for a size that has no room for the special symbols, bytes and a character.
     """
     least = len(SPECIALS) + len(BYTES) + 1
     if size < least:
@@ -159,9 +158,7 @@ def train_subwords(
 
 
 def _decoder() -> Any:
-    """A decoder that puts spaces for marks and characters for bytes, without a space before the
-    first word.
-    """
+    """A decoder that puts spaces for marks and characters for bytes, without a space before the first word."""
     from tokenizers import decoders
 
     return decoders.Sequence(
@@ -187,10 +184,7 @@ class _Lengths(Document):
 
 
 def load_subwords(path: str | Path) -> Subwords:
-    """The tokenizer of a checkpoint folder, a tokenizer.json or a SentencePiece model of T5's.
-
-    Raises: InputError if there is none, or it is damaged.
-    """
+    """The tokenizer of a checkpoint folder, a tokenizer.json or a SentencePiece model of T5's."""
     path = Path(path)
     file = path / FILE if path.is_dir() else path
     settings = file.with_name(SETTINGS)
@@ -206,10 +200,7 @@ def load_subwords(path: str | Path) -> Subwords:
 def read_subwords(
     content: bytes, name: str, max_source: int = MAX_SOURCE, max_target: int = MAX_TARGET
 ) -> Subwords:
-    """The tokenizer in the content of a tokenizer.json or of a SentencePiece model of T5's.
-
-    Raises: InputError if it is damaged, or its first ids are not T5's.
-    """
+    """The tokenizer in the content of a tokenizer.json or of a SentencePiece model of T5's."""
     try:
         return Subwords(_read(content, name), max_source, max_target)
     except InputError as error:

@@ -39,10 +39,7 @@ class SymbolTable(Listed):
         return {symbol: number for number, symbol in enumerate(self.symbols)}
 
     def encode(self, text: str) -> list[int]:
-        """The ids of the symbols of a text; no start or end symbol is added.
-
-        Raises: InputError for a symbol that is not in the vocabulary.
-        """
+        """The ids of the symbols of a text; no start or end symbol is added."""
         try:
             return [self._ids[symbol] for symbol in text.split()]
         except KeyError as error:

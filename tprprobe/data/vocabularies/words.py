@@ -94,7 +94,6 @@ def count_words(texts: Iterable[str], threshold: int = 5) -> Words:
     """The words that occur at least `threshold` times, the commonest first.
 
     Captioning uses five (Vinyals et al. 2015; 8,791 words of COCO in Gan et al. 2017).
-    Raises: InputError if no word does.
     """
     times = Counter(word for text in texts for word in tokenize(text))
     kept = sorted((-n, word) for word, n in times.items() if n >= threshold)

@@ -83,12 +83,12 @@ FIGURES = {
         (
             "behaviour",
             "What is expected next after two words' states change places, by layer",
-            "catalogue.interventions:draw_behaviour",
+            "behaviour:behaviour_by_layer",
         ),
         (
             "swap",
             "Answers after two numbers' vectors change places",
-            "catalogue.interventions:draw_swap",
+            "swap:swap_shares",
         ),
         (
             "surgery",

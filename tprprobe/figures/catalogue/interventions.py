@@ -2,47 +2,18 @@
 
 import os
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.figures import ablation, behaviour, snap, swap
+from tprprobe.figures import ablation, snap, swap
 from tprprobe.figures.style import Drawing
 from tprprobe.files.kinds import Kind
 from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
 
 Source = str | os.PathLike[str]
-
-
-def load_sweeps(sources: Iterable[Source]) -> pd.DataFrame:
-    """The rows of sweeps, one folder after another, with the name of each.
-
-    Raises:
-        InputError: a folder has none.
-    """
-    return load_tables(sources, SWEEPS)
-
-
-def load_swaps(sources: Iterable[Source]) -> pd.DataFrame:
-    """The tables of swaps, one folder after another.
-
-    Raises:
-        InputError: a folder has none.
-    """
-    return load_tables(sources, SWAPS)
-
-
-def load_behaviour(sources: Iterable[Source]) -> pd.DataFrame:
-    """The table of edits of minimal pairs in a folder.
-
-    Raises:
-        InputError: there is none, or more than one folder.
-    """
-    first, *others = sources
-    if others:
-        raise InputError(f"behaviour: one folder is drawn at a time: given {len(others) + 1}")
-    return load_tables([first], BEHAVIOURS).fillna({"control": ""})
 
 
 def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
@@ -55,12 +26,16 @@ def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def draw_behaviour(behaviours: pd.DataFrame) -> Drawing:
-    return behaviour.behaviour_by_layer(behaviours)
+def load_behaviour(sources: Iterable[Source]) -> pd.DataFrame:
+    """The table of edits of minimal pairs in a folder."""
+    first, *others = sources
+    if others:
+        raise InputError(f"behaviour: one folder is drawn at a time: given {len(others) + 1}")
+    return load_tables([first], BEHAVIOURS).fillna({"control": ""})
 
 
-def draw_swap(swaps: pd.DataFrame) -> Drawing:
-    return swap.swap_shares(swaps)
+load_sweeps = partial(load_tables, kind=SWEEPS)
+load_swaps = partial(load_tables, kind=SWAPS)
 
 
 def draw_surgery(swaps: pd.DataFrame) -> Drawing:

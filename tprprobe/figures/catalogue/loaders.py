@@ -81,11 +81,7 @@ class _Evaluation(Document):
 
 
 def _summary(file: Path) -> _Evaluation | None:
-    """The evaluation in a file; None if the file is something else.
-
-    Raises:
-        InputError: it is damaged.
-    """
+    """The evaluation in a file; None if the file is something else."""
     try:
         content = read_json(file)
     except InputError:
@@ -95,11 +91,7 @@ def _summary(file: Path) -> _Evaluation | None:
 
 
 def load_runs(sources: Iterable[Source]) -> dict[str, pd.DataFrame]:
-    """The logs of training runs by name, with step and value as numbers.
-
-    Raises:
-        InputError: a folder has no log.
-    """
+    """The logs of training runs by name, with step and value as numbers."""
     folders = [_find(source) for source in sources]
     names = [folder.resolve().name for folder in folders]
     keys = names if len(set(names)) == len(names) else [str(folder) for folder in folders]
@@ -124,12 +116,12 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
     folders = [Path(source) for source in sources]
     tables = [PROBES.load(folder) for folder in folders]
     names = [_probed_model(folder) for folder in folders]
-    told = [
+    labels = [
         name if names.count(name) == 1 else f"{name} ({folder.resolve().name})"
         for name, folder in zip(names, folders, strict=True)
     ]
     return pd.concat(
-        [rows.assign(model=name) for name, rows in zip(told, tables, strict=True)],
+        [rows.assign(model=name) for name, rows in zip(labels, tables, strict=True)],
         ignore_index=True,
     )
 

@@ -20,7 +20,7 @@ from tprprobe.analyses.kinds import CLUSTERS, NAMES
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.kinds import REPORT
-from tprprobe.figures.report.sections import Section, tell_clusters, tell_names
+from tprprobe.figures.report.sections import Section, clusters_section, names_section
 from tprprobe.figures.tables import Table
 from tprprobe.files.kinds import Kind
 from tprprobe.files.writing import write_file
@@ -30,9 +30,9 @@ from tprprobe.store.provenance import sort_results
 FILE, TEMPLATE = REPORT.file, "page.html"
 METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 SIZE = re.compile(r'width="([\d.]+)pt" height="[\d.]+pt"')
-TOLD: dict[str, tuple[Kind, Callable[[Any], Section]]] = {
-    "clusters": (CLUSTERS, lambda heads: tell_clusters(heads, {})),
-    "names": (NAMES, tell_names),
+SECTIONS: dict[str, tuple[Kind, Callable[[Any], Section]]] = {
+    "clusters": (CLUSTERS, lambda heads: clusters_section(heads, {})),
+    "names": (NAMES, names_section),
 }
 FREE = {"store", "runs", "votes"}  # what is shown whatever store lies beside it
 OTHERS = "as they are of other stores"
@@ -115,14 +115,14 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
     run = Path(run)
     folders = [run, *sorted(each for each in run.glob("*/") if each.is_dir())]
     found = catalogue.find_inputs(run)
-    found |= {name: kind.find_finished(folders) for name, (kind, _) in TOLD.items()}
+    found |= {name: kind.find_finished(folders) for name, (kind, _) in SECTIONS.items()}
     store = open_store(found["store"]) if "store" in found else None
     found, left_out = _of_store(found, store)
     if not any(found.values()):
         raise InputError(f"{run} holds no store, no evaluation and no log of a training run")
     sections = [] if store is None else [_about(store)]
     sections += [
-        tell(kind.load(each)) for name, (kind, tell) in TOLD.items() for each in found[name]
+        tell(kind.load(each)) for name, (kind, tell) in SECTIONS.items() for each in found[name]
     ]
     shown = [
         entry

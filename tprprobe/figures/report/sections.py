@@ -9,11 +9,8 @@ from matplotlib.figure import Figure
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.run import Naming
-from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.figures.naming import named_table, polarity_table
-from tprprobe.figures.reconstruction import reconstruction_table
 from tprprobe.figures.tables import Table
-from tprprobe.store import Store
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class Section:
     folded: Mapping[str, pd.DataFrame | Table] = field(default_factory=dict)
 
 
-def tell_clusters(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -> Section:
+def clusters_section(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -> Section:
     """The stability of some heads' clusters, and the contents of the first head's."""
     stability = pd.DataFrame(
         {
@@ -50,7 +47,7 @@ def tell_clusters(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -> S
     return Section("Clusters", text, figures, [stability, first.summary])
 
 
-def tell_names(naming: Naming) -> Section:
+def names_section(naming: Naming) -> Section:
     """The names of clusters, and whether clusters tell numerators better than the surface rule."""
     best = naming.heads.sort_values(["with_polarity", "coverage"]).iloc[-1]
     polarity = polarity_table(naming)
@@ -72,9 +69,3 @@ def _named(naming: Naming, of: pd.Series) -> Table:
     names = naming.clusters[(naming.clusters[keys] == of[keys]).all(axis=1)]
     names = names[names["name"] != UNNAMED].sort_values("size", ascending=False)
     return named_table(names, f"Named clusters of {of['site']}, head {of['head']}")
-
-
-def tell_reconstruction(store: Store, layer: int = -1) -> Section:
-    """The share of a state that one head's value vector keeps, held out, beside controls."""
-    table = reconstruction_table(reconstruct(store, layer), layer)
-    return Section("What a head's value keeps of the state", table.caption, {}, [table])

@@ -1,6 +1,7 @@
 """Greedy and beam decoding with a key/value cache, for any model with ``encode`` and ``decode``."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import torch
@@ -65,14 +66,11 @@ def generate(
     try:
         rows = Rows(model, source, beam, Rules(max_length, min_length, no_repeat))
         if beam == 1:
-            return _write(rows, _most_probable if seed is None else _drawn(seed, temperature))
+            greedy = partial(torch.argmax, dim=-1)
+            return _write(rows, greedy if seed is None else _drawn(seed, temperature))
         return beam_search(rows, beam, length_penalty, early_stopping)
     finally:
         model.train(was_training)
-
-
-def _most_probable(scores: Tensor) -> Tensor:
-    return scores.argmax(-1)
 
 
 def _drawn(seed: int, temperature: float) -> Callable[[Tensor], Tensor]:

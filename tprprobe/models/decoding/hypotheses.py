@@ -16,9 +16,7 @@ PARTS, LEAST_PART = 4, 8  # a batch is encoded in at most so many parts, of at l
 
 @dataclass(frozen=True)
 class Rules:
-    """Limits of length, in symbols after the start symbol, and the size of n-grams not to be
-    repeated.
-    """
+    """Limits of length, in symbols after the start symbol, and the size of n-grams not to be repeated."""
 
     max_length: int
     min_length: int = 0

@@ -48,7 +48,8 @@ OPTIONS = {  # theirs → ours
     "early_stopping": "early_stopping",
 }
 IGNORED = ("use_cache", "return_dict_in_generate", "pad_token_id", "eos_token_id", "bos_token_id",
-           "decoder_start_token_id", "tokenizer", "output_attentions", "output_hidden_states")  # fmt: skip
+           "decoder_start_token_id", "tokenizer", "output_attentions", "output_hidden_states",
+           "transformers_version")  # fmt: skip
 NEW_TOKENS = 32  # that are written where nobody says how many
 
 
@@ -68,13 +69,11 @@ class TPRConfig(PreTrainedConfig):
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
-        name = config_dict.get("architecture")
-        known = (
-            {field.name for field in dataclasses.fields(find_architecture(name)[0].config_class)}
-            if name in list_architectures()
-            else set()
-        )
-        settings = {k: v for k, v in config_dict.items() if k == "architecture" or k in known}
+        name, known = config_dict.get("architecture"), {"architecture"}
+        if name in list_architectures():
+            options = dataclasses.fields(find_architecture(name)[0].config_class)
+            known |= {option.name for option in options}
+        settings = {k: v for k, v in config_dict.items() if k in known}
         others = {k: v for k, v in config_dict.items() if k not in settings}
         return super().from_dict({**others, "settings": settings}, **kwargs)
 
@@ -113,10 +112,10 @@ class TPRModel(PreTrainedModel):
         folder = cast(Path, model.folder)
         own = cls(TPRConfig.from_dict(json.loads((folder / hub.CONFIG).read_text("utf-8"))), model)
         own.config._name_or_path = str(name)
-        dtype = options.get("dtype") or options.get("torch_dtype")
-        known = {"auto": None}.get(dtype, dtype) if isinstance(dtype, str) else dtype
-        kind = getattr(torch, known) if isinstance(known, str) else known
-        return own.to(kind).eval() if kind is not None else own.eval()
+        dtype = options.get("dtype") or options.get("torch_dtype") or "auto"
+        if dtype != "auto":
+            own.to(getattr(torch, dtype) if isinstance(dtype, str) else dtype)
+        return own.eval()
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], **_: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Writes the files of a checkpoint folder of ours."""
@@ -202,11 +201,7 @@ class TPRForSeq2SeqLM(TPRModel, GenerationMixin):
         longest = asked.pop("max_length", None)
         most = most or (longest - 1 if longest else NEW_TOKENS)
         own = {ours: asked.pop(theirs) for theirs, ours in OPTIONS.items() if theirs in asked}
-        if unknown := [
-            k
-            for k, v in asked.items()
-            if v and k not in IGNORED and k != "transformers_version" and not k.startswith("_")
-        ]:
+        if unknown := [k for k, v in asked.items() if v and k[0] != "_" and k not in IGNORED]:
             raise InputError(
                 f"generate does not have {', '.join(unknown)}; it has max_new_tokens, {', '.join(OPTIONS)}"
             )

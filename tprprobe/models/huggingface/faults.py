@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told, reason
+from tprprobe.files.file_errors import as_input_error, reason
 
 VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 PANIC = "PanicException"  # of Rust, which derives from BaseException
@@ -42,8 +42,8 @@ def refusing(said: str) -> Iterator[None]:
         kind, text = type(error).__name__, reason(error)
         if not isinstance(error, Exception) and kind != PANIC:
             raise
-        told = text if text == kind or kind == PANIC else f"{kind}: {text}"
-        raise InputError(f"{said}: {told}") from error
+        cause = text if text == kind or kind == PANIC else f"{kind}: {text}"
+        raise InputError(f"{said}: {cause}") from error
 
 
 @contextmanager
@@ -66,12 +66,7 @@ def held_back() -> Iterator[None]:
 
 
 def check_sizes(path: str, config: Any) -> None:
-    """Checks the sizes of a configuration before anything is built of them.
-
-    Raises:
-        InputError: one that is no whole number above 0, or sizes that ask for more than the folder's file of
-            weights, or this machine's memory, holds.
-    """
+    """Checks the sizes of a configuration before anything is built of them."""
     text = config.get_text_config()
     known = {name: getattr(text, name, 1) for name in SIZES}
     for name, value in known.items():
@@ -95,17 +90,13 @@ def check_sizes(path: str, config: Any) -> None:
 
 
 def count_weights(path: str) -> int:
-    """The number of weights in a folder's safetensors files, by their headers; 0 where that is not known.
-
-    Raises:
-        InputError: a file that is damaged.
-    """
+    """The number of weights in a folder's safetensors files, by their headers; 0 where that is not known."""
     import safetensors
 
     total = 0
     for file in sorted(Path(path).glob("*.safetensors")):
         with (
-            damage_told(f"{file} is damaged or no safetensors file"),
+            as_input_error(f"{file} is damaged or no safetensors file"),
             safetensors.safe_open(file, "pt") as opened,
         ):
             shapes = [opened.get_slice(name).get_shape() for name in opened.keys()]  # noqa: SIM118
@@ -114,11 +105,7 @@ def count_weights(path: str) -> int:
 
 
 def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str]:
-    """What transformers reports of loading that is no fault, as notes, which go to every manifest.
-
-    Raises:
-        InputError: weights that the file lacks, has in another shape or does not have as finite numbers.
-    """
+    """What transformers reports of loading that is no fault, as notes, which go to every manifest."""
     missing = sorted(report["missing_keys"])
     new = [key for key in missing if NEW & {*key.split(".")}]
     lacking = [key for key in missing if key not in new]
@@ -127,11 +114,11 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
             f"{path} lacks {_listed(lacking)}, which config.json asks for: get it again"
         )
     if report["mismatched_keys"]:
-        told = [
+        shapes = [
             f"{key} {tuple(has)} for {tuple(asked)}"
             for key, has, asked in sorted(report["mismatched_keys"])
         ]
-        raise InputError(f"{path} has weights of other shapes than config.json: {_listed(told)}")
+        raise InputError(f"{path} has weights of other shapes than config.json: {_listed(shapes)}")
     for name, weights in module.named_parameters():
         if not bool(weights.isfinite().all()):
             raise InputError(f"{path} has weights that are no finite numbers: {name}: get it again")
@@ -144,11 +131,7 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
 
 
 def check_tokenizer(path: str, tokenizer: Any) -> None:
-    """Checks that a tokenizer has files and symbols.
-
-    Raises:
-        InputError: it has not, or it is a slow one, which does not say where tokens stand.
-    """
+    """Checks that a tokenizer has files and symbols."""
     names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), "tokenizer.json"})
     if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
         raise InputError(

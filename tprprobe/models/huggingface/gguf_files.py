@@ -13,11 +13,7 @@ ENDING = ".gguf"
 
 
 def find_gguf(path: str) -> Path | None:
-    """The GGUF file that a path is, or that a folder without a config.json of its own holds.
-
-    Raises:
-        InputError: no such file, a folder with several of them, or the package gguf is not installed.
-    """
+    """The GGUF file that a path is, or that a folder without a config.json of its own holds."""
     here = Path(path)
     if here.suffix == ENDING:
         if not here.is_file():
@@ -40,22 +36,25 @@ def find_gguf(path: str) -> Path | None:
 
 
 @contextmanager
-def read_once(file: Path) -> Iterator[Any]:
-    """A block in which the file's fields, and the names of tensors, are read once, not three and 400 times."""
+def read_once(file: Path | None) -> Iterator[dict[str, str]]:
+    """A block in which the file's fields, and the names of tensors, are read once, not three and 400 times.
+
+    It yields a note on how the weights lie in the file: "dequantized from Q4_1, F32 (FILE)", the commonest
+    type first; without a file nothing.
+    """
+    if file is None:
+        yield {}
+        return
     import gguf
 
     before: Any = gguf.GGUFReader, gguf.get_tensor_name_map
     reader, module = gguf.GGUFReader(file), cast(Any, gguf)
-    module.GGUFReader, module.get_tensor_name_map = lambda *_, **__: reader, cache(before[1])
-    try:
-        yield reader
-    finally:
-        module.GGUFReader, module.get_tensor_name_map = before
-
-
-def describe_weights(file: Path, reader: Any) -> str:
-    """How the weights lie in the file: "dequantized from Q4_1, F32 (FILE)", the commonest type first."""
     sizes = Counter()
     for tensor in reader.tensors:
         sizes[tensor.tensor_type.name] += int(tensor.n_elements)
-    return f"dequantized from {', '.join(name for name, _ in sizes.most_common())} ({file.name})"
+    types = ", ".join(name for name, _ in sizes.most_common())
+    module.GGUFReader, module.get_tensor_name_map = lambda *_, **__: reader, cache(before[1])
+    try:
+        yield {"weights": f"dequantized from {types} ({file.name})"}
+    finally:
+        module.GGUFReader, module.get_tensor_name_map = before

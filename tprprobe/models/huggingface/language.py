@@ -2,8 +2,8 @@
 it was saved with a head, asked for what it writes or expects next (:class:`tprprobe.models.protocol.Language`).
 """
 
-import copy
 import inspect
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
+from tprprobe.models.huggingface.memory import CACHE, Memory, copied, has_cache
 from tprprobe.models.huggingface.taps import Taps
 from tprprobe.models.huggingface.tokenizer import Tokens
 from tprprobe.models.protocol import Language
@@ -20,7 +21,6 @@ from tprprobe.site.attachment import Attached
 from tprprobe.site.site import FOREIGN
 
 TEXT, MASK, POSITIONS = "input_ids", "attention_mask", "position_ids"
-CACHE = "past_key_values"
 CAUSAL, MASKED, SEQ2SEQ = "causal", "masked", "seq2seq"  # kinds of heads
 
 READ = "extract, probe, decompose"
@@ -45,26 +45,6 @@ class Symbols:
     dropout: float = 0.0
 
 
-@dataclass(frozen=True)
-class Memory:
-    """A source and what was written behind it: of a decoder its cache and the logits behind the source, of
-    masks their logits, of an encoder its states, and how many symbols were written.
-    """
-
-    ids: Tensor
-    mask: Tensor
-    logits: Any = None
-    states: Any = None
-    cache: Any = None
-    length: int = 0
-
-    def __getitem__(self, rows: Any) -> "Memory":
-        if isinstance(rows, slice):
-            rows = torch.arange(len(self.ids), device=self.ids.device)[rows]
-        values = {name: v[rows] for name, v in vars(self).items() if isinstance(v, Tensor)}
-        return replace(self, **values, cache=_rows_of(self.cache, rows))
-
-
 class Pretrained(Attached, Language):
     """A model of transformers, ``head`` being causal, masked, seq2seq or None, which is called as
 
@@ -80,7 +60,7 @@ class Pretrained(Attached, Language):
         self.vocabulary = Tokens.of(tokenizer, module, "layers" in anatomy.stacks, head)
         self.config = self._symbols(module)
         self.taps = Taps(self, anatomy)
-        self.has_cache = _has_cache(module)
+        self.has_cache = has_cache(module)
 
     def _symbols(self, module: Any) -> Symbols:
         known, config = self.vocabulary, module.config.get_text_config()
@@ -106,23 +86,20 @@ class Pretrained(Attached, Language):
         if self.two_stacks and not any(name.startswith("decoder_") for name in given):
             start = torch.full_like(given[TEXT][:, :1], self.config.sos)
             given["decoder_input_ids"] = start
-        if not (self.two_stacks or _takes_any(self.named)):
-            for name in ("decoder_input_ids", "token_type_ids"):  # which it does not have
-                if name not in self.named:
-                    given.pop(name, None)
-        self.calls, self.first = self.calls + 1, 0
+        takes_any = any(each.kind is each.VAR_KEYWORD for each in self.named.values())
+        for name in ("decoder_input_ids", "token_type_ids"):  # which it may not have
+            if not (self.two_stacks or takes_any or name in self.named):
+                given.pop(name, None)
+        self._begin()
         return _first_of(self._pass(self.module, given))
 
     def describe(self) -> dict[str, Any]:
         """Sizes, head, tokenizer, and what can be asked of the model."""
         known, config = self.vocabulary, self.module.config.get_text_config()
-        depth = dict.fromkeys(
-            sorted({name.split(".")[0] for name in self.taps.sites}, reverse=True), 0
-        )
-        for name in self.taps.sites:
-            depth[name.split(".")[0]] += name.endswith(".hidden")
+        states = (name for name in self.taps.sites if name.endswith(".hidden"))
+        depths = sorted(Counter(name.split(".")[0] for name in states).items(), reverse=True)
         return {
-            "layers": ", ".join(f"{stack} {n}" for stack, n in depth.items()),
+            "layers": ", ".join(f"{stack} {n}" for stack, n in depths),
             "width": self.config.d_model,
             "heads": getattr(config, "num_attention_heads", "none"),
             "head": self.head or "none: it returns states",
@@ -133,7 +110,7 @@ class Pretrained(Attached, Language):
 
     def run(self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]) -> Any:
         """One pass for its sites, without a head that nobody reads: logits of an encoder-decoder, else None."""
-        self.calls, self.first = self.calls + 1, 0
+        self._begin()
         given = self._arguments(source)
         if self.two_stacks:
             given["decoder_input_ids"] = target.clamp(min=0)
@@ -144,13 +121,11 @@ class Pretrained(Attached, Language):
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
         """The memory of sources: one pass over them."""
         self._require_head()
-        self.calls, self.first = self.calls + 1, 0
-        given = self._arguments(source)
-        mask = self._real(source)
+        self._begin()
+        given, mask = self._arguments(source), self._real(source)
         memory = Memory(given[TEXT], mask)
         if self.head == SEQ2SEQ:
-            found = self._pass(self.module.get_encoder(), given)
-            return replace(memory, states=_first_of(found))
+            return replace(memory, states=_first_of(self._pass(self.module.get_encoder(), given)))
         if self.head == MASKED:
             return replace(memory, logits=self._at_masks(source, given))
         places = torch.arange(source.shape[1], device=source.device)
@@ -171,7 +146,7 @@ class Pretrained(Attached, Language):
             return self._written_by_decoder(target, memory, cache)
         if cache is not None:
             return self._continue(target, cache)
-        before, target = replace(memory, cache=_copied(memory.cache)), target[:, 1:]
+        before, target = replace(memory, cache=copied(memory.cache)), target[:, 1:]
         if not target.shape[1]:
             return memory.logits, before
         logits, after = self._continue(target, before)
@@ -185,7 +160,7 @@ class Pretrained(Attached, Language):
         after = replace(before, ids=ids, mask=mask, length=before.length + n)
         self._check_window(mask)
         if before.cache is None:
-            self.calls, self.first = self.calls + 1, 0
+            self._begin()
             keep = torch.arange(ids.shape[1] - n, ids.shape[1], device=ids.device)
             return self._logits(self._masked(ids, mask), None, keep), after
         self.first = ids.shape[1] - n
@@ -238,6 +213,10 @@ class Pretrained(Attached, Language):
             )
         return memory.logits[:, begun:end], replace(memory, length=end)
 
+    def _begin(self) -> None:
+        """Begins a call, which is read from the first position on."""
+        self.calls, self.first = self.calls + 1, 0
+
     def _arguments(self, ids: Tensor, mask: Tensor | None = None) -> dict[str, Any]:
         return self._masked(ids.clamp(min=0), self._real(ids) if mask is None else mask)
 
@@ -270,17 +249,15 @@ class Pretrained(Attached, Language):
         """The logits of a pass with this cache; of some columns only, where the model can leave others out."""
         if cache is not None:
             given = {**given, CACHE: cache, "use_cache": True}
-        keeps = columns is not None and "logits_to_keep" in self.named
-        if keeps:
-            given = {**given, "logits_to_keep": columns}
-        logits = _first_of(self._pass(self.module, given))
-        return logits if keeps or columns is None else logits[:, columns]
+        if columns is None:
+            return _first_of(self._pass(self.module, given))
+        if "logits_to_keep" in self.named:
+            return _first_of(self._pass(self.module, {**given, "logits_to_keep": columns}))
+        return _first_of(self._pass(self.module, given))[:, columns]
 
     def _pass(self, module: Any, given: dict[str, Any]) -> Any:
         """What a module returns for these arguments, while the tensors of its parts pass the sites."""
-        is_whole = module is self.module
-        named = self.named if is_whole else inspect.signature(module.forward).parameters
-        if "use_cache" in named and CACHE not in given:
+        if CACHE not in given and "use_cache" in inspect.signature(module.forward).parameters:
             given = {"use_cache": False, **given}
         with self.taps.opened(self.module):
             return module(**given)
@@ -312,43 +289,3 @@ def _first_of(output: Any) -> Any:
         return output
     logits = getattr(output, "logits", None)
     return output[0] if logits is None else logits
-
-
-def _has_cache(module: Any) -> bool:
-    """True if a decoder goes on from keys and values alone; others (Mamba) read the whole text again."""
-    from transformers import DynamicCache
-    from transformers.cache_utils import DynamicLayer
-
-    if CACHE not in inspect.signature(module.forward).parameters:
-        return False
-    layers = DynamicCache(config=module.config).layers
-    return all(
-        isinstance(each, DynamicLayer) and "Linear" not in type(each).__name__ for each in layers
-    )
-
-
-def _copied(cache: Any) -> Any:
-    """A cache that can be continued while this one stays: a layer's tensors are never changed in place."""
-    if cache is None:
-        return None
-    other = copy.copy(cache)
-    other.layers = [copy.copy(layer) for layer in cache.layers]
-    return other
-
-
-def _rows_of(cache: Any, rows: Tensor) -> Any:
-    """These rows of a cache."""
-    if cache is None:
-        return None
-    if hasattr(cache, "cross_attention_cache"):
-        both = (cache.self_attention_cache, cache.cross_attention_cache)
-        other = type(cache)(*(_rows_of(each, rows) for each in both))
-        other.is_updated = dict(cache.is_updated)
-        return other
-    other = _copied(cache)
-    other.batch_select_indices(rows)
-    return other
-
-
-def _takes_any(named: Any) -> bool:
-    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in named.values())

@@ -2,51 +2,42 @@
 
 import inspect
 import os
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from tprprobe.console import stderr
+from tprprobe.console import note
 from tprprobe.errors import InputError, check_extra
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
 from tprprobe.models.huggingface.faults import check_sizes, check_tokenizer, read_report, refusing
-from tprprobe.models.huggingface.gguf_files import describe_weights, find_gguf, read_once
+from tprprobe.models.huggingface.gguf_files import find_gguf, read_once
 from tprprobe.models.huggingface.language import CAUSAL, MASKED, SEQ2SEQ, TEXT, Pretrained
 
 
 def read_transformers(
     path: str, local_files_only: bool, seed: int | None, dtype: torch.dtype = torch.float32
 ) -> Pretrained:
-    """The attached model with its vocabulary; randomly initialized where there is a seed.
-
-    Raises:
-        InputError: transformers is not installed, or there is no such model that reads text, or its files are
-            damaged.
-    """
+    """The attached model with its vocabulary; randomly initialized where there is a seed."""
     check_extra("transformers", "huggingface", f"{TRANSFORMERS}{path}")
+    options: dict[str, Any] = {"local_files_only": local_files_only, "trust_remote_code": False}
     file = find_gguf(path)
     if file is None:
-        local_files_only = check_place(path, local_files_only)
-    said = f"no transformers model {path!r} here or on the hub"
-    with refusing(said), nullcontext() if file is None else read_once(file) as reader:
-        options: dict[str, Any] = {"local_files_only": local_files_only, "trust_remote_code": False}
-        if file is not None:
-            path_, options["gguf_file"] = str(file.parent), file.name
-        else:
-            path_ = path
-        module, tokenizer, notes = _read(path_, options, seed, dtype)
-        if file is not None:
-            notes = {"weights": describe_weights(file, reader), **notes}
+        options["local_files_only"] = check_place(path, local_files_only)
+    else:
+        options["gguf_file"] = file.name
+    with refusing(f"no transformers model {path!r} here or on the hub"), read_once(file) as weights:
+        place = path if file is None else str(file.parent)
+        module, tokenizer, notes = _read(place, options, seed, dtype)
+    notes = weights | notes
     twin = UNTRAINED if seed is not None else ""
     name = f"{twin}{TRANSFORMERS}{os.path.basename(path.rstrip('/'))}"
     attached = attach_layers(module.eval(), tokenizer, name, path)
     attached.notes = notes
     for kind, text in notes.items():
-        stderr.print(f"{name}: {kind}: {text}", markup=False, highlight=False, soft_wrap=True)
+        note(f"{name}: {kind}: {text}")
     return attached
 
 
@@ -74,11 +65,7 @@ def _read(
 
 
 def check_place(path: str, local_files_only: bool) -> bool:
-    """Whether only this machine is asked, which has a folder, or the hub cannot be.
-
-    Raises:
-        InputError: a path that is no folder and no hub id.
-    """
+    """Whether only this machine is asked, which has a folder, or the hub cannot be."""
     here = Path(path)
     if here.is_dir():
         if not (here / hub.CONFIG).is_file():
@@ -100,11 +87,7 @@ def check_place(path: str, local_files_only: bool) -> bool:
 
 
 def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = None) -> Pretrained:
-    """A model of transformers with the sites that its structure has, and its tokenizer.
-
-    Raises:
-        InputError: a model that does not run on text alone, or without a list of layers.
-    """
+    """A model of transformers with the sites that its structure has, and its tokenizer."""
     from tprprobe.models.huggingface.anatomy import explore
 
     both = bool(module.config.is_encoder_decoder)
@@ -154,9 +137,6 @@ def _classes(table: Any, config: Any) -> tuple[Any, ...]:
 def _model_class(path: str, config: Any, is_gguf: bool = False) -> Any:
     """The class of a model: with the head that it was saved with, else without one. Where a folder does not
     say, an encoder-decoder has one, and so has what a GGUF file holds.
-
-    Raises:
-        InputError: a model of images or sounds, or of an architecture that the library does not have.
     """
     import transformers
 

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from tprprobe.models.huggingface.anatomy import EMBEDDING, Anatomy, Route
-from tprprobe.models.huggingface.interface import Attend, intercepted
+from tprprobe.models.huggingface.calls import Attend, intercepted
 from tprprobe.site.attachment import Attached, pass_through, place_site
 from tprprobe.site.site import FOREIGN, Site
 

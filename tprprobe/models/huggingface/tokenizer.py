@@ -29,9 +29,7 @@ class Tokens(Codec):
     last: tuple[int, ...]  # and behind it
     limit: int  # ids of a text
     rows: int  # of the model's embedding
-    is_open: bool = (
-        False  # whether targets, which stand behind a text or in its masks, have no end symbol
-    )
+    is_open: bool = False  # targets, which stand behind a text or in its masks, have no end symbol
     has_spare_rows = has_words = True
     reads_images = False
 
@@ -42,9 +40,6 @@ class Tokens(Codec):
         A source of an encoder stands between the tokenizer's start and end symbols, one of a model
         that only looks back (``is_causal``) is read as the tokenizer writes it. An encoder-decoder
         starts with the model's own start symbol. What is written behind a text, or in masks, has no end.
-
-        Raises:
-            InputError: a symbol that the model or its tokenizer does not name.
         """
         start = _first(tokenizer.cls_token_id, tokenizer.bos_token_id)
         end = _first(tokenizer.sep_token_id, tokenizer.eos_token_id)
@@ -141,11 +136,7 @@ def _first(*ids: Any) -> int | None:
 
 
 def _required(module: Any, end: int | None, pad: int | None) -> tuple[int, int, int]:
-    """The symbols of an encoder-decoder: start and end of what it writes, and padding.
-
-    Raises:
-        InputError: one that is not named.
-    """
+    """The symbols of an encoder-decoder: start and end of what it writes, and padding."""
     settings = (module.config, module.generation_config)
     ids = {
         "decoder_start_token_id": _first(

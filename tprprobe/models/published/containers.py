@@ -21,7 +21,7 @@ from torch import Tensor
 
 from tprprobe.errors import InputError
 from tprprobe.files import hub
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.models.published.pickles import check_pickles
 
@@ -56,9 +56,6 @@ def read_checkpoint(source: str | os.PathLike[str]) -> PublishedFile:
     """The weights in a ``.pt``, ``.ckpt`` or Hugging Face folder, or inside a ``.tar.gz``.
 
     ``ARCHIVE.tar.gz:MEMBER`` names one of several checkpoints of an archive.
-
-    Raises:
-        InputError: no such file, a damaged one, or one with more than tensors and containers.
     """
     if Path(source).is_dir():
         return _read_folder(Path(source))
@@ -93,7 +90,7 @@ def read_bytes(
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if not path.name.endswith((".tar.gz", ".tgz")):
         return path.read_bytes(), path.name, digest
-    with damage_told(f"{path.name} {DAMAGED}"), gzip.open(path) as whole:
+    with as_input_error(f"{path.name} {DAMAGED}"), gzip.open(path) as whole:
         content, name = _member(path.name, whole, member, suffixes)
     return content, f"{path.name}:{name}", digest
 
@@ -150,7 +147,7 @@ def _read_folder(folder: Path) -> PublishedFile:
 
 
 def _load(content: bytes, name: str) -> dict[str, Any]:
-    with damage_told(f"{name} {DAMAGED}"):
+    with as_input_error(f"{name} {DAMAGED}"):
         if name.endswith(".safetensors"):
             return safetensors.torch.load(content)
         check_pickles(content)

@@ -4,28 +4,31 @@ Sizes and settings come from the file wherever its shapes tell them; ``config`` 
 """
 
 import dataclasses
+import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from tprprobe.console import stderr
+from tprprobe.console import note
 from tprprobe.data.vocabularies import subwords
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, read_subwords
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.hub import is_foreign
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import refuse_existing
 from tprprobe.models.architectures import build, find_architecture
-from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
-from tprprobe.models.published import jiang, jiangconfig, schlag
+from tprprobe.models.checkpoint import check_vocabulary, describe_config, save_pretrained
+from tprprobe.models.protocol import Model
+from tprprobe.models.published import jiang, schlag
 from tprprobe.models.published.containers import PublishedFile, read_bytes, read_checkpoint
 from tprprobe.models.published.keys import Options, rename
-from tprprobe.models.published.provenance import provenance_card
 from tprprobe.models.published.torchtext import read_vocabulary
 
 TOKENIZERS = (".json", ".model")
@@ -64,27 +67,22 @@ def convert(
         )
         raise InputError(f"{'' if name in str(error) else f'{name}: '}{error}{other}") from error
     if schlag.is_ours(found.state) and "n_heads" not in given:
-        stderr.print(
+        note(
             f"{found.name}: {model.config.n_heads} heads are a guess, no shape tells them: "
-            "--config '{\"n_heads\": N}'",
-            markup=False, highlight=False, soft_wrap=True,
-        )  # fmt: skip
+            "--config '{\"n_heads\": N}'"
+        )
     if (file := vocab or _beside(Path(source))) is not None:
         model.vocabulary = _vocabulary(file, model.config)
     return save_pretrained(model, out, card=provenance_card(found, model, mapping, over))
 
 
 def read_config(config: Config) -> dict[str, Any]:
-    """A configuration given as a dictionary, as JSON, or as a file of JSON.
-
-    Raises:
-        InputError: it is no JSON object.
-    """
+    """A configuration given as a dictionary, as JSON, or as a file of JSON."""
     if config is None or isinstance(config, Mapping):
         return dict(config or {})
     text = os.fspath(config)
     given = text.lstrip().startswith("{")
-    with damage_told(f"config {text!r} is no JSON object or file of one"):
+    with as_input_error(f"config {text!r} is no JSON object or file of one"):
         read = parse_json(text if given else Path(text).read_bytes(), f"config {text!r}")
     if not isinstance(read, dict):
         raise InputError(f"config {text!r} is no JSON object")
@@ -101,8 +99,8 @@ def _rebuild(found: PublishedFile, given: dict[str, Any]) -> tuple[Any, dict[str
     admitted = family.options(state)
     spelled = {}
     if family is jiang:
-        folder = jiangconfig.read_options(found.config, strict=False)
-        given, spelled = folder | jiangconfig.read_options(given), jiangconfig.SPELLED
+        folder = jiang.read_options(found.config, strict=False)
+        given, spelled = folder | jiang.read_options(given), jiang.SPELLED
     settings = {"architecture": family.architecture(admitted["roles"][0])}
     settings |= settle(
         find_architecture(settings["architecture"])[0].config_class, admitted, given, spelled
@@ -126,9 +124,6 @@ def settle(
 
     Given options that make no difference to the file's model are passed over. ``spelled`` says what
     the user calls an option.
-
-    Raises:
-        InputError: an unknown option, one that contradicts the file, or one that must be given.
     """
     fields = {field.name: field.default for field in dataclasses.fields(config_class)}
     settings = {}
@@ -182,3 +177,46 @@ def _beside(folder: Path) -> Path | None:
     """The tokenizer of a Hugging Face folder."""
     files = (folder / name for name in (subwords.FILE, "spiece.model"))
     return next((file for file in files if file.is_file()), None)
+
+
+def provenance_card(
+    found: PublishedFile, model: Model, mapping: dict[str, str], passed_over: list[str]
+) -> str:
+    """README.md of the folder: source, sha256, settings, the mapping of names, what was left."""
+    settings = describe_config(model)
+    vocabulary = f"{len(model.vocabulary)} symbols" if model.vocabulary else "unknown"
+    sections = {
+        "Settings": f"```json\n{json.dumps(settings, indent=1)}\n```",
+        "Mapping of tensors": _table(mapping),
+        "Passed over": "\n".join(f"- `{key}`" for key in sorted(set(map(_any_layer, passed_over)))),
+        "Also in the file": "\n".join(
+            f"- {key}: {_plain(value)}" for key, value in sorted(found.facts.items())
+        ),
+    }
+    head = {
+        "library_name": "tprprobe",
+        "architecture": settings["architecture"],
+        "vocabulary": vocabulary,
+        "source": found.name,
+        "source_sha256": found.sha256,
+    }
+    front = "\n".join(f"{key}: {json.dumps(value)}" for key, value in head.items())
+    text = f"Converted from `{found.name}` (sha256 `{found.sha256}`)."
+    if not model.vocabulary:
+        text += " Its vocabulary is unknown: the model takes ids; text is refused."
+    body = "".join(f"\n## {title}\n\n{part}\n" for title, part in sections.items() if part)
+    return f"---\n{front}\n---\n\n# A published checkpoint, converted\n\n{text}\n{body}"
+
+
+def _table(mapping: dict[str, str]) -> str:
+    rows = {_any_layer(key): _any_layer(own) for own, key in mapping.items()}
+    lines = [f"| `{key}` | `{own}` |" for key, own in rows.items()]
+    return "\n".join(["| in the file | here |", "|---|---|", *lines])
+
+
+def _any_layer(name: str) -> str:
+    return re.sub(r"((?:encoder|decoder)\.(?:layers\.|block\.)?)\d+\.", r"\1{l}.", name)
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value.item() if isinstance(value, Tensor) else value, default=str)

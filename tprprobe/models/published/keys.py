@@ -14,11 +14,7 @@ Options = dict[str, tuple[Any, ...]]
 
 
 def shape_of(state: Mapping[str, Tensor], key: str, axes: int = 2) -> Size:
-    """The shape of a required tensor.
-
-    Raises:
-        InputError: it is not, or has another number of axes.
-    """
+    """The shape of a required tensor."""
     if key not in state:
         raise missing(key, state)
     return checked(key, state[key].shape, axes)
@@ -43,11 +39,7 @@ def nearest(key: str, names: Iterable[str]) -> str:
 
 
 def count_layers(state: Mapping[str, Tensor], stack: str) -> int:
-    """The number of layers of a stack.
-
-    Raises:
-        InputError: they are not numbered from 0 on without a gap.
-    """
+    """The number of layers of a stack."""
     found = (re.match(rf"{stack}\.(\d+)\.", key) for key in state)
     numbers = {int(match[1]) for match in found if match}
     if not numbers or max(numbers) >= len(numbers):
@@ -61,11 +53,7 @@ def rename(
     shapes: Mapping[str, Size],
     ignored: Iterable[str],
 ) -> dict[str, Tensor]:
-    """The tensors under our names, ``{our name: name in the file}``, float32.
-
-    Raises:
-        InputError: a tensor is missing, is there without need, or has another shape.
-    """
+    """The tensors under our names, ``{our name: name in the file}``, float32."""
     extra = sorted(set(state) - set(names.values()) - set(ignored))
     for key in names.values():
         if key not in state:

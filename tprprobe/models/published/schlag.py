@@ -37,11 +37,7 @@ def architecture(roles: str) -> str:
 
 
 def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
-    """The state with its position table as [seq, d_model]; no name is passed over.
-
-    Raises:
-        InputError: the table is not that of sinusoids, but for its rounding.
-    """
+    """The state with its position table as [seq, d_model]; no name is passed over."""
     _, length, d_model = shape_of(state, POSITIONS, axes=3)
     table = state[POSITIONS][0]
     if not table.float().allclose(sinusoids(length, d_model), rtol=0, atol=ROUNDING):
@@ -50,9 +46,7 @@ def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
 
 
 def options(state: Mapping[str, Tensor]) -> Options:
-    """The options of a :class:`TransformerConfig` that the shapes determine: all but the number of
-    heads.
-    """
+    """The options of a :class:`TransformerConfig` that the shapes determine: all but the number of heads."""
     vocab, d_model = shape_of(state, "embedding.tok_embedding.weight")
     bound = any(".W_r." in key for key in state)
     return {

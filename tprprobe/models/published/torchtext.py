@@ -55,11 +55,7 @@ class Reader(pickle.Unpickler):
 
 
 def read_vocabulary(content: bytes, name: str) -> Vocabulary:
-    """The symbols (``itos``) of a pickled vocabulary, in the order of their ids.
-
-    Raises:
-        InputError: no such pickle, a truncated one, or one that asks for anything else.
-    """
+    """The symbols (``itos``) of a pickled vocabulary, in the order of their ids."""
     try:
         symbols = getattr(_unpickle(content), "itos", None)
     except Exception as error:  # a damaged or hostile pickle can raise whatever it likes

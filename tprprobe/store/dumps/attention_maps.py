@@ -15,6 +15,7 @@ from jaxtyping import Integer, Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import ATTENTION, sides_of
+from tprprobe.store.dumps.dump import count_rows
 from tprprobe.store.layout import SiteSpec
 
 SHAPE = ".shape"
@@ -62,11 +63,7 @@ def rows_of_maps(name: str) -> str:
 
 
 def take_maps(path: Path, arrays: dict[str, Numbers]) -> dict[str, Maps]:
-    """Takes the attention maps, and the arrays of their shapes, out of the arrays of a file.
-
-    Raises:
-        InputError: maps without shapes, or shapes that are not of so many pairs.
-    """
+    """Takes the attention maps, and the arrays of their shapes, out of the arrays of a file."""
     maps = {}
     for name in [name for name in arrays if name.endswith(ATTENTION)]:
         key = rows_of_maps(name) + SHAPE
@@ -80,8 +77,8 @@ def take_maps(path: Path, arrays: dict[str, Numbers]) -> dict[str, Maps]:
     return maps
 
 
-def _joined(path: Path, name: str, pairs: Numbers, told: Numbers) -> Maps:
-    shapes = told[slice(0, None)]
+def _joined(path: Path, name: str, pairs: Numbers, stored: Numbers) -> Maps:
+    shapes = stored[slice(0, None)]
     if shapes.ndim != 2 or shapes.shape[1] != 2 or shapes.dtype.kind not in "iu":
         raise InputError(
             f"{path}: the shapes of {name} are {shapes.shape} {shapes.dtype}, not [sample, 2] whole numbers"
@@ -90,21 +87,14 @@ def _joined(path: Path, name: str, pairs: Numbers, told: Numbers) -> Maps:
 
 
 def spec_of_maps(path: Path, name: str, maps: Maps, table: pd.DataFrame) -> SiteSpec:
-    """The layout of a site of maps, if they fit the tokens.
-
-    Raises:
-        InputError: a sample has other queries or keys than tokens.
-    """
-    counts = [
-        np.bincount(table["sample"][(table["side"] == side).to_numpy()], minlength=len(maps.shapes))
-        for side in sides_of(name)
-    ]
+    """The layout of a site of maps, if they fit the tokens."""
+    counts = [count_rows(table, side, len(maps.shapes)) for side in sides_of(name)]
     tokens = np.stack(counts, 1)[: len(maps.shapes)]
     wrong = np.flatnonzero((maps.shapes != tokens).any(1))
     if len(wrong):
-        told = [" × ".join(map(str, each[wrong[0]])) for each in (maps.shapes, tokens)]
+        sizes = [" × ".join(map(str, each[wrong[0]])) for each in (maps.shapes, tokens)]
         raise InputError(
-            f"{path}: {name}, sample {wrong[0]} has a map of {told[0]}, its tokens are {told[1]}: maps are of "
+            f"{path}: {name}, sample {wrong[0]} has a map of {sizes[0]}, its tokens are {sizes[1]}: maps are of "
             "the first samples, with a query and a key a token"
         )
     shape = tuple(maps.pairs.shape)

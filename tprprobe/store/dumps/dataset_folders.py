@@ -6,7 +6,7 @@ all tokens of every sample have the same.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tprprobe.store.dtypes import as_stored, disk_type
-from tprprobe.store.dumps import dump
+from tprprobe.store.dumps.dump import count_rows, spans
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
 from tprprobe.store.reader import Store
 
@@ -29,9 +29,12 @@ def write_dataset(store: Store, specs: Mapping[str, SiteSpec], path: Path) -> No
     columns = _columns(store.tokens)
     schema = pa.schema([*columns, *(pa.field(name, _type(spec)) for name, spec in specs.items())])
     features = {field.name: _feature(field.type) for field in schema}
-    told = json.dumps({"info": {"features": features}})
-    with pa.ipc.new_stream(str(path / DATA), schema.with_metadata({"huggingface": told})) as writer:
-        for first, last in _spans(store, specs):
+    metadata = json.dumps({"info": {"features": features}})
+    with pa.ipc.new_stream(
+        str(path / DATA), schema.with_metadata({"huggingface": metadata})
+    ) as writer:
+        sizes = [_counts(store, name) * spec.row_bytes for name, spec in specs.items()]
+        for first, last in spans(np.sum(sizes, 0)):
             writer.write_batch(_batch(store, specs, schema, first, last))
     info = {"citation": "", "description": "", "features": features, "homepage": "", "license": ""}
     state = {
@@ -90,29 +93,13 @@ def _feature(kind: pa.DataType) -> dict[str, Any]:
     return {"dtype": names.get(kind, str(kind)), "_type": "Value"}
 
 
-def _spans(store: Store, specs: Mapping[str, SiteSpec]) -> Iterator[tuple[int, int]]:
-    """Ranges of samples whose vectors are at most BLOCK_BYTES (at least one sample)."""
-    size = np.zeros(store.samples, int)
-    for name, spec in specs.items():
-        size += _counts(store, name) * spec.row_bytes
-    ends, first = np.cumsum(size), 0
-    while first < store.samples:
-        before = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + dump.BLOCK_BYTES, "right")))
-        yield first, last
-        first = last
-
-
 def _counts(store: Store, name: str) -> np.ndarray:
     """The rows of a site that every sample has."""
     rows = store.specs[name].rows
-    if rows == SAMPLE:
-        return np.ones(store.samples, int)
-    if rows in SIDES:
-        samples = store.tokens["sample"][store.tokens["side"] == rows]
-        return np.bincount(samples, minlength=store.samples)
+    if rows in (*SIDES, SAMPLE):
+        return count_rows(store.tokens, rows, store.samples)
     pairs = store.map_shapes(name).prod(1)
-    return np.concatenate([pairs, np.zeros(store.samples - len(pairs), int)])
+    return np.append(pairs, np.zeros(store.samples - len(pairs), int))
 
 
 def _batch(

@@ -17,15 +17,16 @@ import pyarrow as pa
 import pyarrow.compute
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import damage_told
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.site.patterns import ATTENTION, side_of
 from tprprobe.store.dumps.attention_maps import Maps
+from tprprobe.store.dumps.dump import count_rows
 from tprprobe.store.dumps.layered import natural
 from tprprobe.store.dumps.symbols import complete_table, find_table, read_pieces, read_table
 from tprprobe.store.dumps.token_arrays import TokenArrays
 
-STATE, INFO = "state.json", "dataset_info.json"
+STATE = "state.json"
 TOKEN_IDS = "token_ids"
 pc: Any = pyarrow.compute  # whose functions are made when it is imported
 
@@ -61,12 +62,8 @@ def is_dataset(path: Path) -> bool:
 
 
 def open_dataset(path: Path, tokens: Path | None) -> TokenArrays:
-    """The columns of vectors of a folder, with the tokens that it has, or those of a table beside it.
-
-    Raises:
-        InputError: a damaged folder, or columns that do not fit together.
-    """
-    with damage_told(f"{path} cannot be read as a datasets folder"):
+    """The columns of vectors of a folder, with the tokens that it has, or those of a table beside it."""
+    with as_input_error(f"{path} cannot be read as a datasets folder"):
         table = pa.concat_tables([_read(file) for file in _files(path)])
         kinds = {name: _depth(table.schema.field(name).type) for name in table.schema.names}
         if not table.num_rows:
@@ -117,9 +114,7 @@ def _chunks(table: pa.Table, name: str) -> list[pa.Array]:
 
 
 def _depth(kind: pa.DataType) -> tuple[int, bool, bool]:
-    """How deep lists lie in each other, whether floats lie in them, and whether the outer is of fixed
-    length.
-    """
+    """How deep lists lie in each other, whether floats lie in them, and whether the outer is of fixed length."""
     kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
     fixed, depth = pa.types.is_fixed_size_list(kind), 0
     while _is_list(kind):
@@ -170,16 +165,11 @@ def _maps(name: str, chunks: Sequence[Any]) -> Maps:
 
 
 def _check_lengths(path: Path, name: str, column: Any, table: pd.DataFrame) -> None:
-    """Checks that every sample has as many vectors as tokens.
-
-    Raises:
-        InputError: naming the first that has not.
-    """
+    """Checks that every sample has as many vectors as tokens."""
     found = np.concatenate(
         [pc.list_value_length(_plain(each)).to_numpy() for each in column.chunks]
     )
-    side = table["sample"][table["side"] == side_of(name)]
-    count = np.bincount(side, minlength=len(found))
+    count = count_rows(table, side_of(name), len(found))
     if len(count) != len(found) or (count != found).any():
         sample = int((count[: len(found)] != found[: len(count)]).argmax())
         raise InputError(

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Integer
 
 from tprprobe.errors import InputError
 from tprprobe.store.dtypes import disk_type
-from tprprobe.store.layout import SIDES, SiteSpec
+from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
 from tprprobe.store.writer import Map, Rows
 
 BLOCK_BYTES = 64 * 2**20  # of vectors that are held at once
@@ -40,11 +41,7 @@ class Dump(ABC):
 
 
 def vector_spec(name: str, rows: str, shape: Sequence[int], dtype: str, source: Path) -> SiteSpec:
-    """The layout of a site whose rows are vectors, or one vector a head.
-
-    Raises:
-        InputError: rows of another shape, or numbers that are no floats.
-    """
+    """The layout of a site whose rows are vectors, or one vector a head."""
     axes = {1: ("d_model",), 2: ("head", "d_head")}.get(len(shape))
     if axes is None or not all(shape):
         raise InputError(
@@ -54,6 +51,23 @@ def vector_spec(name: str, rows: str, shape: Sequence[int], dtype: str, source: 
     if disk_type(dtype).kind != "f":
         raise InputError(f"{source}: {name} holds {dtype}; vectors are float16, float32 or float64")
     return SiteSpec((rows, *axes), tuple(map(int, shape)), dtype)
+
+
+def count_rows(table: pd.DataFrame, rows: str, samples: int) -> Integer[np.ndarray, " sample"]:
+    """The rows of every sample, which are the tokens of a side, or samples."""
+    if rows == SAMPLE:
+        return np.ones(samples, int)
+    return np.bincount(table["sample"][(table["side"] == rows).to_numpy()], minlength=samples)
+
+
+def spans(sizes: Integer[np.ndarray, " sample"], first: int = 0) -> Iterator[tuple[int, int]]:
+    """Ranges of samples of these bytes, from ``first`` on: at most BLOCK_BYTES, or one sample."""
+    ends = np.cumsum(sizes)
+    while first < len(sizes):
+        before = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + BLOCK_BYTES, "right")))
+        yield first, last
+        first = last
 
 
 def sequence_table(

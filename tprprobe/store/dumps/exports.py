@@ -91,8 +91,8 @@ def _write_npz(store: Store, specs: Mapping[str, SiteSpec], path: Path) -> None:
         for name, array in _arrays(store, specs).items():
             member = zipfile.ZipInfo(f"{name}.npy", EPOCH)
             with archive.open(member, "w", force_zip64=True) as stream:
-                told = {"descr": disk_type(array.dtype).str, "fortran_order": False}
-                header: Any = told | {"shape": array.shape}
+                kind = disk_type(array.dtype).str
+                header: Any = {"descr": kind, "fortran_order": False, "shape": array.shape}
                 np.lib.format.write_array_header_1_0(stream, header)
                 for block in array.blocks:
                     stream.write(block.reshape(-1).view(np.uint8).data)

@@ -66,11 +66,7 @@ FORMATS = {
 
 
 def find_format(name: str) -> Format:
-    """The format of that name, ours or a plug-in's.
-
-    Raises:
-        InputError: there is none (the nearest is suggested), or its plug-in cannot be imported.
-    """
+    """The format of that name, ours or a plug-in's."""
     plugged = plugins.find("formats")
     if name not in FORMATS and name not in plugged:
         raise unknown("format", name, (*FORMATS, *plugged))
@@ -89,11 +85,16 @@ def import_store(
 ) -> Store:
     """The store of the vectors that another program wrote to ``source``.
 
-    ``format`` is a key of ``FORMATS``, by default the first that knows the source; ``tokens`` is the
-    token table of arrays, where it does not lie beside them, or the ``tokenizer.json`` of a dump of ids;
-    ``layers`` are the model's numbers of the layers of a dump that does not tell them. Numbers keep the type that they have
-    on disk, unless ``store_dtype`` says float32, float16 or bfloat16; ``compress`` is none, lz4 (what
-    bfloat16 has by default) or zstd. A killed run goes on with ``resume``.
+    Args:
+        source: The file or folder that another program wrote.
+        out: The folder of the new store.
+        format: vllm, datasets, neurox, arrays or tpdn; by default what the source looks like.
+        tokens: The token table (CSV, Parquet) of arrays, where it does not lie beside them, or the tokenizer.json of
+            a dump of ids.
+        resume: Resume a run that was cut off.
+        store_dtype: The type of the store's numbers: float32, float16 or bfloat16; default: that on disk.
+        compress: The store's compression: none, lz4 (bfloat16's default) or zstd.
+        layers: The model's numbers of the layers of a dump that does not have them.
 
     Raises:
         InputError: no such source or format, a damaged file, numbers that are not finite, an existing
@@ -113,7 +114,11 @@ def import_store(
     settings = {
         "model": {"name": path.name},
         "data": {"name": path.name, "split": None, "seed": None, "n": None},
-        "imported": {"source": path.name, "format": name, "crc32c": _sum(path)},
+        "imported": {
+            "source": path.name,
+            "format": name,
+            "crc32c": sum_file(path) if path.is_file() else None,
+        },
         "tprprobe": version("tprprobe"),
     }
     with alone(out):
@@ -159,8 +164,3 @@ def _check_finite(path: Path, specs: Mapping[str, SiteSpec], block: Block) -> No
                 f"{path}: {site}, sample {numbers[row]} has a number that is not finite "
                 "(NaN or infinite): leave the sample out, or mend it"
             )
-
-
-def _sum(path: Path) -> str | None:
-    """The checksum of a file, which says what the store is of; a folder has none."""
-    return sum_file(path) if path.is_file() else None

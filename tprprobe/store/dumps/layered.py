@@ -60,11 +60,7 @@ class LayeredDump(Dump):
 
     @abstractmethod
     def samples(self) -> Iterator[Sample]:
-        """All samples in order; their vectors are read when they are asked for.
-
-        Raises:
-            InputError: a file is damaged.
-        """
+        """All samples in order; their vectors are read when they are asked for."""
 
     def blocks(self, first: int) -> Iterator[Block]:
         ids: dict[str, int] = {}
@@ -103,11 +99,7 @@ class LayeredDump(Dump):
 
 
 def _checked(sample: Sample, first: Sample | None) -> Sample:
-    """The sample, if its shapes fit together and those of the first.
-
-    Raises:
-        InputError: they do not.
-    """
+    """The sample, if its shapes fit together and those of the first."""
     if len(sample.shape) != 3 or not all(sample.shape):
         raise InputError(
             f"{sample.where} has vectors of shape {sample.shape}; a sample has layers × tokens × d_model, none of them 0"
@@ -118,12 +110,12 @@ def _checked(sample: Sample, first: Sample | None) -> Sample:
         )
     if first and (sample.shape[::2], sample.kind) != (first.shape[::2], first.kind):
         raise InputError(
-            f"{sample.where} has {_told(sample)}, the first ({first.where}) {_told(first)}"
+            f"{sample.where} has {_sizes(sample)}, the first ({first.where}) {_sizes(first)}"
         )
     return sample
 
 
-def _told(sample: Sample) -> str:
+def _sizes(sample: Sample) -> str:
     return f"{sample.shape[0]} layers of {sample.shape[2]} {sample.kind} numbers"
 
 

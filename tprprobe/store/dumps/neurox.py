@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import check_claim, damage_told
+from tprprobe.files.file_errors import as_input_error, check_claim
 from tprprobe.files.hdf5 import open_hdf5
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store.dumps.layered import LayeredDump, Sample
@@ -41,15 +41,15 @@ class Sentences(LayeredDump):
         return path.is_file() and path.suffix in (".hdf5", ".h5", ".json")
 
     def samples(self) -> Iterator[Sample]:
-        with damage_told(f"{self.path} cannot be read as NeuroX's"):
+        with as_input_error(f"{self.path} cannot be read as NeuroX's"):
             yield from self._lines() if self.path.suffix == ".json" else self._datasets()
 
     def _datasets(self) -> Iterator[Sample]:
         file = open_hdf5(self.path, INDEX)  # open as long as a sample may be read
         if INDEX not in file:
             raise InputError(f"{self.path} has no {INDEX}: NeuroX writes the sentences there")
-        told: Any = file[INDEX]
-        index: dict[str, str] = parse_json(told[0], INDEX)
+        stored: Any = file[INDEX]
+        index: dict[str, str] = parse_json(stored[0], INDEX)
         for sentence, number in sorted(index.items(), key=lambda pair: int(pair[1])):
             if number not in file:
                 raise InputError(f"{self.path} has no data set {number} ({sentence[:40]!r})")

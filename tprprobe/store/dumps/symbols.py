@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from tprprobe.errors import InputError, check_extra
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.store.layout import SIDES
 from tprprobe.store.tokens import join_texts, sort_tokens
 
@@ -22,11 +22,7 @@ WANTED = (
 
 
 def read_pieces(tokenizer: Path | None) -> Callable[[Iterable[int]], list[str]]:
-    """What turns the ids of a dump into symbols: the ``tokenizer.json`` given, else their digits.
-
-    Raises:
-        InputError: no such file, no tokenizer, or an id that it does not know.
-    """
+    """What turns the ids of a dump into symbols: the ``tokenizer.json`` given, else their digits."""
     if tokenizer is None:
         return lambda ids: [str(each) for each in ids]
     file = tokenizer / TOKENIZER if tokenizer.is_dir() else tokenizer
@@ -38,10 +34,8 @@ def read_pieces(tokenizer: Path | None) -> Callable[[Iterable[int]], list[str]]:
     check_extra("tokenizers", "summarization", f"reading {file}")
     from tokenizers import Tokenizer
 
-    try:
+    with as_input_error(f"{file} is no tokenizer"):
         known = Tokenizer.from_file(str(file))
-    except Exception as error:  # of the tokenizers library, which raises nothing more exact
-        raise InputError(f"{file} is no tokenizer: {' '.join(str(error).split())[:200]}") from error
 
     def name(ids: Iterable[int]) -> list[str]:
         pieces: list[Any] = [known.id_to_token(int(each)) for each in ids]
@@ -53,11 +47,7 @@ def read_pieces(tokenizer: Path | None) -> Callable[[Iterable[int]], list[str]]:
 
 
 def find_table(source: Path, given: Path | None) -> Path:
-    """The token table that is given, or that lies beside the arrays under their name or as ``tokens``.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The token table that is given, or that lies beside the arrays under their name or as ``tokens``."""
     if given is not None:
         if given.suffix not in SUFFIXES or not given.is_file():
             raise InputError(f"no token table {given}: give a {', '.join(SUFFIXES)} file; {WANTED}")
@@ -73,20 +63,12 @@ def find_table(source: Path, given: Path | None) -> Path:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The tokens of a table: side, sample (from 0), position, id, token, question, and its own columns.
-
-    Raises:
-        InputError: it lacks columns, or its samples are not in one piece.
-    """
+    """The tokens of a table: side, sample (from 0), position, id, token, question, and its own columns."""
     return complete_table(_read(path), path)
 
 
 def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The table that was read from ``path``, with the columns that it lacks.
-
-    Raises:
-        InputError: it lacks columns, or its samples are not in one piece.
-    """
+    """The table that was read from ``path``, with the columns that it lacks."""
     if SEQUENCE in table and "token" not in table:
         table = _split(table)
     if lacking := {"sample", "token"} - {*table}:
@@ -126,15 +108,12 @@ def _are_categories(column: pd.Series) -> bool:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    try:
+    with as_input_error(f"{path} cannot be read as a table", WANTED):
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
         texts = {"token": str, SEQUENCE: str}
         separator = "\t" if path.suffix == ".tsv" else ","
         return pd.read_csv(path, sep=separator, dtype=texts, keep_default_na=False)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{path} cannot be read as a table ({reason}); {WANTED}") from error
 
 
 def _split(table: pd.DataFrame) -> pd.DataFrame:

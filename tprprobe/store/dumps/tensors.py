@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import check_claim, damage_told
+from tprprobe.files.file_errors import as_input_error, check_claim
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store.dtypes import BFLOAT16
 from tprprobe.store.dumps.attention_maps import Numbers, take_maps
@@ -74,12 +74,8 @@ def is_array_file(path: Path) -> bool:
 
 
 def read_tensors(path: Path) -> Tensors:
-    """The arrays of a file by name, mapped into memory; those of a compressed file are read.
-
-    Raises:
-        InputError: a damaged file, or one without arrays.
-    """
-    with damage_told(f"{path} cannot be read as arrays"):
+    """The arrays of a file by name, mapped into memory; those of a compressed file are read."""
+    with as_input_error(f"{path} cannot be read as arrays"):
         found = READERS[path.suffix](path)
     if not found:
         raise InputError(f"{path} holds no arrays")

@@ -10,9 +10,8 @@ import pandas as pd
 
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import side_of
-from tprprobe.store.dumps import dump
 from tprprobe.store.dumps.attention_maps import Maps, Numbers, spec_of_maps
-from tprprobe.store.dumps.dump import Block, Dump, vector_spec
+from tprprobe.store.dumps.dump import Block, Dump, count_rows, spans, vector_spec
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
 
 NAME = re.compile(r"\w+(\.\w+)*")
@@ -61,37 +60,22 @@ class TokenArrays(Dump):
 
     def blocks(self, first: int) -> Iterator[Block]:
         samples = self.table["sample"].to_numpy()
-        total = samples[-1] + 1 if len(samples) else 0
-        counts = {rows: self._counts(rows) for rows in (*SIDES, SAMPLE)}
+        total = int(samples[-1]) + 1 if len(samples) else 0
+        counts = {rows: count_rows(self.table, rows, total) for rows in (*SIDES, SAMPLE)}
         sizes = np.zeros(total, int)
         for name, spec in self.specs.items():
-            if name in self.maps:
-                sizes[: len(self.maps[name].sizes)] += self.maps[name].sizes * spec.row_bytes
-            else:
-                sizes += counts[spec.rows] * spec.row_bytes
-        ends = {rows: np.cumsum(each) for rows, each in counts.items()}
-        budget = np.cumsum(sizes)
-        while first < total:
-            before = budget[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(budget, before + dump.BLOCK_BYTES, "right")))
-            place = slice(*np.searchsorted(samples, [first, last]))
-            rows = {n: self._rows(n, ends[self.specs[n].rows], first, last) for n in self.arrays}
-            yield Block(rows, self.table.iloc[place], self._maps(first, last))
-            first = last
+            rows = self.maps[name].sizes if name in self.maps else counts[spec.rows]
+            sizes[: len(rows)] += rows * spec.row_bytes
+        ends = {rows: np.append(0, np.cumsum(each)) for rows, each in counts.items()}
+        for start, stop in spans(sizes, first):
+            place = slice(*np.searchsorted(samples, [start, stop]))
+            values = {}
+            for name, array in self.arrays.items():
+                row, end = ends[self.specs[name].rows][[start, stop]].tolist()
+                values[name] = np.asarray(array[row:end])
+            yield Block(values, self.table.iloc[place], self._maps(start, stop))
 
     def _maps(self, first: int, last: int) -> dict[str, list[np.ndarray]]:
         """The maps of samples, if there are any of these."""
-        kept = {name: range(first, min(last, len(each.shapes))) for name, each in self.maps.items()}
-        return {name: [self.maps[name][i] for i in some] for name, some in kept.items() if some}
-
-    def _counts(self, rows: str) -> np.ndarray:
-        """The rows of every sample, of a kind of rows."""
-        samples = self.table["sample"].to_numpy()
-        total = samples[-1] + 1 if len(samples) else 0
-        if rows == SAMPLE:
-            return np.ones(total, int)
-        return np.bincount(samples[(self.table["side"] == rows).to_numpy()], minlength=total)
-
-    def _rows(self, name: str, ends: np.ndarray, first: int, last: int) -> np.ndarray:
-        start = int(ends[first - 1]) if first else 0
-        return np.asarray(self.arrays[name][start : int(ends[last - 1])])
+        held = {name: range(first, min(last, len(each.shapes))) for name, each in self.maps.items()}
+        return {name: [self.maps[name][i] for i in some] for name, some in held.items() if some}

@@ -1,23 +1,20 @@
-"""Inputs of probes: vectors of sites, of heads, of several sites together, and of controls, read in chunks.
+"""Vectors that probes read: of sites, of heads, of several sites together, and of controls.
 
 A vector is a function of what a store holds in one row of some sites, so that all of them stream.
 """
 
 import fnmatch
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Float32, Int
 from sklearn.cluster import MiniBatchKMeans
-from torch import Tensor
 
-from tprprobe.analyses.probing.labels import Corpus, Examples, Order, Places
-from tprprobe.analyses.probing.settings import HIDDEN, SITES, ProbeSettings
+from tprprobe.analyses.probing.labelled_words import Corpus
+from tprprobe.analyses.probing.settings import SITES, ProbeSettings
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of, select, side_of
 from tprprobe.store import Store
@@ -28,8 +25,6 @@ WEIGHTS = ".role_weights"
 EMBEDDING, FIRST_INPUT = "*.embedding", "*.0.self.input"
 FITTED_ROWS = 8192  # rows that a dictionary is fitted to
 DENSE = 0.25  # share of a stretch of rows above which the whole stretch is read
-CHUNK = 256  # samples that are read at once
-FLOAT = 4
 
 
 def find_sites(store: Store, patterns: Sequence[str]) -> list[str]:
@@ -43,11 +38,7 @@ def find_sites(store: Store, patterns: Sequence[str]) -> list[str]:
 
 
 def needed_sites(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The sites, of all ``names`` of a model, that a store needs for probes and their controls.
-
-    Raises:
-        InputError: a pattern, or all default ones, match nothing.
-    """
+    """The sites, of all ``names`` of a model, that a store needs for probes and their controls."""
     weights = fnmatch.filter(names, f"*{WEIGHTS}")
     embedded = [site for side in SIDES if (site := _embedding(names, side))]
     return select([*_present(patterns, names), *weights, *embedded], names)
@@ -68,11 +59,7 @@ def _present(patterns: Sequence[str], names: Sequence[str]) -> Sequence[str]:
 
 
 def check_test(store: Store, test: Store, sites: Sequence[str], settings: ProbeSettings) -> None:
-    """Refuses a test store on which probes of these sites of ``store`` cannot be tested.
-
-    Raises:
-        InputError: a site that it lacks or that has another shape, or no twin to test.
-    """
+    """Refuses a test store on which probes of these sites of ``store`` cannot be tested."""
     for site in sites:
         if site not in test.sites or test.specs[site].shape != store.specs[site].shape:
             raise InputError(
@@ -162,11 +149,7 @@ def joined_vectors(store: Store, sites: Sequence[str]) -> Iterator[Vector]:
 def control_vectors(
     store: Store, real: Sequence[Vector], test: Store | None, settings: ProbeSettings
 ) -> Iterator[Vector]:
-    """The vectors of controls: of twins, the embeddings, the word before, a dictionary.
-
-    Raises:
-        InputError: the store lacks a twin or the embeddings, and they are asked for.
-    """
+    """The vectors of controls: of twins, the embeddings, the word before, a dictionary."""
     _check_twins(store, settings)
     for kind, twin in store.twins.items():
         if settings.has(kind) and (test is None or kind in test.twins):
@@ -199,12 +182,8 @@ def _embedded(words: Codes, width: int) -> np.ndarray:
 
 
 def _dictionary_controls(store: Store, sites: Sequence[str], seed: int) -> Iterator[Vector]:
-    """The controls of a role dictionary, for every sub-layer whose role weights are stored.
-
-    ``random_roles``  the trained filler read by a random role head, softmax(F W + b) R
-    ``quantised``     the trained filler by product quantisation, as many codes for as many heads
-    ``indices``       nothing but which role each head takes, one-hot
-    Source: jiang Eq. 4-5 for the head that the first one replaces.
+    """For every sub-layer whose role weights are stored: ``indices`` (which role each head takes, one-hot),
+    ``random_roles`` (the filler read by a random role head, jiang Eq. 4-5), ``quantised`` (the filler, as many codes).
     """
     for weights in sites:
         stem = weights.removesuffix("role_weights")
@@ -260,177 +239,3 @@ def _quantiser(
         return np.concatenate([km.cluster_centers_[km.predict(flat[:, p])] for km, p in pairs], 1)
 
     return make
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The shape that the probes of a vector share; probes without ``hidden`` units are linear."""
-
-    width: int
-    spans: int
-    labels: int
-    kernel: int = 1
-    hidden: int = HIDDEN
-
-    @property
-    def parameters(self) -> int:
-        """The number of parameters of a probe."""
-        return sum(math.prod(size) for size in self.sizes().values())
-
-    def split(self, flat: Float[Tensor, "probe parameter"]) -> dict[str, Tensor]:
-        """The parameters by name that stand in a row a probe, as views of it."""
-        sizes = self.sizes()
-        parts = flat.split([math.prod(size) for size in sizes.values()], 1)
-        pairs = zip(sizes.items(), parts, strict=True)
-        return {name: part.view(len(flat), *size) for (name, size), part in pairs}
-
-    def sizes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of one probe's parameters."""
-        h, inputs, sizes = self.hidden, self.kernel * self.width, {}
-        if not h:
-            return {
-                "output_weight": (self.spans * inputs, self.labels),
-                "output_bias": (self.labels,),
-            }
-        for span in range(self.spans):
-            sizes[f"project{span}_weight"] = (inputs, h)
-            sizes[f"project{span}_bias"] = (h,)
-            sizes[f"attend{span}_weight"] = (h,)
-            sizes[f"attend{span}_bias"] = ()
-        return sizes | {
-            "hidden_weight": (self.spans * h, h),
-            "hidden_bias": (h,),
-            "norm_weight": (h,),
-            "norm_bias": (h,),
-            "output_weight": (h, self.labels),
-            "output_bias": (self.labels,),
-        }
-
-
-@dataclass(frozen=True)
-class Spans:
-    """A span of every target: its ``first`` state, and which ``many`` targets have several.
-
-    ``states`` are all states of these, and ``owner`` says of which of them each is. A span of one
-    state is that state; only spans of several are attended to, or averaged.
-    """
-
-    first: Int[Tensor, " target"]
-    many: Int[Tensor, " several"]
-    states: Int[Tensor, " _state"]
-    owner: Int[Tensor, " _state"]
-
-    @classmethod
-    def of(cls, owner: Int[Tensor, " _state"], n_targets: int) -> "Spans":
-        """The spans whose states stand one after another, each the state of the target ``owner``."""
-        lengths = torch.bincount(owner, minlength=n_targets)
-        several = lengths > 1
-        states = torch.nonzero(several[owner])[:, 0]
-        number = several.cumsum(0) - 1
-        many = torch.nonzero(several)[:, 0]
-        return cls(lengths.cumsum(0) - lengths, many, states, number[owner[states]])
-
-    def sum(self, values: Float[Tensor, "... _state width"]) -> Float[Tensor, "... several width"]:
-        """The sums over the states of every target that has several."""
-        shape = (*values.shape[:-2], len(self.many), values.shape[-1])
-        return values.new_zeros(shape).index_add(-2, self.owner, values)
-
-    def mean(self, x: Float[Tensor, "_all_states window"]) -> Float[Tensor, "target window"]:
-        """The mean of every target's states."""
-        means = x[self.first]
-        if len(self.many):
-            means[self.many] = self.sum(x[self.states]) / torch.bincount(self.owner)[:, None]
-        return means
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Some examples (``chosen``): for every span their states, one after another, each with its
-    neighbors in the kernel, and which states are of which example."""
-
-    chosen: Places
-    windows: list[Float[Tensor, "_state window"]]
-    spans: list[Spans]
-
-    @property
-    def means(self) -> Float[Tensor, "target input"]:
-        """The mean of the states of every span of an example, its spans side by side."""
-        return torch.cat([of.mean(x) for x, of in zip(self.windows, self.spans, strict=True)], -1)
-
-
-@dataclass(eq=False)
-class Reader:
-    """One vector of every row of some corpora, as (vector − mean) / scale.
-
-    All rows of a corpus are read once and held, where they fit in ``room`` bytes; others in every pass.
-    """
-
-    vector: Vector
-    device: torch.device
-    room: int
-    mean: Tensor | float = 0.0
-    scale: Tensor | float = 1.0
-    held: dict[Corpus, Tensor] = field(default_factory=dict)
-
-    def standardized(self, mean: Tensor, scale: Tensor) -> "Reader":
-        """The same vectors, standardized; what is held is held once."""
-        return replace(self, mean=mean, scale=scale)
-
-    def rows(self, corpus: Corpus, rows: np.ndarray) -> Float[Tensor, "row width"]:
-        """The vectors of some rows (rising), as they are."""
-        if corpus not in self.held and self._fits(corpus):
-            self.held[corpus] = self._read(corpus, np.arange(self._length(corpus)))
-        if corpus in self.held:
-            return self.held[corpus][torch.from_numpy(rows).to(self.device)]
-        return self._read(corpus, rows)
-
-    def batches(
-        self, examples: Examples, samples: Order, size: int | None = None
-    ) -> Iterator[Batch]:
-        """The examples in a chunk of samples, as many samples in a batch as ``size``, or all in one."""
-        places = examples.within(samples)
-        if not len(places):
-            return
-        rows = examples.rows_read(places)
-        values = (self.rows(examples.corpus, rows) - self.mean) / self.scale
-        values = torch.cat([values, values.new_zeros(1, self.vector.width)])  # for no row
-        for chosen in [places] if size is None else examples.batches(samples, size):
-            windows, spans = [], []
-            for span in range(examples.states.shape[1]):
-                read, owner = examples.windows(chosen, span)
-                at = np.where(read >= 0, np.searchsorted(rows, read), len(rows))
-                states = values[torch.from_numpy(at).to(self.device).flatten()]
-                windows.append(states.view(len(at), -1))
-                spans.append(Spans.of(torch.from_numpy(owner).to(self.device), len(chosen)))
-            yield Batch(chosen, windows, spans)
-
-    def means(self, examples: Examples) -> Float[Tensor, "target input"]:
-        """The mean states of all examples' spans."""
-        parts = chunks(examples.samples)
-        return torch.cat([batch.means for part in parts for batch in self.batches(examples, part)])
-
-    def _length(self, corpus: Corpus) -> int:
-        store = self.vector.store(corpus.store)
-        return min(len(corpus.first), store.manifest["lengths"][corpus.side])
-
-    def _fits(self, corpus: Corpus) -> bool:
-        taken = sum(values.nbytes for values in self.held.values())
-        return taken + self._length(corpus) * self.vector.width * FLOAT <= self.room
-
-    def _read(self, corpus: Corpus, rows: np.ndarray) -> Float[Tensor, "row width"]:
-        return torch.from_numpy(self.vector.read(corpus, rows)).to(self.device)
-
-
-def chunks(samples: Order, epoch: int | None = None) -> Iterator[Order]:
-    """The samples in chunks, in the store's order, or in the random order of an epoch.
-
-    Chunks are stretches of the store in random order, and samples are in random order within
-    them. The order depends on the samples and the epoch only: it is the same for all probes.
-    """
-    parts = [samples[start : start + CHUNK] for start in range(0, len(samples), CHUNK)]
-    if epoch is None:
-        yield from parts
-        return
-    rng = np.random.default_rng([0, epoch])
-    for part in rng.permutation(len(parts)):
-        yield rng.permutation(parts[part])

@@ -1,0 +1,111 @@
+"""schlag's Fig 3: attention from the numbers of three kinds of question to the '/' that divides by them."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from tprpapers.schlag.relation_scores import find_skipped
+from tprprobe.analyses.attention.gold_maps import Marks, find_maps, gold_tokens, mark_questions
+from tprprobe.analyses.attention.relations import DIVISION, Relation
+from tprprobe.errors import InputError
+from tprprobe.figures.attention import CAPTION, read_map, weight_squares
+from tprprobe.figures.overlay import LOOKS, mark_polarity, marks_legend
+from tprprobe.figures.strips import Strip, StripFrame, draw_strips
+from tprprobe.figures.style import Drawing
+from tprprobe.store import Store
+
+
+def pick_examples(store: Store, per_kind: int = 1, relation: Relation = DIVISION) -> pd.DataFrame:
+    """The shortest right answered questions of each kind that have maps: kind, sample, question.
+
+    simple     one division, by one number
+    several    a term with several numbers in its denominator, no numerator between them
+    skipped    a numerator stands between two numbers of its term's denominator
+    A kind of which there is none has no rows; where none is answered right, others are taken.
+    """
+    samples = store.count_maps(find_maps(store)[0])
+    first = store.tokens.loc[store.tokens["sample"] < samples].drop_duplicates("sample")
+    correct = dict(zip(first["sample"], first["correct"], strict=True))
+    marked = sorted(
+        mark_questions(store, samples, relation),
+        key=lambda each: (not correct[each.sample], len(each)),
+    )
+    rows = [(kind, each.sample, each.question) for each in marked if (kind := _kind(each))]
+    table = pd.DataFrame(rows, columns=["kind", "sample", "question"])
+    table["kind"] = pd.Categorical(table["kind"], ["simple", "several", "skipped"], ordered=True)
+    chosen = table.groupby("kind", observed=True).head(per_kind)
+    return chosen.sort_values("kind", kind="stable").reset_index(drop=True)
+
+
+def _kind(marks: Marks) -> str | None:
+    if find_skipped(marks)[1].any():
+        return "skipped"
+    below = marks.target["net"] >= 0
+    numbers = [len(np.unique(marks.number[below & (marks.term == t)])) for t in marks.term[below]]
+    if max(numbers, default=0) > 1:
+        return "several"
+    return "simple" if marks.operator.sum() == 1 and numbers else None
+
+
+def attention_examples(
+    store: Store, site: str, head: int, examples: pd.DataFrame, relation: Relation = DIVISION
+) -> Drawing:
+    """The attention of the numbers in example questions, with the gold structure of division.
+
+    ``examples`` has a kind and a sample each, as :func:`pick_examples` returns.
+    A row is the last digit of a number in a term that divides (framed): from digits of
+    denominators the '/' that divides by them is framed too, and the weight on it told; from those
+    of numerators the weight on all '/'. Source: schlag Fig 3.
+
+    Raises:
+        InputError: no such map or head, no arithmetic, no examples.
+    """
+    gold = gold_tokens(store, examples["sample"].tolist())
+    if gold is None or examples.empty:
+        raise InputError(f"{store.path} has no arithmetic questions with a division and maps")
+    strips = []
+    for kind, sample in zip(examples["kind"], examples["sample"], strict=True):
+        question = gold[gold["sample"] == sample].reset_index(drop=True)
+        weights, _, _ = read_map(store, site, int(sample), head)
+        letters = mark_polarity(question)[1]
+        for position in _queried(relation, question):
+            told, frames = _relate(relation, question, weights[position], position)
+            strips.append(
+                Strip(
+                    **weight_squares(question["token"].astype(str).tolist(), weights[position]),
+                    heading=f"{kind}, question {sample}: from {told}",
+                    frames=frames,
+                    gold=letters,
+                )
+            )
+    title = f"{store.select(site)[0]}, head {head}: from numbers to '{relation.operator}'"
+    told = marks_legend(letter for strip in strips for letter in strip.gold)
+    return draw_strips(strips, title, f"{CAPTION}, dashed: its '{relation.operator}'\n{told}")
+
+
+def _queried(relation: Relation, question: pd.DataFrame) -> list[int]:
+    """The last digit of every number in a multiplicative term that has a related one."""
+    below = question.loc[relation.net.related(question), "term"].unique()
+    last = question[question["term"].isin(below) & (question["place"] == 0)]
+    return last.index.tolist()
+
+
+def _relate(
+    relation: Relation, question: pd.DataFrame, weights: Float[np.ndarray, " key"], position: int
+) -> tuple[str, list[StripFrame]]:
+    """A row's heading and its frames."""
+    query: Any = question.loc[position]
+    frames = [StripFrame(position, position + 1)]
+    target = int(relation.net.targets(question)[position])
+    kind = relation.related if target >= 0 else relation.contrast
+    about = f"‘{query['token']}’ at {position}, {kind}:"
+    if target >= 0:
+        colour, style = LOOKS[kind]
+        return f"{about} {weights[target]:.0%} on its '{relation.operator}'", [
+            *frames,
+            StripFrame(target, target + 1, colour, style),
+        ]
+    on_any = weights[relation.operators(question)].sum()
+    return f"{about} {on_any:.0%} on any '{relation.operator}'", frames

@@ -1,0 +1,110 @@
+"""schlag's Table 1: exact match averaged over the modules of the Mathematics Dataset, beside the printed rows."""
+
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.figures.accuracy import SMALL
+from tprprobe.figures.tables import Table
+
+PRINTED, OURS = "schlag_table1.csv", "this run"
+MODULES = {"interpolate": 56, "extrapolate": 15}
+LEAST = 0.95  # exact match of a module that counts as solved
+CAPTION_SMALL = (
+    f"\n{SMALL}: fresh questions in numbers of one to three digits, which the checkpoints that ship are trained "
+    "on; the other splits are of the paper's, far larger numbers."
+)
+TITLE = "Exact match, averaged over modules (percent)"
+CAPTION = (
+    "±: half of the 95 % interval of the mean. >95%: modules with more than 95 % right, of those "
+    "evaluated.\n“printed”: copied from Table 1 of the paper (schlag2019-workshop, schlag2020-final), "
+    "not reproduced here."
+)
+
+
+def printed_table1() -> pd.DataFrame:
+    """The rows printed in schlag's Table 1, final and workshop version, in percent.
+
+    Columns: source, model, weights, steps, train, interpolate, interpolate_above, extrapolate,
+    extrapolate_above (modules above 95 %, of 56 and of 15).
+    """
+    with (files("tprpapers.schlag") / PRINTED).open() as file:
+        return pd.read_csv(file)
+
+
+def summarise_modules(evaluations: pd.DataFrame) -> pd.DataFrame:
+    """The rows of Table 1 for our models, in percent; margins are half of a 95 % interval.
+
+    ``evaluations`` has a row per model, split and module: model, parameters, split, module, n,
+    exact_match, low, high. A split is averaged over its modules, which are taken as independent.
+    """
+    rows = []
+    for model, of_model in evaluations.groupby("model", sort=False):
+        row: dict[str, Any] = {"source": OURS, "model": model}
+        row["weights"] = _millions(of_model["parameters"].iloc[0])
+        for split in ("train", SMALL, *MODULES):
+            of_split = of_model.loc[of_model["split"].str.startswith(split)]
+            row |= {f"{split}{name}": value for name, value in _mean(of_split).items()}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _millions(parameters: float) -> str:
+    return "–" if np.isnan(parameters) else f"{parameters / 1e6:.1f}M"
+
+
+def _mean(evaluations: pd.DataFrame) -> dict[str, float]:
+    """Mean exact match over modules, its margin, how many modules, and how many are solved."""
+    modules: Any = evaluations.groupby("module")[["exact_match", "low", "high"]].mean()
+    halves = (modules["high"] - modules["low"]) / 2
+    return {
+        "": 100 * modules["exact_match"].mean(),
+        "_margin": 100 * float(np.sqrt((halves**2).sum())) / max(len(modules), 1),
+        "_modules": len(modules),
+        "_above": int((modules["exact_match"] > LEAST).sum()),
+    }
+
+
+def table1(evaluations: pd.DataFrame) -> Table:
+    """schlag's Table 1: our models (:func:`summarise_modules`), then the rows the paper prints."""
+    printed = printed_table1().assign(**{f"{split}_modules": n for split, n in MODULES.items()})
+    ours = summarise_modules(evaluations)
+    rows = pd.concat([ours, printed], ignore_index=True)
+    cells = {
+        "model": rows["model"].tolist(),
+        "weights": rows["weights"].tolist(),
+        "steps": rows["steps"].fillna("–").tolist(),
+        "train": _percent(rows, "train"),
+        "interpolate": _percent(rows, "interpolate"),
+        ">95% (int.)": _solved(rows, "interpolate"),
+        "extrapolate": _percent(rows, "extrapolate"),
+        ">95% (ext.)": _solved(rows, "extrapolate"),
+        "from": [
+            each if each == OURS else f"printed ({each.partition('-')[2]})"
+            for each in rows["source"]
+        ],
+    }
+    if has_small := bool(ours[f"{SMALL}_modules"].any()):
+        cells |= {SMALL: _percent(rows, SMALL)}
+        cells = {name: cells[name] for name in (*list(cells)[:4], SMALL, *list(cells)[4:-1])}
+    caption = CAPTION + CAPTION_SMALL * has_small
+    starts = np.flatnonzero(rows["source"].ne(rows["source"].shift()))
+    return Table(pd.DataFrame(cells), TITLE, caption, ruled=tuple(starts[1:].tolist()))
+
+
+def _percent(rows: pd.DataFrame, split: str) -> list[str]:
+    def text(mean: float, margin: float) -> str:
+        return (
+            "–"
+            if np.isnan(mean)
+            else f"{mean:.2f}" + ("" if np.isnan(margin) else f" ±{margin:.2f}")
+        )
+
+    return [text(*pair) for pair in zip(rows[split], rows[f"{split}_margin"], strict=True)]
+
+
+def _solved(rows: pd.DataFrame, split: str) -> list[str]:
+    counts = zip(rows[f"{split}_above"], rows[f"{split}_modules"], strict=True)
+    return [f"{above:.0f} of {modules:.0f}" if modules else "–" for above, modules in counts]

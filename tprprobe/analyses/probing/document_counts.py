@@ -1,0 +1,204 @@
+"""Counts by document: what probes give their test targets, and what needs no vector."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tprprobe.analyses.probing.batches import Reader, Shape
+from tprprobe.analyses.probing.examples import LABELS, Examples, Places
+from tprprobe.analyses.probing.settings import BASELINES, Kind, Loss
+from tprprobe.analyses.probing.splits import Splits
+from tprprobe.analyses.probing.task import Task
+from tprprobe.analyses.probing.vectors import Vector
+
+TERMS = ("hit", "false", "missed", "right", "n", "nats")
+NATS = TERMS.index("nats")
+REAL = "real"
+PLACE = ("task", "side", "site", "layer", "head", "seed", "control")
+KEY = ("task", "side", "site", "head", "seed", "control")  # of a vector
+
+BySubset = Float[np.ndarray, "subset document term"]
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """A probe to be trained: the vector that it reads, its seed, and the labels that it learns.
+
+    ``portion`` is the share of the training samples that it sees, where it is for a codelength.
+    """
+
+    task: Task
+    side: str
+    vector: Vector
+    seed: int
+    control: str
+    loss: Loss
+    kind: Kind
+    portion: float | None = None
+
+    @property
+    def labels(self) -> str:
+        """The name of the labels that it learns, ``real`` or a control."""
+        return self.control if self.control in LABELS else REAL
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """A probe that has been trained: its test sums, and of every validation step, training and held-out
+    loss."""
+
+    probe: Probe
+    n_train: int
+    sums: BySubset
+    curve: Float[np.ndarray, "validation 3"]
+
+    @property
+    def nats(self) -> float:
+        """−ln p of all test targets."""
+        return float(self.sums[0, :, NATS].sum())
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The columns that name its row."""
+        probe, vector = self.probe, self.probe.vector
+        values = (probe.task.name, probe.side, vector.site, vector.layer, vector.head, probe.seed)
+        return dict(zip(PLACE, (*values, probe.control), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A probe with its weights by name (their first axis is of one probe) for (vector − mean) / scale."""
+
+    tested: Tested
+    weights: Mapping[str, Tensor]
+    shape: Shape
+    mean: Tensor | float
+    scale: Tensor | float
+
+    @classmethod
+    def of(
+        cls, probe: Probe, n_train: int, sums: BySubset, curve: Sequence[Any], weights: Mapping[str, Tensor],
+        shape: Shape, reader: Reader,
+    ) -> "Fitted":  # fmt: skip
+        """A probe of a reader's vectors as it was trained and tested."""
+        tested = Tested(probe, n_train, sums, np.array(curve, float).reshape(-1, 3))
+        return cls(tested, weights, shape, reader.mean, reader.scale)
+
+
+def losses(
+    logits: Float[Tensor, "probe target label"],
+    marks: Float[Tensor, "probe target label"],
+    loss: Loss,
+) -> Float[Tensor, "probe target"]:
+    """The loss of every target in nats: cross-entropy averaged over labels, or of the softmax."""
+    if loss == "sigmoid":
+        by_label = torch.nn.functional.binary_cross_entropy_with_logits(
+            logits, marks, reduction="none"
+        )
+        return by_label.mean(-1)
+    shares = marks / marks.sum(-1, keepdim=True).clamp(min=1)
+    return -(shares * logits.log_softmax(-1)).sum(-1)
+
+
+def labels_of(
+    probes: Sequence[Probe], examples: Examples, chosen: Places | slice, device: torch.device
+) -> Float[Tensor, "probe target label"]:
+    """The labels that probes should give some examples."""
+    named = {name: examples.marks[name][chosen] for name in {probe.labels for probe in probes}}
+    marks = np.stack([named[probe.labels] for probe in probes])
+    return torch.from_numpy(marks).to(device).float()
+
+
+def count(
+    logits: Float[Tensor, "probe target label"],
+    marks: Float[Tensor, "probe target label"],
+    unseen: Int[Tensor, "probe target"],
+    scored: Bool[Tensor, " label"],
+    loss: Loss,
+) -> Float[Tensor, "probe target term"]:
+    """The counts TERMS of every target.
+
+    A label is given where its logit is at least 0, of a softmax the highest one is; ``right`` are
+    targets whose highest label is one of theirs. Source: jiant, AllenNLP's F1Measure.
+    """
+    highest = logits.argmax(-1, keepdim=True)
+    gold = marks > 0
+    counted = gold & scored
+    wanted, is_gold = counted.sum(-1), gold.gather(-1, highest).squeeze(-1)
+    if loss == "softmax":
+        hit = counted.gather(-1, highest).squeeze(-1).long()
+        false = scored[highest.squeeze(-1)] & ~is_gold
+    else:
+        positive = logits >= 0
+        hit = (positive & counted).sum(-1)
+        false = (positive & ~gold & scored).sum(-1)
+    missed = wanted - hit + unseen
+    asked = (wanted > 0) | (unseen > 0)
+    right = is_gold & (wanted > 0)
+    nats = losses(logits, marks, loss)
+    return torch.stack([hit, false, missed, right, asked, nats], -1)
+
+
+def count_probes(
+    probes: Sequence[Probe],
+    logits: Float[Tensor, "probe target label"],
+    examples: Examples,
+    chosen: Places,
+) -> Float[np.ndarray, "probe target term"]:
+    """The counts of what probes of one task give some examples; only real labels can be new."""
+    task, device = probes[0].task, logits.device
+    is_real = np.array([probe.labels == REAL for probe in probes])
+    unseen = torch.from_numpy(is_real[:, None] * examples.unseen[chosen]).to(device)
+    scored = torch.tensor([task.is_scored(label) for label in examples.inventory], device=device)
+    marks = labels_of(probes, examples, chosen, device)
+    return count(logits, marks, unseen, scored, probes[0].loss).double().cpu().numpy()
+
+
+def sum_documents(
+    terms: Float[np.ndarray, "target term"],
+    examples: Examples,
+    chosen: Places | slice = slice(None),
+) -> BySubset:
+    """The counts of some examples by document: of all, then of their subsets."""
+    document, n = examples.document[chosen], len(examples.corpus.names)
+    subsets = [np.ones(len(terms), bool), *(x[chosen] for x in examples.subsets().values())]
+    sums = [
+        [np.bincount(document[inside], column[inside], n) for column in terms.T]
+        for inside in subsets
+    ]
+    return np.array(sums).transpose(0, 2, 1)
+
+
+def baselines(task: Task, splits: Splits) -> dict[str, BySubset]:
+    """The counts of the majority label, and of the majority label of the spans' last words; they give no probabilities."""
+    sums: dict[str, list[BySubset]] = {name: [] for name in BASELINES}
+    for turn in splits.turns:
+        labels, forms = (x[turn.train] for x in (splits.examples.labels, splits.examples.forms))
+        commonest = int(labels.sum(0).argmax())
+        keys, index = np.unique(forms, axis=0, return_inverse=True)
+        counts = np.zeros((len(keys), labels.shape[1]), int)
+        np.add.at(counts, index.reshape(-1), labels)
+        known = {tuple(key): label for key, label in zip(keys, counts.argmax(1), strict=True)}
+        asked = splits.tested.forms[turn.test]
+        by_word = np.array([known.get(tuple(key), commonest) for key in asked], int)
+        for name, guess in zip(BASELINES, (np.full(len(asked), commonest), by_word), strict=True):
+            sums[name].append(_count_guess(task, guess, splits.tested, turn.test))
+    return {name: np.sum(parts, axis=0) for name, parts in sums.items()}
+
+
+def _count_guess(
+    task: Task, guess: Int[np.ndarray, " target"], examples: Examples, chosen: Places
+) -> BySubset:
+    labels = torch.from_numpy(examples.labels[chosen])[None].float()
+    logits = torch.full_like(labels, -1.0)
+    logits[0, torch.arange(len(guess)), torch.from_numpy(guess)] = 1.0
+    scored = torch.tensor([task.is_scored(label) for label in examples.inventory])
+    unseen = torch.from_numpy(examples.unseen[chosen])[None]
+    terms = count(logits, labels, unseen, scored, "sigmoid")[0].double().numpy()
+    terms[:, NATS] = np.nan
+    return sum_documents(terms, examples, chosen)

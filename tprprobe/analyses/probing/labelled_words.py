@@ -1,0 +1,157 @@
+"""The labelled words on one side of a store, and which documents train, validate and test."""
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from tprprobe.analyses.probing.task import Task
+from tprprobe.errors import InputError
+from tprprobe.gold.labels import WORD
+from tprprobe.store import Store
+from tprprobe.store.groups import group_tokens
+
+TRAIN, DEV, TEST = "train", "dev", "test"
+SHARES = {TEST: 0.2, DEV: 0.1}
+FEWEST = 10
+SAME = {"validation": DEV, "valid": DEV}
+JOINED = " + "  # between the names of documents that are one group
+
+Order = Int[np.ndarray, " sample"]
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The words on one side of a store, in its order: their tokens, texts and label cells."""
+
+    sample: Int[np.ndarray, " word"]
+    number: Int[np.ndarray, " word"]
+    rows: Int[np.ndarray, "word edge"]  # half open, among the tokens of that side
+    form: np.ndarray
+    cells: dict[str, np.ndarray]
+
+    def find(self, sample: np.ndarray, number: np.ndarray) -> np.ndarray:
+        """The places of words of samples, −1 where there is no such word."""
+        keys = _key(self.sample, self.number)
+        place = np.minimum(np.searchsorted(keys, _key(sample, number)), len(keys) - 1)
+        return np.where(keys[place] == _key(sample, number), place, -1)
+
+    @property
+    def hashes(self) -> Int[np.ndarray, " word"]:
+        """A number for every form, the same in every store."""
+        return np.array([zlib.crc32(form.encode()) for form in self.form], np.int64)
+
+
+def _key(sample: np.ndarray, number: np.ndarray) -> np.ndarray:
+    return sample.astype(np.int64) * 2**32 + number
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """One side of a store, and the splits of its documents."""
+
+    store: Store
+    side: str
+    words: Words
+    document: Int[np.ndarray, " sample"]
+    names: tuple[str, ...]
+    splits: tuple[
+        np.ndarray, ...
+    ]  # turns in which every document is tested once; one, where the store has it
+    first: Int[np.ndarray, " row"]  # the first row of the row's sample
+    last: Int[np.ndarray, " row"]
+    previous: Int[
+        np.ndarray, " row"
+    ]  # a hash of the word before the one that the row is asked about
+
+    @property
+    def training_samples(self) -> Order:
+        """The samples of the documents that are trained on, in the first turn."""
+        return np.flatnonzero(self.splits[0] == TRAIN)
+
+
+def read_corpus(
+    store: Store, tokens: pd.DataFrame, side: str, tasks: Sequence[Task], seed: int | None
+) -> Corpus:
+    """One side of a store, divided by document: by the column ``split``, or by chance; without a seed all are tested."""
+    table = tokens.loc[np.asarray(tokens["side"] == side)].reset_index(drop=True)
+    words = read_words(table, tasks)
+    sample = table["sample"].to_numpy()
+    first = np.searchsorted(sample, sample, "left")
+    last = np.searchsorted(sample, sample, "right") - 1
+    grouped = tokens.assign(group=group_tokens(tokens)).drop_duplicates("sample")
+    per_sample = grouped.set_index("sample").reindex(range(store.samples))
+    named = next((c for c in ("document", "question") if c in per_sample), None)
+    titles = per_sample[named].astype(str) if named else per_sample.index.astype(str)
+    document = pd.factorize(per_sample["group"], use_na_sentinel=False)[0]
+    names = pd.Series(titles).groupby(document).agg(lambda some: JOINED.join(dict.fromkeys(some)))
+    if seed is None:
+        splits = (np.full(len(document), TEST, object),)
+    elif "split" in per_sample:
+        splits = (_stored_split(per_sample),)
+    else:
+        splits = tuple(_divide(document, seed))
+    previous = _previous(words, side, len(table))
+    return Corpus(
+        store, side, words, document, tuple(map(str, names)), splits, first, last, previous
+    )
+
+
+def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
+    """The words of the tokens of one side."""
+    if WORD not in tokens:
+        raise InputError(
+            f"the token table has no column {WORD!r}: labels lie on words, extract from labelled data"
+        )
+    at = np.flatnonzero(tokens[WORD].to_numpy() >= 0)
+    sample, number = tokens["sample"].to_numpy()[at], tokens[WORD].to_numpy()[at]
+    keys, first = np.unique(_key(sample, number), return_index=True)
+    last = len(at) - 1 - np.unique(_key(sample, number)[::-1], return_index=True)[1]
+    text = tokens["token"].astype(str).str.strip("▁ ").to_numpy(object)[at]
+    owner = np.searchsorted(keys, _key(sample, number))
+    joined: Any = pd.Series(text).groupby(owner).sum()
+    cells = {t.cells: tokens[t.cells].astype(object).to_numpy()[at][first] for t in tasks}
+    rows = np.stack([at[first], at[last] + 1], axis=1)
+    return Words(sample[first], number[first], rows, joined.to_numpy(object), cells)
+
+
+def _stored_split(per_sample: pd.DataFrame) -> np.ndarray:
+    names = per_sample["split"].astype(str)
+    split = names.map(lambda name: SAME.get(str(name), name)).to_numpy(object)
+    if lacking := {TRAIN, DEV, TEST} - {*split}:
+        raise InputError(
+            f"the column split of this store has no {', '.join(sorted(lacking))}: extract all "
+            "three splits, or none"
+        )
+    return split
+
+
+def _divide(document: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+    """The splits by chance of every turn: the documents go round, so that each is tested in one."""
+    n = document.max() + 1
+    if n < FEWEST:
+        raise InputError(f"the store has {n} different documents: extract {FEWEST} or more")
+    place = np.random.default_rng(seed).permutation(n)[document]
+    tested, checked = (max(1, round(SHARES[name] * n)) for name in (TEST, DEV))
+    others = np.linspace(tested, n, round(1 / SHARES[TEST])).round().astype(int)
+    for start, stop in pairwise([0, *others]):
+        split = np.full(len(document), TRAIN, object)
+        split[(place >= start) & (place < stop)] = TEST
+        split[(place - stop) % n < checked] = DEV
+        yield split
+
+
+def _previous(words: Words, side: str, n_rows: int) -> Int[np.ndarray, " row"]:
+    """A hash of the word before each row's word (−1 at the start); a decoder's row is about the next word."""
+    word = np.full(n_rows + 1, -1)
+    for token in range(int((words.rows[:, 1] - words.rows[:, 0]).max(initial=0))):
+        has = words.rows[:, 0] + token < words.rows[:, 1]
+        word[words.rows[has, 0] + token] = np.flatnonzero(has)
+    asked = word[1:] if side == "target" else word[:-1]
+    place = words.find(words.sample[asked], words.number[asked] - 1)
+    return np.where((asked >= 0) & (place >= 0), words.hashes[place], -1)

@@ -1,0 +1,112 @@
+"""The calls that one run of a model of transformers makes: of its submodules, and of the attention in common.
+
+A model asks ``AttentionInterface.get_interface`` for the function that attends. While a block of
+:func:`intercepted` is open, it gets that function inside another; outside of it nothing differs.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+Attend = Callable[..., tuple[Tensor, Tensor | None]]  # module, query, key, value, mask, …
+METHOD = "get_interface"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a submodule: when it began and ended, the first tensors it was given and returned."""
+
+    path: str
+    module: nn.Module
+    start: int
+    end: int
+    given: Tensor | None
+    returned: Tensor | None
+
+    def holds(self, other: "Call") -> bool:
+        return self.start < other.start and other.end < self.end
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return () if self.returned is None else tuple(self.returned.shape)
+
+    @property
+    def is_linear(self) -> bool:
+        """True for a linear map: torch's, or GPT-2's, which transformers calls a convolution."""
+        return isinstance(self.module, nn.Linear) or type(self.module).__name__ == "Conv1D"
+
+
+class Attended(NamedTuple):
+    """A call of the attention in common: when, by which module, of tensors [batch, head, seq, d_head]."""
+
+    time: int
+    module: nn.Module
+    query: torch.Size
+    key: torch.Size
+    value: torch.Size
+
+
+@contextmanager
+def intercepted(around: Callable[[Attend], Attend]) -> Iterator[None]:
+    """A block in which models call ``around(attention)`` in place of their attention."""
+    from transformers import AttentionInterface
+
+    before = getattr(AttentionInterface, METHOD)
+
+    def get_interface(self: Any, *given: Any, **named: Any) -> Attend:
+        return around(before(self, *given, **named))
+
+    setattr(AttentionInterface, METHOD, get_interface)
+    try:
+        yield
+    finally:
+        setattr(AttentionInterface, METHOD, before)
+
+
+@torch.no_grad()
+def record(module: nn.Module, run: Callable[[], Any]) -> tuple[list[Call], list[Attended]]:
+    """All calls of submodules during a run, and all calls of the attention in common."""
+    clock, calls, attended = itertools.count(), [], []
+    begun: dict[str, list[tuple[int, Tensor | None]]] = defaultdict(list)
+
+    def enter(path: str, given: tuple, named: dict) -> None:
+        begun[path].append((next(clock), first_tensor((*given, *named.values()))))
+
+    def leave(path: str, part: nn.Module, returned: Any) -> None:
+        start, given = begun[path].pop()
+        calls.append(Call(path, part, start, next(clock), given, first_tensor(returned)))
+
+    def attend(attention: Attend) -> Attend:
+        def noted(
+            part: nn.Module, query: Tensor, key: Tensor, value: Tensor, *more: Any, **options: Any
+        ) -> Any:
+            result = attention(part, query, key, value, *more, **options)
+            attended.append(Attended(next(clock), part, query.shape, key.shape, value.shape))
+            return result
+
+        return noted
+
+    with ExitStack() as stack:
+        for path, part in module.named_modules():
+            before = part.register_forward_pre_hook(
+                lambda _m, given, named, path=path: enter(path, given, named), with_kwargs=True
+            )
+            after = part.register_forward_hook(lambda m, _i, out, path=path: leave(path, m, out))
+            stack.callback(before.remove)
+            stack.callback(after.remove)
+        stack.enter_context(intercepted(attend))
+        run()
+    return calls, attended
+
+
+def first_tensor(values: Any) -> Tensor | None:
+    """The first tensor of floating-point numbers of what a module is given or returns."""
+    values = values if isinstance(values, tuple | list) else (values,)
+    floats = (each for each in values if isinstance(each, Tensor) and each.is_floating_point())
+    return next(floats, None)

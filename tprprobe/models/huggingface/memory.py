@@ -1,0 +1,67 @@
+"""What a model of transformers keeps of texts while it writes behind them, and its caches."""
+
+import copy
+import inspect
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+CACHE = "past_key_values"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A source and what was written behind it: of a decoder its cache and the logits behind the source, of
+    masks their logits, of an encoder its states, and how many symbols were written.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    logits: Any = None
+    states: Any = None
+    cache: Any = None
+    length: int = 0
+
+    def __getitem__(self, rows: Any) -> "Memory":
+        if isinstance(rows, slice):
+            rows = torch.arange(len(self.ids), device=self.ids.device)[rows]
+        values = {name: v[rows] for name, v in vars(self).items() if isinstance(v, Tensor)}
+        return replace(self, **values, cache=_rows_of(self.cache, rows))
+
+
+def has_cache(module: Any) -> bool:
+    """True if a decoder goes on from keys and values alone; others (Mamba) read the whole text again."""
+    from transformers import DynamicCache
+    from transformers.cache_utils import DynamicLayer
+
+    if CACHE not in inspect.signature(module.forward).parameters:
+        return False
+    layers = DynamicCache(config=module.config).layers
+    return all(
+        isinstance(layer, DynamicLayer) and "Linear" not in type(layer).__name__ for layer in layers
+    )
+
+
+def copied(cache: Any) -> Any:
+    """A cache that can be continued while this one stays: a layer's tensors are never changed in place."""
+    if cache is None:
+        return None
+    other = copy.copy(cache)
+    other.layers = [copy.copy(layer) for layer in cache.layers]
+    return other
+
+
+def _rows_of(cache: Any, rows: Tensor) -> Any:
+    """These rows of a cache."""
+    if cache is None:
+        return None
+    if hasattr(cache, "cross_attention_cache"):
+        both = (cache.self_attention_cache, cache.cross_attention_cache)
+        other = type(cache)(*(_rows_of(layer, rows) for layer in both))
+        other.is_updated = dict(cache.is_updated)
+        return other
+    other = copied(cache)
+    other.batch_select_indices(rows)
+    return other
