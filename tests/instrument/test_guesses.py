@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.files import hub
 from tprprobe.models import load_model
 
 pytest.importorskip("transformers")
@@ -94,7 +93,7 @@ def test_a_folder_of_nothing_is_one_line(tmp_path):
 
 def test_offline_may_stand_anywhere(monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.setattr(hub, "getproxies", lambda: {"https": "there"})
+    monkeypatch.setattr("urllib.request.getproxies", lambda: {"https": "there"})
     for line in (["--offline", "inspect", "hf:nothing"], ["inspect", "hf:nothing", "--offline"]):
         result = CliRunner().invoke(app, line)
         assert isinstance(result.exception, InputError)
