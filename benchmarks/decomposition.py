@@ -72,12 +72,11 @@ def fit_closed(
     [members] = members_of(sample, "sample", "self")
     counts = count_pairs(members, pairs, found)
     x, e = csr_array(counts[:train]), vectors[:train]
-    regression = Regression([x], [x.T @ e], e.mean(0))
-    block = make_block(PAIR, 0, pairs)
+    regression = Regression.of(x, e)
+    block = make_block(PAIR, 0, [pairs])
     [table] = regression.solve([block], [PENALTY])
     part = PartFit(pairs, e.shape[1], {PAIR: table})
-    bias = regression.mean - regression.mean_counts[0] @ table
-    return RoleFit(SATURATED, [part], bias, {PAIR: PENALTY}), counts
+    return RoleFit(SATURATED, [part], regression.bias(table), {PAIR: PENALTY}), counts
 
 
 def fit_by_authors(

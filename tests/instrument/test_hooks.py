@@ -558,19 +558,18 @@ def test_attach_refuses_what_it_cannot_do(mapping, heads, message):
     [
         ({"encoder.0.role": "encoder.layers.0.MHA.W_r"}, 3, "3 heads do not divide"),
         ({"encoder.0.role": "tuples"}, None, "no tensor"),
-        ({"encoder.0.role": "keyword:input"}, None, "no tensor"),
     ],
 )
 def test_reading_refuses_what_is_no_vector(mapping, heads, message):
     class Odd(Foreign):
         def __init__(self):
             super().__init__()
-            self.tuples, self.keyword = Tuples(), nn.Identity()
+            self.tuples = Tuples()
 
         def forward(self, source: Tensor, target: Tensor) -> Tensor:
             x = super().forward(source, target)
             self.tuples(x)
-            return self.keyword(input=x)
+            return x
 
     class Tuples(nn.Module):
         def forward(self, x: Tensor) -> dict[str, Tensor]:
@@ -580,3 +579,20 @@ def test_reading_refuses_what_is_no_vector(mapping, heads, message):
     attached(SOURCE, TARGET)  # unread, the site is in nobody's way
     with pytest.raises(InputError, match=message), capture(attached, "*"):
         attached(SOURCE, TARGET)
+
+
+def test_an_input_by_keyword_is_read_and_edited():
+    class Keyword(Foreign):
+        def __init__(self):
+            super().__init__()
+            self.keyword = nn.Identity()
+
+        def forward(self, source: Tensor, target: Tensor) -> Tensor:
+            return self.keyword(input=super().forward(source, target))
+
+    attached = attach(Keyword(), {"encoder.0.role": "keyword:input"})
+    with capture(attached, "*") as acts:
+        output = attached(SOURCE, TARGET)
+    assert torch.equal(acts["encoder.0.role"], output)
+    with intervene(attached, {"encoder.0.role": torch.zeros_like}):
+        assert not attached(SOURCE, TARGET).any()

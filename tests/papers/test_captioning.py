@@ -190,7 +190,7 @@ def test_what_a_model_writes_is_read(model, tmp_path):
 
 
 def test_a_killed_extraction_goes_on_to_the_same_store(model, tmp_path, monkeypatch):
-    from tprprobe.extraction import blocks
+    from tprprobe.extraction import blocks, division
 
     monkeypatch.setattr(division, "BLOCK", 3)
     data = load_data("scenes", n=8)

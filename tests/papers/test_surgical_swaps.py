@@ -9,8 +9,7 @@ from planted.bindings import HIDDEN
 
 import tprprobe as tp
 from tprpapers.swaps.exchanges import measure_swaps
-from tprpapers.swaps.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
-from tprprobe.interventions.token_states import Texts
+from tprpapers.swaps.surgical_swaps import DIRECTION, ROLE, SURGERY, Texts, measure_surgeries
 
 
 def test_surgery_on_states_gives_the_answer_of_the_exchanged_question(make_model):

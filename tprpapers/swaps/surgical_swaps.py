@@ -6,10 +6,11 @@ model then gives the counterfactual's answer. Controls: as far in a random direc
 fillers at wrong roles, the ones whose vectors are least like.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,12 +22,13 @@ from tprprobe.analyses.decomposition import Decomposition, fit_scheme
 from tprprobe.analyses.decomposition.families import PAIR, PartFit, RoleFit
 from tprprobe.analyses.decomposition.pair_counts import Pairs
 from tprprobe.data.dataset import Dataset
+from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.interventions.batched_edits import Variant, score_variants
+from tprprobe.interventions.decomposed_states import TokenStates, read_states
 from tprprobe.interventions.edits import Edit, Place
 from tprprobe.interventions.surgeries import find_wrong_roles
-from tprprobe.interventions.token_states import Texts, TokenStates, read_states
 from tprprobe.models.protocol import Model
 from tprprobe.site.patterns import layer_of
 
@@ -34,6 +36,21 @@ SURGERY, LAYERS = "surgery", "encoder.*.hidden"
 DIRECTION, ROLE = "surgery, random direction", "surgery, wrong roles"
 PLACES = (SURGERY, DIRECTION, ROLE)
 Changes = dict[str, Float64[np.ndarray, "token d_model"]]
+
+
+@dataclass(frozen=True)
+class Texts(Dataset[Any]):
+    """Texts with their answers."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], answers: Sequence[str]) -> "Texts":
+        pairs = tuple(zip(texts, answers, strict=True))
+        return cls("texts", "texts", 0, range(len(pairs)), pairs)
+
+    def read(self, rows: range) -> Iterator[Any]:
+        return (Question(*self.pairs[row], "texts") for row in rows)
 
 
 def measure_surgeries(

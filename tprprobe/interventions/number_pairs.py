@@ -28,7 +28,7 @@ CHANGING = ("polarity", "argument", "place")
 HARMLESS = ("same polarity", "sum")
 KINDS = CHANGING + HARMLESS
 COLUMNS = (
-    *("kind", "text", "answer", "first", "second", "counterfactual", "predicted"),
+    *("question", "kind", "text", "answer", "first", "second", "counterfactual", "predicted"),
     *("elsewhere", "alike"),
 )
 
@@ -65,10 +65,12 @@ def find_swaps(
             drawn = (pairs[i] for i in rng.permutation(len(pairs)))
             new = (each for each in drawn if _is_new(kind, text, answer, *each))
             if pair := next(new, None):
-                row = _describe(kind, text, pair[0], pair[1], rng)
+                other = exchanged(text, *pair)
+                shift = _shift(text, pair, rng)
                 alike = _find_alike(kind, text, pair, whole, others)
-                rows.append({"question": question} | row | {"alike": alike})
-    return pd.DataFrame(rows, columns=["question", *COLUMNS])
+                answers = str(answer), *pair, other, str(evaluate(other))
+                rows.append((question, kind, text, *answers, shift, alike))
+    return pd.DataFrame(rows, columns=pd.Index(COLUMNS))
 
 
 def _numbers(annotated: pd.DataFrame) -> dict[int, list[Number]]:
@@ -130,22 +132,6 @@ def _is_new(
         return False
 
 
-def _describe(
-    kind: str, text: str, first: tuple[int, ...], second: tuple[int, ...], rng: np.random.Generator
-) -> dict[str, Any]:
-    counterfactual = exchanged(text, first, second)
-    values = (
-        kind,
-        text,
-        str(evaluate(text)),
-        first,
-        second,
-        counterfactual,
-        str(evaluate(counterfactual)),
-    )
-    return dict(zip(COLUMNS, (*values, _shift(text, first, second, rng)), strict=False))
-
-
 def _find_alike(
     kind: str, text: str, pair: Pair, numbers: list[Number], rng: np.random.Generator
 ) -> Pair:
@@ -169,26 +155,16 @@ def _find_alike(
     return free[rng.integers(len(free))] if free else ((), ())
 
 
-def _shift(
-    text: str, first: tuple[int, ...], second: tuple[int, ...], rng: np.random.Generator
-) -> int:
+def _shift(text: str, pair: Pair, rng: np.random.Generator) -> int:
     """A random shift of both positions within the expression, off both of them; 0 if there is none."""
-    expression = parse(text)
+    expression, both = parse(text), pair[0] + pair[1]
     start, inside = (0, text) if expression is None else (expression.start, expression.text)
-    low, high = min(first + second), max(first + second)
-    shifts = [
-        shift
-        for shift in range(start - low, start + len(inside) - high)
-        if exchanged(text, *_moved(first, second, shift)) != text
-        and {*first, *second}.isdisjoint(at + shift for at in first + second)
-    ]
+    shifts = []
+    for shift in range(start - min(both), start + len(inside) - max(both)):
+        first, second = ([at + shift for at in each] for each in pair)
+        if {*both}.isdisjoint(first + second) and exchanged(text, first, second) != text:
+            shifts.append(shift)
     return int(rng.choice(shifts)) if shifts else 0
-
-
-def _moved(
-    first: tuple[int, ...], second: tuple[int, ...], shift: int
-) -> tuple[list[int], list[int]]:
-    return [at + shift for at in first], [at + shift for at in second]
 
 
 def encoder_vectors(site: str) -> str | None:

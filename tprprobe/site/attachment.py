@@ -4,6 +4,7 @@ import contextlib
 import copy
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -119,7 +120,8 @@ def attach(
         vectors = Site("batch d_model" if kind == ENCODING else VECTORS[per_head])
         site = attention_map() if kind == "attention" else vectors
         place_site(attached, name, site)
-        _route(submodules[path], site, _passer(site, where, heads if per_head else None), end)
+        through = partial(_through, site, where, heads if per_head else None)
+        pass_through(submodules[path], end, through, partial(_refuse, site, where))
     return attached
 
 
@@ -137,56 +139,48 @@ def place_site(root: nn.Module, name: str, site: Site) -> None:
     root.add_module(last, site)
 
 
-def _passer(site: Site, where: str, heads: int | None) -> Callable[[Any], Any]:
-    """The function that passes a submodule's value (the first of several) through its site."""
+def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tensor:
+    """The tensor behind its site; the tensor itself while nobody reads the site."""
+    if not site.is_read:
+        return tensor
+    if "query" in site.axes and tensor.ndim != len(site.axes):
+        raise InputError(
+            f"{where!r} has shape {tuple(tensor.shape)}, a map of attention is [batch, head, query, "
+            "key]: give the submodule that puts it out, such as a softmax or the dropout behind it"
+        )
+    if heads is None:
+        return site(tensor)
+    if tensor.shape[-1] % heads:
+        raise InputError(
+            f"{where!r} has width {tensor.shape[-1]}, which {heads} heads do not divide"
+        )
+    return site(tensor.unflatten(-1, (heads, -1))).flatten(-2)
 
-    def through(tensor: Tensor) -> Tensor:
-        if "query" in site.axes and tensor.ndim != len(site.axes):
-            raise InputError(
-                f"{where!r} has shape {tuple(tensor.shape)}, a map of attention is [batch, head, query, "
-                "key]: give the submodule that puts it out, such as a softmax or the dropout behind it"
-            )
-        if heads is None:
-            return site(tensor)
-        if tensor.shape[-1] % heads:
-            raise InputError(
-                f"{where!r} has width {tensor.shape[-1]}, which {heads} heads do not divide"
-            )
-        return site(tensor.unflatten(-1, (heads, -1))).flatten(-2)
 
-    def passed(values: Any) -> Any:
-        if isinstance(values, Tensor):
-            return through(values)
-        if isinstance(values, tuple) and values and isinstance(values[0], Tensor):
-            return (through(values[0]), *values[1:])
+def _refuse(site: Site, where: str, values: Any) -> Any:
+    """What is no tensor, which a site that is read cannot be."""
+    if site.is_read:
         raise InputError(f"{where!r} is no tensor nor begins with one: give another submodule")
-
-    return passed
-
-
-def _route(submodule: nn.Module, site: Site, passed: Callable[[Any], Any], end: str) -> None:
-    """Hooks the submodule; nothing is touched while its site is not read."""
-    if end == "input":
-        submodule.register_forward_pre_hook(
-            lambda _m, inputs: passed(inputs) if site.is_read else None
-        )
-    else:
-        submodule.register_forward_hook(
-            lambda _m, _i, output: passed(output) if site.is_read else None
-        )
+    return values
 
 
-def pass_through(submodule: nn.Module, end: str, passed: Callable[[Tensor], Tensor]) -> None:
-    """Leads the first tensor that a submodule is given (``input``) or returns (``output``) through a
-    function; where that returns the same tensor, nothing is replaced.
+def pass_through(
+    submodule: nn.Module,
+    end: str,
+    passed: Callable[[Tensor], Tensor],
+    otherwise: Callable[[Any], Any] = lambda values: values,
+) -> None:
+    """Leads the first tensor that a submodule is given (``input``) or returns through a function; where that
+    returns the same tensor, nothing is replaced. What begins with no tensor goes through ``otherwise``.
     """
 
     def replaced(values: Any) -> Any:
         if isinstance(values, Tensor):
             return passed(values)
         if isinstance(values, tuple) and values and isinstance(values[0], Tensor):
-            return (passed(values[0]), *values[1:])
-        return values
+            after = passed(values[0])
+            return values if after is values[0] else (after, *values[1:])
+        return otherwise(values)
 
     def before(_module: nn.Module, given: tuple, named: dict[str, Any]) -> tuple[tuple, dict]:
         if given:

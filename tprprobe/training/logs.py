@@ -9,7 +9,7 @@ from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.writing import whole
 from tprprobe.training.kinds import RUNS
 
-COLUMNS = ("step", "seconds", "examples", "tokens", "metric", "data", "split", "value")
+COLUMNS = ["step", "seconds", "examples", "tokens", "metric", "data", "split", "value"]
 FILE = RUNS.file
 
 

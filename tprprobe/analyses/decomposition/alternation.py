@@ -22,6 +22,11 @@ from tprprobe.analyses.decomposition.ridge import (
     table_of,
 )
 
+SMALL, WIDE = (
+    200_000,
+    1000,
+)  # pairs by dimensions of bindings, columns beside, up to which a sweep is cheap
+FEW, MOST = 1, 20  # sweeps of a dear fit, and at most
 STEPS = 6  # of conjugate gradients a sweep: each goes on where the last one was
 READOUT = 1e-3  # penalty of W
 STILL = 1e-4  # share by which directions move, below which sweeps end
@@ -47,8 +52,16 @@ class Alternation:
         """Where the part's pairs are among those of all parts."""
         return slice(*starts_of(self.parts)[self.part : self.part + 2])
 
-    def sweep(self, bases: Bases, times: int) -> Bases:
-        """F and R after some sweeps, largest directions first, scaled by their singular values."""
+    def is_cheap(self, bases: Bases) -> bool:
+        """True if there are few pairs, dimensions and columns beside, so that a fit takes many sweeps."""
+        size = len(self.parts[self.part]) * bases[0].shape[1] * bases[1].shape[1]
+        grams = self.regression.grams
+        beside = sum(each.width for each in self.blocks if not grams.is_single(each))
+        return size <= SMALL and beside <= WIDE
+
+    def sweep(self, bases: Bases, most: int = MOST) -> Bases:
+        """F and R after sweeps, largest directions first, scaled by their singular values."""
+        times = most if self.is_cheap(bases) else FEW
         table = Table(self.parts[self.part])
         f, r = (np.linalg.qr(of)[0] for of in table.sort(bases))
         w, rest = self._read(table, f, r)

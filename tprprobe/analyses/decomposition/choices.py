@@ -34,8 +34,7 @@ BETTER = 2e-4  # share of the error by which another penalty has to be better
 DOUBT = 1.64  # standard errors within which fewer dimensions do: 95 %, one-sided
 LADDER = (*range(1, 13), *(14, 16, 20, 24, 28, 32, 40, 48, 56, 64))
 
-SMALL = 200_000  # pairs by dimensions of bindings up to which ranks are judged after sweeps
-FEW, TRIALS, MOST = 1, 12, 20  # sweeps: of a large fit, to judge ranks, at most
+TRIALS = 12  # sweeps after which ranks are judged
 Errors = Float64[np.ndarray, " group"]
 
 
@@ -207,8 +206,7 @@ class Chooser:
 
     def _sweep(self, stage: Stage, part: int, bases: Bases, variance: float) -> Stage:
         """The stage with these bindings after sweeps, of the penalty that errs least."""
-        times = sweeps_of(bases, self.parts[part])
-        bases = self._sweeps(stage, part, variance).sweep(bases, times)
+        bases = self._sweeps(stage, part, variance).sweep(bases)
         found = self._best(stage, bound_block(bases, part, self.parts))
         return replace(found, bases={**stage.bases, part: bases})
 
@@ -229,12 +227,12 @@ class Chooser:
                 lambda ranks: self._errors(found.blocks, found.penalties, columns_of(ranks, whole)),
             ),
         )
-        if sweeps_of(bases, self.parts[part]) <= FEW:
-            return bases
         sweeps, scale = (
             self._sweeps(stage, part, self._variance(found)),
             self.regression.grams.scale,
         )
+        if not sweeps.is_cheap(bases):
+            return bases
         unit = found.penalties[-1] * scale(found.blocks[-1])
 
         def errors(ranks: Ranks) -> Errors:
@@ -242,11 +240,6 @@ class Chooser:
             return self._errors((*stage.blocks, block), (*stage.penalties, unit / scale(block)))
 
         return _first(bases, fewest(_ranks(bases), errors))
-
-
-def sweeps_of(bases: Bases, pairs: Pairs) -> int:
-    """How many sweeps a fit takes: fewer of many pairs and dimensions, where each is dear."""
-    return MOST if len(pairs) * int(np.prod(_ranks(bases))) <= SMALL else FEW
 
 
 def _ranks(bases: Bases) -> Ranks:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.alternation import Alternation, Bases
-from tprprobe.analyses.decomposition.choices import FEW, Choice, Chooser, Judges, sweeps_of
+from tprprobe.analyses.decomposition.choices import Choice, Chooser, Judges
 from tprprobe.analyses.decomposition.designs import Design, rows_of
 from tprprobe.analyses.decomposition.families import (
     BINDING,
@@ -154,12 +154,18 @@ class SchemeFits:
         """The chosen factors after sweeps over these units along ``axes``; of a large fit, where these hardly
         differ from the units that factors were chosen on, as they are.
         """
-        parts, bases = self.design.parts, choice.bases[part]
-        if sweeps_of(bases, parts[part]) == FEW and to not in self.regressions[1:2]:
-            return bases
+        bases = choice.bases[part]
         along = replace(to, cross=to.cross @ self.axes, mean=to.mean @ self.axes)
-        sweeps = Alternation(along, blocks, penalties, parts, part, choice.variance)
-        return sweeps.sweep(bases, sweeps_of(bases, parts[part]))
+        parts, variance = self.design.parts, choice.variance
+        sweeps = Alternation(along, blocks, penalties, parts, part, variance)
+        is_new = to in self.regressions[1:2]  # of units with pairs that the choice was not made on
+        return sweeps.sweep(bases) if is_new or sweeps.is_cheap(bases) else bases
+
+    def forget(self) -> None:
+        """Drops products of columns, which only fits that are still to be made need."""
+        choosers = [self.__dict__.get(name) for name in ("by_sequences", "by_pairs")]
+        for of in (*self.regressions, *(each.regression for each in choosers if each)):
+            of.grams.forget_others(())
 
     def _part_fit(
         self, part: int, blocks: Sequence[Block], found: Sequence[np.ndarray], bases: Bases | None

@@ -188,6 +188,7 @@ class _Rows:
             if family in families:
                 report(family)
                 self._add_family(family, control)
+        fits.forget()
 
     def add(
         self, columns: dict[str, Any], predict: Any, mean: Any, units: Any, over: Any = None
@@ -220,6 +221,7 @@ class _Rows:
         for name in filter(None, (BELOW.get(plan.family), plan.family)):
             of, mean = fits.design, fits.fitting.mean
             self._add_fit(fits.fit(name), of, of.control, of.test, mean, "")
+        fits.forget()
 
     def add_principal(self, family: str, mean: np.ndarray, covariance: np.ndarray) -> None:
         """The vectors' own first principal components, as many as a fit has dimensions; all of them say nothing."""

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.pair_counts import Pairs, starts_of
+from tprprobe.analyses.decomposition.pair_counts import Pairs
 from tprprobe.analyses.decomposition.withheld_pairs import have, withhold
 
 TEST_SHARE, JUDGED_SHARE = 0.25, 0.2
@@ -46,20 +46,13 @@ def divide(
     rng: np.random.Generator,
     inner_share: float | None = None,
 ) -> Division:
-    """The parts of all units: a share of the pairs is withheld from the clean and the inner ones,
-    another (by default the same, or a tenth) from the clean ones.
+    """The parts of all units: a share of the pairs of the first part (a unit's own tokens) is withheld from
+    the clean and the inner ones, another (by default the same, or a tenth) from the clean ones.
     """
-    unseen, inner = (np.zeros(len(test), bool) for _ in range(2))
-    of_part = [
-        (csr_array(counts[:, start:end]), pairs)
-        for start, end, pairs in zip(starts_of(parts), starts_of(parts)[1:], parts, strict=False)
-    ]
-    for x, of in of_part:
-        outer = withhold(csr_array(x[np.flatnonzero(~test)]), of, share, rng)
-        unseen |= have(x, outer)
-    for x, of in of_part:
-        rest = np.flatnonzero(~test & ~unseen)
-        part = inner_share or share or 0.1
-        inner |= have(x, withhold(csr_array(x[rest]), of, part, rng, INNER_UNITS))
+    x, of = csr_array(counts[:, : len(parts[0])]), parts[0]
+    unseen = have(x, withhold(csr_array(x[np.flatnonzero(~test)]), of, share, rng))
+    rest = np.flatnonzero(~test & ~unseen)
+    part = inner_share or share or 0.1
+    inner = have(x, withhold(csr_array(x[rest]), of, part, rng, INNER_UNITS))
     kind = np.where(unseen, OUTER, np.where(inner, INNER, CLEAN))
     return Division(np.where(test, TEST, kind), judged, unseen)
