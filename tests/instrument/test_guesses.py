@@ -1,6 +1,7 @@
 """What a user is likely to try with models of transformers, and the line that says how it is meant."""
 
 import json
+import re
 
 import pytest
 from planted.foreign import save_foreign
@@ -9,7 +10,6 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.files import hub
 from tprprobe.models import load_model
 
 pytest.importorskip("transformers")
@@ -61,6 +61,31 @@ def test_a_name_that_is_meant_otherwise_is_one_line(folder, name, said):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("convert FOLDER OUT", "a model of transformers needs none of this: hf:"),
+        ("convert FILE.npz OUT", "FILE.npz is no checkpoint of PyTorch .*give that to tp.attach"),
+        ("inspect HERE/FILE.npz", "is a file, a checkpoint is a folder"),
+        ("inspect HERE/tinny", "no folder 'HERE/tinny' here .there is 'HERE/tiny'., and the hub did not give it: it is not in the hub's cache"),
+        ("extract --ckpt hf:FOLDER --data HERE --out OUT", "no data 'HERE': the folder has no file of a split"),
+        ("extract --ckpt hf:nothing --data none.txt --out OUT", "no data 'none.txt': there is no such file here"),
+        ("intervene pairs:capital --ckpt hf:nothing", "no recipe 'pairs:capital' here; minimal pairs are --data pairs:FRAME"),
+        ("predict word --ckpt hf:FOLDERS", "no folder .* here .there is .*tiny"),
+    ],
+)  # fmt: skip
+def test_a_command_that_is_meant_otherwise_is_one_line(folder, tmp_path, monkeypatch, line, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "HERE" / "tiny").mkdir(parents=True)
+    for place in (tmp_path, tmp_path / "HERE"):
+        (place / "FILE.npz").write_bytes(b"PK")
+    result = CliRunner().invoke(app, line.replace("FOLDER", str(folder)).split())
+    assert isinstance(result.exception, InputError), result.output
+    assert re.search(said, str(result.exception))
+    assert "\n" not in str(result.exception)
+    assert not (tmp_path / "OUT").exists()
+
+
 def test_a_folder_of_nothing_is_one_line(tmp_path):
     with pytest.raises(InputError, match=r"has no config\.json and no \.gguf file"):
         load_model(f"hf:{tmp_path}")
@@ -68,7 +93,7 @@ def test_a_folder_of_nothing_is_one_line(tmp_path):
 
 def test_offline_may_stand_anywhere(monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.setattr(hub, "getproxies", lambda: {"https": "there"})
+    monkeypatch.setattr("urllib.request.getproxies", lambda: {"https": "there"})
     for line in (["--offline", "inspect", "hf:nothing"], ["inspect", "hf:nothing", "--offline"]):
         result = CliRunner().invoke(app, line)
         assert isinstance(result.exception, InputError)

@@ -42,6 +42,7 @@ def test_commands_of_the_wheel_run_in_an_empty_folder(unpacked, tmp_path):
     assert "torch" in _run(unpacked, tmp_path, "--version")
     assert "tpt-c-arithmetic" in _run(unpacked, tmp_path, "models")
     assert "tutorials/roles " in _run(unpacked, tmp_path, "docs")
+    assert "ideas: Gauge freedom" in _run(unpacked, tmp_path, "docs", "gauge", "freedom")
 
 
 def test_the_wheel_has_the_dashboard_the_claims_and_the_shipped_models(unpacked):

@@ -53,10 +53,12 @@ def model_and_data(
     from tprprobe.models import load_model
     from tprprobe.models.checkpoint import default_data
 
+    examples = None if data is None else load_data(data, split=split, n=n, seed=seed)
     model = load_model(ckpt, device=device, dtype=dtype)
-    if data is None:
+    if examples is None:
         data, split = default_data(model, split)
-    return model, load_data(data, split=split, n=n, seed=seed)
+        examples = load_data(data, split=split, n=n, seed=seed)
+    return model, examples
 
 
 def pairs(given: list[str]) -> dict[str, str]:

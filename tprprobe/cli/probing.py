@@ -148,7 +148,7 @@ def _probe(
     import pandas as pd
 
     from tprprobe.analyses.probing import probe
-    from tprprobe.analyses.probing.result_table import NOTE, screen, worth_refining
+    from tprprobe.analyses.probing.result_table import NOTE, TIED, TIES, screen, worth_refining
 
     steps = {name: settings.pop(name) for name in OF_STEPS if refine and name in settings}
     if refine:
@@ -158,7 +158,8 @@ def _probe(
         further = None if out is None else out / "span-conv"
         settings |= {"sites": worth, "out": further, "probe": "span-conv", **steps}
         rows = pd.concat([rows, probe(store, task, **settings)], ignore_index=True)
-    return rows, f"{NOTE}\n{screen(rows).to_string(index=False)}"
+    shown = screen(rows)
+    return rows, f"{NOTE}{TIES if TIED in shown else ''}\n{shown.to_string(index=False)}"
 
 
 def _probe_places(

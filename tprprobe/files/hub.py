@@ -36,10 +36,11 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
             raise _hinted(kind, text, error) from error
     from huggingface_hub import snapshot_download
 
-    local_files_only = local_files_only or is_offline()
-    asked = "its cache alone was asked" if local_files_only else "the hub did not give it"
-    with _hub_errors(f"no folder {text!r} here{near_folders(text)}, and {asked}"):
-        return Path(snapshot_download(text, local_files_only=local_files_only))
+    offline = local_files_only or is_offline()
+    reason = "it is not in the hub's cache, which alone was asked" if offline else ""
+    said = f"no folder {text!r} here{near_folders(text)}, and the hub did not give it"
+    with _hub_errors(said, reason):
+        return Path(snapshot_download(text, local_files_only=offline))
 
 
 def is_foreign(folder: Path) -> bool:
@@ -110,13 +111,13 @@ def upload(
 
 
 @contextlib.contextmanager
-def _hub_errors(said: str) -> Iterator[None]:
-    """A block in which an error of the hub's client, whose kinds are dozens, is its first line."""
+def _hub_errors(said: str, reason: str = "") -> Iterator[None]:
+    """A block in which an error of the hub's client, whose kinds are dozens, is its first line, or the reason."""
     try:
         yield
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"{said}: {first}") from error
+        raise InputError(f"{said}: {reason or first}") from error
 
 
 def is_offline() -> bool:

@@ -145,13 +145,9 @@ def pick_heads(followed: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
 
 def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, Any]:
-    names = [each for each in map(str, chosen_on) if ":" in each]
-    head, offset = (
-        chosen_on[[each for each in names if each.startswith("offset:") is is_offset]]
-        .mean()
-        .idxmax()
-        for is_offset in (False, True)
-    )
+    shares = chosen_on[[each for each in map(str, chosen_on) if ":" in each]].mean()
+    is_offset = shares.index.str.startswith("offset:")
+    head, offset = (str(shares[of].idxmax()) for of in (~is_offset, is_offset))
     site, _, number = head.rpartition(":")
     values, rivals = scored_on[head].to_numpy(float), scored_on[offset].to_numpy(float)
     row = {"n": len(scored_on), "site": site, "layer": layer_of(site), "head": int(number)}

@@ -46,10 +46,8 @@ COMPARED = (
 )  # fmt: skip
 CURVE = ("step", "train_loss", "held_out_loss")
 BEYOND, TIED = "*", "tied with"
-NOTE = (
-    f"F1 in percent with its 95 % interval over documents; {BEYOND}: beyond every control (paired, Holm); tied with: "
-    "the layers whose intervals overlap"
-)
+NOTE = f"F1 in percent with its 95 % interval over documents; {BEYOND}: beyond every control (paired, Holm)"
+TIES = f"; {TIED}: the layers whose intervals overlap"
 
 Sums = Float[np.ndarray, "document term"]
 

@@ -62,8 +62,9 @@ class Published(Dataset[Question]):
 
 
 def is_folder(spec: str) -> bool:
-    """True if a data set is a folder, or modules of one (`FOLDER:a+b`)."""
-    return _divided(spec)[0].is_dir()
+    """True if a data set is a folder with a split, or modules of one (`FOLDER:a+b`)."""
+    folder, _ = _divided(spec)
+    return any((folder / split).is_dir() for split in SPLITS)
 
 
 def _divided(spec: str) -> tuple[Path, str]:

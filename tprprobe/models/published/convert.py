@@ -20,6 +20,7 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, read_subwords
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.file_errors import as_input_error
+from tprprobe.files.hub import is_foreign
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import refuse_existing
 from tprprobe.models.architectures import build, find_architecture
@@ -54,11 +55,17 @@ def convert(
     """
     refuse_existing(out)
     given = read_config(config)
-    found = read_checkpoint(source)
     try:
+        found = read_checkpoint(source)
         model, mapping, over = _rebuild(found, given)
     except InputError as error:
-        raise InputError(f"{found.name}: {error}") from error
+        name = os.path.basename(source)
+        other = (
+            f"; a model of transformers needs none of this: hf:{source}"
+            if is_foreign(Path(source))
+            else ""
+        )
+        raise InputError(f"{'' if name in str(error) else f'{name}: '}{error}{other}") from error
     if schlag.is_ours(found.state) and "n_heads" not in given:
         note(
             f"{found.name}: {model.config.n_heads} heads are a guess, no shape tells them: "
