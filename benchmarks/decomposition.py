@@ -160,7 +160,7 @@ def compare(sequences: Sequences, vectors: np.ndarray, authors: Path | None) -> 
     for roles in SCHEMES:
         spent[roles] = seconds(lambda: fit_closed(sequences, vectors, roles, train))  # noqa: B023
         fit, counts = spent[roles][1]
-        errors = (vectors[train:] - fit.predict([csr_array(counts[train:])])) ** 2
+        errors = (vectors[train:] - fit.predict(csr_array(counts[train:]))) ** 2
         row = f"| {roles} | {len(fit.pairs)} | {spent[roles][0]:.2f} | {errors.mean():.4f} "
         print(f"{row}| {1 - errors.sum() / np.sum(centred**2):.3f} |", flush=True)
     print(f"\nAll six in closed form: {sum(s for s, _ in spent.values()):.1f} s.")

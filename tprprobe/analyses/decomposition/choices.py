@@ -31,6 +31,7 @@ PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 0.3, 1.0, 3.0, 10.0)
 USUAL = 3e-2  # penalty that is tried first
 FREE = 0.3  # penalty of many free vectors, which factors are first made of
 BETTER = 2e-4  # share of the error by which another penalty has to be better
+ROUNDING = 1e-9  # share of the variation, below which an error is rounding
 DOUBT = 1.64  # standard errors within which fewer dimensions do: 95 %, one-sided
 LADDER = (*range(1, 13), *(14, 16, 20, 24, 28, 32, 40, 48, 56, 64))
 
@@ -128,7 +129,12 @@ class Chooser:
             penalties = (*stage.penalties, PENALTIES[0])
             return self._attempt((*stage.blocks, block), penalties, stage.bases)
         found = self._best(stage, block)
-        return found if _loses(stage.errors, found.errors) else stage
+        return found if self._gains(stage, found) else stage
+
+    def _gains(self, stage: Stage, found: Stage) -> bool:
+        """True if the second errs less, by more than chance and rounding."""
+        least = ROUNDING * self._reach(()).error
+        return _loses(stage.errors, found.errors) and stage.error - found.error > least
 
     def _is_judged(self, block: Block) -> bool:
         """True if units to judge by have columns of the block that fitted units have."""
@@ -189,7 +195,7 @@ class Chooser:
             return nothing
         found = self._best(stage, bound_block(bases, part, self.parts))
         if self.ranks is None:
-            if not _loses(stage.errors, found.errors):
+            if not self._gains(stage, found):
                 return nothing
             bases = self._cut(stage, found, bases, part)
         return self._sweep(stage, part, bases, self._variance(found))
