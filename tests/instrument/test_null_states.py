@@ -79,8 +79,8 @@ def first_row(make, seed, roles="left", twin=None, repeats=False):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "store"
         write(path, sequences, make(sequences, rng))
-        if twin:
-            write(path / "untrained", sequences, twin(sequences, rng))
+        for name in ("untrained", "permuted") if twin else ():
+            write(path / name, sequences, twin(sequences, rng))
         scores = tp.decompose(tp.open_store(path), STATE, roles, seed=seed).scores
     return scores[(scores["family"] == "factored") & (scores["control"] == "")].iloc[0]
 

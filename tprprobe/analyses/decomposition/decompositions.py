@@ -215,7 +215,8 @@ def decompose(
     as many dimensions as the fit has, where these are not all), ``permuted`` and ``untrained`` (the
     twins that the store has), ``itself`` (the vectors, where there is a decoder).
     gain       the difference of R² to the family ``over`` (below) which it is, paired, on the same sequences;
-    learnt     the same less the gain of the ``twin`` (permuted or untrained weights), where the store has one
+    learnt     the same less the gain of the ``twin`` (permuted or untrained weights) that gains most, where the
+               store has one; networks differ by their random start, which one twin cannot say
     r2, substitution  on a quarter of the sequences, never fitted; with ``_low`` and ``_high``,
                95 % intervals over sequences (documents)
     …_withheld  of a fit without the withheld pairs, on held-out sequences that have one

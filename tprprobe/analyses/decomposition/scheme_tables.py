@@ -277,16 +277,20 @@ def _join(predictions: Sequence[Prediction], scores: Sequence[Score | None]) -> 
 
 
 def _compare(found: Found, twins: Sequence[str], families: Sequence[str]) -> None:
-    """Adds to every family's row how much of its gain is more than the first twin's, with its interval."""
-    for twin in twins:
-        for family in families:
-            one, other = found.get((family, "")), found.get((family, twin))
-            if one and other and one[1] and other[1] and "learnt" not in one[0]:
-                apart = one[1].replicates[:, 2] - other[1].replicates[:, 2]
-                low, high = bounds(apart, min(one[1].groups, other[1].groups))
-                value = float(one[1].values[2] - other[1].values[2])
-                learnt = {"learnt": value, "learnt_low": float(low), "learnt_high": float(high)}
-                one[0].update(learnt, twin=twin)
+    """Adds to every family's row how much of its gain is more than that of the twin that gains most, with its
+    interval.
+    """
+    for family in families:
+        row, score = found.get((family, ""), ({}, None))
+        known = {twin: of for twin in twins if (of := found.get((family, twin), ({}, None))[1])}
+        if score is None or not known:
+            continue
+        twin = max(known, key=lambda each: known[each].values[2])
+        other = known[twin]
+        apart = score.replicates[:, 2] - other.replicates[:, 2]
+        low, high = bounds(apart, min(score.groups, other.groups))
+        learnt = float(score.values[2] - other.values[2])
+        row.update(learnt=learnt, learnt_low=float(low), learnt_high=float(high), twin=twin)
 
 
 def _of_twin(
