@@ -9,6 +9,7 @@ import pandas as pd
 from studies.pages.period_states import tell_periods
 from studies.pages.state_tables import (
     agreement_texts,
+    count_gains,
     largest,
     measure_once,
     r2_text,
@@ -26,7 +27,7 @@ from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Model
 
 TRIPLE = ("t5-english", "tpt-c-english", "tpt-d-english")
-FIT, ASKED, RANK = 100, 40, "64x4"
+FIT, ASKED = 100, 40
 HIDDEN = ("encoder.1.hidden", "decoder.1.hidden")
 BOUND = tuple(
     f"encoder.1.self.{name}" for name in ("filler", "role", "tpr")
@@ -47,33 +48,22 @@ def tell_english(runs: Path) -> dict[str, str]:
         "english_states.md.j2",
         fit=FIT,
         asked=ASKED,
-        rank=RANK.replace("x", " × "),
         answers=list(_answers(scores, replaced)),
         scores=table(list(score_rows(scores))),
         replaced=table(list(replaced_rows(replaced))),
         periods=periods,
     )
-    found = _found(pd.concat([scores, periods["measured"]]))
+    found = _found(scores)
     return {"text": text, "found": found, "period": periods["answers"][-1]}
 
 
 def _found(scores: pd.DataFrame) -> str:
-    """Of how many sites bound roles explain more than a bag, than added roles, and than in the twin."""
-    keys = ["model", "site", "roles"]
-    of = {
-        name: scores[(scores["family"] == family) & (scores["control"] == control)].set_index(keys)
-        for name, family, control in (
-            ("bound", "factored", ""), ("bag", "bag", ""), ("added", "additive", ""),
-            ("twin", "factored", "untrained"),
-        )
-    }  # fmt: skip
-    low = of["bound"]["r2_low"]
-    bag, added, twin = ((low > of[name]["r2_high"]).sum() for name in ("bag", "added", "twin"))
-    only = (of["added"]["r2_low"] > of["bag"]["r2_high"]).sum()
+    """Of how many sites and schemes bindings and added roles gain, and how much is learnt."""
+    of = count_gains(scores)
     return (
-        f"in {bag} of {len(low)} pairs of a site and a scheme bindings explain more than a bag of fillers, in "
-        f"{added} more than fillers and roles that are only added, in {twin} more than in the untrained twin; added "
-        f"roles explain more than a bag in {only} (intervals apart)."
+        f"in {of['bindings']} of {of['pairs']} pairs of a site and a scheme bindings explain more than fillers and roles "
+        f"that are only added (at most {of['largest']}: {of['largest_at']}), in {of['learnt']} more than in the "
+        f"untrained twin; added roles explain more than fillers alone in {of['added']} (intervals of the gain above 0)."
     )
 
 
@@ -84,7 +74,7 @@ def measure_triple(model: Model) -> Iterator[pd.DataFrame]:
     with TemporaryDirectory(prefix="tprprobe-english-") as folder:
         sites = HIDDEN + (BOUND if model.config.roles != "none" else ())
         store = extract(model, examples[:FIT], sites, Path(folder) / "store", 0)
-        fits = [decompose(store, site, SCHEMES, rank=RANK) for site in store.sites]
+        fits = [decompose(store, site, SCHEMES) for site in store.sites]
     yield pd.concat([fit.scores for fit in fits], ignore_index=True)
     whole = [fit for fit in fits if fit.site in HIDDEN]
     tables = [substitute(model, examples[FIT:], fit).assign(site=fit.site) for fit in whole]

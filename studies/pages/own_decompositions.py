@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from studies.pages.state_tables import (
+    count_gains,
     measure_once,
     replaced_rows,
     score_rows,
@@ -36,7 +37,6 @@ from tprprobe.models.protocol import Model
 from tprprobe.statistics import interval_text, read_interval
 
 FIT, ASKED, SWAPPED = 300, 100, 600  # examples fitted to; further ones that models are run on
-RANK = "16x8"
 KINDS = ("argument", "polarity")
 
 
@@ -73,7 +73,6 @@ def tell_own(runs: Path) -> str:
         fit=FIT,
         asked=ASKED,
         swapped=SWAPPED,
-        rank=RANK.replace("x", " × "),
         scores=table(list(score_rows(scores))),
         replaced=table(list(replaced_rows(replaced))),
         surgery=table(list(_surgery_rows(surgery))),
@@ -124,7 +123,7 @@ def _decompose(model: Model, own: OwnStates, data: Dataset, out: Path) -> Iterat
     target: Any = "generated" if own.generated else "reference"
     store = extract(model, data, own.sites, out, 0, target)
     for site in store.sites:
-        yield decompose(store, site, own.roles, scope=own.scope, rank=RANK)
+        yield decompose(store, site, own.roles, scope=own.scope)
 
 
 # ---- telling ----------------------------------------------------------------------------------------
@@ -150,12 +149,7 @@ def _answered(surgery: pd.DataFrame) -> pd.DataFrame:
 
 def _plainly(scores: pd.DataFrame, replaced: pd.DataFrame, surgery: pd.DataFrame) -> dict[str, Any]:
     """The numbers of the three sentences that the section begins with."""
-    keys = ["model", "site", "roles"]
-    main = scores[(scores["control"] == "") & (scores["family"] == "factored")]
-    twin = scores[scores["control"] == "untrained"].set_index(keys)
-    bag = scores[(scores["control"] == "") & (scores["family"] == "bag")].set_index(keys)
-    own = main.set_index(keys)
-    pairs = own.join(twin.add_suffix("_twin")).join(bag.add_suffix("_bag"))
+    own = scores[(scores["control"] == "") & (scores["family"] == "factored")]
     of: Callable[[str, str], pd.Series] = lambda edit, name: replaced.loc[  # noqa: E731
         replaced["edit"] == edit, name
     ]
@@ -164,10 +158,7 @@ def _plainly(scores: pd.DataFrame, replaced: pd.DataFrame, surgery: pd.DataFrame
     return {
         "low": own["r2"].min(),
         "high": own["r2"].max(),
-        "states": len(pairs),
-        "above_twin": int((pairs["r2_low"] > pairs["r2_high_twin"]).sum()),
-        "below_twin": int((pairs["r2_high"] < pairs["r2_low_twin"]).sum()),
-        "above_bag": int((pairs["r2_low"] > pairs["r2_high_bag"]).sum()),
+        **count_gains(scores),
         **{
             key: (of(edit, "agreement").min(), of(edit, "agreement").max())
             for key, edit in KEPT_BY

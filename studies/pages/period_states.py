@@ -40,7 +40,7 @@ STUDY = Path(__file__).parents[1] / WORDS  # its recipe, and the log of its trai
 OPENINGS = "openings:english:version=2,depth=1,sentences=4-6"
 SENTENCES, FOLLOWED = 800, 300  # first sentences that are fitted to; whose next word is asked for
 PERIODS = ("decoder.1.hidden",)
-PERIOD_SCHEMES, RANK = ("svo", "POS"), "64x4"
+PERIOD_SCHEMES = ("svo", "POS")
 FIELDS = ("left", "pos", "dep")
 BATCH = 64
 
@@ -54,9 +54,7 @@ def measure_periods(model: Model) -> Iterator[pd.DataFrame]:
         store = extract(
             model, texts[:SENTENCES], PERIODS, Path(folder) / "store", 0, control_samples=SENTENCES
         )
-        fits = [
-            decompose(store, site, PERIOD_SCHEMES, unit="sample", rank=RANK) for site in store.sites
-        ]
+        fits = [decompose(store, site, PERIOD_SCHEMES, unit="sample") for site in store.sites]
         found = [search_roles(store, site, FIELDS, unit="sample") for site in store.sites]
         after = extract(model, texts[SENTENCES:], PERIODS, Path(folder) / "after", 0, control=False)
         encoded = [fit.encode(fit.plan.read(after, fit.site).tokens) for fit in fits]

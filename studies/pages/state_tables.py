@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.console import stderr
-from tprprobe.figures.role_fits import BESIDE
 from tprprobe.files.writing import write_file
 from tprprobe.interventions.decomposed_states import DECOMPOSITION, MEAN, RANDOM, REMAINDER
 from tprprobe.models import load_model
@@ -15,7 +14,16 @@ from tprprobe.models.protocol import Model, require_model
 from tprprobe.statistics import interval_text, read_interval
 
 KEPT = Path(__file__).parents[1] / "decomposed-models"  # tables that were measured before
-COLUMNS = ("model", "site", "roles", "rank", "R²", "withheld pairs")
+STEPS = (
+    ("fillers", "bag", "r2"),
+    ("+ roles", "additive", "gain"),
+    ("+ bindings", "factored", "gain"),
+    ("of which learnt", "factored", "learnt"),
+    ("R²", "factored", "r2"),
+    ("withheld pairs", "factored", "r2_withheld"),
+)
+CONTROLS = ("shuffled roles", "shuffled fillers", "random vectors", "pca", "untrained")
+KEYS = ["model", "site", "roles"]
 MEASURES = ("accuracy", "agreement", "probability")
 
 
@@ -43,22 +51,45 @@ def measure_once(
 
 
 def score_rows(scores: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """A row a model, site and scheme: the fit, and what stands beside it."""
-    groups: Any = scores.groupby(["model", "site", "roles"], sort=False)
-    for (model, site, roles), found in groups:
-        main = found.iloc[0]
-        values = (model, site, roles, main["rank"], *(
-            interval_text(read_interval(main, name)) for name in ("r2", "r2_withheld")
-        ))  # fmt: skip
-        yield dict(zip(COLUMNS, values, strict=True)) | {
-            name: _of(found, family or main["family"] if family is None else family, control)
-            for name, (family, control) in BESIDE.items()
-        }
+    """A row a model, site and scheme: the steps from fillers to bindings, and the controls of the last one."""
+    groups: Any = scores.groupby(KEYS, sort=False)
+    for (model, site, roles), rows in groups:
+        real = rows[rows["control"] == ""].set_index("family")
+        yield (
+            {"model": model, "site": site, "roles": roles, "rank": real.loc["factored", "rank"]}
+            | {title: _interval(real, family, name) for title, family, name in STEPS}
+            | {control: _of(rows, control) for control in CONTROLS}
+        )
 
 
-def _of(found: pd.DataFrame, family: str, control: str) -> str:
-    rows = found[(found["family"] == family) & (found["control"] == control)]
-    return "–" if rows.empty else f"{rows.iloc[0]['r2']:.3f}"
+def _interval(real: pd.DataFrame, family: str, name: str) -> str:
+    if family not in real.index or pd.isna(real.loc[family].get(name)):
+        return "–"
+    return interval_text(read_interval(real.loc[family], name))
+
+
+def _of(rows: pd.DataFrame, control: str) -> str:
+    family = "" if control == "pca" else "factored"
+    of = rows[(rows["family"] == family) & (rows["control"] == control)]
+    return "–" if of.empty else f"{of.iloc[0]['r2']:.3f}"
+
+
+def count_gains(scores: pd.DataFrame) -> dict[str, Any]:
+    """Of how many pairs of a site and a scheme the interval of a gain lies above 0: of bindings, of what is learnt
+    of them, of roles; and the largest gain of bindings.
+    """
+    real = scores[scores["control"] == ""]
+    bound = real[(real["family"] == "factored") & real["gain"].notna()]
+    added = real[real["family"] == "additive"]
+    best: Any = bound.iloc[int(bound["gain"].argmax())]
+    return {
+        "pairs": len(bound),
+        "bindings": int((bound["gain_low"] > 0).sum()),
+        "learnt": int((bound["learnt_low"] > 0).sum()),
+        "added": int((added["gain_low"] > 0).sum()),
+        "largest": interval_text(read_interval(best, "gain")),
+        "largest_at": f"`{best['model']}`, {best['site']}, `{best['roles']}`",
+    }
 
 
 def largest(rows: pd.DataFrame, family: str, control: str) -> dict[Any, Any]:

@@ -16,8 +16,8 @@ from tprprobe.analyses.decomposition import decompose_all, ridge
 from tprprobe.analyses.decomposition.families import BELOW, FAMILIES, make_block
 from tprprobe.analyses.decomposition.interactions import factor_table
 from tprprobe.analyses.decomposition.joining import join_smallest
-from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs
-from tprprobe.analyses.decomposition.ridge import Block, Regression, conjugate_gradients
+from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs, sizes
+from tprprobe.analyses.decomposition.ridge import Block, Regression, conjugate_gradients, dense
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.analyses.decomposition.unit_kinds import members_of
 from tprprobe.analyses.decomposition.withheld_pairs import have, withhold
@@ -203,6 +203,21 @@ def test_ridge_is_the_textbook_s_whichever_way(way, problem, blocks, monkeypatch
     v, _ = least_squares(x, e, lam)
     assert (x.shape[1] > n) == (way == "dual")
     assert np.allclose(found, v, atol=1e-5 * abs(v).max())
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 2), (1, 2, 0)])
+def test_single_tokens_are_solved_for_as_the_textbook_says(order, blocks):
+    """A unit has one pair: the widest block is eliminated, first or last."""
+    blocks, penalties = ([of[i] for i in order] for of in blocks)
+    rng, n = np.random.default_rng(8), 500
+    pairs = sizes(blocks[0].basis)[0]
+    counts = csr_array((np.ones(n), (np.arange(n), rng.integers(pairs, size=n))), (n, pairs))
+    e = rng.normal(size=(n, 3)) + 5
+    x = [dense(counts @ each.basis) for each in blocks]
+    lam = [p * n * np.var(c, 0).mean() for p, c in zip(penalties, x, strict=True)]
+    v, _ = least_squares(np.hstack(x), e, np.repeat(lam, [b.width for b in blocks]))
+    found = np.concatenate(regress(counts, e).solve(blocks, penalties))
+    assert np.allclose(found, v, atol=1e-6 * abs(v).max())
 
 
 def test_fewer_columns_of_the_last_block_are_those_alone(problem, blocks):

@@ -16,10 +16,12 @@ from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.models import build
 
 
-def score(site, family, control, r2):
+def score(site, family, control, r2, gain=0.0, learnt=0.0):
     row: dict[str, Any] = dict.fromkeys(COLUMNS, 0.0) | {"site": site, "roles": "POS"}
     row |= {"family": family, "control": control, "rank": "8×4", "rank_withheld": ""}
-    return row | {"r2": r2, "r2_low": r2 - 0.02, "r2_high": r2 + 0.02}
+    for name, value in (("r2", r2), ("gain", gain), ("learnt", learnt)):
+        row |= {name: value, f"{name}_low": value - 0.02, f"{name}_high": value + 0.02}
+    return row
 
 
 def share(name, value):
@@ -28,12 +30,13 @@ def share(name, value):
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """Kept tables: bindings explain more than a bag in the triple, more than added roles in one of them."""
+    """Kept tables: bindings gain in one of the triple, and more than in the twin in all."""
     monkeypatch.setattr(state_tables, "KEPT", tmp_path / "none")
     bound = dict(zip(section.TRIPLE, (0.5, 0.5, 0.7), strict=True)) | {period_states.WORDS: 0.2}
     for name, r2 in bound.items():
         site = "decoder.1.hidden"
-        scores = [score(site, "factored", "", r2), score(site, "additive", "", 0.6)]
+        scores = [score(site, "factored", "", r2, r2 - 0.6, 0.1)]
+        scores.append(score(site, "additive", "", 0.6, 0.2))
         scores += [score(site, "bag", "", 0.4), score(site, "factored", "untrained", 0.1)]
         replaced = [
             {"edit": edit, "n": 50, "site": site, "roles": "POS"}
@@ -51,8 +54,9 @@ def kept(tmp_path, monkeypatch):
 
 def test_the_sentences_are_the_tables(kept):
     told = section.tell_english(kept)
-    assert told["found"].startswith("in 3 of 4 pairs of a site and a scheme bindings explain more")
-    assert "in 1 more than fillers and roles that are only added, in 4 more than" in told["found"]
+    assert told["found"].startswith("in 1 of 3 pairs of a site and a scheme bindings explain more")
+    assert "0.100 [0.080, 0.120]: `tpt-d-english`, decoder.1.hidden, `POS`), in 3" in told["found"]
+    assert "more than fillers alone in 3 (" in told["found"]
     [line] = [each for each in told["text"].splitlines() if each.startswith("- `tpt-d-english`")]
     assert "bindings 0.700 [0.680, 0.720] (`POS`; untrained 0.100" in line
     assert "still writes 0.250 [0.250, 0.250] of its own answers (mean state 0.050" in line

@@ -11,10 +11,12 @@ from tprprobe.analyses.decomposition.scheme_tables import COLUMNS
 NAME = "planted-arithmetic"
 
 
-def score(roles, family, control, r2):
+def score(roles, family, control, r2, gain=0.0, learnt=0.0):
     row = dict.fromkeys(COLUMNS, 0.0) | {"site": "encoder.0.hidden", "roles": roles}
     row |= {"family": family, "control": control, "rank": "16×8", "rank_withheld": ""}
-    return row | {"r2": r2, "r2_low": r2 - 0.02, "r2_high": r2 + 0.02}
+    for name, value in (("r2", r2), ("gain", gain), ("learnt", learnt)):
+        row |= {name: value, f"{name}_low": value - 0.02, f"{name}_high": value + 0.02}
+    return row
 
 
 def share(name, value):
@@ -23,12 +25,13 @@ def share(name, value):
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """The kept tables of one model: roles explain more than fillers once, never more than in the twin."""
+    """The kept tables of one model: bindings gain once, never more than in the twin."""
     monkeypatch.setattr(section, "OWN", (OwnStates(NAME, ("encoder.0.hidden",), ("left", "svo")),))
     monkeypatch.setattr(state_tables, "KEPT", tmp_path / "none")
     rows = []
     for roles, r2 in (("left", 0.4), ("svo", 0.3)):
-        rows += [score(roles, "factored", "", r2), score(roles, "bag", "", 0.3)]
+        rows += [score(roles, "factored", "", r2, r2 - 0.3, -0.1), score(roles, "bag", "", 0.3)]
+        rows.append(score(roles, "additive", "", 0.3))
         rows.append(score(roles, "factored", "untrained", 0.8))
     replaced = [
         {"edit": edit, "n": 50, "site": "encoder.0.hidden", "roles": "left"}
@@ -55,8 +58,11 @@ def test_the_sentences_are_the_tables(kept):
     told = section.tell_own(kept)
     assert "explain 0.30 to 0.40 of the variance" in told
     assert "of 2 pairs of a site and a role scheme" in told
-    assert "more than a bag of fillers does in 1, " in told
-    assert "untrained twin's in 0 and worse in 2 (intervals apart)" in told
+    assert "that are only added in 1 (at most 0.100 [0.080, 0.120]: `planted" in told
+    assert (
+        "in 0 more than in the untrained twin; added roles explain more than fillers alone in 0"
+        in told
+    )
     assert "still give 25.0 to 25.0 % of their own answers" in told
     assert "60.0 to 60.0 % of the cases after layer 0 and in 12.5 to 12.5 %" in told
     assert "as far 10.0 to 10.0 %" in told
