@@ -16,13 +16,19 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "studies/results"  # the laboratory's book: the second half of the site
 LABORATORY = "laboratory"  # its folder in the site
+REAL = ROOT / "studies/real/results"  # the tables of models that other people trained
+FOLDERS = {
+    REAL: f"{LABORATORY}/real",
+    RESULTS: LABORATORY,
+    DOCS: "",
+}  # in the checkout, and in the site
 PUBLISHED = {  # other files outside docs/ that are pages of the site
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
     "benchmarks/README.md": "measurements.md",
 }
 FENCE = re.compile(r"^(```.*?^```$)", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"""(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?(\s+"[^"]*")?\)""")
 LIST = re.compile(r"^(?!\s*([-*>#|]|\d+\.)|\s*$)(.+)\n(?=([-*] |\d+\. ))", re.MULTILINE)
 ROLE = re.compile(r":(?:func|class|meth|mod):(<code>)")
 
@@ -33,17 +39,19 @@ def on_files(files: Any, config: Any) -> Any:
 
     for name, text in generated():
         files.append(File.generated(config, name, content=text))
-    for path in sorted(path for path in RESULTS.rglob("*") if path.is_file()):
+    paths = [
+        path for folder in (RESULTS, REAL) for path in sorted(folder.rglob("*")) if path.is_file()
+    ]
+    for path in paths:
         files.append(File.generated(config, name_in_site(path), abs_src_path=str(path)))
     return files
 
 
 def name_in_site(path: Path) -> str:
     """The name of a file of the checkout in the site; empty if the site does not have it."""
-    if path.is_relative_to(DOCS):
-        return path.relative_to(DOCS).as_posix()
-    if path.is_relative_to(RESULTS):
-        return f"{LABORATORY}/{path.relative_to(RESULTS).as_posix()}"
+    for folder, home in FOLDERS.items():
+        if path.is_relative_to(folder):
+            return f"{home}/{path.relative_to(folder).as_posix()}".lstrip("/")
     inside = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
     return PUBLISHED.get(inside, "")
 
@@ -88,11 +96,11 @@ def _prose(text: str, page: str) -> str:
 
 def _lead(link: re.Match[str], page: str) -> str:
     """A link as the site has it: to another page where there is one, else its text alone."""
-    mark, text, target, anchor = link.groups("")
+    mark, text, target, anchor, title = link.groups("")
     path = Path(os.path.normpath(find_source(page).parent / target))
     if ":" in target or not path.exists():
         return link[0]  # another site; or nowhere, which the strict build refuses
     inside = name_in_site(path)
     if not inside:
         return text
-    return f"{mark}[{text}]({os.path.relpath(inside, os.path.dirname(page) or '.')}{anchor})"
+    return f"{mark}[{text}]({os.path.relpath(inside, os.path.dirname(page) or '.')}{anchor}{title})"

@@ -109,6 +109,10 @@ def test_the_laboratorys_book_is_the_second_half_of_the_site():
     assert on_page_markdown(told, Page("laboratory/arithmetic.md")) == (
         "[a](study.md#x) [b](../probing.md) ![c](../images/ask.webp) [d](verdicts.csv)"
     )
+    told = '[0.5](../real/results/agreement.csv "layer=1.0 → turned")'
+    assert on_page_markdown(told, Page("laboratory/what-we-found.md")) == (
+        '[0.5](real/agreement.csv "layer=1.0 → turned")'
+    )
     told = "[a](../studies/results/study.md)"
     assert on_page_markdown(told, Page("ideas.md")) == "[a](laboratory/study.md)"
 

@@ -1,0 +1,94 @@
+"""The page of findings: short, five numbers, and every number is that of the table that it links to."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+PAGE = Path(__file__).parents[2] / "studies/results/what-we-found.md"
+TEXT = PAGE.read_text("utf-8").replace("−", "-")
+LINK = re.compile(r'\[([^\]]*)\]\(([^)\s]+)(?:\s+"([^"]*)")?\)')
+NUMBER = r"[-+]?\d+(?:\.\d+)?"
+EVIDENCE = [link for link in LINK.findall(TEXT) if link[2]]  # its title names a row and a column
+
+
+def read_tables(path: Path) -> list[pd.DataFrame]:
+    """The tables of a CSV file or of a page, all cells as text."""
+    text = path.read_text("utf-8").replace("−", "-")
+    if path.suffix == ".csv":
+        return [pd.read_csv(path, dtype=str, keep_default_na=False)]
+    blocks = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+    rows = [
+        [[cell.strip() for cell in line.strip("|").split(" | ")] for line in block.splitlines()]
+        for block in blocks
+    ]
+    return [pd.DataFrame(body, columns=head) for head, _rule, *body in rows]
+
+
+def pick(tables: list[pd.DataFrame], where: dict[str, str], column: str) -> pd.DataFrame:
+    """The rows that a link names, of all tables that have its columns."""
+    needed = {*where, column} - {"rows"}
+    found = [table for table in tables if needed <= {*table.columns}]
+    assert found, f"no table has {needed}"
+    whole = pd.concat(found, ignore_index=True)
+    for name, cell in where.items():
+        whole = whole[whole[name] == cell]
+    return whole
+
+
+def look_up(path: Path, title: str) -> str:
+    """What a table says in the row and column of a link: a word, a number, or one with its interval."""
+    at, column = title.split(" → ") if " → " in title else ("", title.removeprefix("→ "))
+    column, _, case = column.partition(": ")
+    where = dict(part.split("=", 1) for part in at.split("; ") if part)
+    rows = pick(read_tables(path), where, column)
+    if column == "rows":
+        return str(len(rows))
+    assert len(rows) == 1, f"{title}: {len(rows)} rows"
+    row = rows.iloc[0]
+    if f"{column}_low" in row:
+        return " ".join(row[[column, f"{column}_low", f"{column}_high"]])
+    return row[column].partition(case)[2] if case else row[column]
+
+
+def agrees(shown: str, cell: str) -> bool:
+    """Whether a text shows a cell: the same word, or its first numbers rounded to as many digits."""
+    numbers = re.findall(NUMBER, shown)
+    if not numbers:
+        return shown == cell
+    there = [float(each) for each in re.findall(rf"(?<![\w.]){NUMBER}", cell)]
+    digits = [len(each.partition(".")[2]) for each in numbers]
+    return len(there) >= len(numbers) and all(
+        float(f"{value:.{n}f}") == float(each)
+        for each, value, n in zip(numbers, there, digits, strict=False)
+    )
+
+
+@pytest.mark.parametrize(("shown", "target", "title"), EVIDENCE)
+def test_a_number_is_that_of_the_table_that_it_links_to(shown, target, title):
+    cell = look_up(PAGE.parent / target, title)
+    assert agrees(shown, cell), f"{shown} is not {cell} ({target}, {title})"
+
+
+def test_another_number_is_noticed():
+    assert agrees("-0.04 (-0.05 to -0.02)", "-0.038 [-0.052, -0.023] (must be above 0)")
+    assert not agrees("-0.04 (-0.06 to -0.02)", "-0.038 [-0.052, -0.023]")
+    assert not agrees("0.93", "0.9351 0.9 1.0")
+    assert not agrees("fails", "holds")
+
+
+def test_the_page_has_five_findings_and_at_most_600_words():
+    findings = TEXT.split("\n## ")[1:-1]
+    assert len(findings) == 5
+    for finding in findings:
+        assert len(re.findall(r"\*\*\[", finding)) == 1, finding[:60]
+        assert "real.md)" in finding or "study.md)" in finding or "arithmetic.md)" in finding
+    visible = LINK.sub(r"\1", TEXT)
+    assert len(visible.split()) <= 600
+
+
+def test_no_measured_number_stands_without_its_table():
+    assert len(EVIDENCE) > 20
+    unlinked = LINK.sub(lambda link: "" if link[3] else link[1], TEXT)
+    assert not re.findall(r"\d\.\d", unlinked)
