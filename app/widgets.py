@@ -111,7 +111,7 @@ def head(title: str, make: Callable[[], Any], name: str) -> None:
 def choose_sample(store: Any, count: int, search: bool = True) -> int:
     """The chosen one of ``count`` samples, of those that hold a text; ← and → step through them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        given = {"width": 220, "max_chars": 200} | state.KEEP
+        given: dict[str, Any] = {"width": 220, "max_chars": 200} | state.KEEP
         text = (search and st.text_input("Text search", key="search", **given)) or ""
         found = (
             [each for each in tp.dashboard.contents.find_samples(store, text) if each < count]
