@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, issparse
 from tprprobe.analyses.decomposition.pair_counts import sizes
 
 DENSE = 5000  # columns or units up to which a system is one array
-TOLERANCE, MOST_STEPS = 3e-3, 100  # of conjugate gradients
+TOLERANCE, MOST_STEPS = 1e-2, 100  # of conjugate gradients
 FLAT = 1e-12  # cosine of a direction and its image, below which rounding decides
 FLOOR = 1e-6  # variance of columns, of their mean square
 LEAST = 1e-10  # penalty, of the mean variance of a column: what rounding needs
