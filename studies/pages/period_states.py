@@ -140,6 +140,7 @@ def tell_periods(runs: Path) -> dict[str, Any]:
     roles = found["roles"].astype({"searched": object}).fillna({"searched": ""})
     return {
         "measured": scores,
+        "is_earlier": "gain" not in scores,
         "answers": list(_answers(scores, replaced, roles)),
         "scores": table(list(score_rows(scores))),
         "replaced": table(list(replaced_rows(replaced))),
