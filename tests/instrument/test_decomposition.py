@@ -507,6 +507,14 @@ def test_the_estimator_finds_factors_and_unbinds(tmp_path):
     assert unbound.shape == (6, 3)
 
 
+def test_pairs_that_no_fit_has_add_nothing():
+    rng = np.random.default_rng(1)
+    pairs = [[(filler, "first"), (other, "last")] for filler in "abcdef" for other in "abcdef"]
+    fit = tp.TPDecomposition(family="factored", rank="2x1", random_state=0)
+    fit.fit(pairs, rng.normal(size=(36, 5)))
+    assert np.allclose(fit.encode([[("z", "first"), ("a", "middle")]]), fit.intercept_)
+
+
 def test_a_table_s_columns_are_roles():
     rng = np.random.default_rng(0)
     words = pd.DataFrame({"S": rng.choice(list("abcd"), 200), "O": rng.choice(list("abcd"), 200)})

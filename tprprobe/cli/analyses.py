@@ -126,15 +126,15 @@ def intervene(
         raise InputError(
             "give one of a recipe (FILE.toml), --data pairs:FRAME, or --text TEXT --exchange WORD,WORD"
         )
-    if recipe and not recipe.is_file():
-        raise InputError(
-            f"no recipe {str(recipe)!r} here; minimal pairs are --data pairs:FRAME, a text is --text TEXT --exchange WORD,WORD"
-        )
     of_pairs = {"--exchange": exchange, "--answers": answers, "-n": n}
     of_pairs |= {"--edit": of_edits.get("edits"), "--sites": of_edits.get("sites")}
     if recipe and (strange := [name for name, value in of_pairs.items() if value]):
         raise InputError(
             f"{', '.join(strange)}: of minimal pairs, not of a recipe; leave either out"
+        )
+    if recipe and not recipe.is_file():
+        raise InputError(
+            f"no recipe {str(recipe)!r} here; minimal pairs are --data pairs:FRAME, a text is --text TEXT --exchange WORD,WORD"
         )
     from tprprobe.figures.behaviour import behaviour_table
     from tprprobe.interventions import run_recipe

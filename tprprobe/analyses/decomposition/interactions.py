@@ -112,7 +112,7 @@ def bind_rows(
     one: Float64[np.ndarray, "pair d_filler"], other: Float64[np.ndarray, "pair d_role"]
 ) -> Float64[np.ndarray, "pair bound"]:
     """f ⊗ r, row by row."""
-    return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
+    return (one[:, :, None] * other[:, None, :]).reshape(len(one), one.shape[1] * other.shape[1])
 
 
 def columns_of(ranks: Ranks, whole: Ranks) -> Int[np.ndarray, " bound"]:
