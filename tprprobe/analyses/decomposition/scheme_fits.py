@@ -90,10 +90,15 @@ class SchemeFits:
     @functools.cached_property
     def by_pairs(self) -> Chooser:
         """Choices for pairs that no fitted unit has; for new sequences where none could be withheld."""
-        parts = self.design.division.parts
-        if not np.any(parts == INNER) or not np.any(parts == CLEAN):
+        of, groups = self.design.division, self.design.groups
+        fitted, judged = of.parts == CLEAN, of.parts == INNER
+        if np.isin(
+            groups[judged], groups[fitted]
+        ).any():  # tokens of a sequence may know of each other
+            fitted, judged = fitted & ~of.judged, judged & of.judged
+        if not judged.any() or not fitted.any():
             return self.by_sequences
-        found = self._chooser(parts == CLEAN, parts == INNER)
+        found = self._chooser(fitted, judged)
         found.usual.update(self.by_sequences.usual)
         return found
 
