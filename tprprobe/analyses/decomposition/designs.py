@@ -1,4 +1,7 @@
-"""Designs: how often units have a scheme's pairs, as they are or with pairs shuffled, and one pass over vectors."""
+"""Designs: how often units have a scheme's pairs, as they are or shuffled, and which units are fitted to.
+
+Some pairs are withheld from fitting units: whether a decomposition predicts them says if its binding is systematic.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,14 +21,6 @@ from tprprobe.analyses.decomposition.pair_counts import (
 )
 from tprprobe.analyses.decomposition.ridge import Grams, Regression
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
-from tprprobe.analyses.decomposition.sequence_splits import (
-    CLEAN,
-    INNER,
-    TEST,
-    Division,
-    divide,
-    divide_groups,
-)
 from tprprobe.analyses.decomposition.sequence_units import Units, VectorBlocks
 from tprprobe.analyses.decomposition.unit_kinds import (
     Entries,
@@ -35,6 +30,99 @@ from tprprobe.analyses.decomposition.unit_kinds import (
 )
 from tprprobe.statistics import permute_within
 from tprprobe.store.dask_workers import each_part
+
+SEEN = 5  # fitting units that have a pair that may be withheld
+MOST_UNITS = 0.5  # of the units may be lost
+
+
+def withhold(
+    counts: csr_array,
+    pairs: Pairs,
+    share: float,
+    rng: np.random.Generator,
+    most_units: float = MOST_UNITS,
+) -> Bool[np.ndarray, " pair"]:
+    """A random share of the pairs that units have, as flags.
+
+    A filler or role keeps at least half of its pairs, and at most a share ``most_units`` of the units
+    have a withheld one: where withholding a pair would cost more, another one is drawn.
+    """
+    units = counts.tocsc()
+    seen = np.diff(units.indptr)
+    kept = [np.bincount(of[seen > 0], minlength=1 + of.max(initial=0)) for of in _axes(pairs)]
+    least = [np.ceil(each / 2) for each in kept]
+    lost = np.zeros(len(counts.indptr) - 1, bool)
+    wanted, most = round(share * np.sum(seen > 0)), most_units * len(lost)
+    withheld = np.zeros(len(pairs), bool)
+    for pair in rng.permutation(np.flatnonzero(seen >= SEEN)):
+        if withheld.sum() >= wanted:
+            break
+        rows = units.indices[units.indptr[pair] : units.indptr[pair + 1]]
+        at = [of[pair] for of in _axes(pairs)]
+        enough = all(k[i] - 1 >= m[i] for k, m, i in zip(kept, least, at, strict=True))
+        if enough and lost.sum() + np.sum(~lost[rows]) <= most:
+            withheld[pair] = lost[rows] = True
+            for each, i in zip(kept, at, strict=True):
+                each[i] -= 1
+    return withheld
+
+
+def have(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Bool[np.ndarray, " unit"]:
+    """The units that have any of the pairs."""
+    return np.asarray(counts @ pairs.astype(float)).reshape(-1) > 0
+
+
+def _axes(pairs: Pairs) -> tuple[Int[np.ndarray, " pair"], Int[np.ndarray, " pair"]]:
+    return pairs.filler_of, pairs.role_of
+
+
+TEST_SHARE, JUDGED_SHARE = 0.25, 0.2
+INNER_UNITS = 0.25  # of the units, lost to pairs that are withheld to choose a rank
+CLEAN, INNER, OUTER, TEST = range(4)
+Labels = Int[np.ndarray, " unit"]
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """The part of every unit: to test on, with a withheld pair (OUTER), with one that is withheld within the
+    others to choose a rank (INNER), or with none (CLEAN); and which units choices are judged on.
+    """
+
+    parts: Labels
+    judged: Bool[np.ndarray, " unit"]
+    unseen: Bool[np.ndarray, " unit"]
+
+
+def divide_groups(
+    groups: Labels, rng: np.random.Generator
+) -> tuple[Bool[np.ndarray, " unit"], Bool[np.ndarray, " unit"]]:
+    """The units to test on, and those to judge by; a group is never divided."""
+    chance = rng.permutation(groups.max() + 1) / (groups.max() + 1)
+    place = chance[groups]
+    test = place < TEST_SHARE
+    return test, ~test & (place < TEST_SHARE + JUDGED_SHARE * (1 - TEST_SHARE))
+
+
+def divide(
+    counts: csr_array,
+    parts: Sequence[Pairs],
+    test: Bool[np.ndarray, " unit"],
+    judged: Bool[np.ndarray, " unit"],
+    share: float,
+    rng: np.random.Generator,
+    inner_share: float | None = None,
+) -> Division:
+    """The parts of all units: a share of the pairs of the first part (a unit's own tokens) is withheld from
+    the clean and the inner ones, another (by default the same, or a tenth) from the clean ones.
+    """
+    x, of = csr_array(counts[:, : len(parts[0])]), parts[0]
+    unseen = have(x, withhold(csr_array(x[np.flatnonzero(~test)]), of, share, rng))
+    rest = np.flatnonzero(~test & ~unseen)
+    part = inner_share or share or 0.1
+    inner = have(x, withhold(csr_array(x[rest]), of, part, rng, INNER_UNITS))
+    kind = np.where(unseen, OUTER, np.where(inner, INNER, CLEAN))
+    return Division(np.where(test, TEST, kind), judged, unseen)
+
 
 AS_IS, SHUFFLED_ROLES, SHUFFLED_FILLERS = "", "shuffled roles", "shuffled fillers"
 Rows = Int[np.ndarray, " row"]

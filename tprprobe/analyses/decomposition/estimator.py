@@ -13,12 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from tprprobe.analyses.decomposition.choices import read_rank
-from tprprobe.analyses.decomposition.designs import Design, gather
+from tprprobe.analyses.decomposition.designs import Design, divide, divide_groups, gather
 from tprprobe.analyses.decomposition.families import FAMILIES, OPERATOR, PRODUCT, SATURATED, RoleFit
 from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs, number
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
-from tprprobe.analyses.decomposition.sequence_splits import divide, divide_groups
 from tprprobe.errors import InputError, unknown
 
 SCHEME = RoleScheme("given", ())

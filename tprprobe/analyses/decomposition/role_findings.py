@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.gains import FEWEST_GROUPS
 from tprprobe.analyses.decomposition.role_cells import Evidence, reduce_width
-from tprprobe.analyses.decomposition.role_fields import ALIASES, find_field, is_relative
+from tprprobe.analyses.decomposition.role_schemes import ALIASES, find_field, is_relative
 from tprprobe.analyses.decomposition.role_search import (
     bits_by_draw,
     choose_cheapest,

@@ -9,7 +9,7 @@ from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.alternation import Alternation, Bases
 from tprprobe.analyses.decomposition.choices import Choice, Chooser, Judges
-from tprprobe.analyses.decomposition.designs import Design, rows_of
+from tprprobe.analyses.decomposition.designs import CLEAN, INNER, TEST, Design, rows_of
 from tprprobe.analyses.decomposition.families import (
     BINDING,
     BLOCKS,
@@ -26,7 +26,6 @@ from tprprobe.analyses.decomposition.families import (
 )
 from tprprobe.analyses.decomposition.interactions import Ranks
 from tprprobe.analyses.decomposition.ridge import Block, Regression
-from tprprobe.analyses.decomposition.sequence_splits import CLEAN, INNER, TEST
 from tprprobe.analyses.decomposition.sequence_units import VectorBlocks
 
 SKETCH = 64  # directions in which choices are made

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from tprprobe.analyses.decomposition.role_fields import spans_of
+from tprprobe.analyses.decomposition.role_schemes import spans_of
 from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store.dask_workers import each_part

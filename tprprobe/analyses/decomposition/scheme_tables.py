@@ -24,8 +24,7 @@ from tprprobe.analyses.decomposition.families import (
 )
 from tprprobe.analyses.decomposition.interactions import Ranks
 from tprprobe.analyses.decomposition.ridge import Regression
-from tprprobe.analyses.decomposition.role_fields import spans_of
-from tprprobe.analyses.decomposition.role_schemes import RoleScheme
+from tprprobe.analyses.decomposition.role_schemes import RoleScheme, spans_of
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.scheme_scores import (
     Decoder,
