@@ -2,65 +2,14 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Bool, Float64, Int
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, hstack
 
-
-@dataclass(frozen=True, eq=False)
-class PairMoments:
-    """Counts X [unit, pair] of units, and of their vectors E: XᵀE, Σ e and Σ |e|²."""
-
-    counts: csr_array
-    cross: Float64[np.ndarray, "pair d_model"]
-    total: Float64[np.ndarray, " d_model"]
-    squares: float
-
-    @property
-    def n(self) -> int:
-        return len(self.counts.indptr) - 1
-
-    @functools.cached_property
-    def mean(self) -> Float64[np.ndarray, " d_model"]:
-        """ē."""
-        return self.total / max(1, self.n)
-
-    @functools.cached_property
-    def mean_counts(self) -> Float64[np.ndarray, " pair"]:
-        """x̄."""
-        return np.asarray(self.counts.sum(0)).reshape(-1) / max(1, self.n)
-
-    @functools.cached_property
-    def scatter(self) -> Float64[np.ndarray, "pair pair"]:
-        """g = XᵀX − n x̄x̄ᵀ, for few pairs."""
-        whole = np.asarray((self.counts.T @ self.counts).todense())
-        return whole - self.n * np.outer(self.mean_counts, self.mean_counts)
-
-    @functools.cached_property
-    def centred_cross(self) -> Float64[np.ndarray, "pair d_model"]:
-        """c = XᵀE − n x̄ēᵀ."""
-        return self.cross - self.n * np.outer(self.mean_counts, self.mean)
-
-    @functools.cached_property
-    def variation(self) -> float:
-        """Σ |e − ē|²."""
-        return self.squares - self.n * float(self.mean @ self.mean)
-
-    @functools.cached_property
-    def mean_variance(self) -> float:
-        """tr(g) / pairs, the unit of penalties."""
-        squares = self.counts.power(2).sum() - self.n * np.sum(self.mean_counts**2)
-        return float(squares) / max(1, len(self.cross))
-
-
-def moments_of(counts: csr_array, vectors: Float[np.ndarray, "unit d_model"]) -> PairMoments:
-    """The moments of units whose vectors are in memory."""
-    e = np.asarray(vectors, np.float64)
-    return PairMoments(counts, np.asarray(counts.T @ e), e.sum(0), float(np.sum(e * e)))
-
+from tprprobe.analyses.decomposition.pair_counts import sizes
 
 MOST_DIMENSIONS, VARIANCE = 64, 0.99  # of the vectors, that schemes are compared in
 MOST_PAIRS = 1200  # of a scheme that is tried
@@ -106,14 +55,6 @@ class Evidence:
             joint = codes * (1 + self.fields[name].max(initial=0)) + self.fields[name]
             codes = np.unique(joint, return_inverse=True)[1].reshape(-1)
         return codes
-
-    def permuted(self, order: Int[np.ndarray, " token"]) -> "Evidence":
-        """The same with the fields of other tokens."""
-        return replace(self, fields={name: codes[order] for name, codes in self.fields.items()})
-
-    def with_vectors(self, vectors: Float64[np.ndarray, "unit dimension"]) -> "Evidence":
-        """The same tokens with other vectors."""
-        return replace(self, vectors=vectors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +103,8 @@ def try_roles(
     n_roles = sum(int(each.max(initial=-1)) + 1 for each in roles)
     if not roles:
         return Trial(terms, 0, 0, 0.0, 0.0, 0.0, evidence.mean_errors)
-    counts = _counts(evidence, roles, [term[:1] == (BARE,) for term in terms])
+    bare = [term[:1] == (BARE,) for term in terms]
+    counts = csr_array(hstack([_count(evidence, *of) for of in zip(roles, bare, strict=True)]))
     fitted = csr_array(counts[evidence.fitting])
     pairs = len(np.unique(fitted.indices))
     if pairs > MOST_PAIRS:
@@ -177,6 +119,32 @@ def try_roles(
     return Trial(terms, n_roles, pairs, float(bits), price, shrunk, by_group)
 
 
+@dataclass(frozen=True, eq=False)
+class PairMoments:
+    """Of counts X [unit, pair] and vectors E: ē, x̄, XᵀX and XᵀE, both centred, Σ |e − ē|², and the mean
+    variance of a count, times n: the unit of penalties.
+    """
+
+    n: int
+    mean: Float64[np.ndarray, " d_model"]
+    mean_counts: Float64[np.ndarray, " pair"]
+    scatter: Float64[np.ndarray, "pair pair"]
+    cross: Float64[np.ndarray, "pair d_model"]
+    variation: float
+    mean_variance: float
+
+
+def moments_of(counts: csr_array, vectors: Float64[np.ndarray, "unit d_model"]) -> PairMoments:
+    """The moments of units whose vectors are in memory, of few pairs."""
+    n, pairs = sizes(counts)
+    mean, x = vectors.sum(0) / max(1, n), np.asarray(counts.sum(0)).reshape(-1) / max(1, n)
+    scatter = (counts.T @ counts).toarray() - n * np.outer(x, x)
+    cross = np.asarray(counts.T @ vectors) - n * np.outer(x, mean)
+    variation = float(np.sum(vectors * vectors)) - n * float(mean @ mean)
+    varying = float(counts.power(2).sum() - n * np.sum(x**2))
+    return PairMoments(n, mean, x, scatter, cross, variation, varying / max(1, pairs))
+
+
 def encode_shortest(
     moments: PairMoments,
 ) -> tuple[Float64[np.ndarray, "pair dimension"], float, float]:
@@ -186,7 +154,7 @@ def encode_shortest(
     ½ Σ log₂(1 + gᵢ/λ), gᵢ the eigenvalues of g: what a pair costs depends on how often it is seen.
     """
     sizes, axes = np.linalg.eigh(moments.scatter)
-    sizes, along = np.maximum(sizes, 0)[:, None], axes.T @ moments.centred_cross
+    sizes, along = np.maximum(sizes, 0)[:, None], axes.T @ moments.cross
     lambdas = (moments.mean_variance or 1.0) * PENALTIES  # of counts that never vary: any
     left = moments.variation - np.sum(along**2, 1) @ (1 / (sizes + lambdas))
     prices = np.sum(np.log2(1 + sizes / lambdas), 0) / (2 * moments.n)
@@ -196,15 +164,8 @@ def encode_shortest(
     return axes @ shrunk, float(prices[best]), float(lambdas[best] * np.sum(shrunk**2))
 
 
-def _counts(
-    evidence: Evidence, roles: Sequence[Int[np.ndarray, " token"]], bare: Sequence[bool]
-) -> csr_array:
-    """X [unit, pair] of fillers at roles (of bare terms: of any filler), term beside term."""
-    return csr_array(hstack([_count(evidence, *each) for each in zip(roles, bare, strict=True)]))
-
-
 def _count(evidence: Evidence, roles: Int[np.ndarray, " token"], is_bare: bool) -> csr_array:
-    """The counts of one term; a role that all tokens of a unit share, such as its length, counts once."""
+    """X [unit, pair] of one term, of any filler where it is bare; a role that all tokens of a unit share, such as its length, counts once."""
     joint = roles if is_bare else evidence.fillers * (1 + roles.max(initial=0)) + roles
     pair = np.unique(joint, return_inverse=True)[1].reshape(-1)
     places = (np.arange(len(pair)), pair)
