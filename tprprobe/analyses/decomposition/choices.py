@@ -122,9 +122,7 @@ class Chooser:
         return self._stages[names]
 
     def _add(self, stage: Stage, block: Block) -> Stage:
-        """The stage with a block more, where that is better by more than a standard error over groups; if
-        no unit to judge by has any of its columns, nothing speaks against it.
-        """
+        """The stage with a block more, where it gains or no unit judges it."""
         if not self._is_judged(block):
             penalties = (*stage.penalties, PENALTIES[0])
             return self._attempt((*stage.blocks, block), penalties, stage.bases)
@@ -201,9 +199,7 @@ class Chooser:
         return self._sweep(stage, part, bases, self._variance(found))
 
     def _free(self, stage: Stage, part: int) -> Float64[np.ndarray, "pair d"]:
-        """A free vector of every pair beside the stage's blocks: what factors are first made of. Their penalty
-        errs least; that of pairs so many that a fit is dear is FREE.
-        """
+        """A free vector of every pair beside the stage's blocks: what factors are first made of."""
         block = make_block(PAIR, part, self.parts)
         is_cheap = len(self.parts[part]) <= DENSE
         known = self.usual.get((PAIR, part), None if is_cheap else FREE)
@@ -222,9 +218,7 @@ class Chooser:
         )
 
     def _cut(self, stage: Stage, found: Stage, bases: Bases, part: int) -> Bases:
-        """The fewest dimensions that err as little as the best, but for chance: of the SVD, then, where a
-        fit is small, after sweeps.
-        """
+        """The fewest dimensions that err as little as the best: of the SVD, then, if cheap, after sweeps."""
         whole = _ranks(bases)
         bases = _first(
             bases,

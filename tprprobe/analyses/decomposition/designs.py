@@ -42,11 +42,7 @@ def withhold(
     rng: np.random.Generator,
     most_units: float = MOST_UNITS,
 ) -> Bool[np.ndarray, " pair"]:
-    """A random share of the pairs that units have, as flags.
-
-    A filler or role keeps at least half of its pairs, and at most a share ``most_units`` of the units
-    have a withheld one: where withholding a pair would cost more, another one is drawn.
-    """
+    """A random share of the pairs, as flags; fillers and roles keep half of theirs, and few units lose one."""
     units = counts.tocsc()
     seen = np.diff(units.indptr)
     kept = [np.bincount(of[seen > 0], minlength=1 + of.max(initial=0)) for of in _axes(pairs)]
@@ -84,9 +80,7 @@ Labels = Int[np.ndarray, " unit"]
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """The part of every unit: to test on, with a withheld pair (OUTER), with one that is withheld within the
-    others to choose a rank (INNER), or with none (CLEAN); and which units choices are judged on.
-    """
+    """The part of every unit (OUTER and INNER have withheld pairs, CLEAN none), and who judges choices."""
 
     parts: Labels
     judged: Bool[np.ndarray, " unit"]
@@ -112,9 +106,7 @@ def divide(
     rng: np.random.Generator,
     inner_share: float | None = None,
 ) -> Division:
-    """The parts of all units: a share of the pairs of the first part (a unit's own tokens) is withheld from
-    the clean and the inner ones, another (by default the same, or a tenth) from the clean ones.
-    """
+    """The parts of all units: shares of the first part's pairs are withheld, outer and inner ones."""
     x, of = csr_array(counts[:, : len(parts[0])]), parts[0]
     unseen = have(x, withhold(csr_array(x[np.flatnonzero(~test)]), of, share, rng))
     rest = np.flatnonzero(~test & ~unseen)
@@ -130,11 +122,8 @@ Rows = Int[np.ndarray, " row"]
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The pairs of a scheme, part by part (a unit's own tokens; their context), their counts X [unit, pair],
-    all parts side by side, and the units' division; ``control`` says what was shuffled.
-    """
+    """The pairs of a scheme, part by part, their counts side by side, and the units' division."""
 
-    scheme: RoleScheme
     control: str
     parts: Sequence[Pairs]
     counts: csr_array
@@ -158,11 +147,7 @@ def rows_of(counts: csr_array, which: Bool[np.ndarray, " unit"]) -> csr_array:
 
 
 def design(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterator[Design]:
-    """The design of a scheme and its two shuffled controls.
-
-    Roles are permuted within every sequence, which keeps its set of roles, and with it its length; fillers
-    across all sequences.
-    """
+    """The design of a scheme, then with roles shuffled within sequences, and with fillers across all."""
     entries = enter(scheme, units.kind, units.tokens, units.members)
     terms = scheme.label(units.tokens, entries)
     pairs, found = find_pairs(units.fillers[entries.token], terms)
@@ -170,7 +155,7 @@ def design(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterato
     rng = np.random.default_rng((seed, 1))
     parts, counts = _count(entries, pairs, found)
     division = divide(counts, parts, test, judged, share, rng)
-    yield Design(scheme, AS_IS, parts, counts, division, units.groups)
+    yield Design(AS_IS, parts, counts, division, units.groups)
     within, across = permute_within(entries.group, rng), rng.permutation(len(units.tokens))
     filler = pairs.fillers.get_indexer(pd.Index(units.fillers[across][entries.token]))
     for control, shuffled in (
@@ -178,17 +163,13 @@ def design(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterato
         (SHUFFLED_FILLERS, [(np.where(known < 0, known, filler), role) for known, role in found]),
     ):
         of = _count(entries, occurring(pairs, shuffled), shuffled)
-        yield Design(scheme, control, *of, division, units.groups)
+        yield Design(control, *of, division, units.groups)
 
 
 def enter(
     scheme: RoleScheme, kind: UnitKind, tokens: pd.DataFrame, members: list[csr_array]
 ) -> Entries:
-    """What units are made of: tokens, or, where roles are relative to the unit, pairs of unit and token.
-
-    Raises:
-        InputError: the roles cannot distinguish the units.
-    """
+    """The tokens of units, or, where roles are relative to the unit, pairs of unit and token."""
     kind.check(scheme.name, scheme.relative)
     if not any(scheme.relative):
         return entries_of_tokens(members, tokens)
@@ -219,9 +200,7 @@ def occurring(pairs: Pairs, found: Sequence[Occurrences]) -> Pairs:
 
 
 def gather(vectors: VectorBlocks, designs: Sequence[Design]) -> list[list[Regression]]:
-    """The regressions of every design on the units that it is fitted to (of a control, all fitting units
-    alone), from one pass over the vectors.
-    """
+    """The regressions of designs on the units they are fitted to, from one pass over the vectors."""
     asked = [
         (i, rows)
         for i, of in enumerate(designs)

@@ -155,7 +155,7 @@ class PartFit:
 
 @dataclass(frozen=True, eq=False)
 class RoleFit:
-    """A fit: the parts of its design, and the intercept b. ``vectors`` has V of every pair that occurs."""
+    """A fit: the parts of its design, and the intercept b."""
 
     family: str
     parts: Sequence[PartFit]
@@ -166,11 +166,6 @@ class RoleFit:
     def pairs(self) -> Pairs:
         """The pairs of the first part."""
         return self.parts[0].pairs
-
-    @property
-    def vectors(self) -> Vectors:
-        """V of the pairs of the first part."""
-        return self.parts[0].vectors_of(self.pairs)
 
     def vectors_of(self, other: Pairs) -> Vectors:
         """V of other pairs of the first part's fillers and roles."""

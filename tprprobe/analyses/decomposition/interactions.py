@@ -50,22 +50,16 @@ def _principal_short(
     place = np.full(sizes[axis], -1)
     place[common] = np.arange(len(common))
     known = np.flatnonzero(place[own] >= 0)
-    gram = np.zeros((len(common),) * 2)
-    step = max(1, 2**24 // max(1, len(common)))
-    shape = (len(common), sizes[1 - axis])
-    for start in range(0, vectors.shape[1], max(1, step // sizes[1 - axis])):
-        for column in vectors[:, start : start + max(1, step // sizes[1 - axis])].T:
-            m = csr_array((column[known], (place[own[known]], other[known])), shape)
-            gram += (m @ m.T).toarray() if m.nnz < np.prod(shape) / 8 else _outer(m)
+    gram, shape = np.zeros((len(common),) * 2), (len(common), sizes[1 - axis])
+    for column in vectors.T:
+        m = csr_array((column[known], (place[own[known]], other[known])), shape)
+        is_sparse = m.nnz < np.prod(shape) / 8
+        m = m if is_sparse else m.toarray()
+        gram += (m @ m.T).toarray() if is_sparse else m @ m.T
     factor = _scaled(gram)
     found = np.zeros((sizes[axis], factor.shape[1]))
     found[common] = factor
     return found
-
-
-def _outer(m: csr_array) -> Float64[np.ndarray, "symbol symbol"]:
-    dense = m.toarray()
-    return dense @ dense.T
 
 
 def _project(

@@ -76,9 +76,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The scheme as :func:`decompose` reads it; ``bag`` has one role, ``mean`` nothing, and roles in
-        brackets no fillers (the family roles).
-        """
+        """The scheme as :func:`decompose` reads it, where its roles have fillers."""
         return name_terms(self.terms)
 
 
@@ -88,9 +86,7 @@ def fields_of(term: Term) -> Term:
 
 
 def name_terms(terms: Terms) -> str:
-    """``left*right+pos``; ``bag`` where no field tells tokens apart, ``(length)`` where roles have no
-    fillers, ``mean`` without any term.
-    """
+    """``left*right+pos``, ``bag``, ``(length)`` for roles without fillers, ``mean`` without any term."""
     names = ["*".join(fields_of(term)) or "bag" for term in terms]
     bare = [term[:1] == (BARE,) for term in terms]
     return "+".join(f"({n})" if b else n for n, b in zip(names, bare, strict=True)) or "mean"

@@ -216,10 +216,7 @@ def read_searched(
 
 
 def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
-    """The vectors of (MOST_UNITS of) the units along their principal axes, and the fields as numbers.
-
-    Fields of one value, or of more than MOST_VALUES, are left as one value: they tell nothing.
-    """
+    """Units along their principal axes, and fields as numbers (of too many values, as one value)."""
     rng = np.random.default_rng((seed, 3))
     chance = rng.permutation(int(units.groups.max()) + 1)[units.groups]
     kept = np.sort(np.argsort(chance, kind="stable")[:MOST_UNITS])

@@ -136,11 +136,7 @@ def is_relative(name: str) -> bool:
 
 
 def offsets(name: str, entries: Entries | None) -> Int[np.ndarray, " entry"]:
-    """The distance of every entry's token from its unit's, clipped where the name says so.
-
-    Raises:
-        InputError: tokens without units.
-    """
+    """The distance of every entry's token from its unit's, clipped where the name says so."""
     if entries is None:
         raise InputError("offset is relative to a unit: give a place in the sample, such as left")
     most = name.removeprefix("offset")
@@ -148,11 +144,7 @@ def offsets(name: str, entries: Entries | None) -> Int[np.ndarray, " entry"]:
 
 
 def find_field(name: str, tokens: pd.DataFrame) -> Values:
-    """The values of the built-in field or column of that name.
-
-    Raises:
-        InputError: there is neither, or a column that the field reads is missing.
-    """
+    """The values of the built-in field or column of that name, or an InputError."""
     name = ALIASES.get(name, name)
     if name in BUILT_IN:
         for column in NEEDS.get(name, ()):
@@ -231,11 +223,7 @@ class RoleScheme:
         return [any(map(is_relative, term)) for term in self.terms] or [False]
 
     def label(self, tokens: pd.DataFrame, entries: Entries | None = None) -> list[Labels]:
-        """The role of every token, or of every entry, term by term.
-
-        Raises:
-            InputError: a field is neither built in nor a column.
-        """
+        """The role of every token, or of every entry, term by term."""
         at = slice(None) if entries is None else entries.token
         if self.own is not None:
             return [pd.Categorical(self.own(tokens)[at])]

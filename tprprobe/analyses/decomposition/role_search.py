@@ -153,9 +153,7 @@ def bits_by_draw(
 def choose_cheapest(
     trials: Sequence[Trial], draws: Float64[np.ndarray, "replicate trial"], groups: int
 ) -> tuple[int, Bool[np.ndarray, " trial"], Float64[np.ndarray, "2 trial"]]:
-    """The trial with the fewest pairs whose description is not longer than the shortest one's but for
-    chance or NEGLIGIBLE bits, which are not, and the intervals of the differences.
-    """
+    """The trial of fewest pairs near the shortest, which ones are near, and intervals of differences."""
     low, high = bounds(draws - draws[:, [0]], groups)
     longer = np.array([each.bits for each in trials]) - trials[0].bits
     near = (low <= 0) | (longer <= NEGLIGIBLE * abs(trials[0].bits))
@@ -165,10 +163,7 @@ def choose_cheapest(
 
 
 def merge_values(evidence: Evidence, trial: Trial) -> Trial:
-    """The scheme with roles merged as long as its description becomes shorter.
-
-    Of one term only; roles whose vectors differ least for what they cost are merged first.
-    """
+    """The scheme of one term with the likest roles merged while its description becomes shorter."""
     if len(trial.terms) != 1 or trial.terms[0][:1] in ((), (BARE,)) or trial.roles > 64:
         return trial
     roles = evidence.cells(trial.terms[0])

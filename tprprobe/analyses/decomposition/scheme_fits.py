@@ -108,9 +108,7 @@ class SchemeFits:
         return {}
 
     def fit_unwithheld(self, family: str) -> RoleFit:
-        """The fit of a family to the units without withheld pairs; a free vector a pair knows of main
-        effects alone, so that it shows what a table of pairs says of others.
-        """
+        """The fit of a family to units without withheld pairs; a free vector of an unseen pair is 0."""
         by = self.by_sequences if family == SATURATED else self.by_pairs
         return self._fit(family, self.regressions[1], by.choose(family), TABLE)
 
@@ -150,9 +148,7 @@ class SchemeFits:
         part: int,
         choice: Choice,
     ) -> Bases:
-        """The chosen factors after sweeps over these units along ``axes``; of a large fit, where these hardly
-        differ from the units that factors were chosen on, as they are.
-        """
+        """The chosen factors after sweeps over these units along ``axes``; of a dear fit, as they are."""
         bases = choice.bases[part]
         along = replace(to, cross=to.cross @ self.axes, mean=to.mean @ self.axes)
         parts, variance = self.design.parts, choice.variance

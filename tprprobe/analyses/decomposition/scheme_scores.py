@@ -23,10 +23,7 @@ Decoder = Callable[[np.ndarray, list[list[str]]], Any]  # which of the sequences
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Predictions that are scored, on which units to test on, and the columns of their row.
-
-    ``over`` is the number of the prediction that a gain is over: itself, where there is no other.
-    """
+    """Predictions of units, the columns of their row, and the number of the row that a gain is over."""
 
     columns: dict[str, Any]
     predict: Callable[[slice, Any], Any]
@@ -118,9 +115,7 @@ def _add_up(
     texts: list[list[str]],
     part: slice,
 ) -> tuple[np.ndarray, Float64[np.ndarray, "line term group"]]:
-    """The groups of some units, and of every row and group: errors, those of the mean, what is read
-    back, units.
-    """
+    """The groups of some units, and by row and group: errors, those of the mean, read back, units."""
     known, numbers = np.unique(groups[part], return_inverse=True)
     sums = np.zeros((len(rows), 4, len(known)))
     for block, vectors_of in vectors.blocks(part):

@@ -182,9 +182,7 @@ def add_families(
     families: Sequence[str | None],
     report: Callable[[str], object] = str,
 ) -> None:
-    """Adds the predictions of families, the one below before the one above; of no control also those of fits
-    to the units without withheld pairs.
-    """
+    """Adds predictions, the family below first; of no control also those without withheld pairs."""
     of, at = fits.design, dict[tuple[str, str], int]()
     unseen = of.test & of.division.unseen
     for family in (each for each in FAMILIES if each in families):
@@ -255,9 +253,7 @@ def _join(predictions: Sequence[Prediction], scores: Sequence[Score | None]) -> 
 
 
 def _compare(found: Found, twins: Sequence[str], families: Sequence[str]) -> None:
-    """Adds to every family's row how much of its gain is more than that of the twin that gains most, with its
-    interval.
-    """
+    """Adds to every family's row how much more it gains than the twin that gains most."""
     for family in families:
         row, score = found.get((family, ""), ({}, None))
         known = {twin: of for twin in twins if (of := found.get((family, twin), ({}, None))[1])}
@@ -291,11 +287,7 @@ def input_embedding(store: Store, site: str) -> str | None:
 def embed(
     units: Units, fillers: pd.Index, given: str | Mapping[str, Any] | None
 ) -> Embedding | None:
-    """e(f) of every filler: as given, or the mean by filler of a site of tokens.
-
-    Raises:
-        InputError: a filler without an embedding, or a site of other tokens.
-    """
+    """e(f) of every filler: as given, or the mean by filler of a site of tokens."""
     if given is None:
         return None
     if not isinstance(given, str):

@@ -62,12 +62,7 @@ class UnitKind:
         return [whole]
 
     def check(self, roles: str, relative: list[bool]) -> None:
-        """Checks that roles can distinguish the units; ``relative`` says of every term whether it has
-        a role that is relative to the unit.
-
-        Raises:
-            InputError: they cannot; the line says what can.
-        """
+        """Raises an InputError where roles cannot distinguish the units; ``relative`` is by term."""
         if any(relative) and self.unit in (SAMPLE, MEAN):
             raise InputError(
                 f"roles {roles}: offset is relative to a token, but a vector is of all tokens of a sample: "
@@ -132,9 +127,7 @@ def read_kind(store: Store, site: str, unit: str | None = None, scope: str = SEL
 def members_of(
     sample: Int[np.ndarray, " token"], unit: str, scope: str, looks_back: bool = False
 ) -> list[csr_array]:
-    """Which tokens a unit is made of, part by part: all of a sample; or, of a token, itself, those up to
-    it, all of its sample, or itself and then shares of the others (of those before it, if it looks back).
-    """
+    """Which tokens a unit is made of, part by part, by the scopes of ``OF_TOKENS``."""
     n, at = len(sample), np.arange(len(sample))
     if unit != TOKEN:
         return [csr_array((np.ones(n), (sample, at)))]
