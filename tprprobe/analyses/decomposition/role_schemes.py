@@ -30,7 +30,10 @@ def join_smallest(fillers: Sequence[str]) -> list[str]:
     >>> join_smallest(["5", "1", "3"])
     ['0', '10', '11']
     """
-    values = _ordered(fillers)
+    try:
+        values: list[Any] = [float(each) for each in fillers]
+    except ValueError:
+        values = list(fillers)
     spans = [[i] for i in range(len(fillers))]
     ways = [""] * len(fillers)
     while len(spans) > 1:
@@ -41,13 +44,6 @@ def join_smallest(fillers: Sequence[str]) -> list[str]:
         spans[first : first + 2] = [spans[first] + spans[first + 1]]
         del values[first]
     return ways
-
-
-def _ordered(fillers: Sequence[str]) -> list[float] | list[str]:
-    try:
-        return [float(each) for each in fillers]
-    except ValueError:
-        return list(fillers)
 
 
 Values = Shaped[np.ndarray, " token"]
@@ -78,21 +74,14 @@ def length(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
 
 def before(tokens: pd.DataFrame) -> Values:
     """The filler before; ``#`` at the left end."""
-    return _neighbour(tokens, 1)
+    fillers = tokens.groupby("sample", sort=False)["filler"]
+    return fillers.shift(1, fill_value=EDGE).to_numpy(object)
 
 
 def after(tokens: pd.DataFrame) -> Values:
     """The filler after; ``#`` at the right end."""
-    return _neighbour(tokens, -1)
-
-
-def _neighbour(tokens: pd.DataFrame, step: int) -> Values:
-    fillers, sample = tokens["filler"].to_numpy(object), tokens["sample"].to_numpy()
-    beside, of = np.roll(fillers, step), np.roll(sample, step)
-    beside[of != sample] = EDGE
-    if len(beside):
-        beside[0 if step > 0 else -1] = EDGE
-    return beside
+    fillers = tokens.groupby("sample", sort=False)["filler"]
+    return fillers.shift(-1, fill_value=EDGE).to_numpy(object)
 
 
 def wickel(tokens: pd.DataFrame) -> Values:
@@ -121,12 +110,8 @@ def svo(tokens: pd.DataFrame) -> Values:
     return relations.map(ARGUMENTS).fillna(NONE).to_numpy(object)
 
 
-BUILT_IN: Mapping[str, Field] = MappingProxyType(
-    {
-        each.__name__: each
-        for each in (bag, left, right, length, before, after, wickel, tree, expression, svo)
-    }
-)
+FIELDS = (bag, left, right, length, before, after, wickel, tree, expression, svo)
+BUILT_IN: Mapping[str, Field] = MappingProxyType({each.__name__: each for each in FIELDS})
 NEEDS = {"expression": EXPRESSION, "svo": ("dep",)}  # columns that built-in fields read
 
 
@@ -229,11 +214,12 @@ class RoleScheme:
             return [pd.Categorical(self.own(tokens)[at])]
         found = []
         for term in self.terms:
-            fields = [
-                offsets(name, entries) if is_relative(name) else find_field(name, tokens)[at]
-                for name in term
-            ]
-            values = pair_up(*fields)
+            values = pair_up(
+                *(
+                    offsets(f, entries) if is_relative(f) else find_field(f, tokens)[at]
+                    for f in term
+                )
+            )
             prefix = "" if len(self.terms) == 1 else "*".join(term) + ":"
             found.append(pd.Categorical(values).rename_categories(lambda v, p=prefix: f"{p}{v}"))
         return found

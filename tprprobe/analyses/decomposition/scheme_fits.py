@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -49,6 +49,7 @@ class SchemeFits:
     embedding: Embedding | None = None
     like: "SchemeFits | None" = None
     given: Mapping[int, Bases] | None = None
+    _fits: dict[str, RoleFit] = field(init=False, default_factory=dict)
 
     @property
     def fitting(self) -> Regression:
@@ -102,10 +103,6 @@ class SchemeFits:
             choice = self.by_sequences.choose(family)
             self._fits[family] = self._fit(family, self.regressions[0], choice)
         return self._fits[family]
-
-    @functools.cached_property
-    def _fits(self) -> dict[str, RoleFit]:
-        return {}
 
     def fit_unwithheld(self, family: str) -> RoleFit:
         """The fit of a family to units without withheld pairs; a free vector of an unseen pair is 0."""

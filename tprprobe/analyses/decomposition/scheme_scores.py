@@ -100,7 +100,8 @@ def score(
     same units; groups (documents and identical sequences) are drawn.
     """
     sums = np.zeros((len(rows), 4, int(units.groups.max()) + 1))
-    texts = sequences_of(units) if decoder else []
+    fillers = units.tokens["filler"].to_list()
+    texts = [fillers[span] for span in spans_of(units.tokens)] if decoder else []
     add_up = partial(_add_up, vectors, units.groups, rows, decoder, texts)
     for groups, found in each_part(add_up, vectors.parts()):
         sums[:, :, groups] += found
@@ -170,9 +171,3 @@ def _statistics(totals: np.ndarray, below: Sequence[int]) -> np.ndarray:
     r2 = 1 - divide(errors, of_mean)
     lower = np.stack([r2[:, i] if i >= 0 else np.zeros(len(r2)) for i in below], 1)
     return np.stack([r2, divide(read, n), r2 - lower], -1)
-
-
-def sequences_of(units: Units) -> list[list[str]]:
-    """The fillers of every sample."""
-    fillers = units.tokens["filler"].to_list()
-    return [fillers[span] for span in spans_of(units.tokens)]
