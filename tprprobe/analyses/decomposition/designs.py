@@ -25,7 +25,6 @@ from tprprobe.analyses.decomposition.sequence_units import Units, VectorBlocks
 from tprprobe.analyses.decomposition.unit_kinds import (
     Entries,
     UnitKind,
-    entries_of_tokens,
     entries_of_units,
 )
 from tprprobe.statistics import permute_within
@@ -43,9 +42,9 @@ def withhold(
     most_units: float = MOST_UNITS,
 ) -> Bool[np.ndarray, " pair"]:
     """A random share of the pairs, as flags; fillers and roles keep half of theirs, and few units lose one."""
-    units = counts.tocsc()
+    units, axes = counts.tocsc(), (pairs.filler_of, pairs.role_of)
     seen = np.diff(units.indptr)
-    kept = [np.bincount(of[seen > 0], minlength=1 + of.max(initial=0)) for of in _axes(pairs)]
+    kept = [np.bincount(of[seen > 0], minlength=1 + of.max(initial=0)) for of in axes]
     least = [np.ceil(each / 2) for each in kept]
     lost = np.zeros(len(counts.indptr) - 1, bool)
     wanted, most = round(share * np.sum(seen > 0)), most_units * len(lost)
@@ -54,7 +53,7 @@ def withhold(
         if withheld.sum() >= wanted:
             break
         rows = units.indices[units.indptr[pair] : units.indptr[pair + 1]]
-        at = [of[pair] for of in _axes(pairs)]
+        at = [of[pair] for of in axes]
         enough = all(k[i] - 1 >= m[i] for k, m, i in zip(kept, least, at, strict=True))
         if enough and lost.sum() + np.sum(~lost[rows]) <= most:
             withheld[pair] = lost[rows] = True
@@ -66,10 +65,6 @@ def withhold(
 def have(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Bool[np.ndarray, " unit"]:
     """The units that have any of the pairs."""
     return np.asarray(counts @ pairs.astype(float)).reshape(-1) > 0
-
-
-def _axes(pairs: Pairs) -> tuple[Int[np.ndarray, " pair"], Int[np.ndarray, " pair"]]:
-    return pairs.filler_of, pairs.role_of
 
 
 TEST_SHARE, JUDGED_SHARE = 0.25, 0.2
@@ -172,7 +167,8 @@ def enter(
     """The tokens of units, or, where roles are relative to the unit, pairs of unit and token."""
     kind.check(scheme.name, scheme.relative)
     if not any(scheme.relative):
-        return entries_of_tokens(members, tokens)
+        token, sample = np.arange(len(tokens)), tokens["sample"].to_numpy()
+        return Entries(members, token, np.zeros_like(token), sample)
     at = kind.places(tokens)
     assert at is not None
     return entries_of_units(members, at)

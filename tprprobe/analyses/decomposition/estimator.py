@@ -1,6 +1,6 @@
 """Tensor-product decomposition as an estimator of scikit-learn, for pairs and vectors in memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,9 +186,7 @@ def _read_table(cells: np.ndarray, roles: Sequence[str]) -> Filled:
     return filler, role, _members(np.append(0, np.cumsum(held.sum(1))))
 
 
-def _members(starts: Iterable[int] | np.ndarray) -> csr_array:
+def _members(starts: np.ndarray) -> csr_array:
     """Which row has which pairs, from where the pairs of every row start."""
-    starts = np.asarray(starts)
-    return csr_array(
-        (np.ones(starts[-1]), np.arange(starts[-1]), starts), (len(starts) - 1, starts[-1])
-    )
+    n = starts[-1]
+    return csr_array((np.ones(n), np.arange(n), starts), (len(starts) - 1, n))

@@ -145,12 +145,10 @@ class PartFit:
     def parameters(self) -> int:
         """Free numbers; of factors less the two changes of basis that change no V."""
         free = sum(of.size for name, of in self.coefficients.items() if name != BINDING)
-        if self.factors is None:
+        if (of := self.factors) is None:
             return free
-        of = self.factors
-        return (
-            free + of.fillers.size + of.roles.size + of.readout.size - sum(n * n for n in of.ranks)
-        )
+        bound = of.fillers.size + of.roles.size + of.readout.size
+        return free + bound - sum(n * n for n in of.ranks)
 
 
 @dataclass(frozen=True, eq=False)

@@ -158,15 +158,17 @@ def conclude(evidence: Evidence, fields: Sequence[str], seed: int) -> tuple[str,
     r2 = _share(sums.sum(0)[None])[0]
     low, high = bounds(_share(replicate_totals(sums)), len(sums))
     found = trials[at].name if low[at] > 0 else NOTHING
+    rows = [(each.name, each.roles, each.pairs, each.bits) for each in trials]
+    names, roles, pairs, bits = map(np.array, zip(*rows, strict=True))
     table = pd.DataFrame(
         {
             "control": "",
-            "roles": [each.name for each in trials],
-            "is_found": [each.name == found for each in trials],
-            "n_roles": [each.roles for each in trials],
-            "pairs": [each.pairs for each in trials],
-            "bits": [each.bits for each in trials],
-            "longer": [each.bits - trials[0].bits for each in trials],
+            "roles": names,
+            "is_found": names == found,
+            "n_roles": roles,
+            "pairs": pairs,
+            "bits": bits,
+            "longer": bits - trials[0].bits,
             "longer_low": apart[0],
             "longer_high": apart[1],
             "is_near": near,
@@ -230,12 +232,5 @@ def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
         found, of = pd.factorize(find_field(name, units.tokens))
         codes[name] = found if len(of) <= MOST_VALUES else np.zeros_like(found)
         values[name] = [str(each) for each in of]
-    return Evidence(
-        reduce_width(vectors),
-        groups,
-        test,
-        csr_array(units.members[0][kept]),
-        pd.factorize(units.fillers)[0],
-        codes,
-        values,
-    )
+    members, fillers = csr_array(units.members[0][kept]), pd.factorize(units.fillers)[0]
+    return Evidence(reduce_width(vectors), groups, test, members, fillers, codes, values)
