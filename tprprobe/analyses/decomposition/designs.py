@@ -73,15 +73,6 @@ CLEAN, INNER, OUTER, TEST = range(4)
 Labels = Int[np.ndarray, " unit"]
 
 
-@dataclass(frozen=True, eq=False)
-class Division:
-    """The part of every unit (OUTER and INNER have withheld pairs, CLEAN none), and who judges choices."""
-
-    parts: Labels
-    judged: Bool[np.ndarray, " unit"]
-    unseen: Bool[np.ndarray, " unit"]
-
-
 def divide_groups(
     groups: Labels, rng: np.random.Generator
 ) -> tuple[Bool[np.ndarray, " unit"], Bool[np.ndarray, " unit"]]:
@@ -96,44 +87,47 @@ def divide(
     counts: csr_array,
     parts: Sequence[Pairs],
     test: Bool[np.ndarray, " unit"],
-    judged: Bool[np.ndarray, " unit"],
     share: float,
     rng: np.random.Generator,
     inner_share: float | None = None,
-) -> Division:
-    """The parts of all units: shares of the first part's pairs are withheld, outer and inner ones."""
+) -> tuple[Labels, Bool[np.ndarray, " unit"]]:
+    """The kinds of all units (OUTER and INNER have a withheld pair of the first part, CLEAN none), and which
+    of all have one of OUTER's.
+    """
     x, of = csr_array(counts[:, : len(parts[0])]), parts[0]
     unseen = have(x, withhold(csr_array(x[np.flatnonzero(~test)]), of, share, rng))
     rest = np.flatnonzero(~test & ~unseen)
     part = inner_share or share or 0.1
     inner = have(x, withhold(csr_array(x[rest]), of, part, rng, INNER_UNITS))
     kind = np.where(unseen, OUTER, np.where(inner, INNER, CLEAN))
-    return Division(np.where(test, TEST, kind), judged, unseen)
+    return np.where(test, TEST, kind), unseen
 
 
 AS_IS, SHUFFLED_ROLES, SHUFFLED_FILLERS = "", "shuffled roles", "shuffled fillers"
-Rows = Int[np.ndarray, " row"]
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The pairs of a scheme, part by part, their counts side by side, and the units' division."""
+    """The pairs of a scheme, part by part, their counts side by side, and how units are divided."""
 
     control: str
     parts: Sequence[Pairs]
     counts: csr_array
-    division: Division
+    kinds: Labels
+    judged: Bool[np.ndarray, " unit"]
+    unseen: Bool[np.ndarray, " unit"]
     groups: Int[np.ndarray, " unit"]
 
     @property
     def test(self) -> Bool[np.ndarray, " unit"]:
-        return self.division.parts == TEST
+        return self.kinds == TEST
 
     @property
     def fitted(self) -> list[Bool[np.ndarray, " unit"]]:
-        """All fitting units, those without withheld pairs, and all units."""
-        parts = self.division.parts
-        return [parts != TEST, (parts == CLEAN) | (parts == INNER), np.ones(len(parts), bool)]
+        """All fitting units; of no control also those without withheld pairs, and all units."""
+        of = self.kinds
+        units = [of != TEST, (of == CLEAN) | (of == INNER), np.ones(len(of), bool)]
+        return units if self.control == AS_IS else units[:1]
 
 
 def rows_of(counts: csr_array, which: Bool[np.ndarray, " unit"]) -> csr_array:
@@ -149,16 +143,17 @@ def design(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterato
     test, judged = divide_groups(units.groups, np.random.default_rng((seed, 0)))
     rng = np.random.default_rng((seed, 1))
     parts, counts = _count(entries, pairs, found)
-    division = divide(counts, parts, test, judged, share, rng)
-    yield Design(AS_IS, parts, counts, division, units.groups)
+    kinds, unseen = divide(counts, parts, test, share, rng)
+    real = Design(AS_IS, parts, counts, kinds, judged, unseen, units.groups)
+    yield real
     within, across = permute_within(entries.group, rng), rng.permutation(len(units.tokens))
     filler = pairs.fillers.get_indexer(pd.Index(units.fillers[across][entries.token]))
     for control, shuffled in (
         (SHUFFLED_ROLES, [(filler, role[within]) for filler, role in found]),
         (SHUFFLED_FILLERS, [(np.where(known < 0, known, filler), role) for known, role in found]),
     ):
-        of = _count(entries, occurring(pairs, shuffled), shuffled)
-        yield Design(control, *of, division, units.groups)
+        parts, counts = _count(entries, occurring(pairs, shuffled), shuffled)
+        yield replace(real, control=control, parts=parts, counts=counts)
 
 
 def enter(
@@ -197,23 +192,18 @@ def occurring(pairs: Pairs, found: Sequence[Occurrences]) -> Pairs:
 
 def gather(vectors: VectorBlocks, designs: Sequence[Design]) -> list[list[Regression]]:
     """The regressions of designs on the units they are fitted to, from one pass over the vectors."""
-    asked = [
-        (i, rows)
-        for i, of in enumerate(designs)
-        for rows in of.fitted[: None if of.control == AS_IS else 1]
-    ]
-    masked = [(designs[i].counts, rows) for i, rows in asked]
+    masked = [(of.counts, rows) for of in designs for rows in of.fitted]
     cross = [np.zeros((sizes(x)[1], vectors.width)) for x, _ in masked]
-    total = np.zeros((len(asked), vectors.width))
+    total = np.zeros((len(masked), vectors.width))
     for found in each_part(partial(_sum_up, vectors, masked), vectors.parts()):
         for j, (pairs, values, of_units) in enumerate(found):
             cross[j][pairs] += values
             total[j] += of_units
-    regressions: list[list[Regression]] = [[] for _ in designs]
-    for j, (i, rows) in enumerate(asked):
-        mean = total[j] / max(1, int(rows.sum()))
-        regressions[i].append(Regression(Grams(rows_of(designs[i].counts, rows)), cross[j], mean))
-    return regressions
+    made = (
+        Regression(Grams(rows_of(counts, rows)), of_pairs, of_units / max(1, int(rows.sum())))
+        for (counts, rows), of_pairs, of_units in zip(masked, cross, total, strict=True)
+    )
+    return [[next(made) for _ in of.fitted] for of in designs]
 
 
 def _sum_up(

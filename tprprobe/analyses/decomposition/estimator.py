@@ -70,11 +70,13 @@ class TPDecomposition(BaseEstimator):
         counts = count_pairs(members, found, occurrences)
         nothing, groups = np.zeros(n, bool), np.arange(n)
         judged = divide_groups(groups, rng)[1]
-        division = divide(counts, [found], nothing, judged, 0.0, rng, self.withheld or 0.1)
-        of, held = Design("", [found], counts, division, groups), HeldVectors(e)
+        kinds, unseen = divide(counts, [found], nothing, 0.0, rng, self.withheld or 0.1)
+        of, held = Design("", [found], counts, kinds, judged, unseen, groups), HeldVectors(e)
         fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
-        unseen = self.withheld and self.family != SATURATED  # whose free vectors know no other pair
-        self._fit = fits.fit_unwithheld(self.family) if unseen else fits.fit(self.family)
+        for_pairs = (
+            self.withheld and self.family != SATURATED
+        )  # whose free vectors know no other pair
+        self._fit = fits.fit_unwithheld(self.family) if for_pairs else fits.fit(self.family)
         self._keep(self._fit, found)
         return self
 

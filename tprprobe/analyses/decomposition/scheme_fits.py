@@ -9,7 +9,7 @@ from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.alternation import Alternation, Bases
 from tprprobe.analyses.decomposition.choices import Choice, Chooser, Judges
-from tprprobe.analyses.decomposition.designs import CLEAN, INNER, TEST, Design, rows_of
+from tprprobe.analyses.decomposition.designs import CLEAN, INNER, Design, rows_of
 from tprprobe.analyses.decomposition.families import (
     BINDING,
     BLOCKS,
@@ -84,16 +84,16 @@ class SchemeFits:
     @functools.cached_property
     def by_sequences(self) -> Chooser:
         """Choices for new sequences."""
-        of = self.design.division
-        return self._chooser((of.parts != TEST) & ~of.judged, (of.parts != TEST) & of.judged)
+        fitted, judged = ~self.design.test, self.design.judged
+        return self._chooser(fitted & ~judged, fitted & judged)
 
     @functools.cached_property
     def by_pairs(self) -> Chooser:
         """Choices for pairs that no fitted unit has; for new sequences where none could be withheld."""
-        parts = self.design.division.parts
-        if not np.any(parts == INNER) or not np.any(parts == CLEAN):
+        kinds = self.design.kinds
+        if not np.any(kinds == INNER) or not np.any(kinds == CLEAN):
             return self.by_sequences
-        found = self._chooser(parts == CLEAN, parts == INNER)
+        found = self._chooser(kinds == CLEAN, kinds == INNER)
         found.usual.update(self.by_sequences.usual)
         return found
 

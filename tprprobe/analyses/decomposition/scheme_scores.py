@@ -54,7 +54,8 @@ class Score:
 
 def covariance_of(units: Units, test: Bool[np.ndarray, " unit"]) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of the vectors that are not tested on (of the first COVARIANCE_UNITS)."""
-    second, first, n = np.zeros((units.width, units.width)), np.zeros(units.width), 0
+    width = units.vectors.width
+    second, first, n = np.zeros((width, width)), np.zeros(width), 0
     for block, vectors in units.vectors.blocks():
         chosen = vectors[~test[block]]
         second, first, n = second + chosen.T @ chosen, first + chosen.sum(0), n + len(chosen)

@@ -184,7 +184,7 @@ def add_families(
 ) -> None:
     """Adds predictions, the family below first; of no control also those without withheld pairs."""
     of, at = fits.design, dict[tuple[str, str], int]()
-    unseen = of.test & of.division.unseen
+    unseen = of.test & of.unseen
     for family in (each for each in FAMILIES if each in families):
         report(family)
         made = [("", fits.fit(family), fits.fitting.mean, of.test)]
@@ -298,7 +298,7 @@ def embed(
     filler = fillers.get_indexer(pd.Index(units.tokens["filler"].to_numpy(object)))
     if len(tokens) != len(filler):
         raise InputError(f"{given} and {units.site} are of different tokens: give another site")
-    total, n = np.zeros((len(fillers), tokens.width)), np.zeros((len(fillers), 1))
+    total, n = np.zeros((len(fillers), tokens.vectors.width)), np.zeros((len(fillers), 1))
     for block, vectors in tokens.vectors.blocks():
         np.add.at(total, filler[block], vectors)
         np.add.at(n, filler[block], 1)

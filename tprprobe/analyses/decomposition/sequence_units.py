@@ -111,11 +111,6 @@ class Units:
     def site(self) -> str:
         return self.vectors.site
 
-    @property
-    def width(self) -> int:
-        """Numbers of a vector, all heads together."""
-        return self.vectors.width
-
     def __str__(self) -> str:
         """What a vector is of, what it is made of, and what is joined."""
         joined = f"; {self.rare} rare fillers are joined" if self.rare else ""
