@@ -115,9 +115,8 @@ class Chooser:
                 if names[-1] == BINDING:
                     stage = self._bind(stage, part)
                 else:
-                    stage = self._add(
-                        stage, make_block(names[-1], part, self.parts, self.embedding)
-                    )
+                    block = make_block(names[-1], part, self.parts, self.embedding)
+                    stage = self._add(stage, block)
             self._stages[names] = stage
         return self._stages[names]
 
@@ -213,24 +212,18 @@ class Chooser:
         return replace(found, bases={**stage.bases, part: bases})
 
     def _sweeps(self, stage: Stage, part: int, variance: float) -> Alternation:
-        return Alternation(
-            self.regression, stage.blocks, stage.penalties, self.parts, part, variance
-        )
+        blocks, penalties = stage.blocks, stage.penalties
+        return Alternation(self.regression, blocks, penalties, self.parts, part, variance)
 
     def _cut(self, stage: Stage, found: Stage, bases: Bases, part: int) -> Bases:
         """The fewest dimensions that err as little as the best: of the SVD, then, if cheap, after sweeps."""
-        whole = _ranks(bases)
-        bases = _first(
-            bases,
-            fewest(
-                whole,
-                lambda ranks: self._errors(found.blocks, found.penalties, columns_of(ranks, whole)),
-            ),
-        )
-        sweeps, scale = (
-            self._sweeps(stage, part, self._variance(found)),
-            self.regression.grams.scale,
-        )
+        whole, scale = _ranks(bases), self.regression.grams.scale
+
+        def errors_of_svd(ranks: Ranks) -> Errors:
+            return self._errors(found.blocks, found.penalties, columns_of(ranks, whole))
+
+        bases = _first(bases, fewest(whole, errors_of_svd))
+        sweeps = self._sweeps(stage, part, self._variance(found))
         if not sweeps.is_cheap(bases):
             return bases
         unit = found.penalties[-1] * scale(found.blocks[-1])

@@ -80,15 +80,12 @@ class Decomposition:
             InputError: a filler or role that the fit does not have.
         """
         of = self.fit.pairs
-        codes: list[np.ndarray] = []
-        for kind, names, given in zip(
-            ("filler", "role"), (of.fillers, of.roles), zip(*pairs, strict=True), strict=True
-        ):
-            texts = [str(each) for each in given]
-            found = number_fillers(names, texts) if kind == "filler" else number(names, texts)
-            if (found < 0).any():
-                raise unknown(kind, given[int(np.argmin(found))], map(str, names))
-            codes.append(found)
+        fillers, roles = ([str(each) for each in given] for given in zip(*pairs, strict=True))
+        codes = number_fillers(of.fillers, fillers), number(of.roles, roles)
+        if (codes[0] < 0).any():
+            raise unknown("filler", fillers[int(np.argmin(codes[0]))], map(str, of.fillers))
+        if (codes[1] < 0).any():
+            raise unknown("role", roles[int(np.argmin(codes[1]))], map(str, of.roles))
         return self.fit.vectors_of(Pairs(of.fillers, of.roles, *codes))
 
     def encode(self, sequences: Sequences) -> Float64[np.ndarray, "sequence d_model"]:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from tprprobe.analyses.decomposition.role_schemes import spans_of
-from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors
+from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors, VectorBlocks
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store.dask_workers import each_part
 
@@ -91,7 +91,7 @@ class NormalVectors(UnitVectors):
 
 def score(
     units: Units,
-    vectors: UnitVectors,
+    vectors: VectorBlocks,
     rows: Sequence[Prediction],
     decoder: Decoder | None = None,
 ) -> list[Score | None]:
@@ -110,7 +110,7 @@ def score(
 
 
 def _add_up(
-    vectors: UnitVectors,
+    vectors: VectorBlocks,
     groups: np.ndarray,
     rows: Sequence[Prediction],
     decoder: Decoder | None,

@@ -44,13 +44,10 @@ from tprprobe.store.layout import SAMPLE, SIDES
 RANDOM, PRINCIPAL, ITSELF = "random vectors", "pca", "itself"
 UNSEEN = "_withheld"  # the columns of units with a pair that the fit has not seen
 ENDS = ("", "_low", "_high")
-GAINS = [f"{name}{end}" for name in ("gain", "learnt") for end in ENDS]
-MEASURES = [
-    f"{name}{of}{end}" for name in ("r2", "substitution") for of in ("", UNSEEN) for end in ENDS
-]
+MEASURES = ("r2", "gain", "learnt", f"r2{UNSEEN}", "substitution", f"substitution{UNSEEN}")
 TEXTS = ("site", "roles", "design", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
 COUNTS = ("n", f"n{UNSEEN}", "n_fit", "groups", "n_fillers", "n_roles", "pairs", "parameters")
-COLUMNS = (*TEXTS, *MEASURES[:3], *GAINS, *MEASURES[3:], *COUNTS, "penalty")
+COLUMNS = (*TEXTS, *(f"{name}{end}" for name in MEASURES for end in ENDS), *COUNTS, "penalty")
 STAGES = 5  # of the work on a scheme, beside its families and twins
 Report = Callable[[str, int], object]  # of a stage as it begins: its name, and how many there are
 CHAIN = (ROLES, BAG, ADDITIVE, FACTORED, SATURATED)
