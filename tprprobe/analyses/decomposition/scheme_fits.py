@@ -105,7 +105,7 @@ class SchemeFits:
         return self._fits[family]
 
     def fit_unwithheld(self, family: str) -> RoleFit:
-        """The fit of a family to units without withheld pairs; a free vector of an unseen pair is 0."""
+        """The fit of a family to units without withheld pairs; free vectors say main effects of other pairs."""
         by = self.by_sequences if family == SATURATED else self.by_pairs
         return self._fit(family, self.regressions[1], by.choose(family), TABLE)
 
