@@ -14,7 +14,7 @@ import tprprobe as tp
 from tprprobe.analyses.decomposition import fit_scheme
 from tprprobe.analyses.decomposition.decompositions import plan_decomposition
 from tprprobe.analyses.decomposition.designs import design, gather
-from tprprobe.analyses.decomposition.joining import join_smallest
+from tprprobe.analyses.decomposition.role_schemes import join_smallest
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.scheme_scores import Prediction, score
 from tprprobe.analyses.decomposition.scheme_tables import predictor

@@ -9,10 +9,8 @@ from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import load_roles
-from tprprobe.analyses.decomposition.joining import join_smallest
-from tprprobe.analyses.decomposition.pair_moments import moments_of
-from tprprobe.analyses.decomposition.role_cells import encode_shortest, name_terms
-from tprprobe.analyses.decomposition.role_schemes import read_scheme
+from tprprobe.analyses.decomposition.role_cells import encode_shortest, moments_of, name_terms
+from tprprobe.analyses.decomposition.role_schemes import join_smallest, read_scheme
 from tprprobe.cli import app
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 

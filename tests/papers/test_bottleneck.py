@@ -13,7 +13,7 @@ from torch import nn
 import tprprobe as tp
 from tprpapers.mccoy.bottleneck import CODERS
 from tprpapers.mccoy.tree_coders import join_order
-from tprprobe.analyses.decomposition.joining import join_smallest
+from tprprobe.analyses.decomposition.role_schemes import join_smallest
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.data.vocabularies.characters import SPECIALS
 from tprprobe.data.vocabularies.symbols import SymbolTable

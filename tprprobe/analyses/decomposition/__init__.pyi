@@ -1,11 +1,11 @@
 from .decomposition_run import decompose_all as decompose_all
+from .decomposition_run import load_roles as load_roles
 from .decomposition_run import load_scores as load_scores
+from .decomposition_run import search_all as search_all
 from .decompositions import Decomposition as Decomposition
 from .decompositions import decompose as decompose
 from .decompositions import fit_scheme as fit_scheme
 from .estimator import TPDecomposition as TPDecomposition
 from .gains import summarize as summarize
 from .role_findings import RoleSearch as RoleSearch
-from .role_findings import load_roles as load_roles
-from .role_findings import search_all as search_all
 from .role_findings import search_roles as search_roles

@@ -15,17 +15,9 @@ from scipy.sparse import csr_array
 from tprprobe.analyses.decomposition.families import bound_block
 from tprprobe.analyses.decomposition.interactions import Factor, principal
 from tprprobe.analyses.decomposition.pair_counts import Pairs, starts_of
-from tprprobe.analyses.decomposition.ridge import (
-    Block,
-    Regression,
-    conjugate_gradients,
-    table_of,
-)
+from tprprobe.analyses.decomposition.ridge import Block, Regression, conjugate_gradients, table_of
 
-SMALL, WIDE = (
-    200_000,
-    1000,
-)  # pairs by dimensions of bindings, columns beside, up to which a sweep is cheap
+SMALL, WIDE = 200_000, 1000  # pairs by dimensions, and columns beside, up to which a sweep is cheap
 FEW, MOST = 1, 20  # sweeps of a dear fit, and at most
 STEPS = 6  # of conjugate gradients a sweep: each goes on where the last one was
 READOUT = 1e-3  # penalty of W
@@ -82,9 +74,8 @@ class Alternation:
         *main, w = self.regression.solve((*self.blocks, block), (*self.penalties, READOUT))
         w = w.reshape(*(of.shape[1] for of in table.sort((long, short))), -1)
         beside = np.zeros_like(self.regression.cross) + table_of(self.blocks, main)
-        return (np.swapaxes(w, 0, 1) if table.turned else w), self.regression.left_by(beside)[
-            self.rows
-        ]
+        rest = self.regression.left_by(beside)[self.rows]
+        return (np.swapaxes(w, 0, 1) if table.turned else w), rest
 
     def _image(self, vectors: Vectors) -> Vectors:
         """XᵀX of vectors of the part's pairs, X centred."""
@@ -97,14 +88,10 @@ class Alternation:
     ) -> tuple[Factor, Readout]:
         held = np.einsum("bk,jkd->bjd", short, w)
         squares = held @ held.transpose(0, 2, 1)
-        found = self._solve(
-            long,
-            lambda of: table.spread(of, held),
-            lambda of: table.fold_long(of, held),
-            table.weights(self.regression.grams.squares()[self.rows])
-            @ squares.reshape(len(held), -1),
-            rest,
-        )
+        weights = table.weights(self.regression.grams.squares()[self.rows])
+        blocks = weights @ squares.reshape(len(held), -1)
+        maps = (lambda of: table.spread(of, held), lambda of: table.fold_long(of, held))
+        found = self._solve(long, *maps, blocks, rest)
         basis, change = np.linalg.qr(found)
         return basis, np.einsum("ij,jkd->ikd", change, w)
 

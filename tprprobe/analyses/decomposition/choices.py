@@ -115,16 +115,13 @@ class Chooser:
                 if names[-1] == BINDING:
                     stage = self._bind(stage, part)
                 else:
-                    stage = self._add(
-                        stage, make_block(names[-1], part, self.parts, self.embedding)
-                    )
+                    block = make_block(names[-1], part, self.parts, self.embedding)
+                    stage = self._add(stage, block)
             self._stages[names] = stage
         return self._stages[names]
 
     def _add(self, stage: Stage, block: Block) -> Stage:
-        """The stage with a block more, where that is better by more than a standard error over groups; if
-        no unit to judge by has any of its columns, nothing speaks against it.
-        """
+        """The stage with a block more, where it gains or no unit judges it."""
         if not self._is_judged(block):
             penalties = (*stage.penalties, PENALTIES[0])
             return self._attempt((*stage.blocks, block), penalties, stage.bases)
@@ -201,9 +198,7 @@ class Chooser:
         return self._sweep(stage, part, bases, self._variance(found))
 
     def _free(self, stage: Stage, part: int) -> Float64[np.ndarray, "pair d"]:
-        """A free vector of every pair beside the stage's blocks: what factors are first made of. Their penalty
-        errs least; that of pairs so many that a fit is dear is FREE.
-        """
+        """A free vector of every pair beside the stage's blocks: what factors are first made of."""
         block = make_block(PAIR, part, self.parts)
         is_cheap = len(self.parts[part]) <= DENSE
         known = self.usual.get((PAIR, part), None if is_cheap else FREE)
@@ -217,26 +212,18 @@ class Chooser:
         return replace(found, bases={**stage.bases, part: bases})
 
     def _sweeps(self, stage: Stage, part: int, variance: float) -> Alternation:
-        return Alternation(
-            self.regression, stage.blocks, stage.penalties, self.parts, part, variance
-        )
+        blocks, penalties = stage.blocks, stage.penalties
+        return Alternation(self.regression, blocks, penalties, self.parts, part, variance)
 
     def _cut(self, stage: Stage, found: Stage, bases: Bases, part: int) -> Bases:
-        """The fewest dimensions that err as little as the best, but for chance: of the SVD, then, where a
-        fit is small, after sweeps.
-        """
-        whole = _ranks(bases)
-        bases = _first(
-            bases,
-            fewest(
-                whole,
-                lambda ranks: self._errors(found.blocks, found.penalties, columns_of(ranks, whole)),
-            ),
-        )
-        sweeps, scale = (
-            self._sweeps(stage, part, self._variance(found)),
-            self.regression.grams.scale,
-        )
+        """The fewest dimensions that err as little as the best: of the SVD, then, if cheap, after sweeps."""
+        whole, scale = _ranks(bases), self.regression.grams.scale
+
+        def errors_of_svd(ranks: Ranks) -> Errors:
+            return self._errors(found.blocks, found.penalties, columns_of(ranks, whole))
+
+        bases = _first(bases, fewest(whole, errors_of_svd))
+        sweeps = self._sweeps(stage, part, self._variance(found))
         if not sweeps.is_cheap(bases):
             return bases
         unit = found.penalties[-1] * scale(found.blocks[-1])

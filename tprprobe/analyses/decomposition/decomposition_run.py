@@ -1,7 +1,8 @@
-"""Decompositions of all sites and schemes in one resumable run, kept as tables in a folder."""
+"""Decompositions and searches of roles at all sites in one resumable run, kept as a table in a folder."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,21 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.decomposition.decompositions import decompose, plan_decomposition
+from tprprobe.analyses.decomposition.role_findings import RoleSearch, read_searched, search_roles
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.analyses.decomposition.scheme_tables import Report, no_report
-from tprprobe.analyses.kinds import DECOMPOSITIONS
+from tprprobe.analyses.kinds import DECOMPOSITIONS, ROLES
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
+from tprprobe.files.kinds import Kind
 from tprprobe.files.runs import KeptRun, Part, join_parts, kept
 from tprprobe.files.tables import check_columns, columns
 from tprprobe.store import Store
 
-FORMAT, MANIFEST, TABLE = "tprprobe-decomposition", DECOMPOSITIONS.file, "scores.csv"
-COLUMNS = columns(text="site roles family control", number="r2")
+SCORES, SCHEMES = "scores", "schemes"  # the tables of the two runs
+SCORE_COLUMNS = columns(text="site roles family control", number="r2")
+SCHEME_COLUMNS = columns(text="site found roles control", number="bits longer stability r2")
+NUMBERS = ("bits", "longer", "longer_low", "longer_high", "stability", "r2", "r2_low", "r2_high")
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
 
@@ -43,20 +48,67 @@ def decompose_all(
     names, schemes = store.select(sites), [read_scheme(each).name for each in dict.fromkeys(roles)]
     for site in names:
         plan_decomposition(store, site, schemes, **options).read(store, site)
-    settings = {"format": FORMAT, "stores": [store.fingerprint], "sites": names, "roles": schemes}
-    settings |= {"options": options, "tprprobe": version("tprprobe")}
+    measures = {
+        f"{i}-{j}": partial(_score, store, site, scheme, options | {"report": report})
+        for i, site in enumerate(names)
+        for j, scheme in enumerate(schemes)
+    }
+    about = {"stores": [store.fingerprint], "sites": names, "roles": schemes, "options": options}
     with kept(out) as folder:
-        run = KeptRun.open(folder, settings, resume, MANIFEST)
-        if not run.is_done:
-            parts = [
-                run.part(f"{i}-{j}", _scores(store, site, scheme, options | {"report": report}))
-                for i, site in enumerate(names)
-                for j, scheme in enumerate(schemes)
-            ]
-            for part in progress(parts):
-                part.finish()
-            run.finish({TABLE: join_parts(parts, "scores")}, {})
+        _run(folder, DECOMPOSITIONS, SCORES, about, resume, progress, measures)
         return load_scores(folder)
+
+
+def search_all(
+    store: Store,
+    sites: str | Sequence[str],
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress = iter,
+    **options: Any,
+) -> list[RoleSearch]:
+    """The search of :func:`search_roles`, whose ``options`` are taken, at every site that matches; ``out``
+    is a new folder for the tables, and the run goes on there with ``resume``.
+
+    Raises:
+        InputError: as of :func:`search_roles`, or a folder of something else.
+    """
+    names = store.select(sites)
+    for site in names:
+        read_searched(store, site, **{k: v for k, v in options.items() if k != "seed"})
+    measures = {f"{i}": partial(_search, store, site, options) for i, site in enumerate(names)}
+    about = {"stores": [store.fingerprint], "sites": names, "options": options}
+    with kept(out) as folder:
+        _run(folder, ROLES, SCHEMES, about, resume, progress, measures)
+        return load_roles(folder)
+
+
+def _score(store: Store, site: str, scheme: str, options: dict[str, Any]) -> pd.DataFrame:
+    return decompose(store, site, scheme, **options).scores
+
+
+def _search(store: Store, site: str, options: dict[str, Any]) -> pd.DataFrame:
+    found = search_roles(store, site, **options)
+    return found.schemes.assign(site=site, found=found.found)
+
+
+def _run(
+    folder: Path,
+    kind: Kind,
+    table: str,
+    about: Mapping[str, Any],
+    resume: bool,
+    progress: Progress,
+    measures: Mapping[str, Callable[[], pd.DataFrame]],
+) -> None:
+    """Makes what is left of a run, part by part, and then the table of all parts."""
+    settings = {"format": f"tprprobe-{Path(kind.file).stem}", **about}
+    run = KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, kind.file)
+    if not run.is_done:
+        parts = [run.part(name, lambda of=of: {table: of()}) for name, of in measures.items()]
+        for part in progress(parts):
+            part.finish()
+        run.finish({f"{table}.csv": join_parts(parts, table)}, {})
 
 
 def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
@@ -65,18 +117,32 @@ def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     Raises:
         InputError: the folder holds none, or its table is damaged.
     """
-    kind = DECOMPOSITIONS
+    texts = {"rank": str, "rank_withheld": str}
+    table = _load(folder, DECOMPOSITIONS, SCORES, SCORE_COLUMNS, "decompose again", dtype=texts)
+    names = table.select_dtypes("str").columns
+    return table.assign(**{name: table[name].fillna("") for name in names})
+
+
+def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
+    """What a finished run found, site by site, read from its folder.
+
+    Raises:
+        InputError: the folder holds none, or its table is damaged.
+    """
+    reading = {"keep_default_na": False, "na_values": {name: [""] for name in NUMBERS}}
+    table = _load(folder, ROLES, SCHEMES, SCHEME_COLUMNS, "search again", **reading)
+    sites = table.groupby("site", sort=False)
+    rows = {str(site): of.drop(columns="site").reset_index(drop=True) for site, of in sites}
+    return [RoleSearch(site, str(of.pop("found").iloc[0]), of) for site, of in rows.items()]
+
+
+def _load(
+    folder: str | os.PathLike[str], kind: Kind, table: str, known: Any, again: str, **reading: Any
+) -> pd.DataFrame:
+    """The table of a finished run; ``again`` says what to do where it is damaged."""
     if not kind.is_finished_in(folder):
         raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
-    path, again = Path(folder) / TABLE, "decompose again"
+    path = Path(folder) / f"{table}.csv"
     with as_input_error(f"{path} is damaged", again):
-        table = pd.read_csv(path, dtype={"rank": str, "rank_withheld": str})
-    table = check_columns(table, COLUMNS, path, again)
-    texts = table.select_dtypes("str").columns
-    return table.assign(**{name: table[name].fillna("") for name in texts})
-
-
-def _scores(
-    store: Store, site: str, scheme: str, options: dict[str, Any]
-) -> Callable[[], dict[str, pd.DataFrame]]:
-    return lambda: {"scores": decompose(store, site, scheme, **options).scores}
+        found = pd.read_csv(path, **reading)
+    return check_columns(found, known, path, again)

@@ -1,7 +1,7 @@
 """The decomposition of a site's vectors into roles and fillers: fits, scores, controls, re-encoding."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,19 +9,18 @@ import pandas as pd
 from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.choices import AUTO, read_rank
-from tprprobe.analyses.decomposition.designs import design, enter, gather, occurring
+from tprprobe.analyses.decomposition.designs import enter, occurring
 from tprprobe.analyses.decomposition.families import FACTORED, OPERATOR, RoleFit
 from tprprobe.analyses.decomposition.interactions import Ranks
 from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, number, sizes
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
-from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.scheme_scores import Decoder
 from tprprobe.analyses.decomposition.scheme_tables import (
     DecompositionPlan,
     Report,
     arrange,
+    begin_fits,
     decompose_scheme,
-    embed,
     input_embedding,
     no_report,
 )
@@ -81,15 +80,12 @@ class Decomposition:
             InputError: a filler or role that the fit does not have.
         """
         of = self.fit.pairs
-        codes: list[np.ndarray] = []
-        for kind, names, given in zip(
-            ("filler", "role"), (of.fillers, of.roles), zip(*pairs, strict=True), strict=True
-        ):
-            texts = [str(each) for each in given]
-            found = number_fillers(names, texts) if kind == "filler" else number(names, texts)
-            if (found < 0).any():
-                raise unknown(kind, given[int(np.argmin(found))], map(str, names))
-            codes.append(found)
+        fillers, roles = ([str(each) for each in given] for given in zip(*pairs, strict=True))
+        codes = number_fillers(of.fillers, fillers), number(of.roles, roles)
+        if (codes[0] < 0).any():
+            raise unknown("filler", fillers[int(np.argmin(codes[0]))], map(str, of.fillers))
+        if (codes[1] < 0).any():
+            raise unknown("role", roles[int(np.argmin(codes[1]))], map(str, of.roles))
         return self.fit.vectors_of(Pairs(of.fillers, of.roles, *codes))
 
     def encode(self, sequences: Sequences) -> Float64[np.ndarray, "sequence d_model"]:
@@ -141,30 +137,18 @@ def plan_decomposition(
     fillers: str = "token",
     unit: str | None = None,
     scope: str = "self",
-    family: str = FACTORED,
     rank: str | int | Ranks = AUTO,
-    withheld: float = 0.1,
-    embedding: str | Mapping[str, Any] | None = None,
-    decoder: Decoder | None = None,
-    seed: int = 0,
-    rare: int = RARE,
+    **options: Any,
 ) -> DecompositionPlan:
     """The plan of the keywords of :func:`decompose`; nothing is fitted yet."""
     given = [roles] if isinstance(roles, str) or callable(roles) else list(roles)
     name = select_one(store, site)
-    is_given = family == OPERATOR  # e(f) of every filler
-    return DecompositionPlan(
-        tuple(map(read_scheme, given)),
-        fillers,
-        read_kind(store, name, unit, scope),
-        0 if is_given else rare,
-        family,
-        read_rank(rank),
-        withheld,
-        embedding or (input_embedding(store, name) if is_given else None),
-        decoder,
-        seed,
-    )
+    schemes = tuple(map(read_scheme, given))
+    kind = read_kind(store, name, unit, scope)
+    plan = DecompositionPlan(schemes, fillers, kind, read_rank(rank), **options)
+    if plan.family != OPERATOR:
+        return plan
+    return replace(plan, rare=0, embedding=plan.embedding or input_embedding(store, name))
 
 
 @takes_paths
@@ -226,8 +210,9 @@ def decompose(
     Raises:
         InputError: no such site, column, scheme or family; attention maps; too few sequences.
     """
-    keywords = (fillers, unit, scope, family, rank, withheld, embedding, decoder, seed, rare)
-    plan = plan_decomposition(store, site, roles, *keywords)
+    options = {"family": family, "withheld": withheld, "embedding": embedding, "decoder": decoder}
+    options |= {"seed": seed, "rare": rare}
+    plan = plan_decomposition(store, site, roles, fillers, unit, scope, rank, **options)
     units, schemes = plan.read(store, site), plan.schemes
     found = [decompose_scheme(units, store.twins, scheme, plan, report) for scheme in schemes]
     table = pd.concat([table for _, table in found], ignore_index=True)
@@ -246,8 +231,5 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     """
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
-    real = next(iter(design(units, scheme, plan.withheld, plan.seed)))
-    embedding = embed(units, real.parts[0].fillers, plan.embedding)
-    fits = SchemeFits(real, units.vectors, gather(units.vectors, [real])[0], plan.ranks, embedding)
-    fit = fits.fit_all(plan.family)
+    fit = begin_fits(units, scheme, plan).fit_all(plan.family)
     return Decomposition(units.site, plan, pd.DataFrame(), {scheme.name: fit})

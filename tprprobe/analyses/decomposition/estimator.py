@@ -1,6 +1,6 @@
 """Tensor-product decomposition as an estimator of scikit-learn, for pairs and vectors in memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from tprprobe.analyses.decomposition.choices import read_rank
-from tprprobe.analyses.decomposition.designs import Design, gather
+from tprprobe.analyses.decomposition.designs import Design, divide, divide_groups, gather
 from tprprobe.analyses.decomposition.families import FAMILIES, OPERATOR, PRODUCT, SATURATED, RoleFit
 from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs, number
-from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
-from tprprobe.analyses.decomposition.sequence_splits import divide, divide_groups
 from tprprobe.errors import InputError, unknown
 
-SCHEME = RoleScheme("given", ())
 Filled = tuple[np.ndarray, np.ndarray, csr_array]  # fillers, roles, and the rows that have them
 
 
@@ -73,25 +70,25 @@ class TPDecomposition(BaseEstimator):
         counts = count_pairs(members, found, occurrences)
         nothing, groups = np.zeros(n, bool), np.arange(n)
         judged = divide_groups(groups, rng)[1]
-        division = divide(counts, [found], nothing, judged, 0.0, rng, self.withheld or 0.1)
-        of, held = Design(SCHEME, "", [found], counts, division, groups), HeldVectors(e)
+        kinds, unseen = divide(counts, [found], nothing, 0.0, rng, self.withheld or 0.1)
+        of, held = Design("", [found], counts, kinds, judged, unseen, groups), HeldVectors(e)
         fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
-        unseen = self.withheld and self.family != SATURATED  # whose free vectors know no other pair
-        self._fit = fits.fit_unwithheld(self.family) if unseen else fits.fit(self.family)
+        for_pairs = (
+            self.withheld and self.family != SATURATED
+        )  # whose free vectors know no other pair
+        self._fit = fits.fit_unwithheld(self.family) if for_pairs else fits.fit(self.family)
         self._keep(self._fit, found)
-        self.n_features_in_ = len(self.role_names_)
         return self
 
     def _keep(self, fit: RoleFit, pairs: Pairs) -> None:
         sizes = (len(pairs.fillers), len(pairs.roles))
-        self.filler_names_, self.role_names_ = (
-            np.asarray(names, object) for names in (pairs.fillers, pairs.roles)
-        )
-        self.intercept_ = fit.bias
+        self.filler_names_ = np.asarray(pairs.fillers, object)
+        self.role_names_ = np.asarray(pairs.roles, object)
+        self.n_features_in_, self.intercept_ = len(self.role_names_), fit.bias
         if self.family == PRODUCT and (of := fit.factors):
             self.fillers_, self.roles_, self.readout_ = of.fillers, of.roles, of.readout
             return
-        every = np.divmod(np.arange(pairs.cells), sizes[1])
+        every = np.divmod(np.arange(sizes[0] * sizes[1]), sizes[1])
         table = fit.vectors_of(Pairs(pairs.fillers, pairs.roles, *every))
         self.fillers_, self.roles_ = np.eye(sizes[0]), np.eye(sizes[1])
         self.readout_ = table.reshape(*sizes, -1)
@@ -99,13 +96,10 @@ class TPDecomposition(BaseEstimator):
     def encode(self, pairs: Any) -> np.ndarray:
         """The vectors of lists of pairs; a filler or role that was not fitted adds nothing."""
         check_is_fitted(self)
-        if (
-            isinstance(pairs, np.ndarray)
-            and pairs.ndim == 2
-            and pairs.shape[1] != self.n_features_in_
-        ):
+        width = pairs.shape[1] if isinstance(pairs, np.ndarray) and pairs.ndim == 2 else None
+        if width not in (None, self.n_features_in_):
             raise InputError(
-                f"X has {pairs.shape[1]} features, but TPDecomposition is expecting "
+                f"X has {width} features, but TPDecomposition is expecting "
                 f"{self.n_features_in_} features as input: give the columns of the fit"
             )
         filler, role, members = read_pairs(pairs)
@@ -113,9 +107,7 @@ class TPDecomposition(BaseEstimator):
         codes = [number(of, given) for of, given in zip(names, (filler, role), strict=True)]
         known = np.flatnonzero((codes[0] >= 0) & (codes[1] >= 0))
         at_token = np.zeros((len(filler), len(self.intercept_)))
-        at_token[known] = self._fit.vectors_of(
-            Pairs(*names, filler_of=codes[0][known], role_of=codes[1][known])
-        )
+        at_token[known] = self._fit.vectors_of(Pairs(*names, *(of[known] for of in codes)))
         return members @ at_token + self.intercept_
 
     def unbind(self, vectors: Any) -> np.ndarray:
@@ -162,11 +154,7 @@ class HeldVectors:
 
 
 def read_pairs(pairs: Any) -> Filled:
-    """The filler and the role of every pair, as texts, and which row has it.
-
-    Raises:
-        InputError: neither lists of (filler, role) pairs nor a table of fillers by roles.
-    """
+    """The filler and the role of every pair, as texts, and which row has it; InputError for others."""
     if issparse(pairs):
         raise InputError("pairs: sparse input is not supported; give lists or a table")
     if isinstance(pairs, pd.DataFrame):
@@ -200,9 +188,7 @@ def _read_table(cells: np.ndarray, roles: Sequence[str]) -> Filled:
     return filler, role, _members(np.append(0, np.cumsum(held.sum(1))))
 
 
-def _members(starts: Iterable[int] | np.ndarray) -> csr_array:
+def _members(starts: np.ndarray) -> csr_array:
     """Which row has which pairs, from where the pairs of every row start."""
-    starts = np.asarray(starts)
-    return csr_array(
-        (np.ones(starts[-1]), np.arange(starts[-1]), starts), (len(starts) - 1, starts[-1])
-    )
+    n = starts[-1]
+    return csr_array((np.ones(n), np.arange(n), starts), (len(starts) - 1, n))

@@ -145,17 +145,15 @@ class PartFit:
     def parameters(self) -> int:
         """Free numbers; of factors less the two changes of basis that change no V."""
         free = sum(of.size for name, of in self.coefficients.items() if name != BINDING)
-        if self.factors is None:
+        if (of := self.factors) is None:
             return free
-        of = self.factors
-        return (
-            free + of.fillers.size + of.roles.size + of.readout.size - sum(n * n for n in of.ranks)
-        )
+        bound = of.fillers.size + of.roles.size + of.readout.size
+        return free + bound - sum(n * n for n in of.ranks)
 
 
 @dataclass(frozen=True, eq=False)
 class RoleFit:
-    """A fit: the parts of its design, and the intercept b. ``vectors`` has V of every pair that occurs."""
+    """A fit: the parts of its design, and the intercept b."""
 
     family: str
     parts: Sequence[PartFit]
@@ -169,7 +167,7 @@ class RoleFit:
 
     @property
     def vectors(self) -> Vectors:
-        """V of the pairs of the first part."""
+        """V of the pairs of the first part: a TPR, the fillers and roles of which have a constant dimension more."""
         return self.parts[0].vectors_of(self.pairs)
 
     def vectors_of(self, other: Pairs) -> Vectors:

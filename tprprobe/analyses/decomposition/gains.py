@@ -10,7 +10,6 @@ from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTO
 
 FEWEST_GROUPS = 30
 STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
-NAMES = dict(STEPS) | {"": "nothing"}
 
 
 def summarize(scores: pd.DataFrame) -> list[str]:

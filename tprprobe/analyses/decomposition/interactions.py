@@ -28,58 +28,36 @@ def factor_table(
     axes = (pairs.filler_of, pairs.role_of)
     short = 0 if sizes[0] < sizes[1] else 1
     limits = most or (MOST_FILLERS, MOST_ROLES)
-    first = _principal_short(vectors, axes, sizes, short)[:, : limits[short]]
+    own, other, n = axes[short], axes[1 - short], (sizes[short], sizes[1 - short])
+    first = _principal_short(vectors, own, other, n)[:, : limits[short]]
     if not first.shape[1]:
         return np.zeros((sizes[0], 0)), np.zeros((sizes[1], 0))
     weights = first / np.maximum(np.linalg.norm(first, axis=0), 1e-300)
-    projected = _project(vectors, axes, sizes, short, weights)
-    second = principal(projected)[:, : limits[1 - short]]
+    at = (other, np.arange(len(own)))
+    projected = [csr_array((w[own], at), (n[1], len(own))) @ vectors for w in weights.T]
+    second = principal(np.hstack(projected))[:, : limits[1 - short]]
     found = (first, second) if short == 0 else (second, first)
     return found if most else _limit(*found)
 
 
 def _principal_short(
-    vectors: Float64[np.ndarray, "pair d"],
-    axes: tuple[np.ndarray, np.ndarray],
-    sizes: Ranks,
-    axis: int,
+    vectors: Float64[np.ndarray, "pair d"], own: np.ndarray, other: np.ndarray, sizes: Ranks
 ) -> Factor:
     """The scaled left singular vectors of V unfolded along its shorter axis."""
-    own, other = axes[axis], axes[1 - axis]
-    common = np.argsort(-np.bincount(own, minlength=sizes[axis]), kind="stable")[:MOST_SYMBOLS]
-    place = np.full(sizes[axis], -1)
+    common = np.argsort(-np.bincount(own, minlength=sizes[0]), kind="stable")[:MOST_SYMBOLS]
+    place = np.full(sizes[0], -1)
     place[common] = np.arange(len(common))
     known = np.flatnonzero(place[own] >= 0)
-    gram = np.zeros((len(common),) * 2)
-    step = max(1, 2**24 // max(1, len(common)))
-    shape = (len(common), sizes[1 - axis])
-    for start in range(0, vectors.shape[1], max(1, step // sizes[1 - axis])):
-        for column in vectors[:, start : start + max(1, step // sizes[1 - axis])].T:
-            m = csr_array((column[known], (place[own[known]], other[known])), shape)
-            gram += (m @ m.T).toarray() if m.nnz < np.prod(shape) / 8 else _outer(m)
+    gram, shape = np.zeros((len(common),) * 2), (len(common), sizes[1])
+    for column in vectors.T:
+        m = csr_array((column[known], (place[own[known]], other[known])), shape)
+        is_sparse = m.nnz < np.prod(shape) / 8
+        m = m if is_sparse else m.toarray()
+        gram += (m @ m.T).toarray() if is_sparse else m @ m.T
     factor = _scaled(gram)
-    found = np.zeros((sizes[axis], factor.shape[1]))
+    found = np.zeros((sizes[0], factor.shape[1]))
     found[common] = factor
     return found
-
-
-def _outer(m: csr_array) -> Float64[np.ndarray, "symbol symbol"]:
-    dense = m.toarray()
-    return dense @ dense.T
-
-
-def _project(
-    vectors: Float64[np.ndarray, "pair d"],
-    axes: tuple[np.ndarray, np.ndarray],
-    sizes: Ranks,
-    axis: int,
-    weights: Factor,
-) -> Float64[np.ndarray, "symbol bound"]:
-    """Σ over the shorter axis of its weights times V: [long axis, rank · d]."""
-    own, other = axes[axis], axes[1 - axis]
-    at = np.arange(len(own))
-    shape = (sizes[1 - axis], len(own))
-    return np.hstack([csr_array((w[own], (other, at)), shape) @ vectors for w in weights.T])
 
 
 def principal(unfolded: Float64[np.ndarray, "symbol column"]) -> Factor:

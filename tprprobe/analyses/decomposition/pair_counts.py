@@ -28,11 +28,6 @@ class Pairs:
         return len(self.filler_of)
 
     @property
-    def cells(self) -> int:
-        """Pairs that there could be."""
-        return len(self.fillers) * len(self.roles)
-
-    @property
     def codes(self) -> Int[np.ndarray, " pair"]:
         """The place of every pair in the table of all fillers by all roles."""
         return self.filler_of * len(self.roles) + self.role_of
@@ -50,9 +45,8 @@ def starts_of(parts: Sequence[Pairs]) -> list[int]:
     return np.cumsum([0, *map(len, parts)]).tolist()
 
 
-Occurrences = tuple[
-    Int[np.ndarray, " token"], Int[np.ndarray, " token"]
-]  # filler and role, −1: none
+Numbers = Int[np.ndarray, " token"]
+Occurrences = tuple[Numbers, Numbers]  # filler and role, −1: none
 
 
 def find_pairs(

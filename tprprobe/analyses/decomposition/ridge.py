@@ -150,10 +150,9 @@ class Grams:
 
     def forget_others(self, blocks: Sequence[Block]) -> None:
         """Drops what is kept of blocks that are not in use."""
-        for key in [
-            key for key in self._kept if any(isinstance(b, Block) and b not in blocks for b in key)
-        ]:
-            del self._kept[key]
+        for key in list(self._kept):
+            if any(isinstance(b, Block) and b not in blocks for b in key):
+                del self._kept[key]
 
     def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
         if key not in self._kept:
@@ -271,10 +270,8 @@ class Regression:
         self.grams.forget_others(blocks)
         for each in [each for each in self._rights if each not in blocks]:
             del self._rights[each]
-        lambdas = [
-            max(p, LEAST) * self.grams.scale(each)
-            for p, each in zip(penalties, blocks, strict=True)
-        ]
+        scales = map(self.grams.scale, blocks)
+        lambdas = [max(p, LEAST) * scale for p, scale in zip(penalties, scales, strict=True)]
         *main, last = blocks
         widths = [each.width for each in blocks]
         beside = sum(w for b, w in zip(main, widths, strict=False) if not self.grams.is_single(b))
@@ -343,9 +340,8 @@ class Regression:
             return found
 
         right = gather(self.cross - np.outer(self.n * g.mean, self.mean))
-        return _split(
-            conjugate_gradients(apply, right, precondition, MOST_STEPS, TOLERANCE), widths
-        )
+        found = conjugate_gradients(apply, right, precondition, MOST_STEPS, TOLERANCE)
+        return _split(found, widths)
 
     def _squares(self, block: Block) -> Float64[np.ndarray, " column"]:
         if not issparse(block.basis):

@@ -2,14 +2,14 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, hstack
 
-from tprprobe.analyses.decomposition.pair_moments import PairMoments, moments_of
+from tprprobe.analyses.decomposition.pair_counts import sizes
 
 MOST_DIMENSIONS, VARIANCE = 64, 0.99  # of the vectors, that schemes are compared in
 MOST_PAIRS = 1200  # of a scheme that is tried
@@ -56,14 +56,6 @@ class Evidence:
             codes = np.unique(joint, return_inverse=True)[1].reshape(-1)
         return codes
 
-    def permuted(self, order: Int[np.ndarray, " token"]) -> "Evidence":
-        """The same with the fields of other tokens."""
-        return replace(self, fields={name: codes[order] for name, codes in self.fields.items()})
-
-    def with_vectors(self, vectors: Float64[np.ndarray, "unit dimension"]) -> "Evidence":
-        """The same tokens with other vectors."""
-        return replace(self, vectors=vectors)
-
 
 @dataclass(frozen=True, eq=False)
 class Trial:
@@ -84,9 +76,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The scheme as :func:`decompose` reads it; ``bag`` has one role, ``mean`` nothing, and roles in
-        brackets no fillers (the family roles).
-        """
+        """The scheme as :func:`decompose` reads it, where its roles have fillers."""
         return name_terms(self.terms)
 
 
@@ -96,9 +86,7 @@ def fields_of(term: Term) -> Term:
 
 
 def name_terms(terms: Terms) -> str:
-    """``left*right+pos``; ``bag`` where no field tells tokens apart, ``(length)`` where roles have no
-    fillers, ``mean`` without any term.
-    """
+    """``left*right+pos``, ``bag``, ``(length)`` for roles without fillers, ``mean`` without any term."""
     names = ["*".join(fields_of(term)) or "bag" for term in terms]
     bare = [term[:1] == (BARE,) for term in terms]
     return "+".join(f"({n})" if b else n for n, b in zip(names, bare, strict=True)) or "mean"
@@ -111,7 +99,8 @@ def try_roles(
     n_roles = sum(int(each.max(initial=-1)) + 1 for each in roles)
     if not roles:
         return Trial(terms, 0, 0, 0.0, 0.0, 0.0, evidence.mean_errors)
-    counts = _counts(evidence, roles, [term[:1] == (BARE,) for term in terms])
+    bare = [term[:1] == (BARE,) for term in terms]
+    counts = csr_array(hstack([_count(evidence, *of) for of in zip(roles, bare, strict=True)]))
     fitted = csr_array(counts[evidence.fitting])
     pairs = len(np.unique(fitted.indices))
     if pairs > MOST_PAIRS:
@@ -126,6 +115,32 @@ def try_roles(
     return Trial(terms, n_roles, pairs, float(bits), price, shrunk, by_group)
 
 
+@dataclass(frozen=True, eq=False)
+class PairMoments:
+    """Of counts X [unit, pair] and vectors E: ē, x̄, XᵀX and XᵀE, both centred, Σ |e − ē|², and the mean
+    variance of a count, times n: the unit of penalties.
+    """
+
+    n: int
+    mean: Float64[np.ndarray, " d_model"]
+    mean_counts: Float64[np.ndarray, " pair"]
+    scatter: Float64[np.ndarray, "pair pair"]
+    cross: Float64[np.ndarray, "pair d_model"]
+    variation: float
+    mean_variance: float
+
+
+def moments_of(counts: csr_array, vectors: Float64[np.ndarray, "unit d_model"]) -> PairMoments:
+    """The moments of units whose vectors are in memory, of few pairs."""
+    n, pairs = sizes(counts)
+    mean, x = vectors.sum(0) / max(1, n), np.asarray(counts.sum(0)).reshape(-1) / max(1, n)
+    scatter = (counts.T @ counts).toarray() - n * np.outer(x, x)
+    cross = np.asarray(counts.T @ vectors) - n * np.outer(x, mean)
+    variation = float(np.sum(vectors * vectors)) - n * float(mean @ mean)
+    varying = float(counts.power(2).sum() - n * np.sum(x**2))
+    return PairMoments(n, mean, x, scatter, cross, variation, varying / max(1, pairs))
+
+
 def encode_shortest(
     moments: PairMoments,
 ) -> tuple[Float64[np.ndarray, "pair dimension"], float, float]:
@@ -135,7 +150,7 @@ def encode_shortest(
     ½ Σ log₂(1 + gᵢ/λ), gᵢ the eigenvalues of g: what a pair costs depends on how often it is seen.
     """
     sizes, axes = np.linalg.eigh(moments.scatter)
-    sizes, along = np.maximum(sizes, 0)[:, None], axes.T @ moments.centred_cross
+    sizes, along = np.maximum(sizes, 0)[:, None], axes.T @ moments.cross
     lambdas = (moments.mean_variance or 1.0) * PENALTIES  # of counts that never vary: any
     left = moments.variation - np.sum(along**2, 1) @ (1 / (sizes + lambdas))
     prices = np.sum(np.log2(1 + sizes / lambdas), 0) / (2 * moments.n)
@@ -145,15 +160,8 @@ def encode_shortest(
     return axes @ shrunk, float(prices[best]), float(lambdas[best] * np.sum(shrunk**2))
 
 
-def _counts(
-    evidence: Evidence, roles: Sequence[Int[np.ndarray, " token"]], bare: Sequence[bool]
-) -> csr_array:
-    """X [unit, pair] of fillers at roles (of bare terms: of any filler), term beside term."""
-    return csr_array(hstack([_count(evidence, *each) for each in zip(roles, bare, strict=True)]))
-
-
 def _count(evidence: Evidence, roles: Int[np.ndarray, " token"], is_bare: bool) -> csr_array:
-    """The counts of one term; a role that all tokens of a unit share, such as its length, counts once."""
+    """X [unit, pair] of one term, of any filler where it is bare; a role that all tokens of a unit share, such as its length, counts once."""
     joint = roles if is_bare else evidence.fillers * (1 + roles.max(initial=0)) + roles
     pair = np.unique(joint, return_inverse=True)[1].reshape(-1)
     places = (np.arange(len(pair)), pair)

@@ -1,11 +1,8 @@
 """The roles that nobody named: the scheme that is found at a site, its rivals, and what controls find."""
 
 import json
-import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +11,7 @@ from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.gains import FEWEST_GROUPS
 from tprprobe.analyses.decomposition.role_cells import Evidence, reduce_width
-from tprprobe.analyses.decomposition.role_fields import ALIASES, find_field, is_relative
+from tprprobe.analyses.decomposition.role_schemes import ALIASES, find_field, is_relative
 from tprprobe.analyses.decomposition.role_search import (
     bits_by_draw,
     choose_cheapest,
@@ -23,27 +20,19 @@ from tprprobe.analyses.decomposition.role_search import (
     stability_of,
 )
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
-from tprprobe.analyses.kinds import ROLES
 from tprprobe.analyses.naming.word_labels import LABELS
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.notebook import as_html
-from tprprobe.files.runs import KeptRun, Part, join_parts, kept
-from tprprobe.files.tables import check_columns, columns
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.reader import takes_paths
 
-FORMAT, MANIFEST, TABLE = "tprprobe-roles", ROLES.file, "schemes.csv"
 NOTHING = "no structure"
 PLACES = ("left", "right", "length", "before", "after")
 TREE_LENGTH = 12  # of the longest sequence that trees of joined fillers are tried on
 MOST_VALUES = 200  # of a field that is tried
 MOST_UNITS, TEST_SHARE = 20_000, 0.25
 ARITHMETIC_COLUMNS = ("kind", "place", "polarity", "slot", "parent", "number", "tree_depth")
-NUMBERS = ("bits", "longer", "longer_low", "longer_high", "stability", "r2", "r2_low", "r2_high")
-COLUMNS = columns(text="site found roles control", number="bits longer stability r2")
-Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +119,7 @@ def search_roles(
     Raises:
         InputError: no such site or field, too few sequences, or vectors that are all alike.
     """
-    units, names = _units(store, site, fields, fillers, unit, scope)
+    units, names = read_searched(store, site, fields, fillers, unit, scope)
     evidence = gather_evidence(units, names, seed)
     if not np.ptp(evidence.vectors, axis=0).any():
         raise InputError(
@@ -139,14 +128,16 @@ def search_roles(
     found, table = conclude(evidence, names, seed)
     rng = np.random.default_rng((seed, 2))
     order = rng.permutation(len(units.tokens))
+    fields_of_others = {name: codes[order] for name, codes in evidence.fields.items()}
     covariance = np.cov(evidence.vectors.T).reshape(evidence.vectors.shape[1], -1)
     zero, n = np.zeros(len(covariance)), len(evidence.vectors)
+    noise = rng.multivariate_normal(zero, covariance, n, method="eigh")
     others = {
-        "permuted fields": evidence.permuted(order),
-        "null": evidence.with_vectors(rng.multivariate_normal(zero, covariance, n, method="eigh")),
+        "permuted fields": replace(evidence, fields=fields_of_others),
+        "null": replace(evidence, vectors=noise),
     }
     if store.control is not None and units.site in store.control.sites:
-        twin, _ = _units(store.control, units.site, names, fillers, unit, scope)
+        twin, _ = read_searched(store.control, units.site, names, fillers, unit, scope)
         others["untrained"] = gather_evidence(twin, names, seed)
     tables = [table]
     for control, of in others.items():
@@ -164,20 +155,20 @@ def conclude(evidence: Evidence, fields: Sequence[str], seed: int) -> tuple[str,
     stability = stability_of(trials, draws, evidence)
     chosen = merge_values(evidence, trials[at])
     sums = np.stack([evidence.mean_errors, *(each.errors for each in trials)], 1)[evidence.tested]
-    r2, (low, high) = (
-        _share(sums.sum(0)[None])[0],
-        bounds(_share(replicate_totals(sums)), len(sums)),
-    )
+    r2 = _share(sums.sum(0)[None])[0]
+    low, high = bounds(_share(replicate_totals(sums)), len(sums))
     found = trials[at].name if low[at] > 0 else NOTHING
+    rows = [(each.name, each.roles, each.pairs, each.bits) for each in trials]
+    names, roles, pairs, bits = map(np.array, zip(*rows, strict=True))
     table = pd.DataFrame(
         {
             "control": "",
-            "roles": [each.name for each in trials],
-            "is_found": [each.name == found for each in trials],
-            "n_roles": [each.roles for each in trials],
-            "pairs": [each.pairs for each in trials],
-            "bits": [each.bits for each in trials],
-            "longer": [each.bits - trials[0].bits for each in trials],
+            "roles": names,
+            "is_found": names == found,
+            "n_roles": roles,
+            "pairs": pairs,
+            "bits": bits,
+            "longer": bits - trials[0].bits,
             "longer_low": apart[0],
             "longer_high": apart[1],
             "is_near": near,
@@ -199,13 +190,13 @@ def _share(totals: np.ndarray) -> np.ndarray:
     return 1 - totals[:, 1:] / totals[:, [0]]
 
 
-def _units(
+def read_searched(
     store: Store,
     site: str,
-    fields: Sequence[str] | None,
-    fillers: str,
-    unit: str | None,
-    scope: str,
+    fields: Sequence[str] | None = None,
+    fillers: str = "token",
+    unit: str | None = None,
+    scope: str = "self",
 ) -> tuple[Units, list[str]]:
     """The units of a site, and the fields that are searched."""
     asked = list(dict.fromkeys(fields)) if fields is not None else None
@@ -227,10 +218,7 @@ def _units(
 
 
 def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
-    """The vectors of (MOST_UNITS of) the units along their principal axes, and the fields as numbers.
-
-    Fields of one value, or of more than MOST_VALUES, are left as one value: they tell nothing.
-    """
+    """Units along their principal axes, and fields as numbers (of too many values, as one value)."""
     rng = np.random.default_rng((seed, 3))
     chance = rng.permutation(int(units.groups.max()) + 1)[units.groups]
     kept = np.sort(np.argsort(chance, kind="stable")[:MOST_UNITS])
@@ -244,74 +232,5 @@ def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
         found, of = pd.factorize(find_field(name, units.tokens))
         codes[name] = found if len(of) <= MOST_VALUES else np.zeros_like(found)
         values[name] = [str(each) for each in of]
-    return Evidence(
-        reduce_width(vectors),
-        groups,
-        test,
-        csr_array(units.members[0][kept]),
-        pd.factorize(units.fillers)[0],
-        codes,
-        values,
-    )
-
-
-def search_all(
-    store: Store,
-    sites: str | Sequence[str],
-    out: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    progress: Progress = iter,
-    **options: Any,
-) -> list[RoleSearch]:
-    """The search of :func:`search_roles`, whose ``options`` are taken, at every site that matches; ``out``
-    is a new folder for the tables, and the run goes on there with ``resume``.
-
-    Raises:
-        InputError: as of :func:`search_roles`, or a folder of something else.
-    """
-    names = store.select(sites)
-    of = [options.get(key) for key in ("fields", "fillers", "unit", "scope")]
-    for site in names:
-        _units(store, site, of[0], of[1] or "token", of[2], of[3] or "self")
-    settings = {"format": FORMAT, "stores": [store.fingerprint], "sites": names, "options": options}
-    with kept(out) as folder:
-        run = KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, MANIFEST)
-        if not run.is_done:
-            parts = [run.part(f"{i}", _table(store, each, options)) for i, each in enumerate(names)]
-            for part in progress(parts):
-                part.finish()
-            run.finish({TABLE: join_parts(parts, "schemes")}, {})
-        return load_roles(folder)
-
-
-def _table(
-    store: Store, site: str, options: dict[str, Any]
-) -> Callable[[], dict[str, pd.DataFrame]]:
-    def make() -> dict[str, pd.DataFrame]:
-        found = search_roles(store, site, **options)
-        return {"schemes": found.schemes.assign(site=site, found=found.found)}
-
-    return make
-
-
-def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
-    """What a finished run found, site by site, read from its folder.
-
-    Raises:
-        InputError: the folder holds none, or its table is damaged.
-    """
-    kind = ROLES
-    if not kind.is_finished_in(folder):
-        raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
-    path, again = Path(folder) / TABLE, "search again"
-    with as_input_error(f"{path} is damaged", again):
-        table = pd.read_csv(path, keep_default_na=False, na_values={c: [""] for c in NUMBERS})
-    table = check_columns(table, COLUMNS, path, again)
-    return [
-        RoleSearch(
-            str(site),
-            str(part["found"].iloc[0]),
-            part.drop(columns=["site", "found"]).reset_index(drop=True),
-        )
-        for site, part in table.groupby("site", sort=False)
-    ]
+    members, fillers = csr_array(units.members[0][kept]), pd.factorize(units.fillers)[0]
+    return Evidence(reduce_width(vectors), groups, test, members, fillers, codes, values)

@@ -123,14 +123,11 @@ def stability_of(
     trials: Sequence[Trial], draws: Float64[np.ndarray, "replicate trial"], evidence: Evidence
 ) -> Float64[np.ndarray, " trial"]:
     """The share of the draws in which the partition of a trial is the shortest, whatever its name."""
-    keys = [
-        tuple(
-            sorted(
-                (t[:1] == (BARE,), pd.factorize(evidence.cells(t))[0].tobytes()) for t in each.terms
-            )
-        )
-        for each in trials
-    ]
+
+    def key(term: tuple[str, ...]) -> tuple[bool, bytes]:
+        return term[:1] == (BARE,), pd.factorize(evidence.cells(term))[0].tobytes()
+
+    keys = [tuple(sorted(map(key, each.terms))) for each in trials]
     partition = pd.factorize(pd.Series(keys, dtype=object))[0]
     share = np.bincount(partition[draws.round(6).argmin(1)], minlength=len(trials)) / len(draws)
     return share[partition]
@@ -153,32 +150,31 @@ def bits_by_draw(
 def choose_cheapest(
     trials: Sequence[Trial], draws: Float64[np.ndarray, "replicate trial"], groups: int
 ) -> tuple[int, Bool[np.ndarray, " trial"], Float64[np.ndarray, "2 trial"]]:
-    """The trial with the fewest pairs whose description is not longer than the shortest one's but for
-    chance or NEGLIGIBLE bits, which are not, and the intervals of the differences.
-    """
+    """The trial of fewest pairs near the shortest, which ones are near, and intervals of differences."""
     low, high = bounds(draws - draws[:, [0]], groups)
     longer = np.array([each.bits for each in trials]) - trials[0].bits
     near = (low <= 0) | (longer <= NEGLIGIBLE * abs(trials[0].bits))
-    candidates = [i for i, is_near in enumerate(near) if is_near]
-    cheapest = min(candidates, key=lambda i: (trials[i].pairs, round(trials[i].bits, 6), i))
+    cheapest = min(
+        np.flatnonzero(near).tolist(), key=lambda i: (trials[i].pairs, round(trials[i].bits, 6), i)
+    )
     return cheapest, near, np.stack([low, high])
 
 
 def merge_values(evidence: Evidence, trial: Trial) -> Trial:
-    """The scheme with roles merged as long as its description becomes shorter.
-
-    Of one term only; roles whose vectors differ least for what they cost are merged first.
-    """
+    """The scheme of one term with the likest roles merged while its description becomes shorter."""
     if len(trial.terms) != 1 or trial.terms[0][:1] in ((), (BARE,)) or trial.roles > 64:
         return trial
     roles = evidence.cells(trial.terms[0])
-    names = _names(evidence, trial.terms[0], roles)
-    best, merged = trial, [[name] for name in names]
+    best, merged = trial, []
+    for i in np.unique(roles, return_index=True)[1].tolist():
+        values = (evidence.values[f][int(evidence.fields[f][i])] for f in trial.terms[0])
+        merged.append(["*".join(values)])
     while len(merged) > 1:
         candidates = _likest(evidence, roles)[:4]
         attempts = []
         for one, other in candidates:
-            joined = _join(roles, one, other)
+            joined = np.where(roles == other, one, roles)
+            joined -= joined > other
             attempts.append((try_roles(evidence, trial.terms, [joined]), joined, one, other))
         found = min(attempts, key=lambda each: each[0].bits, default=None)
         if found is None or found[0].bits >= best.bits:
@@ -189,36 +185,17 @@ def merge_values(evidence: Evidence, trial: Trial) -> Trial:
     return replace(best, merged=told)
 
 
-def _names(
-    evidence: Evidence, term: tuple[str, ...], roles: Int[np.ndarray, " token"]
-) -> list[str]:
-    first = np.unique(roles, return_index=True)[1].tolist()
-    return [
-        "*".join(evidence.values[name][int(evidence.fields[name][i])] for name in term)
-        for i in first
-    ]
-
-
-def _join(roles: Int[np.ndarray, " token"], one: int, other: int) -> Int[np.ndarray, " token"]:
-    joined = np.where(roles == other, one, roles)
-    return joined - (joined > other)
-
-
 def _likest(evidence: Evidence, roles: Int[np.ndarray, " token"]) -> list[tuple[int, int]]:
     """Pairs of roles, those first whose tokens' units lie nearest, filler by filler."""
     n_roles, n_fillers = int(roles.max()) + 1, int(evidence.fillers.max()) + 1
     cell = roles * n_fillers + evidence.fillers
-    of_cell = np.asarray(evidence.members.T @ evidence.vectors)
+    of_token = np.asarray(evidence.members.T @ evidence.vectors)
     count = np.bincount(cell, minlength=n_roles * n_fillers).astype(float)
-    means = (
-        np.stack([np.bincount(cell, column, n_roles * n_fillers) for column in of_cell.T], 1)
-        / np.maximum(count, 1)[:, None]
-    )
-    means, count = means.reshape(n_roles, n_fillers, -1), count.reshape(n_roles, n_fillers)
-    found = []
-    for one in range(n_roles):
-        for other in range(one + 1, n_roles):
-            weight = count[one] * count[other] / np.maximum(count[one] + count[other], 1)
-            apart = float(weight @ np.sum((means[one] - means[other]) ** 2, 1))
-            found.append((apart / max(1, np.sum(weight > 0)), one, other))
+    sums = np.stack([np.bincount(cell, column, len(count)) for column in of_token.T], 1)
+    means = (sums / np.maximum(count, 1)[:, None]).reshape(n_roles, n_fillers, -1)
+    count, found = count.reshape(n_roles, n_fillers), []
+    for one, other in combinations(range(n_roles), 2):
+        weight = count[one] * count[other] / np.maximum(count[one] + count[other], 1)
+        apart = float(weight @ np.sum((means[one] - means[other]) ** 2, 1))
+        found.append((apart / max(1, np.sum(weight > 0)), one, other))
     return [(one, other) for _, one, other in sorted(found)]

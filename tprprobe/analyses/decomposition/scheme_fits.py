@@ -2,14 +2,14 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.alternation import Alternation, Bases
 from tprprobe.analyses.decomposition.choices import Choice, Chooser, Judges
-from tprprobe.analyses.decomposition.designs import Design, rows_of
+from tprprobe.analyses.decomposition.designs import CLEAN, INNER, Design, rows_of
 from tprprobe.analyses.decomposition.families import (
     BINDING,
     BLOCKS,
@@ -26,7 +26,6 @@ from tprprobe.analyses.decomposition.families import (
 )
 from tprprobe.analyses.decomposition.interactions import Ranks
 from tprprobe.analyses.decomposition.ridge import Block, Regression
-from tprprobe.analyses.decomposition.sequence_splits import CLEAN, INNER, TEST
 from tprprobe.analyses.decomposition.sequence_units import VectorBlocks
 
 SKETCH = 64  # directions in which choices are made
@@ -50,6 +49,7 @@ class SchemeFits:
     embedding: Embedding | None = None
     like: "SchemeFits | None" = None
     given: Mapping[int, Bases] | None = None
+    _fits: dict[str, RoleFit] = field(init=False, default_factory=dict)
 
     @property
     def fitting(self) -> Regression:
@@ -84,17 +84,16 @@ class SchemeFits:
     @functools.cached_property
     def by_sequences(self) -> Chooser:
         """Choices for new sequences."""
-        of = self.design.division
-        return self._chooser((of.parts != TEST) & ~of.judged, (of.parts != TEST) & of.judged)
+        fitted, judged = ~self.design.test, self.design.judged
+        return self._chooser(fitted & ~judged, fitted & judged)
 
     @functools.cached_property
     def by_pairs(self) -> Chooser:
         """Choices for pairs that no fitted unit has; for new sequences where none could be withheld."""
-        of, groups = self.design.division, self.design.groups
-        fitted, judged = of.parts == CLEAN, of.parts == INNER
-        if np.isin(
-            groups[judged], groups[fitted]
-        ).any():  # tokens of a sequence may know of each other
+        of, groups = self.design, self.design.groups
+        fitted, judged = of.kinds == CLEAN, of.kinds == INNER
+        are_tokens = np.isin(groups[judged], groups[fitted]).any()
+        if are_tokens:  # of a sequence, which may know of each other
             fitted, judged = fitted & ~of.judged, judged & of.judged
         if not judged.any() or not fitted.any():
             return self.by_sequences
@@ -109,14 +108,8 @@ class SchemeFits:
             self._fits[family] = self._fit(family, self.regressions[0], choice)
         return self._fits[family]
 
-    @functools.cached_property
-    def _fits(self) -> dict[str, RoleFit]:
-        return {}
-
     def fit_unwithheld(self, family: str) -> RoleFit:
-        """The fit of a family to the units without withheld pairs; a free vector a pair knows of main
-        effects alone, so that it shows what a table of pairs says of others.
-        """
+        """The fit of a family to units without withheld pairs; free vectors say main effects of other pairs."""
         by = self.by_sequences if family == SATURATED else self.by_pairs
         return self._fit(family, self.regressions[1], by.choose(family), TABLE)
 
@@ -156,9 +149,7 @@ class SchemeFits:
         part: int,
         choice: Choice,
     ) -> Bases:
-        """The chosen factors after sweeps over these units along ``axes``; of a large fit, where these hardly
-        differ from the units that factors were chosen on, as they are.
-        """
+        """The chosen factors after sweeps over these units along ``axes``; of a dear fit, as they are."""
         bases = choice.bases[part]
         along = replace(to, cross=to.cross @ self.axes, mean=to.mean @ self.axes)
         parts, variance = self.design.parts, choice.variance

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from tprprobe.analyses.decomposition.role_fields import spans_of
-from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors
+from tprprobe.analyses.decomposition.role_schemes import spans_of
+from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors, VectorBlocks
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store.dask_workers import each_part
 
@@ -23,10 +23,7 @@ Decoder = Callable[[np.ndarray, list[list[str]]], Any]  # which of the sequences
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Predictions that are scored, on which units to test on, and the columns of their row.
-
-    ``over`` is the number of the prediction that a gain is over: itself, where there is no other.
-    """
+    """Predictions of units, the columns of their row, and the number of the row that a gain is over."""
 
     columns: dict[str, Any]
     predict: Callable[[slice, Any], Any]
@@ -57,7 +54,8 @@ class Score:
 
 def covariance_of(units: Units, test: Bool[np.ndarray, " unit"]) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of the vectors that are not tested on (of the first COVARIANCE_UNITS)."""
-    second, first, n = np.zeros((units.width, units.width)), np.zeros(units.width), 0
+    width = units.vectors.width
+    second, first, n = np.zeros((width, width)), np.zeros(width), 0
     for block, vectors in units.vectors.blocks():
         chosen = vectors[~test[block]]
         second, first, n = second + chosen.T @ chosen, first + chosen.sum(0), n + len(chosen)
@@ -93,7 +91,7 @@ class NormalVectors(UnitVectors):
 
 def score(
     units: Units,
-    vectors: UnitVectors,
+    vectors: VectorBlocks,
     rows: Sequence[Prediction],
     decoder: Decoder | None = None,
 ) -> list[Score | None]:
@@ -103,7 +101,8 @@ def score(
     same units; groups (documents and identical sequences) are drawn.
     """
     sums = np.zeros((len(rows), 4, int(units.groups.max()) + 1))
-    texts = sequences_of(units) if decoder else []
+    fillers = units.tokens["filler"].to_list()
+    texts = [fillers[span] for span in spans_of(units.tokens)] if decoder else []
     add_up = partial(_add_up, vectors, units.groups, rows, decoder, texts)
     for groups, found in each_part(add_up, vectors.parts()):
         sums[:, :, groups] += found
@@ -111,16 +110,14 @@ def score(
 
 
 def _add_up(
-    vectors: UnitVectors,
+    vectors: VectorBlocks,
     groups: np.ndarray,
     rows: Sequence[Prediction],
     decoder: Decoder | None,
     texts: list[list[str]],
     part: slice,
 ) -> tuple[np.ndarray, Float64[np.ndarray, "line term group"]]:
-    """The groups of some units, and of every row and group: errors, those of the mean, what is read
-    back, units.
-    """
+    """The groups of some units, and by row and group: errors, those of the mean, read back, units."""
     known, numbers = np.unique(groups[part], return_inverse=True)
     sums = np.zeros((len(rows), 4, len(known)))
     for block, vectors_of in vectors.blocks(part):
@@ -175,9 +172,3 @@ def _statistics(totals: np.ndarray, below: Sequence[int]) -> np.ndarray:
     r2 = 1 - divide(errors, of_mean)
     lower = np.stack([r2[:, i] if i >= 0 else np.zeros(len(r2)) for i in below], 1)
     return np.stack([r2, divide(read, n), r2 - lower], -1)
-
-
-def sequences_of(units: Units) -> list[list[str]]:
-    """The fillers of every sample."""
-    fillers = units.tokens["filler"].to_list()
-    return [fillers[span] for span in spans_of(units.tokens)]

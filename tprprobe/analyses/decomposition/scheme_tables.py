@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.designs import Design, design, enter, gather
+from tprprobe.analyses.decomposition.designs import design, enter, gather
 from tprprobe.analyses.decomposition.families import (
     ADDITIVE,
     BAG,
@@ -23,9 +23,7 @@ from tprprobe.analyses.decomposition.families import (
     RoleFit,
 )
 from tprprobe.analyses.decomposition.interactions import Ranks
-from tprprobe.analyses.decomposition.ridge import Regression
-from tprprobe.analyses.decomposition.role_fields import spans_of
-from tprprobe.analyses.decomposition.role_schemes import RoleScheme
+from tprprobe.analyses.decomposition.role_schemes import RoleScheme, spans_of
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.scheme_scores import (
     Decoder,
@@ -35,7 +33,7 @@ from tprprobe.analyses.decomposition.scheme_scores import (
     covariance_of,
     score,
 )
-from tprprobe.analyses.decomposition.sequence_units import FEWEST, Units, read_units
+from tprprobe.analyses.decomposition.sequence_units import FEWEST, RARE, Units, read_units
 from tprprobe.analyses.decomposition.unit_kinds import TOKEN, UnitKind
 from tprprobe.errors import InputError, unknown
 from tprprobe.site.patterns import side_of
@@ -46,13 +44,10 @@ from tprprobe.store.layout import SAMPLE, SIDES
 RANDOM, PRINCIPAL, ITSELF = "random vectors", "pca", "itself"
 UNSEEN = "_withheld"  # the columns of units with a pair that the fit has not seen
 ENDS = ("", "_low", "_high")
-GAINS = [f"{name}{end}" for name in ("gain", "learnt") for end in ENDS]
-MEASURES = [
-    f"{name}{of}{end}" for name in ("r2", "substitution") for of in ("", UNSEEN) for end in ENDS
-]
+MEASURES = ("r2", "gain", "learnt", f"r2{UNSEEN}", "substitution", f"substitution{UNSEEN}")
 TEXTS = ("site", "roles", "design", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
 COUNTS = ("n", f"n{UNSEEN}", "n_fit", "groups", "n_fillers", "n_roles", "pairs", "parameters")
-COLUMNS = (*TEXTS, *MEASURES[:3], *GAINS, *MEASURES[3:], *COUNTS, "penalty")
+COLUMNS = (*TEXTS, *(f"{name}{end}" for name in MEASURES for end in ENDS), *COUNTS, "penalty")
 STAGES = 5  # of the work on a scheme, beside its families and twins
 Report = Callable[[str, int], object]  # of a stage as it begins: its name, and how many there are
 CHAIN = (ROLES, BAG, ADDITIVE, FACTORED, SATURATED)
@@ -69,17 +64,13 @@ class DecompositionPlan:
     schemes: tuple[RoleScheme, ...]
     fillers: str
     kind: UnitKind
-    rare: int
-    family: str
     ranks: Ranks | None
-    withheld: float
-    embedding: str | Mapping[str, Any] | None
-    decoder: Decoder | None
-    seed: int
-
-    def stages(self, twins: int) -> int:
-        """How many stages the work on a scheme has."""
-        return STAGES + len(self.families) + twins
+    family: str = FACTORED
+    withheld: float = 0.1
+    embedding: str | Mapping[str, Any] | None = None
+    decoder: Decoder | None = None
+    seed: int = 0
+    rare: int = RARE
 
     @property
     def unit(self) -> str:
@@ -118,6 +109,17 @@ class DecompositionPlan:
         return units
 
 
+def begin_fits(
+    units: Units, scheme: RoleScheme, plan: DecompositionPlan, control: str = ""
+) -> SchemeFits:
+    """The fits of a scheme to vectors, which are themselves or a control."""
+    real = next(design(units, scheme, plan.withheld, plan.seed))
+    regressions = gather(units.vectors, [real])[0]
+    embedding = embed(units, real.parts[0].fillers, plan.embedding)
+    real = replace(real, control=control)
+    return SchemeFits(real, units.vectors, regressions, plan.ranks, embedding)
+
+
 def decompose_scheme(
     units: Units,
     twins: Mapping[str, Store],
@@ -128,40 +130,41 @@ def decompose_scheme(
     """The fit of a scheme to all units, and its rows of scores: families, then controls; ``report`` gets
     the name of every stage as it begins, and how many there are.
     """
-    stages = plan.stages(len(twins))
+    stages = STAGES + len(plan.families) + len(twins)
     report("counts of pairs", stages)
     real, *shuffled = design(units, scheme, plan.withheld, plan.seed)
     regressions = gather(units.vectors, [real, *shuffled])
-    fits = SchemeFits(
-        real,
-        units.vectors,
-        regressions[0],
-        plan.ranks,
-        embed(units, real.parts[0].fillers, plan.embedding),
-    )
-    rows = _Rows(real, fits, plan.families, report=lambda name: report(name, stages))
+    embedding = embed(units, real.parts[0].fillers, plan.embedding)
+    fits = SchemeFits(real, units.vectors, regressions[0], plan.ranks, embedding)
+    rows: list[Prediction] = []
+    add_families(rows, fits, plan.families, lambda name: report(name, stages))
     report("shuffled pairs", stages)
-    given = fits.by_sequences.choose(plan.family).bases
+    like = replace(fits, like=fits, given=fits.by_sequences.choose(plan.family).bases)
+    judged = (BELOW.get(plan.family), plan.family)
     for each, of in zip(shuffled, regressions[1:], strict=True):
-        rows.add_control(replace(fits, design=each, regressions=of, like=fits, given=given), plan)
+        add_families(rows, replace(like, design=each, regressions=of), judged)
     mean, covariance = covariance_of(units, real.test)
-    rows.add_principal(plan.family, mean, covariance)
+    if 0 < (rank := fits.fit(plan.family).dimensions) < len(covariance):
+        columns = {"control": PRINCIPAL, "rank": str(rank)}
+        rows.append(Prediction(columns, projector(mean, covariance, rank), mean, real.test))
     if plan.decoder:
-        rows.add({"control": ITSELF}, lambda _, vectors: vectors, mean, real.test)
+        rows.append(Prediction({"control": ITSELF}, lambda _, v: v, mean, real.test))
     report("scores", stages)
-    found = _join(rows.found, score(units, units.vectors, rows.found, plan.decoder))
+    found = _join(rows, score(units, units.vectors, rows, plan.decoder))
     report("random vectors", stages)
     noise = NormalVectors.like(units.vectors, mean, covariance, plan.seed)
     random = replace(real, control=RANDOM)
-    like = share(gather(noise, [random])[0], fits)
-    chance = replace(fits, design=random, vectors=noise, regressions=like, like=fits, given=given)
-    drawn = _Rows(random, chance, [])
-    drawn.add_control(chance, plan)
-    found |= _join(drawn.found, score(units, noise, drawn.found))
+    drawn = [
+        replace(fits.fitting, cross=of.cross, mean=of.mean) for of in gather(noise, [random])[0]
+    ]
+    chance = replace(like, design=random, vectors=noise, regressions=drawn)
+    found |= score_families(units, chance, judged)
     for name, twin in twins.items():
         report(f"{name} twin", stages)
         if units.site in twin.sites:
-            found |= _of_twin(twin, name, units.site, scheme, plan)
+            others = replace(plan, schemes=(scheme,), decoder=None).read(twin, units.site)
+            of_twin = begin_fits(others, scheme, plan, name)
+            found |= score_families(others, of_twin, plan.families)
     _compare(found, list(twins), plan.families)
     first = [found.pop((name, "")) for name in plan.families]
     table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])
@@ -170,68 +173,31 @@ def decompose_scheme(
     return fits.fit_all(plan.family), table
 
 
-class _Rows:
-    """The predictions of a scheme's fits, the family below before the one above."""
-
-    def __init__(
-        self,
-        of: Design,
-        fits: SchemeFits,
-        families: Sequence[str],
-        control: str = "",
-        report: Callable[[str], object] = str,
-    ):
-        self.found: list[Prediction] = []
-        self.design, self.fits = of, fits
-        self.at: dict[tuple[str, str, str], int] = {}
-        for family in FAMILIES:
-            if family in families:
-                report(family)
-                self._add_family(family, control)
-        fits.forget()
-
-    def add(
-        self, columns: dict[str, Any], predict: Any, mean: Any, units: Any, over: Any = None
-    ) -> int:
-        self.found.append(Prediction(columns, predict, mean, units, over))
-        return len(self.found) - 1
-
-    def _add_family(self, family: str, control: str) -> None:
-        of, fits = self.design, self.fits
-        fit = fits.fit(family)
-        self._add_fit(fit, of, control, of.test, fits.fitting.mean, "")
-        unseen = of.test & of.division.unseen
-        if not control and unseen.any():
+def add_families(
+    rows: list[Prediction],
+    fits: SchemeFits,
+    families: Sequence[str | None],
+    report: Callable[[str], object] = str,
+) -> None:
+    """Adds predictions, the family below first; of no control also those without withheld pairs."""
+    of, at = fits.design, dict[tuple[str, str], int]()
+    unseen = of.test & of.unseen
+    for family in (each for each in FAMILIES if each in families):
+        report(family)
+        made = [("", fits.fit(family), fits.fitting.mean, of.test)]
+        if not of.control and unseen.any():
             new = fits.fit_unwithheld(family)
-            self._add_fit(new, of, control, unseen, fits.regressions[1].mean, UNSEEN)
-
-    def _add_fit(
-        self, fit: RoleFit, of: Design, control: str, units: Any, mean: Any, suffix: str
-    ) -> None:
-        over = self.at.get((BELOW.get(fit.family, ""), control, suffix))
-        columns = _columns(fit, control, self.fits.fitting.n) if not suffix else {}
-        if over is None and fit.family in BELOW:
-            columns.pop("over", None)
-        columns |= {"family": fit.family, "control": control, f"rank{suffix}": fit.rank}
-        predict = predictor(fit, of.counts)
-        self.at[fit.family, control, suffix] = self.add(columns, predict, mean, units, over)
-
-    def add_control(self, fits: SchemeFits, plan: DecompositionPlan) -> None:
-        """A family and the one below it, fitted to a control."""
-        for name in filter(None, (BELOW.get(plan.family), plan.family)):
-            of, mean = fits.design, fits.fitting.mean
-            self._add_fit(fits.fit(name), of, of.control, of.test, mean, "")
-        fits.forget()
-
-    def add_principal(self, family: str, mean: np.ndarray, covariance: np.ndarray) -> None:
-        """The vectors' own first principal components, as many as a fit has dimensions; all of them say nothing."""
-        rank = self.fits.fit(family).dimensions
-        width = len(covariance)
-        if not 0 < rank < width:
-            return
-        axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
-        columns = {"control": PRINCIPAL, "rank": str(rank)}
-        self.add(columns, lambda _, v: mean + (v - mean) @ axes @ axes.T, mean, self.design.test)
+            made.append((UNSEEN, new, fits.regressions[1].mean, unseen))
+        for suffix, fit, mean, units in made:
+            over = at.get((BELOW.get(family, ""), suffix))
+            columns = {"family": family, "control": of.control, f"rank{suffix}": fit.rank}
+            if not suffix:
+                columns |= _columns(fit, fits.fitting.n)
+            if not suffix and (over is not None or family not in BELOW):
+                columns["over"] = BELOW.get(family, "mean")
+            at[family, suffix] = len(rows)
+            rows.append(Prediction(columns, predictor(fit, of.counts), mean, units, over))
+    fits.forget()
 
 
 def predictor(fit: RoleFit, counts: csr_array) -> Any:
@@ -239,9 +205,15 @@ def predictor(fit: RoleFit, counts: csr_array) -> Any:
     return lambda units, _: fit.predict(csr_array(counts[units]))
 
 
-def _columns(fit: RoleFit, control: str, n_fit: int) -> dict[str, Any]:
+def projector(mean: np.ndarray, covariance: np.ndarray, rank: int) -> Any:
+    """What the first principal components of vectors keep of them."""
+    width = len(covariance)
+    axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
+    return lambda _, vectors: mean + (vectors - mean) @ axes @ axes.T
+
+
+def _columns(fit: RoleFit, n_fit: int) -> dict[str, Any]:
     return {
-        "over": BELOW.get(fit.family, "mean"),
         "n_fit": n_fit,
         "n_fillers": len(fit.pairs.fillers),
         "n_roles": len(fit.pairs.roles),
@@ -251,35 +223,34 @@ def _columns(fit: RoleFit, control: str, n_fit: int) -> dict[str, Any]:
     }
 
 
-def share(regressions: Sequence[Regression], fits: SchemeFits) -> list[Regression]:
-    """Regressions of other vectors on the same units, which need no product of counts anew."""
-    return [replace(fits.fitting, cross=each.cross, mean=each.mean) for each in regressions]
-
-
 Found = dict[tuple[str, str], tuple[dict[str, Any], Score | None]]
+
+
+def score_families(units: Units, fits: SchemeFits, families: Sequence[str | None]) -> Found:
+    """The rows of families that are fitted to a control."""
+    rows: list[Prediction] = []
+    add_families(rows, fits, families)
+    return _join(rows, score(units, fits.vectors, rows))
 
 
 def _join(predictions: Sequence[Prediction], scores: Sequence[Score | None]) -> Found:
     """One row per family and control: its columns, scores, and scores on unseen pairs."""
     rows: Found = {}
     for each, found in zip(predictions, scores, strict=True):
-        columns = each.columns
-        key = (columns.get("family", ""), columns["control"])
-        suffix = UNSEEN if f"rank{UNSEEN}" in columns else ""
-        names = ["r2", "substitution"] + (["gain"] if columns.get("over") else [])
-        named = dict(columns)
+        key = (each.columns.get("family", ""), each.columns["control"])
+        suffix = UNSEEN if f"rank{UNSEEN}" in each.columns else ""
+        before, kept = rows.get(key, ({}, found))
+        columns = before | each.columns
         if found is not None:
-            named |= found.columns(names, suffix) | {f"n{suffix}": found.n}
-            named |= {"groups": found.groups} if not suffix else {}
-        before, kept = rows.get(key, ({}, None))
-        rows[key] = (before | named, found if not suffix else kept)
+            names = ["r2", "substitution", *(["gain"] if "over" in each.columns else [])]
+            columns |= found.columns(names, suffix) | {f"n{suffix}": found.n}
+            columns |= {"groups": found.groups} if not suffix else {}
+        rows[key] = (columns, kept)
     return rows
 
 
 def _compare(found: Found, twins: Sequence[str], families: Sequence[str]) -> None:
-    """Adds to every family's row how much of its gain is more than that of the twin that gains most, with its
-    interval.
-    """
+    """Adds to every family's row how much more it gains than the twin that gains most."""
     for family in families:
         row, score = found.get((family, ""), ({}, None))
         known = {twin: of for twin in twins if (of := found.get((family, twin), ({}, None))[1])}
@@ -291,18 +262,6 @@ def _compare(found: Found, twins: Sequence[str], families: Sequence[str]) -> Non
         low, high = bounds(apart, min(score.groups, other.groups))
         learnt = float(score.values[2] - other.values[2])
         row.update(learnt=learnt, learnt_low=float(low), learnt_high=float(high), twin=twin)
-
-
-def _of_twin(
-    twin: Store, name: str, site: str, scheme: RoleScheme, plan: DecompositionPlan
-) -> Found:
-    """The rows of a twin's vectors: the same families, chosen anew."""
-    units = replace(plan, schemes=(scheme,), decoder=None).read(twin, site)
-    real = next(iter(design(units, scheme, plan.withheld, plan.seed)))
-    embedding = embed(units, real.parts[0].fillers, plan.embedding)
-    fits = SchemeFits(real, units.vectors, gather(units.vectors, [real])[0], plan.ranks, embedding)
-    rows = _Rows(real, fits, plan.families, name)
-    return _join(rows.found, score(units, units.vectors, rows.found))
 
 
 def arrange(table: pd.DataFrame, decoded: bool) -> pd.DataFrame:
@@ -325,11 +284,7 @@ def input_embedding(store: Store, site: str) -> str | None:
 def embed(
     units: Units, fillers: pd.Index, given: str | Mapping[str, Any] | None
 ) -> Embedding | None:
-    """e(f) of every filler: as given, or the mean by filler of a site of tokens.
-
-    Raises:
-        InputError: a filler without an embedding, or a site of other tokens.
-    """
+    """e(f) of every filler: as given, or the mean by filler of a site of tokens."""
     if given is None:
         return None
     if not isinstance(given, str):
@@ -340,7 +295,7 @@ def embed(
     filler = fillers.get_indexer(pd.Index(units.tokens["filler"].to_numpy(object)))
     if len(tokens) != len(filler):
         raise InputError(f"{given} and {units.site} are of different tokens: give another site")
-    total, n = np.zeros((len(fillers), tokens.width)), np.zeros((len(fillers), 1))
+    total, n = np.zeros((len(fillers), tokens.vectors.width)), np.zeros((len(fillers), 1))
     for block, vectors in tokens.vectors.blocks():
         np.add.at(total, filler[block], vectors)
         np.add.at(n, filler[block], 1)

@@ -26,31 +26,22 @@ FEWEST = 20
 RARE, JOINED = 2, "<rare>"  # fillers that fewer groups have are joined, as this one
 
 
+Block = tuple[slice, Float[np.ndarray, "unit d_model"]]  # units, and their vectors
+
+
 @runtime_checkable
 class VectorBlocks(Protocol):
-    """Vectors that are read block by block, as often as is asked for."""
+    """Vectors that are read block by block, as often as is asked for, in parts that workers may share."""
 
     @property
-    def width(self) -> int:
-        """Numbers of a vector."""
-        ...
-
-    def parts(self) -> list[slice]:
-        """The units in parts, over which workers may be spread."""
-        ...
-
-    def blocks(
-        self, part: slice = slice(None)
-    ) -> Iterator[tuple[slice, Float[np.ndarray, "unit d_model"]]]:
-        """All vectors (of a part) in blocks, with the units that each block is of."""
-        ...
+    def width(self) -> int: ...
+    def parts(self) -> list[slice]: ...
+    def blocks(self, part: slice = slice(None)) -> Iterator[Block]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class UnitVectors:
-    """Vectors of units in a store: the rows of a site where they lie, read ``step`` units at a time; of
-    ``spans`` of rows, one after another, the mean.
-    """
+    """Rows of a site where they lie, read ``step`` units at a time, or means of ``spans`` of rows."""
 
     store: Store
     site: str
@@ -67,9 +58,7 @@ class UnitVectors:
         """The units in parts of whole blocks, over which workers may be spread."""
         return parts_of(len(self.rows), self.step * max(1, PART // self.step))
 
-    def blocks(
-        self, part: slice = slice(None)
-    ) -> Iterator[tuple[slice, Float[np.ndarray, "unit d_model"]]]:
+    def blocks(self, part: slice = slice(None)) -> Iterator[Block]:
         """All vectors (of a part) in blocks, each with the units that it is of."""
         first, last, _ = part.indices(len(self.rows))
         for start in range(first, last, self.step):
@@ -122,11 +111,6 @@ class Units:
     def site(self) -> str:
         return self.vectors.site
 
-    @property
-    def width(self) -> int:
-        """Numbers of a vector, all heads together."""
-        return self.vectors.width
-
     def __str__(self) -> str:
         """What a vector is of, what it is made of, and what is joined."""
         joined = f"; {self.rare} rare fillers are joined" if self.rare else ""
@@ -165,11 +149,7 @@ def read_units(
 
 
 def select_one(store: Store, site: str) -> str:
-    """The name of a site of vectors.
-
-    Raises:
-        InputError: there is none, more than one, or it has attention maps.
-    """
+    """The name of the one site of vectors, or an InputError."""
     [name, *more] = store.select(site)
     if more:
         raise InputError(f"{site!r} names {1 + len(more)} sites ({name}, …): give one of them")
@@ -181,9 +161,7 @@ def select_one(store: Store, site: str) -> str:
 def join_rare(
     fillers: Shaped[np.ndarray, " token"], groups: Int[np.ndarray, " token"], rare: int
 ) -> tuple[Shaped[np.ndarray, " token"], int]:
-    """The fillers, those that fewer than ``rare`` groups have as one (where they are two or more), and how
-    many these are.
-    """
+    """The fillers, those of fewer groups than ``rare`` as one (of two or more), and how many they are."""
     codes, names = pd.factorize(fillers)
     of_group = pd.DataFrame({"filler": codes, "group": groups}).drop_duplicates()
     is_rare = np.bincount(of_group["filler"], minlength=len(names)) < rare

@@ -22,6 +22,15 @@ OF_TOKENS = {
     ALL: "a token's vector, made of counts of all tokens of its sample",
     CONTEXT: "a token's vector, made of its own filler and role and of shares of the others",
 }
+OF_SAMPLES = (
+    "offset is relative to a token, but a vector is of all tokens of a sample: give left, right or another place "
+    "in the sample"
+)
+OF_ITSELF = f"with scope {SELF} the offset is always 0: give scope {CONTEXT}, {BEFORE} or {ALL}"
+OF_ALL = (
+    f"with scope {ALL} every token of a sample has the same sum of bindings, so they cannot tell tokens apart: "
+    f"give scope {CONTEXT}, or the roles offset"
+)
 
 
 @dataclass(frozen=True)
@@ -62,27 +71,17 @@ class UnitKind:
         return [whole]
 
     def check(self, roles: str, relative: list[bool]) -> None:
-        """Checks that roles can distinguish the units; ``relative`` says of every term whether it has
-        a role that is relative to the unit.
-
-        Raises:
-            InputError: they cannot; the line says what can.
-        """
+        """Raises an InputError where roles cannot distinguish the units; ``relative`` is by term."""
+        scope = self.scope if self.unit == TOKEN else None
+        fault = ""
         if any(relative) and self.unit in (SAMPLE, MEAN):
-            raise InputError(
-                f"roles {roles}: offset is relative to a token, but a vector is of all tokens of a sample: "
-                "give left, right or another place in the sample"
-            )
-        if any(relative) and self.unit == TOKEN and self.scope == SELF:
-            raise InputError(
-                f"roles {roles}: with scope {SELF} the offset is always 0: give scope {CONTEXT}, {BEFORE} or "
-                f"{ALL}"
-            )
-        if not all(relative) and self.unit == TOKEN and self.scope == ALL:
-            raise InputError(
-                f"roles {roles}: with scope {ALL} every token of a sample has the same sum of bindings, so "
-                f"they cannot tell tokens apart: give scope {CONTEXT}, or the roles offset"
-            )
+            fault = OF_SAMPLES
+        elif any(relative) and scope == SELF:
+            fault = OF_ITSELF
+        elif not all(relative) and scope == ALL:
+            fault = OF_ALL
+        if fault:
+            raise InputError(f"roles {roles}: {fault}")
 
     def __str__(self) -> str:
         if self.unit == TOKEN:
@@ -132,9 +131,7 @@ def read_kind(store: Store, site: str, unit: str | None = None, scope: str = SEL
 def members_of(
     sample: Int[np.ndarray, " token"], unit: str, scope: str, looks_back: bool = False
 ) -> list[csr_array]:
-    """Which tokens a unit is made of, part by part: all of a sample; or, of a token, itself, those up to
-    it, all of its sample, or itself and then shares of the others (of those before it, if it looks back).
-    """
+    """Which tokens a unit is made of, part by part, by the scopes of ``OF_TOKENS``."""
     n, at = len(sample), np.arange(len(sample))
     if unit != TOKEN:
         return [csr_array((np.ones(n), (sample, at)))]
@@ -176,22 +173,14 @@ class Entries:
     group: Int[np.ndarray, " entry"]
 
 
-def entries_of_tokens(members: list[csr_array], tokens: pd.DataFrame) -> Entries:
-    """An entry a token, where roles do not depend on the unit."""
-    token = np.arange(len(tokens))
-    return Entries(members, token, np.zeros_like(token), tokens["sample"].to_numpy())
-
-
 def entries_of_units(members: list[csr_array], at: Int[np.ndarray, " unit"]) -> Entries:
     """An entry for every token of every unit, part after part; ``at`` is the token of every unit."""
     units = [np.repeat(np.arange(len(at)), np.diff(each.indptr)) for each in members]
     starts = np.cumsum([0, *(len(each.indices) for each in members)])
-    spread = [
-        csr_array(
-            (each.data, np.arange(len(each.indices)) + start, each.indptr), (len(at), starts[-1])
-        )
-        for each, start in zip(members, starts, strict=False)
-    ]
+    spread = []
+    for each, start in zip(members, starts, strict=False):
+        entry = np.arange(len(each.indices)) + start
+        spread.append(csr_array((each.data, entry, each.indptr), (len(at), starts[-1])))
     unit = np.concatenate(units)
     token = np.concatenate([each.indices for each in members])
     return Entries(spread, token, token - at[unit], unit)

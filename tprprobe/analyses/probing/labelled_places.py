@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Int
 
-from tprprobe.analyses.decomposition.sequence_splits import divide_groups
+from tprprobe.analyses.decomposition.designs import divide_groups
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
 from tprprobe.analyses.naming.word_labels import LABELS, list_exact
 from tprprobe.errors import InputError, unknown
