@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tprprobe.console import stderr
@@ -63,9 +64,10 @@ def score_rows(scores: pd.DataFrame) -> Iterator[dict[str, str]]:
 
 
 def _interval(real: pd.DataFrame, family: str, name: str) -> str:
-    if family not in real.index or pd.isna(real.loc[family].get(name)):
+    rows = real[real.index == family].to_dict("records")
+    if not rows or not np.isfinite(rows[0].get(name, np.nan)):
         return "–"
-    return interval_text(read_interval(real.loc[family], name))
+    return interval_text(read_interval(rows[0], name))
 
 
 def _of(rows: pd.DataFrame, control: str) -> str:

@@ -63,6 +63,13 @@ def _number(of: pd.DataFrame) -> str:
     return " to ".join(f"{interval_text(read_interval(row))} ({row['case']})" for row in ends)
 
 
+def _best_surgery(surgery: pd.DataFrame) -> str:
+    """The roles by which an exchange of letters says the other word most often, and how often."""
+    rows = surgery[(surgery["edit"] == "exchange") & (surgery["seed"] == 0)]
+    best = str(rows["roles"].iloc[int(rows["exact"].argmax())])
+    return f"`{best}` ({_pick(surgery, 'exact', roles=best, edit='exchange', seed=0)})"
+
+
 def _pick(rows: pd.DataFrame, name: str = "value", form: str = ".3f", **where: Any) -> str:
     """``value [low, high]`` of the one row where columns have these values; a dash if there is none."""
     for column, value in where.items():
@@ -115,7 +122,7 @@ def _spelling() -> dict[str, Any]:
         "untrained": f"R² {untrained['r2_twin'].mean():.3f}",
         "trained": f"{untrained['r2'].mean():.3f}",
         "surgery": _pick(surgery, "exact", roles="wickel", **operated),
-        "surgery_left": _pick(surgery, "exact", roles="left", **operated),
+        "surgery_best": _best_surgery(surgery),
         "random": _pick(surgery, "exact", roles="wickel", edit="random", seed=0),
         "regular": _pick(read_result("spelling-estimates"), prediction="c-regular", seed=0),
         "sure": "the order of the schemes is the same for both splits of lemmas; the fits are free vectors a pair, so neighbors have many more of them than places.",

@@ -126,7 +126,7 @@ def turn(
 def displace(fit: Decomposition) -> Decomposition:
     """The fit in which every role has the vectors of the role whose vectors are least like its own."""
     of, wrong = fit.fit.pairs, find_wrong_roles(fit)
-    grid = np.divmod(np.arange(of.cells), len(of.roles))
+    grid = np.divmod(np.arange(len(of.fillers) * len(of.roles)), len(of.roles))
     to = [wrong[str(each)] for each in of.roles]
     vectors = fit.bindings([(of.fillers[f], to[r]) for f, r in zip(*grid, strict=True)])
     pairs = Pairs(of.fillers, of.roles, *grid)
