@@ -58,7 +58,7 @@ def tell_english(runs: Path) -> dict[str, str]:
 
 
 def _found(scores: pd.DataFrame) -> str:
-    """Of how many sites and schemes bindings and added roles gain, and how much is learnt."""
+    """How many sites and schemes bindings and added roles gain in, as a sentence."""
     of = count_gains(scores)
     return (
         f"in {of['bindings']} of {of['pairs']} pairs of a site and a scheme bindings explain more than fillers and roles "

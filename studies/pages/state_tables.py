@@ -77,8 +77,8 @@ def _of(rows: pd.DataFrame, control: str) -> str:
 
 
 def count_gains(scores: pd.DataFrame) -> dict[str, Any]:
-    """Of how many pairs of a site and a scheme the interval of a gain lies above 0: of bindings, of what is learnt
-    of them, of roles; and the largest gain of bindings.
+    """How many pairs of a site and a scheme have a gain whose interval lies above 0 (of bindings, of learnt bindings,
+    of roles), and the largest gain of bindings.
     """
     real = scores[scores["control"] == ""]
     bound = real[(real["family"] == "factored") & real["gain"].notna()]

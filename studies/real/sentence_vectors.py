@@ -122,8 +122,8 @@ def _cosine(first: Vectors, second: Vectors) -> Float[np.ndarray, " sentence"]:
 
 
 def _search(clauses: Clauses, vectors: Vectors) -> pd.DataFrame:
-    """Of every query: is its paraphrase in another clause nearer than the exchange in that clause, and than
-    the query's own exchange? Which of all sentences of that clause is the nearest?
+    """Whether the paraphrase of a query in another clause is nearer than the exchange in that clause, and than
+    the exchange in the query's own; and which of all sentences of that clause is the nearest.
     """
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     codes, names = pd.factorize(np.array(clauses.clauses, object))

@@ -35,7 +35,7 @@ def table(sequences, side="source"):
 
 
 def relative_sums(sequences, weight):
-    """Of every token: V[f, 0] of its own, and of the others V[f, offset] by weight."""
+    """Vectors of tokens: V[f, 0] of their own filler, plus V[f, offset] of the others by weight."""
     rng = np.random.default_rng(5)
     v = rng.normal(size=(len(FILLERS), 13, WIDTH))
     vectors = []

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.image import imread
+from planted.evaluations import plant_evaluations
 from planted.questions import CROSS, HIDDEN, LAST, MAPS, plant
 from planted.sentences import plant as plant_labelled
 
@@ -20,8 +21,6 @@ from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import strips, style
 from tprprobe.figures.overlay import marks_legend
-
-EVALUATION = ["model", "parameters", "split", "module", "n", "exact_match", "low", "high"]
 
 
 @pytest.fixture(scope="module")
@@ -180,16 +179,7 @@ def test_attention_refuses_what_is_not_there(store, site, sample, head, position
 
 @pytest.fixture(scope="module")
 def evaluations():
-    rows = [
-        ("big", 2e6, "interpolate", "a", 100, 0.96, 0.90, 0.98),
-        ("big", 2e6, "interpolate", "b", 100, 0.50, 0.40, 0.60),
-        ("big", 2e6, "extrapolate", "a_big", 100, 0.25, 0.20, 0.30),
-        ("big", 2e6, "train-easy", "a", 100, 1.00, 0.96, 1.00),
-        ("big", 2e6, "train-hard", "a", 100, 0.50, 0.40, 0.60),
-        ("big", 2e6, "train-easy", "b", 100, 0.25, 0.20, 0.35),
-        ("small", np.nan, "interpolate", "a", 100, 0.10, 0.05, 0.15),
-    ]
-    return pd.DataFrame(rows, columns=EVALUATION)
+    return plant_evaluations()
 
 
 def test_bars_are_the_exact_matches_with_intervals(evaluations):

@@ -115,11 +115,16 @@ def _named_data(card: Path) -> dict[str, Any]:
     """The card's section ``tprprobe``; empty if its front matter cannot be read."""
     if not card.is_file():
         return {}
+    import yaml
     from huggingface_hub import ModelCard  # which takes a while to import
 
     try:
         front = ModelCard.load(card, ignore_metadata_errors=True).data.to_dict()
-    except Exception:  # the hub's client lets the errors of its YAML parser through
+    except (
+        yaml.YAMLError,
+        ValueError,
+        TypeError,
+    ):  # front matter that is no YAML, no text, no table
         return {}
     named = front.get("tprprobe")
     return named if isinstance(named, dict) else {}

@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Float64
 from scipy.sparse import csr_array
 
+from tprprobe.analyses.decomposition.block_products import Block
 from tprprobe.analyses.decomposition.families import bound_block
 from tprprobe.analyses.decomposition.interactions import Factor, principal
 from tprprobe.analyses.decomposition.pair_counts import Pairs, starts_of
-from tprprobe.analyses.decomposition.ridge import Block, Regression, conjugate_gradients, table_of
+from tprprobe.analyses.decomposition.ridge import Regression, conjugate_gradients, table_of
 
 SMALL, WIDE = 200_000, 1000  # pairs by dimensions, and columns beside, up to which a sweep is cheap
 FEW, MOST = 1, 20  # sweeps of a dear fit, and at most

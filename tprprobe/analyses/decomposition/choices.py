@@ -13,6 +13,7 @@ from jaxtyping import Float64, Int
 from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.alternation import Alternation, Bases
+from tprprobe.analyses.decomposition.block_products import Block
 from tprprobe.analyses.decomposition.families import (
     BINDING,
     BLOCKS,
@@ -23,7 +24,7 @@ from tprprobe.analyses.decomposition.families import (
 )
 from tprprobe.analyses.decomposition.interactions import Ranks, columns_of, factor_table
 from tprprobe.analyses.decomposition.pair_counts import Pairs
-from tprprobe.analyses.decomposition.ridge import DENSE, Block, Regression, table_of
+from tprprobe.analyses.decomposition.ridge import DENSE, Regression, table_of
 from tprprobe.errors import InputError
 
 AUTO = "auto"

@@ -12,6 +12,7 @@ import pandas as pd
 from jaxtyping import Bool, Int
 from scipy.sparse import csr_array, hstack
 
+from tprprobe.analyses.decomposition.block_products import Grams
 from tprprobe.analyses.decomposition.pair_counts import (
     Occurrences,
     Pairs,
@@ -19,7 +20,7 @@ from tprprobe.analyses.decomposition.pair_counts import (
     find_pairs,
     sizes,
 )
-from tprprobe.analyses.decomposition.ridge import Grams, Regression
+from tprprobe.analyses.decomposition.ridge import Regression
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.sequence_units import Units, VectorBlocks
 from tprprobe.analyses.decomposition.unit_kinds import (
@@ -211,7 +212,7 @@ def _sum_up(
     masked: Sequence[tuple[csr_array, Bool[np.ndarray, " unit"]]],
     rows: slice,
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Of some units and every design: the pairs that they have, XᵀE, and Σ e."""
+    """The pairs that some units have, with their XᵀE and Σ e, design by design."""
     held = []
     for counts, which in masked:
         x = csr_array(counts[rows])

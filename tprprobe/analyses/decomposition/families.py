@@ -21,9 +21,9 @@ import numpy as np
 from jaxtyping import Float64, Int
 from scipy.sparse import csr_array, eye_array, issparse, vstack
 
+from tprprobe.analyses.decomposition.block_products import Block
 from tprprobe.analyses.decomposition.interactions import bind_rows
 from tprprobe.analyses.decomposition.pair_counts import Pairs, sizes, starts_of
-from tprprobe.analyses.decomposition.ridge import Block
 
 BAG, ADDITIVE, FACTORED, SATURATED = "bag", "additive", "factored", "saturated"
 ROLES, PRODUCT, OPERATOR = "roles", "product", "operator"
@@ -73,7 +73,7 @@ def bound_block(factors: tuple[np.ndarray, np.ndarray], part: int, parts: Sequen
 
 
 def fill_rows(basis: Any, part: int, parts: Sequence[Pairs]) -> Any:
-    """The same with rows of 0 for the pairs of the other parts."""
+    """A basis with rows of 0 added for the pairs of the other parts."""
     if len(parts) == 1:
         return basis
     rows = starts_of(parts)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.alternation import Alternation, Bases
+from tprprobe.analyses.decomposition.block_products import Block
 from tprprobe.analyses.decomposition.choices import Choice, Chooser, Judges
 from tprprobe.analyses.decomposition.designs import CLEAN, INNER, Design, rows_of
 from tprprobe.analyses.decomposition.families import (
@@ -25,7 +26,7 @@ from tprprobe.analyses.decomposition.families import (
     make_block,
 )
 from tprprobe.analyses.decomposition.interactions import Ranks
-from tprprobe.analyses.decomposition.ridge import Block, Regression
+from tprprobe.analyses.decomposition.ridge import Regression
 from tprprobe.analyses.decomposition.sequence_units import VectorBlocks
 
 SKETCH = 64  # directions in which choices are made
