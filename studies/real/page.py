@@ -87,7 +87,7 @@ def _sentences() -> dict[str, Any]:
     rows = read_result("sentence-vectors")
     last = max(s for s in rows["site"].unique() if s.endswith(".hidden"))
     at: dict[str, Any] = {"frame": "clauses", "site": last, "seed": 0}
-    own = {**at, "twin": ""}
+    own: dict[str, Any] = {**at, "twin": ""}
     passive = "active and passive"
     return {
         "n": f"{CLAUSES:,}",
@@ -99,9 +99,9 @@ def _sentences() -> dict[str, Any]:
         "twin": _pick(rows, measure="cosine place", twin="permuted-0", **at),
         "gap": _pick(_negated(rows), measure="role − place", **own),
         "swap_first": _pick(rows, measure=f"own_exchange_first, {passive}", **own),
-        "swap_second": _pick(rows, measure=f"own_exchange_first, {passive}", **own | {"seed": 1}),
+        "swap_second": _pick(rows, measure=f"own_exchange_first, {passive}", **{**own, "seed": 1}),
         "swap_twin": _pick(
-            rows, measure=f"own_exchange_first, {passive}", **own | {"twin": "permuted-0"}
+            rows, measure=f"own_exchange_first, {passive}", **{**own, "twin": "permuted-0"}
         ),
         "passive": _pick(rows, measure=f"before_exchange, {passive}", **own),
         "sure": "a second set of words gives the same outcomes; one kind of sentence, no long texts; measured before the decomposition had main effects.",
