@@ -21,7 +21,7 @@ def test_every_page_is_listed_with_its_title(monkeypatch, capsys):
     lines = (line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
     listed = {name.rstrip(): title.strip() for name, title in lines}
     assert listed["training"] == "Train and resume"
-    assert len(listed) == len([*PAGES.glob("*.md"), *PAGES.glob("tutorials/*.md")])
+    assert len(listed) == len([*PAGES.rglob("*.md")])
 
 
 def test_a_page_is_as_written_in_a_pipe_and_formatted_on_a_terminal(monkeypatch, capsys):

@@ -40,7 +40,7 @@ def find_pages() -> dict[str, Path]:
     """The pages by name (``training``, ``tutorials/roles``): of a checkout, or as they are installed."""
     found: dict[str, Path] = {}
     for root in assets.roots("docs"):
-        for path in sorted([*root.glob("*.md"), *root.glob("tutorials/*.md")]):
+        for path in sorted(root.rglob("*.md")):
             found.setdefault(path.relative_to(root).with_suffix("").as_posix(), path)
     return found
 
