@@ -22,7 +22,11 @@ from tprprobe.figures.catalogue.entries import FIGURES
 
 ROOT = DOCS.parent
 PLUGGED = "norms"  # the command of the plug-in that its page installs
-IN_SOAK = ("tutorials/own-text", "tutorials/huggingface", "papers/caption-tutorial")  # each takes ten seconds
+IN_SOAK = (
+    "tutorials/own-text",
+    "tutorials/huggingface",
+    "papers/caption-tutorial",
+)  # each takes ten seconds
 
 
 def check_page(name, folder):
@@ -36,9 +40,7 @@ def check_page(name, folder):
         assert (DOCS / f"images/tutorials/{picture}.webp").is_file()
 
 
-@pytest.mark.parametrize(
-    "name", ["index", *(name for name in TUTORIALS if name not in IN_SOAK)]
-)
+@pytest.mark.parametrize("name", ["index", *(name for name in TUTORIALS if name not in IN_SOAK)])
 def test_code_of_the_book_prints_what_stands_there(name, tmp_path):
     check_page(name, tmp_path)
 
