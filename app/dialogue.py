@@ -16,7 +16,7 @@ STAYS = """<style>
 .st-key-asked-lead { max-height: 38vh; overflow-y: auto; }
 @media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
 </style>"""
-MAPS = "**Attention of every head** – click a map to ablate its head: its vectors become 0, so that it binds nothing"
+MAPS = "**Attention of every head** – click a map to ablate its head: its vectors become 0, so it binds nothing"
 
 
 def stay() -> Any:
@@ -110,7 +110,7 @@ def ask_answer(model, name: str, store, lead) -> None:
         change = changes.exchange_tokens(posed, kind, *tokens)
     advice = f"{posed.model.name} has no roles or fillers to exchange."
     marked = [*change.first, *change.second] if change else []
-    heading = "The caption" if posed.is_image else "What was asked"
+    heading = "The caption" if posed.is_image else "All questions"
     _show_tokens(
         heading,
         posed.tokens,
@@ -147,7 +147,7 @@ def _show_heads(posed, name: str, heads) -> None:
         return
     st.markdown(MAPS)
     sent = views.attention.pack_heads(named, state.is_dark())
-    canvas.offer_picks("heads", sent | {"advice": "HEAD becomes 0 (click again: as it was)"})
+    canvas.offer_picks("heads", sent | {"advice": "HEAD becomes 0 (click again to undo)"})
 
 
 def _try(name: str, posed, change) -> dict:

@@ -8,7 +8,7 @@ import widgets
 import tprprobe as tp
 
 ALL = "all relations"
-NOTHING = "This store keeps no attention maps: extract it again with `--attention-samples` and their number."
+NOTHING = "This store has no attention maps. Extract it again with `--attention-samples N`."
 SHARP = "Mean largest weight of every head, in percent"
 
 

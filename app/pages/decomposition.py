@@ -6,8 +6,8 @@ import widgets
 
 import tprprobe as tp
 
-NOTHING = "No decomposition of this store yet: what do fillers, roles and their bindings explain of its states?"
-APART = "Take it apart: fit these roles, show which fillers and roles are alike, and one sample"
+NOTHING = "No decomposition of this store yet. It shows how much fillers, roles and their bindings explain of its states."
+APART = "Fit these roles, and show which fillers and roles are similar, and one sample"
 
 
 def _take_apart(store, run, site, roles, rank) -> None:

@@ -6,7 +6,7 @@ import widgets
 
 import tprprobe as tp
 
-NOTHING = "Nothing was measured by layer yet: probes, decompositions and edits of several layers are drawn here together."
+NOTHING = "No measurements by layer yet. This page draws probes, decompositions and edits of several layers together."
 
 
 @state.page("Layers")

@@ -32,7 +32,7 @@ def overview() -> None:
     widgets.lead(views.contents.tell_store(store))
     known = state.once(lambda: views.run_summary.summarize(runs, store), "summary")
     if known.roles or known.results:
-        st.subheader("What was found")
+        st.subheader("Results")
     for each in (*known.roles, *known.results):
         widgets.write(each)
     if len(known.named):
@@ -41,12 +41,14 @@ def overview() -> None:
     with st.expander("Sizes and types"):
         _show_sizes(store)
     if left := views.launches.list_missing(runs, store):
-        st.subheader("What can be asked next")
+        st.subheader("What you can do next")
         widgets.offer_runs(*left)
     names = runs.names("store")
     with st.expander(f"Stores of this folder: {len(names)}"):
         widgets.table(views.folders.describe_all(runs, names[:SHOWN]))
-        more = f" {len(names) - SHOWN} more are in the list at the left." * (len(names) > SHOWN)
+        more = f" {len(names) - SHOWN} more stores are in the list on the left." * (
+            len(names) > SHOWN
+        )
         st.caption(f"Chosen: {state.escape(state.store_name())}.{more}")
     if st.button("Write a report of this run"):
         page = views.folders.write_report(runs, state.store_name())

@@ -50,7 +50,7 @@ def _shown(outcomes: pd.DataFrame, estimates: pd.DataFrame) -> pd.DataFrame:
     first = estimates[estimates["seed"] == estimates.groupby("prediction")["seed"].transform("min")]
     texts = {name: _number(of) for name, of in first.groupby("prediction")}
     measured = outcomes["prediction"].map(texts).fillna("")
-    shown = {"prediction": outcomes["says"], "measured": measured, "outcome": outcomes["outcome"]}
+    shown = {"prediction": "“" + outcomes["says"] + "”", "measured": measured, "outcome": outcomes["outcome"]}
     return pd.DataFrame({**shown, "again": outcomes["again"]})
 
 
@@ -104,7 +104,7 @@ def _sentences() -> dict[str, Any]:
             rows, measure=f"own_exchange_first, {passive}", **{**own, "twin": "permuted-0"}
         ),
         "passive": _pick(rows, measure=f"before_exchange, {passive}", **own),
-        "sure": "A second set of words gives the same outcomes. All sentences are short and of one kind. The decomposition was an earlier version of ours, without separate terms for words and places.",
+        "sure": "A second set of words gives the same outcomes. All sentences are short and of one kind. We used an earlier version of the decomposition, without separate terms for words and places.",
     }
 
 

@@ -138,6 +138,6 @@ def test_steps_are_told_with_gains_and_controls_of_the_same_fit():
     told = decompositions.tell_decomposition(scores, "s")
     assert "fillers alone R² 0.500 [0.480, 0.520]" in told.text
     assert "bindings add +0.100 [+0.080, +0.120] (R² 0.700" in told.text
-    assert "of which learnt (beyond the permuted twin) +0.050" in told.text
+    assert "of which learnt (more than in the permuted twin) +0.050" in told.text
     assert told.text.endswith("The same fit (factored) of controls: shuffled roles 0.400.")
     assert told.links[0].query == {"of": "s", "scheme": "left"}

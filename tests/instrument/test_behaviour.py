@@ -318,7 +318,7 @@ def test_next_symbols_of_our_own_models(make_model):
     [
         ([], "give one of a recipe (FILE.toml), --data pairs:FRAME, or --text"),
         (["--data", "mathematics:arithmetic__mixed"], "give pairs:FRAME, of active"),
-        (["--text", TEXT], "give two of each"),
+        (["--text", TEXT], "give two words and two answers"),
         (["--text", TEXT, "--exchange", "dog,fox"], "no word 'fox' in"),
         (
             ["--text", TEXT, "--exchange", "dog,cat", "--edit", "swap"],

@@ -178,7 +178,7 @@ def test_a_table_may_have_a_row_a_sample_and_targets(tmp_path):
         ({"hidden": np.zeros((6, 2))}, TOKENS.drop(columns="token"), "has no column token"),
         ({"hidden": np.zeros((6, 2))}, TOKENS.iloc[[0, 3, 1, 2, 4, 5]], "do not follow one another"),
         ({"hidden": np.zeros((6, 2))}, TOKENS.assign(side="left"), "'left': a side is source or"),
-        ({"hidden": np.zeros((6, 2))}, None, "says no tokens: put acts.parquet or .csv beside it"),
+        ({"hidden": np.zeros((6, 2))}, None, "has no tokens: put acts.parquet or .csv beside it"),
         ({"hidden": np.array([object()] * 6)}, TOKENS, "cannot be read as arrays"),
     ],
 )  # fmt: skip

@@ -88,9 +88,7 @@ def read_fields(tokens: pd.DataFrame, ahead: bool) -> tuple[np.ndarray, pd.DataF
     """
     for column in (WORD, "pos"):
         if column not in tokens:
-            raise InputError(
-                f"the token table has no column {column!r}: extract from labelled data"
-            )
+            raise InputError(f"the token table has no column {column!r}: extract labeled data")
     table = tokens.reset_index(drop=True)
     known = _words(table)
     about = table[["sample", WORD]].shift(-1 if ahead else 0)

@@ -19,10 +19,10 @@ HEADING = re.compile(r"^```.*?^```|^#+ +([^\n]*)", re.DOTALL | re.MULTILINE)  # 
 def docs(
     words: Annotated[
         list[str] | None,
-        typer.Argument(help="A page, or words to search for; without any, all pages are listed."),
+        typer.Argument(help="A page, or words to search for; default: list all pages."),
     ] = None,
 ) -> None:
-    """Read a page of the documentation here (formatted; Markdown into a pipe), or search all of them."""
+    """Read a page of the documentation in the terminal, or search all pages."""
     pages, asked = find_pages(), " ".join(words or [])
     if not asked:
         width = max(map(len, pages), default=0)

@@ -14,7 +14,7 @@ from tprprobe.errors import InputError
 from tprprobe.statistics import interval_text, read_interval
 
 FAMILIES = {"bag": "fillers alone", "additive": "+ roles", "factored": "+ bindings"}
-FAMILIES |= {"saturated": "+ a vector a pair"}
+FAMILIES |= {"saturated": "+ a vector for every pair"}
 STEPS = {"bag": "fillers alone", "additive": "roles", "factored": "bindings"}  # of a sentence
 STEP = ["roles", "step", "r2", "r2_low", "r2_high", "gain", "gain_low", "gain_high"]
 STEP += ["learnt", "learnt_low", "learnt_high", "twin", "rank", "n", "n_fit"]
@@ -108,10 +108,10 @@ def _tell_step(row: dict[Any, Any], name: str, is_first: bool) -> str:
     if np.isnan(row.get("gain", np.nan)):
         return f"with {word} {r2}"
     gain = read_interval(row, "gain")
-    surely = "add" if gain.low > 0 else "lose" if gain.high < 0 else "add nothing sure,"
+    surely = "add" if gain.low > 0 else "lose" if gain.high < 0 else "add nothing measurable,"
     has_twin = not np.isnan(row.get("learnt", np.nan))
     learnt = (
-        f", of which learnt (beyond the {row['twin']} twin) {number(row, 'learnt', '+.3f')}"
+        f", of which learnt (more than in the {row['twin']} twin) {number(row, 'learnt', '+.3f')}"
         if has_twin
         else ""
     )

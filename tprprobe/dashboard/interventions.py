@@ -156,13 +156,16 @@ def _show_snap(rows: pd.DataFrame) -> View:
     )
     own = own.rename(columns=ends)
     own["told"] = [
-        f"{k:g} centres: {100 * p:.1f} %" for k, p in zip(own["k"], own["value"], strict=True)
+        f"{k:g} centers: {100 * p:.1f} %" for k, p in zip(own["k"], own["value"], strict=True)
     ]
     alone = float(rows.loc[rows["edit"] == "none", "exact_match"].iloc[0])
     drawn = Lines(
-        own, own.assign(value=alone, low=alone, high=alone), "exact match", "log2 of centres a head"
+        own,
+        own.assign(value=alone, low=alone, high=alone),
+        "exact match",
+        "log2 of the number of centers",
     )
-    title = "Vectors snapped to the nearest of k centres, 95 % intervals"
+    title = "Vectors snapped to the nearest of k centers, 95 % intervals"
     return View(title, points, drawn, partial(snap_curve, rows), "dotted: as trained; 0: the mean")
 
 
@@ -207,7 +210,7 @@ def _tell_swaps(rows: pd.DataFrame, kind: str) -> Statement:
     whole = whole[~whole["model"].astype(str).str.startswith("untrained")]
     if whole.empty:
         return Statement(
-            f"No pair of {kind} whose two questions the model answers: nothing can be said of exchanges."
+            f"No pair of {kind} whose two questions the model answers: exchanges cannot be evaluated."
         )
     best = top(whole, "counterfactual")
     return Statement(

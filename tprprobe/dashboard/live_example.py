@@ -101,7 +101,7 @@ def pose(model: Model, text: str) -> Posed:
     """
     text = " ".join(text.split())
     if isinstance(model, CaptionModel):
-        raise InputError(f"{model.name} writes captions of images: a text cannot be put to it")
+        raise InputError(f"{model.name} writes captions of images: it cannot read a text")
     if not text:
         raise InputError("an empty text: type a question or a text")
     if len(text) > LONGEST:

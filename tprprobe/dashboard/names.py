@@ -40,7 +40,7 @@ def show_decoding(folder: Path) -> View:
     both = pd.concat([own.assign(name=own["vectors"] + heads, group=own["model"]), rules])
     ends = {"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"}
     table = both[["name", "group", *ends]].rename(columns=ends)
-    title = f"Numerator or denominator, told by clusters alone ({int(rows['n'].max())} digits, held out)"
+    title = f"Numerator or denominator, predicted from clusters alone ({int(rows['n'].max())} digits, held out)"
     return View(title, table, Dots(table, "accuracy"), None, polarity_table(naming).caption)
 
 
@@ -54,7 +54,7 @@ def tell_decoding(table: pd.DataFrame) -> Statement:
         top(each, "value") for each in (rest if len(own) else own, table[is_rule]) if len(each)
     ]
     beside = "; ".join(f"{row['name']} ({row['group']}) {percent(row)}" for row in others)
-    text = f"Numerator or denominator? Clusters of {best['name']} alone tell {percent(best)} of the digits."
+    text = f"Numerator or denominator? Clusters of {best['name']} alone predict it for {percent(best)} of the digits."
     return Statement(f"{text} Beside them: {beside}." if beside else text)
 
 

@@ -14,7 +14,7 @@ from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.probes import strongest_control
 
 SCORES = {"f1": "F1", "accuracy": "accuracy"}
-SIGNS = "filled: beyond every control (paired, Holm); grey: the best control with its 95 % interval"
+SIGNS = "filled: above every control (paired, Holm); gray: the best control with its 95 % interval"
 FEW = 3  # places that are named
 
 
@@ -107,7 +107,7 @@ def tell_probes(
         return Statement(f"No vectors were probed for {task}.")
     best = top(real, score)
     text = (
-        f"{task.upper()} is read best from {best['site']}: {SCORES[score]} {percent(best, score)}, held out, "
+        f"{task.upper()} is predicted best from {best['site']}: {SCORES[score]} {percent(best, score)}, held out, "
         f"learnt from {best['n_train']:,} targets"
     )
     if isinstance(best["best_control"], str):
@@ -117,7 +117,7 @@ def tell_probes(
     tested = real[real["beyond"].notna()]
     stacks = tested["site"].astype(str).str.split(".").str[0]
     parts = [_tell_beyond(str(stack), part) for stack, part in tested.groupby(stacks, sort=False)]
-    beyond = f" Beyond every control (paired, Holm): {'; '.join(parts)}." if parts else ""
+    beyond = f" Above every control (paired, Holm): {'; '.join(parts)}." if parts else ""
     told = f"Show {best['site']} by {task}"
     return Statement(
         f"{text}.{beyond}", (link_vectors(best["site"], None, told, colour=f"gold {task}"),)

@@ -81,7 +81,7 @@ def extract(
         attention_samples: How many samples get attention maps, from the first on.
         target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated).
         control: Whether twins are read.
-        resume: Resume a run that was cut off, to a store identical to an uninterrupted one.
+        resume: Resume an interrupted run; the store is identical to that of an uninterrupted one.
         vocabulary: Of an attached module, which has none: a tokenizer of transformers, a ``tokenizers.Tokenizer``, a
             function from a text to its ids, or the ids of all examples.
         labellers: What labels the words of sources and targets, generated ones too.

@@ -118,7 +118,7 @@ class Store:
         try:
             return select(patterns, self.sites)
         except InputError as error:
-            raise InputError(f"{error}; {self.path} has what `extract --sites` was given") from None
+            raise InputError(f"{error}; {self.path} has the sites of `extract --sites`") from None
 
     def side(self, site: str) -> str:
         """The tokens that a site's rows (a map's queries) are, ``source`` or ``target``; or ``sample``,

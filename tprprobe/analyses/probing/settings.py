@@ -15,15 +15,15 @@ CONTROLS = {
     "prefix": "labels drawn once for every pair of a word type and the word before",
     "shuffled": "the same labels at random places",
     "permuted": "the real labels from the vectors of the twin whose weights are permuted",
-    "untrained": "the real labels from the vectors of the randomly initialised twin",
+    "untrained": "the real labels from the vectors of the randomly initialized twin",
     "rescaled": "the same, its matrices on the scale of the trained ones",
     "static": "the real labels from the input embeddings, before any layer",
     "previous": "the real labels from the identity of the word before",
-    "dictionary": "random roles, quantised fillers and role indices, where there is a dictionary",
+    "dictionary": "random roles, quantized fillers and role indices, if there is a dictionary",
 }
 BASELINES = {
-    "majority": "the commonest label of the training data",
-    "identity": "the commonest label of the word's type (in a decoder, of the word to come)",
+    "majority": "the most frequent label of the training data",
+    "identity": "the most frequent label of the word's type (in a decoder, of the next word)",
 }
 HIDDEN = 256
 SCREENED = 8192  # targets that a linear probe learns from: layers then rank as with all
