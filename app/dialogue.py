@@ -84,7 +84,7 @@ def ask_next(model, name: str, store, lead) -> None:
         means = state.once(lambda: views.mean_states(store, sites[-1]), "means", sites[-1])
         table = views.tabulate_neighbours(found, *means)
     with lead:
-        widgets.lead(views.tell_exchange(asked, site, *picked, table=table))
+        widgets.lead(views.summarize_exchange(asked, site, *picked, table=table))
     widgets.table(table, 1 if views.has_head(model) else 2)
     st.caption(state.escape(" · ".join(f"{way}: {told}" for way, told in views.TOLD.items())))
 
@@ -119,11 +119,13 @@ def ask_answer(model, name: str, store, lead) -> None:
     )
     _offer_pairs(changes.list_pairs(posed) if kind else [])
     with lead:
-        answer = state.once(lambda: views.tell_answer(posed, store), "answer", name, posed.text)
+        answer = state.once(
+            lambda: views.summarize_answer(posed, store), "answer", name, posed.text
+        )
         if change is None:
             widgets.lead(answer)
         else:
-            widgets.lead(tp.dashboard.experiments.tell_experiment(_try(name, posed, change)))
+            widgets.lead(tp.dashboard.experiments.summarize_experiment(_try(name, posed, change)))
             st.caption(state.escape(f"Without the edit: {answer}"))
     _show_heads(posed, name, heads)
     _show_experiments()
@@ -143,7 +145,7 @@ def _show_heads(posed, name: str, heads) -> None:
     named = {of_layer.get(site.rpartition(".")[0]): weights for site, weights in maps.items()}
     named.pop(None, None)
     if not named:
-        st.caption(state.escape(views.example_edits.tell_headless(posed)))
+        st.caption(state.escape(views.example_edits.summarize_headless(posed)))
         return
     st.markdown(MAPS)
     sent = views.attention.pack_heads(named, state.is_dark())

@@ -204,7 +204,7 @@ def _watch(at) -> None:
     failed = (f"It ended with {job.outcome}", "error")
     told: Any = {None: ("It runs …", "running"), 0: ("Done", "complete")}.get(job.outcome, failed)
     with st.status(told[0], state=told[1], expanded=True):
-        st.code(job.tell() or "…", language=None)
+        st.code(job.read_output() or "…", language=None)
     if told[1] == "running":
         st.button("Stop", on_click=job.stop, key=f"stop-{at[-1]}")
     elif told[1] == "complete":

@@ -23,7 +23,7 @@ def interventions() -> None:
         found = views.read_interventions(folders[name])
         chosen = widgets.choose("All edits", list(found), "edit")
     with first:
-        widgets.lead(views.tell_edits(found[chosen], chosen))
+        widgets.lead(views.summarize_edits(found[chosen], chosen))
     view = views.show_interventions(found[chosen], chosen)
     widgets.show(view, "interventions")
     with st.expander("All numbers"):

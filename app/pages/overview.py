@@ -29,7 +29,7 @@ def _show_sizes(store) -> None:
 @state.page("Overview")
 def overview() -> None:
     runs, store, views = state.runs(), state.store(), tp.dashboard
-    widgets.lead(views.contents.tell_store(store))
+    widgets.lead(views.contents.summarize_store(store))
     known = state.once(lambda: views.run_summary.summarize(runs, store), "summary")
     if known.roles or known.results:
         st.subheader("Results")

@@ -22,7 +22,7 @@ def _show_probes(folders) -> None:
         every = st.toggle("All controls", key="every", **state.KEEP)
     shown = [each for each in (one, other) if each != "none"]
     with first:
-        widgets.lead(views.tell_probes(rows, task, shown, score))
+        widgets.lead(views.summarize_probes(rows, task, shown, score))
     view = views.show_probes(rows, task, score, shown, every)
     chosen = widgets.show(view, "probes")
     with st.expander(
@@ -41,7 +41,7 @@ def _show_mistakes(folders, task: str) -> None:
         return
     site = widgets.choose("Probe of", list(saved), "errors_of")
     found = state.once(lambda: views.predict_held_out(store, saved[site]), "predicted", task, site)
-    widgets.lead(views.tell_errors(found, task, site))
+    widgets.lead(views.summarize_errors(found, task, site))
     widgets.show(views.show_confusions(found, task), "confusions")
     widgets.table(views.list_errors(store, found))
 

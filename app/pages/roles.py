@@ -45,7 +45,7 @@ def roles() -> None:
     canvas.feed_mark(mark)
     place.feed_names()
     with lead:
-        widgets.lead(views.scene.tell_roles(scene))
+        widgets.lead(views.scene.summarize_roles(scene))
     whole = place.scene(whole=True) if field == views.maps.CLUSTER else drawn
     if len(whole.rows) > len(drawn.rows):  # other colors are of the sample that is drawn first
         place.feed_points(whole=True)

@@ -50,7 +50,11 @@ def _shown(outcomes: pd.DataFrame, estimates: pd.DataFrame) -> pd.DataFrame:
     first = estimates[estimates["seed"] == estimates.groupby("prediction")["seed"].transform("min")]
     texts = {name: _number(of) for name, of in first.groupby("prediction")}
     measured = outcomes["prediction"].map(texts).fillna("")
-    shown = {"prediction": "“" + outcomes["says"] + "”", "measured": measured, "outcome": outcomes["outcome"]}
+    shown = {
+        "prediction": "“" + outcomes["says"] + "”",
+        "measured": measured,
+        "outcome": outcomes["outcome"],
+    }
     return pd.DataFrame({**shown, "again": outcomes["again"]})
 
 

@@ -122,8 +122,8 @@ def read_strings(path: Path) -> Iterator[tuple[int, str]]:
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
-            if len(node.value.split()) >= 4 and re.search(r"[A-Z.,:;]", node.value):
-                yield node.lineno, node.value
+            is_sentence = len(node.value.split()) >= 4 and re.search(r"[A-Z.,:;]", node.value)
+            yield from [(node.lineno, node.value)] if is_sentence else []
 
 
 def test_no_function_and_no_public_parameter_has_a_forbidden_name():

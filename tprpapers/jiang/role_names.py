@@ -44,7 +44,7 @@ def name_dictionary(store: Store, site: str, seed: int = 0) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).drop(columns="cluster")
 
 
-def tell_labels(store: Store, site: str, field: str, seed: int = 0) -> dict[int, Interval]:
+def summarize_labels(store: Store, site: str, field: str, seed: int = 0) -> dict[int, Interval]:
     """The share of a field's entropy that the strongest role tells, by head of ``….role_weights``.
 
     1 − H(label | role) / H(label) in cross-entropies: how often a label comes with a role is counted on one

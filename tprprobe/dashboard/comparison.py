@@ -58,7 +58,7 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
     return View(title, joined, grid, partial(count_squares, counts, title, names), note)
 
 
-def tell_agreement(
+def summarize_agreement(
     joined: pd.DataFrame, scenes: Sequence[Cloud], names: Sequence[str]
 ) -> Statement:
     """How far two stores' clusters agree on the same tokens, and how many of each have a name."""

@@ -63,7 +63,7 @@ class Job:
         """The exit status; None while it runs."""
         return self.process.poll()
 
-    def tell(self) -> str:
+    def read_output(self) -> str:
         """The last lines of its output, as text."""
         written = CODES.sub("", self.log.read_text("utf-8", errors="replace"))
         lines = [

@@ -65,7 +65,7 @@ def select_panels(lines: Lines, panels: list[str]) -> Lines:
     return Lines(rows.reset_index(drop=True), bands, percent=False)
 
 
-def tell_layers(lines: Lines) -> Statement:
+def summarize_layers(lines: Lines) -> Statement:
     """The layer where every measure is largest."""
     told, links = [], []
     for panel, part in lines.rows.groupby("panel", sort=False):

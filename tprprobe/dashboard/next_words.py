@@ -181,7 +181,7 @@ def mean_states(store: Store, site: str) -> tuple[Float[np.ndarray, "sample d_mo
     return sums / np.bincount(at)[:, None], read_texts(store).loc[samples].tolist()
 
 
-def tell_exchange(
+def summarize_exchange(
     asked: OpenText, site: str, first: int, second: int, table: pd.DataFrame
 ) -> Statement:
     """What the exchange does to the likeliest next word (or the nearest sample), beside its controls and its ceiling."""

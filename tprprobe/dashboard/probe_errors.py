@@ -122,7 +122,7 @@ def _mark(words: list[str], span: str) -> str:
     return visible(" ".join(signs[max(first - AROUND, 0) : last + AROUND]), 120)
 
 
-def tell_errors(found: pd.DataFrame, task: str, site: str) -> Statement:
+def summarize_errors(found: pd.DataFrame, task: str, site: str) -> Statement:
     """How many predictions are right, and the commonest confusion."""
     right = int((found["label"] == found["predicted"]).sum())
     text = f"{site} predicts {right:,} of {len(found):,} held-out {task} labels right ({100 * right / len(found):.1f} %)"

@@ -97,7 +97,7 @@ def _controls(rows: pd.DataFrame, own: pd.DataFrame, real: pd.DataFrame, score: 
         yield found.assign(told=told).dropna(subset=["value"])
 
 
-def tell_probes(
+def summarize_probes(
     rows: pd.DataFrame, task: str, models: Sequence[str], score: str = "f1"
 ) -> Statement:
     """Where a task's labels are read best, and at how many places beyond every control."""
@@ -116,7 +116,9 @@ def tell_probes(
         )
     tested = real[real["beyond"].notna()]
     stacks = tested["site"].astype(str).str.split(".").str[0]
-    parts = [_tell_beyond(str(stack), part) for stack, part in tested.groupby(stacks, sort=False)]
+    parts = [
+        _summarize_beyond(str(stack), part) for stack, part in tested.groupby(stacks, sort=False)
+    ]
     beyond = f" Above every control (paired, Holm): {'; '.join(parts)}." if parts else ""
     told = f"Show {best['site']} by {task}"
     return Statement(
@@ -124,7 +126,7 @@ def tell_probes(
     )
 
 
-def _tell_beyond(stack: str, tested: pd.DataFrame) -> str:
+def _summarize_beyond(stack: str, tested: pd.DataFrame) -> str:
     is_beyond = tested["beyond"].astype(bool)
     found = tested.loc[is_beyond, "site"].unique().tolist()
     more = f" and {len(found) - FEW} more" if len(found) > FEW else ""

@@ -208,7 +208,7 @@ def _finite(store: Store, site: str, known: Bool[np.ndarray, " token"]) -> tuple
     return take(whole, good), len(bad)
 
 
-def tell_roles(scene: Cloud) -> Statement:
+def summarize_roles(scene: Cloud) -> Statement:
     """Which clusters of a head have a name, and how sure the surest one is."""
     names, roles = scene.names, scene.roles
     if names is None:
