@@ -128,12 +128,11 @@ def read_strings(path: Path) -> Iterator[tuple[int, str]]:
 
 def test_no_function_and_no_public_parameter_has_a_forbidden_name():
     wrong = [
-        f"{path.relative_to(ROOT)}: {node.name}"
+        f"{path.relative_to(ROOT)}: {name}"
         for house in HOUSES
         for path in sorted((ROOT / house).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.FunctionDef)
-        and any(re.match(word["pattern"], node.name) for word in WORDS["name"])
+        for name in re.findall(r"^ *def (\w+)", path.read_text("utf-8"), re.MULTILINE)
+        if any(re.match(word["pattern"], name) for word in WORDS["name"])
     ]
     for name in tp.__all__:
         if callable(item := getattr(tp, name)):
