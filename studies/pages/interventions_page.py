@@ -292,7 +292,7 @@ def _snaps(sweeps: Mapping[str, pd.DataFrame]) -> dict[str, str]:
         name = "roles" if what == "snap" else "fillers"
         for row in found[found["edit"] != "none"].to_dict("records"):
             k = "1 (the mean)" if row["edit"] == "mean" else str(row["k"])
-            rows.append({"vectors": f"{name} of the encoder", "centres": k} | _scored(row))
+            rows.append({"vectors": f"{name} of the encoder", "centers": k} | _scored(row))
     names = {"none": "as trained", "one_hot": "one-hot", "mean": "the mean distribution"}
     discrete = [
         {"distributions": names[row["edit"]]} | _scored(row)

@@ -38,7 +38,7 @@ NAMES = {
     "untrained": "untrained twin",
     "previous": "previous word",
     "random_roles": "random roles",
-    "quantised": "quantised filler",
+    "quantised": "quantized filler",
     "indices": "role indices",
 }
 

@@ -71,7 +71,7 @@ def list_edits(
     names = {"one_hot": ONE_HOT, "mean": MEAN}
     for edit in recipe.edits:
         for k in recipe.clusters if edit == "snap" else (0,):
-            told = names.get(edit, f"{k} centres a head")
+            told = names.get(edit, f"{k} centers a head")
             yield told, {site: each.edit(edit, k) for site, each in references.items()}
 
 

@@ -326,7 +326,7 @@ def claim(folder):
         (spoil_lengths, r"2-a1b2.safetensors has 2 tokens and vectors of 3"),
         (spoil_width, r"2 layers of 5 float32 numbers, the first .* 2 layers of 4 bfloat16"),
         (spoil_nan, r"layers.1.hidden, sample 1 has a number that is not finite"),
-        (claim, r"2-a1b2.safetensors cannot be read as arrays: hidden_states ends behind the end"),
+        (claim, r"2-a1b2.safetensors cannot be read as arrays: hidden_states ends after the end"),
         (lambda f: (f / "3.safetensors.zst").touch(), "is compressed: unpack it first"),
         (lambda f: [each.unlink() for each in f.glob("*.safetensors")], "in no format that is known"),
     ],
