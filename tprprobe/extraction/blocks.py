@@ -91,9 +91,9 @@ def extract(
         repair: Make the damaged files of a complete store again, the same to the byte (see `inspect --verify`).
         twins: Controls: permuted, untrained, rescaled (several times), or none; default: untrained for our models,
             permuted for others (:func:`tprprobe.models.find_twins`).
-        pool: One vector a sample: mean (over all tokens, start and end symbols among them), first, last, or that
+        pool: One vector for every sample: mean (over all tokens, start and end symbols among them), first, last, or that
             of the last token that reads as a mark, such as '.'.
-        words: One row a word instead of sub-words: the mean or the last one's vector.
+        words: One row for every word instead of sub-words: the mean or the last one's vector.
 
     Raises:
         InputError: no such site, text that cannot be encoded, an existing store, one that another

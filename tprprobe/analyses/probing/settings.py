@@ -72,7 +72,7 @@ class ProbeSettings:
         heads: One probe per head, instead of one for all heads side by side.
         seeds: How many probes with different initialization and dropout; ``seed`` is the first.
         controls: ``control``, ``prefix``, ``shuffled``, ``permuted``, ``untrained``, ``rescaled``,
-            ``static``, ``previous``, ``dictionary``; by default all that apply. The commonest label, of all and of the word, needs no training.
+            ``static``, ``previous``, ``dictionary``; by default all that apply. Majority and identity need no training.
         span_mode: Which states of a span are read: ``all_states`` (default of an encoder),
             ``first_state`` (default of a decoder, where later states have read a part of the span)
             or ``last_state``.
