@@ -100,4 +100,4 @@ release: .venv/.dev
 	.venv/release/bin/pytest -c /dev/null --rootdir . -q tests/instrument/test_readme.py tests/instrument/test_wheel.py
 
 clean:
-	rm -rf .venv runs
+	rm -rf .venv runs dist
