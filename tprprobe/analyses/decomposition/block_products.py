@@ -145,7 +145,9 @@ class Grams:
         if key not in self._kept:
             for each in [each for each in self._kept if each[0] == "addition"]:
                 del self._kept[each]
-        return self._keep(key, lambda: Addition(self, blocks, lambdas, last))
+            self._kept[key] = Addition(self, blocks, lambdas, last)
+            self._kept.pop(("image", last), None)  # large, and done with
+        return self._kept[key]
 
     def forget_others(self, blocks: Sequence[Block]) -> None:
         """Drops what is kept of blocks that are not in use."""
