@@ -1,27 +1,16 @@
-"""The glossary of columns (docs/columns.md): which names of columns it does not explain."""
+"""Names of columns that the glossary (docs/columns.md) does not explain."""
 
-import re
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
-ROW = re.compile(r"^\| (`.*?`) \|", re.M)
-END = r"(?:_withheld)?(?:_low|_high)?"
-
-
-@cache
-def _pattern() -> re.Pattern[str]:
-    page = (Path(__file__).parents[2] / "docs/columns.md").read_text("utf-8")
-    names = [name for cell in ROW.findall(page) for name in re.findall("`(.*?)`", cell)]
-    known = [re.escape(name).replace("…", ".+") for name in names if name[:2] not in ("…_", "…")]
-    return re.compile(f"(?:{'|'.join(known)}){END}")
+from tprprobe.dashboard.glossary import explain_column
 
 
 def find_unexplained(names: Iterable[object]) -> list[str]:
     """The names that stand in no first cell of the page."""
-    return sorted({name for name in map(str, names) if not _pattern().fullmatch(name)})
+    return sorted({name for name in map(str, names) if not explain_column(name)})
 
 
 def find_unexplained_in(folder: Path) -> dict[str, list[str]]:
