@@ -1,4 +1,4 @@
-"""Behaviour on minimal pairs: what a model expects next after the states of two words are edited.
+"""Behavior on minimal pairs: what a model expects next after the states of two words are edited.
 
 One number is the text's own answer against the other text's: logit(other answer) − logit(answer). With it
 stand whether the next token is that of the other text, and KL(other text ‖ edited text). The other text itself is

@@ -1,4 +1,4 @@
-"""Behaviour when a model's states are replaced by their decompositions: does it need what they leave out?"""
+"""Behavior when a model's states are replaced by their decompositions: does it need what they leave out?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
