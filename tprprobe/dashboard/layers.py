@@ -59,8 +59,8 @@ def show_layers(lines: Lines) -> View:
         InputError: Nothing was measured by layer.
 
     Examples:
-        >>> from tprprobe.dashboard.layers import measure_layers
-        >>> tp.dashboard.show_layers(measure_layers([], store))
+        >>> nothing = tp.dashboard.view.Lines(pd.DataFrame(), pd.DataFrame())
+        >>> tp.dashboard.show_layers(nothing)
         Traceback (most recent call last):
         tprprobe.errors.InputError: nothing was measured by layer yet
     """
