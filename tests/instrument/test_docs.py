@@ -38,8 +38,8 @@ def test_a_page_is_as_written_in_a_pipe_and_formatted_on_a_terminal(monkeypatch,
 def test_words_are_searched_in_all_pages(monkeypatch, capsys):
     """Sections with the words in their heading come first; a comment in code is no heading."""
     assert not _run(monkeypatch, "gauge", "freedom")
-    first, _, second, line = capsys.readouterr().out.splitlines()
-    assert (first, second) == ("ideas: Gauge freedom", "index: Limits")
+    first, _, second, _, third, line = capsys.readouterr().out.splitlines()
+    assert (first, second, third) == ("ideas: Gauge freedom", "ideas: Ideas", "index: Limits")
     assert "[gauge freedom]" in line
     assert not _run(monkeypatch, "sets up .venv")
     assert capsys.readouterr().out.startswith("index: Two commands\n    make demo")

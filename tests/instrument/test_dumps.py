@@ -375,7 +375,7 @@ def test_a_folder_without_tokens_or_with_gaps_is_refused(tmp_path):
     short = {"hidden": [[[1.0, 2.0]], [[1.0, 2.0]]], "token": [["a"], ["b", "c"]]}
     for number, (columns, line) in enumerate([
         (ragged, "vectors of 2 and of 3 numbers"), (gaps, "has gaps among its numbers"),
-        (silent, "says no tokens"), (short, "sample 1: hidden has 1 vectors for 2 source tokens"),
+        (silent, "has no tokens"), (short, "sample 1: hidden has 1 vectors for 2 source tokens"),
     ]):  # fmt: skip
         datasets.Dataset.from_dict(columns).save_to_disk(tmp_path / f"d{number}")
         with pytest.raises(InputError, match=line):
