@@ -223,7 +223,7 @@ def test_erasing_leaves_nothing_linear_of_the_places():
 def test_trials_that_cannot_be_made_are_counted(model):
     data = pair_of_text("the dog sees the cat", EXCHANGED, ("dog", "dog"))
     with pytest.raises(
-        InputError, match=r"none of 1 items can be asked .* 1 have answers that begin alike"
+        InputError, match=r"none of 1 items can be run .* 1 have answers that begin alike"
     ):
         make_trials(model, data)
 

@@ -59,7 +59,9 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
     left_out = Counter(result for result in results if isinstance(result, str))
     if not asked:
         reasons = ", ".join(f"{n} have {reason}" for reason, n in left_out.items())
-        raise InputError(f"{data.name}: this model can read none of {len(items)} items: {reasons}")
+        raise InputError(
+            f"{data.name}: none of {len(items)} items can be run on this model: {reasons}"
+        )
     before, behind = map(len, require_vocabulary(model).source_frame)
     aside = [_aside(each.places, len(each.source), (before, behind)) for each in asked]
     return Trials(
