@@ -22,6 +22,7 @@ SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"
          "max_position_embeddings")  # fmt: skip
 NEW = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
 NAMED = 3  # tensors that an error names
+FEW = 0.9  # of a model's symbols, which a tokenizer made for it knows
 SLACK = 2  # how many times fewer weights a file may hold than the least that its sizes ask for
 
 
@@ -91,17 +92,42 @@ def check_sizes(path: str, config: Any) -> None:
 
 def count_weights(path: str) -> int:
     """The number of weights in a folder's safetensors files, by their headers; 0 where that is not known."""
+    return sum(prod(each.get_shape()) for _, each in _slices(path))
+
+
+def _slices(path: str) -> Iterator[tuple[str, Any]]:
+    """The tensors of a folder's safetensors files by name, of which only the headers are read."""
     import safetensors
 
-    total = 0
     for file in sorted(Path(path).glob("*.safetensors")):
         with (
             as_input_error(f"{file} is damaged or no safetensors file"),
             safetensors.safe_open(file, "pt") as opened,
         ):
-            shapes = [opened.get_slice(name).get_shape() for name in opened.keys()]  # noqa: SIM118
-            total += sum(map(prod, shapes))
-    return total
+            yield from ((name, opened.get_slice(name)) for name in opened.keys())  # noqa: SIM118
+
+
+def _check_types(path: str, module: Any) -> None:
+    """Checks that no weights are whole numbers in the file and fractions in the model: their scale is not known."""
+    fractions = {name for name, each in module.named_parameters() if each.is_floating_point()}
+    for name, each in _slices(path):
+        kind = each.get_dtype()
+        if (
+            kind[0] in "IUB"
+            and kind != "BF16"
+            and any(known.endswith(name) or name.endswith(f".{known}") for known in fractions)
+        ):
+            raise InputError(f"{path} has whole numbers ({kind}) for weights: {name}: get it again")
+
+
+def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
+    """A note where a tokenizer knows far fewer symbols than the model."""
+    known, rows = len(tokenizer), config.get_text_config().vocab_size
+    if known > FEW * rows:
+        return {}
+    return {
+        "symbols": f"the tokenizer knows {known:,} of the model's {rows:,}: is it this model's?"
+    }
 
 
 def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str]:
@@ -111,22 +137,23 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
     lacking = [key for key in missing if key not in new]
     if lacking:
         raise InputError(
-            f"{path} lacks {_listed(lacking)}, which config.json asks for: get it again"
+            f"{path} lacks {listed(lacking)}, which config.json asks for: get it again"
         )
     if report["mismatched_keys"]:
         shapes = [
             f"{key} {tuple(has)} for {tuple(asked)}"
             for key, has, asked in sorted(report["mismatched_keys"])
         ]
-        raise InputError(f"{path} has weights of other shapes than config.json: {_listed(shapes)}")
+        raise InputError(f"{path} has weights of other shapes than config.json: {listed(shapes)}")
+    _check_types(path, module)
     for name, weights in module.named_parameters():
         if not bool(weights.isfinite().all()):
             raise InputError(f"{path} has weights that are no finite numbers: {name}: get it again")
     notes = {}
     if new:
-        notes["new weights"] = f"{_listed(new)}: the file lacks them, they are random"
+        notes["new weights"] = f"{listed(new)}: the file lacks them, they are random"
     if report["unexpected_keys"]:
-        notes["unused weights"] = _listed(sorted(report["unexpected_keys"]))
+        notes["unused weights"] = listed(sorted(report["unexpected_keys"]))
     return notes
 
 
@@ -143,6 +170,6 @@ def check_tokenizer(path: str, tokenizer: Any) -> None:
         raise InputError(f"{path} has a slow tokenizer, which does not say where tokens stand")
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
