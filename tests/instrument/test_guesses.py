@@ -135,8 +135,15 @@ def test_a_gguf_file_gives_the_weights_that_were_put_in(tmp_path, make_data):
         InputError, match=r"has several \.gguf files, give one: .*other\.gguf, tiny\.gguf"
     ):
         load_model(f"hf:{file.parent}")
-    with pytest.raises(InputError, match="no transformers model"):
+    with pytest.raises(InputError, match="is damaged or no GGUF file"):
         load_model(f"hf:{file.parent / 'other.gguf'}")
+    file.write_bytes(file.read_bytes().replace(*map(_layers, (2, 1))))
+    assert load_model(f"hf:{file}").notes["unused weights"].startswith("blk.1.")
+
+
+def _layers(number):
+    """The field of a GGUF file that counts its layers: its name, its type and the number."""
+    return b"llama.block_count" + (4).to_bytes(4, "little") + number.to_bytes(4, "little")
 
 
 WORDS = ["<unk>", "<s>", "</s>", *(chr(97 + i) for i in range(26)), "Ġ", "ab"]

@@ -13,13 +13,17 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from tprprobe.data.vocabularies.charsmap import check_charsmaps
+from tprprobe.data.vocabularies.spiece import check_spiece
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import as_input_error, reason
+from tprprobe.files.file_errors import PANIC, as_input_error, is_of_library, reason
+from tprprobe.files.jsonfiles import parse_json
 
 VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
-PANIC = "PanicException"  # of Rust, which derives from BaseException
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
          "max_position_embeddings")  # fmt: skip
+TOKENIZER = "tokenizer.json"
+SPIECES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 NEW = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
 NAMED = 3  # tensors that an error names
 FEW = 0.9  # of a model's symbols, which a tokenizer made for it knows
@@ -41,7 +45,7 @@ def refusing(said: str) -> Iterator[None]:
         raise
     except BaseException as error:
         kind, text = type(error).__name__, reason(error)
-        if not isinstance(error, Exception) and kind != PANIC:
+        if not is_of_library(error):
             raise
         cause = text if text == kind or kind == PANIC else f"{kind}: {text}"
         raise InputError(f"{said}: {cause}") from error
@@ -157,9 +161,22 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
     return notes
 
 
+def check_tables(path: str) -> None:
+    """Checks the tables of characters of a folder's tokenizers, in which wrong numbers end the process."""
+    for file in (Path(path) / name for name in (TOKENIZER, *SPIECES)):
+        content = file.read_bytes() if file.is_file() else b""
+        try:
+            if file.name in SPIECES and content:
+                check_spiece(content)
+            elif b"precompiled_charsmap" in content:
+                check_charsmaps(parse_json(content, file))
+        except InputError as error:
+            raise InputError(f"the tokenizer {file} is damaged: {error}") from None
+
+
 def check_tokenizer(path: str, tokenizer: Any) -> None:
     """Checks that a tokenizer has files and symbols."""
-    names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), "tokenizer.json"})
+    names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), TOKENIZER})
     if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
         raise InputError(
             f"{path} has no tokenizer: it lacks {' and '.join(names)}; put the tokenizer's files there"

@@ -14,6 +14,7 @@ from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
 from tprprobe.models.huggingface.faults import (
     check_sizes,
+    check_tables,
     check_tokenizer,
     compare_symbols,
     read_report,
@@ -56,6 +57,7 @@ def _read(
     config = transformers.AutoConfig.from_pretrained(path, **options)
     check_sizes(path, config)
     kind = _model_class(path, config, "gguf_file" in options)
+    check_tables(path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
     if "gguf_file" not in options:
         check_tokenizer(path, tokenizer)
