@@ -99,6 +99,21 @@ PICTURES = {
         "report/swap.svg",
     ),
 }
+# claim → what a fuller look says beside its number, and the cells of the page's own tables that it says it of
+BESIDE: dict[str, tuple[str, str]] = {
+    "schlag-polarity-clusters": (
+        "above the rule “after '/', '/(' or '/(-'” at best {most}",
+        r"^\| role, head \d+ \| (?P<most>[^|]*) \|",
+    ),
+    "schlag-used": (
+        "with roles of the partner's digit P(new) is {other} of the other polarity, {same} of the same",
+        r"roles of: other digit, (?P<which>other|same) polarity \|(?:[^|]*\|){4} (?P<cell>[^|]*) \|",
+    ),
+    "jiang-filler-semantic": (
+        "of one model, with the filler quantised to as many bits, {lead:.3f}",
+        r"^\| tpt-d-english \| (?P<which>nel|pos) \| decoder\.1\.cross\.role \|(?:[^|]*\|){5} (?P<filler>[\d.]+) \| (?P<role>[\d.]+) \|",
+    ),
+}
 CASE = re.compile(r"^(.+) (\S+ \[.*\])$")
 FEW = re.compile(r"(\d+) model seed\(s\), must be at least (\d+)")
 PARTS = re.compile(
@@ -130,7 +145,7 @@ def _answer(page: str, text: str) -> Iterator[str]:
         if told:
             first, *others = (_say(*row[2:]) for row in told)
             answers = "; ".join([first, *(each[0].lower() + each[1:] for each in others)])
-            yield f"- **{question}** {answers} ({number})."
+            yield f"- **{question}** {answers} ({number}){_beside(claim, text)}."
     if len(claims_of(page)) > 1 and page in QUESTIONS:
         found = Counter(row[3] for row in verdicts)
         counts = ", ".join(
@@ -142,6 +157,22 @@ def _answer(page: str, text: str) -> Iterator[str]:
         yield f"- Answers to all {len(claims_of(page))} claims of this page{models}: {counts}."
     if page in PICTURES:
         yield from ("", "![{}]({})".format(*PICTURES[page]))
+
+
+def _beside(claim: str, text: str) -> str:
+    """What the page's tables say beside the number of a claim, if they have it."""
+    said, cells = BESIDE.get(claim, ("", "(?!)"))
+    rows = [each.groupdict() for each in re.finditer(cells, text, re.M)]
+    if not rows:
+        return ""
+    if "most" in rows[0]:
+        return "; " + said.format(
+            most=max((r["most"] for r in rows), key=lambda m: float(m.split()[0]))
+        )
+    if "cell" in rows[0]:
+        return "; " + said.format(**{row["which"]: row["cell"] for row in rows})
+    leads = {row["which"]: (float(row["filler"]) - float(row["role"])) / 100 for row in rows}
+    return "; " + said.format(lead=leads["nel"] - leads["pos"])
 
 
 def _say(model: str, verdict: str, reason: str) -> str:
