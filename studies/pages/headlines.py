@@ -99,18 +99,21 @@ PICTURES = {
         "report/swap.svg",
     ),
 }
-# claim → what a fuller look says beside its number, and the cells of the page's own tables that it says it of
-BESIDE: dict[str, tuple[str, str]] = {
+# claim → what a fuller look says beside its number, how the page's table begins that it reads, and the cells
+BESIDE: dict[str, tuple[str, str, str]] = {
     "schlag-polarity-clusters": (
         "above the rule “after '/', '/(' or '/(-'” at best {most}",
+        "| vectors | '/', '/(' or '/(-' |",
         r"^\| role, head \d+ \| (?P<most>[^|]*) \|",
     ),
     "schlag-used": (
         "with roles of the partner's digit P(new) is {other} of the other polarity, {same} of the same",
+        "| model | exchanged |",
         r"roles of: other digit, (?P<which>other|same) polarity \|(?:[^|]*\|){4} (?P<cell>[^|]*) \|",
     ),
     "jiang-filler-semantic": (
         "of one model, with the filler quantised to as many bits, {lead:.3f}",
+        "| model | task | site | F1 | selectivity |",
         r"^\| tpt-d-english \| (?P<which>nel|pos) \| decoder\.1\.cross\.role \|(?:[^|]*\|){5} (?P<filler>[\d.]+) \| (?P<role>[\d.]+) \|",
     ),
 }
@@ -161,8 +164,9 @@ def _answer(page: str, text: str) -> Iterator[str]:
 
 def _beside(claim: str, text: str) -> str:
     """What the page's tables say beside the number of a claim, if they have it."""
-    said, cells = BESIDE.get(claim, ("", "(?!)"))
-    rows = [each.groupdict() for each in re.finditer(cells, text, re.M)]
+    said, begin, cells = BESIDE.get(claim, ("", "no table", ""))
+    below = text.partition(begin)[2].partition("\n\n")[0]
+    rows = [each.groupdict() for each in re.finditer(cells, below, re.M)] if below else []
     if not rows:
         return ""
     if "most" in rows[0]:

@@ -256,7 +256,7 @@ def test_role_that_names_what_its_head_attends_to(coupled):
 
 
 def test_other_pairings_of_heads_have_no_advantage_where_roles_signify_relations(coupled):
-    store, symbol, shuffled = coupled
+    store, symbol, _ = coupled
     attended = _attended(store, MAPS, join(store.tokens_of(MAPS)))
     clear = {
         head: symbol[keys] for head, keys in enumerate(attended)
