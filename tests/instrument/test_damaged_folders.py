@@ -179,6 +179,13 @@ def test_what_is_left_over_or_new_is_noted(sound, folder, tmp_path, make_data, c
     assert load_model(f"hf:{sound}").notes == {}
 
 
+def test_a_frame_beyond_the_embedding_is_refused(tmp_path):
+    made = save_foreign("llama", tmp_path / "llama", "causal")
+    tokens(lambda c: c["post_processor"]["special_tokens"]["<s>"].update(ids=[10**6]))(made)
+    with pytest.raises(InputError, match="framing symbol has the id 1000000"):
+        load_model(f"hf:{made}")
+
+
 def test_a_tokenizer_that_knows_few_of_the_models_symbols_is_noted(folder):
     rows = load_model(f"hf:{folder}").config.vocab_size
     tokens(lambda c: [c["model"]["vocab"].pop(each) for each in list(c["model"]["vocab"])[12:]])(

@@ -129,15 +129,10 @@ def _metaspace(folder: Path) -> None:
 
 def _spiece(folder: Path) -> None:
     """A T5 whose tokenizer is a SentencePiece model."""
-    foreign.save_foreign("t5", folder)
-    (folder / "tokenizer.json").unlink()
-    files._spiece(folder / "made")
-    shutil.move(folder / "made" / "spiece.model", folder)
-    shutil.rmtree(folder / "made")
-    said = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({**said, "tokenizer_class": "T5Tokenizer", "extra_ids": 0})
-    )
+    files._spiece(folder)
+    foreign.build_foreign("t5", 40).save_pretrained(folder)
+    said = {"tokenizer_class": "T5Tokenizer", "extra_ids": 0}
+    (folder / "tokenizer_config.json").write_text(json.dumps(said))
 
 
 def _read_transformers(folder: Path) -> Any:
