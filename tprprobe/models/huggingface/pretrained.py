@@ -12,7 +12,14 @@ from tprprobe.console import note
 from tprprobe.errors import InputError, check_extra
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
-from tprprobe.models.huggingface.faults import check_sizes, check_tokenizer, read_report, refusing
+from tprprobe.models.huggingface.faults import (
+    check_sizes,
+    check_tables,
+    check_tokenizer,
+    compare_symbols,
+    read_report,
+    refusing,
+)
 from tprprobe.models.huggingface.gguf_files import find_gguf, read_once
 from tprprobe.models.huggingface.language import CAUSAL, MASKED, SEQ2SEQ, TEXT, Pretrained
 
@@ -50,18 +57,20 @@ def _read(
     config = transformers.AutoConfig.from_pretrained(path, **options)
     check_sizes(path, config)
     kind = _model_class(path, config, "gguf_file" in options)
+    check_tables(path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
     if "gguf_file" not in options:
         check_tokenizer(path, tokenizer)
+    notes = compare_symbols(tokenizer, config)
     if seed is not None:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            return kind._from_config(config, dtype=dtype, **_attending(kind)), tokenizer, {}
+            return kind._from_config(config, dtype=dtype, **_attending(kind)), tokenizer, notes
     module, report = kind.from_pretrained(
         path, config=config, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True,
         **options, **_attending(kind),
     )  # fmt: skip
-    return module, tokenizer, read_report(path, module, report)
+    return module, tokenizer, notes | read_report(path, module, report)
 
 
 def check_place(path: str, local_files_only: bool) -> bool:
