@@ -95,7 +95,7 @@ def _withhold(structure: Structure, rng: np.random.Generator) -> set[Pair]:
     """Pairs that no fit sees, of fillers and roles that it sees otherwise."""
     counts = Counter(pair for of in structure.pairs for pair in of)
     by_filler, by_role = (Counter(pair[i] for pair in counts) for i in (0, 1))
-    usual = sorted(p for p in counts if by_role[p[1]] > 2 and by_filler[p[0]] > 2)
+    usual = sorted(p for p in counts if by_role[p[1]] > 2 and by_filler[p[0]] > 1)
     chosen = rng.permutation(len(usual))[: max(1, round(WITHHELD * len(counts)))]
     return {usual[i] for i in chosen}
 

@@ -199,7 +199,7 @@ def make(name: str, seed: int, permuted: bool = False) -> World:
     program, twin = compile_program(name, seed), permute(compile_program(name, seed), seed)
     rng = np.random.default_rng((seed, 4))
     inputs = all_inputs(name)
-    inputs = [s for s in inputs if len(s) > 1]
+    inputs = [s for s in inputs if len(s) > 2]
     lengths = rng.choice(sorted({len(s) for s in inputs}), SEQUENCES)
     by_length = {n: [s for s in inputs if len(s) == n] for n in set(lengths.tolist())}
     drawn = {by_length[n][int(rng.integers(len(by_length[n])))]: None for n in lengths.tolist()}
