@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class World:
     states the vectors that methods see, [sequence, d]
     read   which symbols are read from vectors, of sequences of these lengths, in their order; None if
            the nearest vector of the model decides
-    twin   the vectors of the same sequences in a twin that learnt nothing; None if there is none
+    twin   the same of a twin that learnt nothing; None if there is none
     best   R² of the truth itself, as far as noise lets it
     """
 
@@ -31,7 +31,7 @@ class World:
     run: Run
     states: Array
     read: Read | None = None
-    twin: Array | None = None
+    twin: Run | None = None
     best: float = float("nan")
 
 
@@ -43,6 +43,7 @@ class Subject:
     learnt   False for twins: what they bind, no training made
     named    the names that a scheme may be given; empty if it is not asked
     reads    True if symbols can be read from vectors, so that edits can be judged
+    ordered  False if they are read in sorted order
     """
 
     name: str
@@ -55,6 +56,11 @@ class Subject:
     learnt: bool = True
     reads: bool = True
     shares: bool = False
+    ordered: bool = True
+
+    def says(self, sequence: Symbols) -> Symbols:
+        """What is read from the vector of a sequence, if all is right."""
+        return sequence if self.ordered else tuple(sorted(sequence))
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,20 @@ class Case:
 
 def draw(subject: Subject, seed: int) -> Case:
     """The case of a seed."""
-    world, rng = subject.make(seed), np.random.default_rng((seed, 7))
+    return divide(subject, subject.make(seed), seed)
+
+
+def twin_of(case: Case, seed: int) -> Case | None:
+    """The same sequences, split and edits in the twin; None if there is none."""
+    if (run := case.world.twin) is None:
+        return None
+    world = replace(case.world, run=run, states=run(case.world.sequences))
+    return divide(case.subject, world, seed)
+
+
+def divide(subject: Subject, world: World, seed: int) -> Case:
+    """The case of a world: rows to fit to and to test on, and edits."""
+    rng = np.random.default_rng((seed, 7))
     structure = Structure(world.sequences, SCHEMES[subject.scheme], subject.shares)
     withheld = _withhold(structure, rng)
     has = np.array([not withheld.isdisjoint(pairs) for pairs in structure.pairs])

@@ -12,7 +12,7 @@ import torch
 from benchmarks.binding.structure import Array, Pair, Structure, Swaps
 
 TITLE, PRIMARY = "bilinear probe", "fillers"
-GRID = {"dimensions": [4, 8], "steps": [300], "strength": [0.5, 1.0]}
+GRID = {"dimensions": [4, 8], "steps": [200], "strength": [0.5, 1.0, 2.0]}
 CANNOT = {"r2": "reads fillers, makes no vectors", "r2_withheld": "reads fillers, makes no vectors"}
 RATE, BATCH = 3e-2, 512
 

@@ -13,7 +13,7 @@ import torch
 from benchmarks.binding.structure import Array, Structure, Swaps
 
 TITLE, PRIMARY = "DAS of rank k", "swaps"
-GRID = {"rank": [2, 4, 8], "steps": [150]}
+GRID = {"rank": [4, 8, 16], "steps": [100]}
 CANNOT = {name: "edits only" for name in ("r2", "r2_withheld", "accuracy", "accuracy_withheld")}
 RATE = 3e-2
 

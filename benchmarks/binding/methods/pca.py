@@ -8,7 +8,7 @@ from benchmarks.binding.structure import Array, Structure, Swaps
 
 TITLE, PRIMARY = "PCA of equal rank", ""
 GRID: dict[str, list[int]] = {}
-RANK = 24  # 6 × 4
+RANK = 12  # 4 × 3
 CANNOT = {
     name: "knows no roles"
     for name in ("accuracy", "accuracy_withheld", "interchange", "interchange_withheld", "others_kept", "named_right", "claims")

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from benchmarks.binding.structure import Array, Structure, Swaps
 
 TITLE, PRIMARY = "product TPR by SGD", "states"
-GRID = {"dimensions": [8, 16, 24], "steps": [300, 800]}
+GRID = {"dimensions": [8, 16, 24], "steps": [300]}
 CANNOT: dict[str, str] = {}
 RATE, BATCH, START = 3e-3, 256, 0.05
 

@@ -1,5 +1,6 @@
 """Sparse dictionary (scikit-learn's): a pair's feature is the one that tells best where it occurs; an edit sets two."""
 
+import functools
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -44,20 +45,27 @@ class Dictionary:
         return edited
 
 
-def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **chosen: Any) -> Dictionary:
-    scale = np.array([states.mean(0), np.full(states.shape[1], states.std() + 1e-12)])
+@functools.lru_cache(2)  # the dictionary does not depend on roles
+def learn(content: bytes, width: int, features: int, sparsity: int, seed: int) -> tuple[Any, Array]:
+    states = np.frombuffer(content).reshape(-1, width)
+    scale = np.array([states.mean(0), np.full(width, states.std() + 1e-12)])
     model = MiniBatchDictionaryLearning(
-        chosen["features"],
+        features,
         max_iter=20,
         batch_size=256,
         fit_algorithm="cd",
         transform_algorithm="omp",
-        transform_n_nonzero_coefs=chosen["sparsity"],
+        transform_n_nonzero_coefs=sparsity,
         random_state=seed,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", (ConvergenceWarning))
-        model.fit((states - scale[0]) / scale[1])
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit((states - scale[0]) / scale[1]), scale
+
+
+def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **chosen: Any) -> Dictionary:
+    content = np.ascontiguousarray(states, float).tobytes()
+    model, scale = learn(content, states.shape[1], chosen["features"], chosen["sparsity"], seed)
     found = Dictionary(model, scale, {}, model.components_.size)
     codes, has = found.encode(states), structure.count(structure.known) > 0
     spread = codes - codes.mean(0)

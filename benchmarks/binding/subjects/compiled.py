@@ -207,7 +207,7 @@ def make(name: str, seed: int, permuted: bool = False) -> World:
     if permuted:
         program, twin = twin, permute(compile_program(name, seed), seed + 1)
     read = None if permuted else partial(read_out, program, name)
-    return World(sequences, program.encode, program.encode(sequences), read, twin.encode(sequences), 1.0)
+    return World(sequences, program.encode, program.encode(sequences), read, twin.encode, 1.0)
 
 
 def permute(program: Program, seed: int) -> Program:
@@ -221,7 +221,7 @@ def permute(program: Program, seed: int) -> Program:
 
 
 def _subject(name: str, scheme: str, binding: bool, named: tuple[str, ...], text: str) -> Subject:
-    return Subject(f"compiled {name}", "compiled", scheme, partial(make, name), binding, text, named, shares=True)
+    return Subject(f"compiled {name}", "compiled", scheme, partial(make, name), binding, text, named, shares=True, ordered=name != "sort")
 
 
 SUBJECTS = (

@@ -86,7 +86,7 @@ def make_gru(folder: Path, twin: str, seed: int) -> World:
     model = Coder(folder) if not twin else twin_of(twin, seed)
     control = twin_of(twin or "permuted", seed + 100)
     read = None if twin else model.read
-    return World(sequences, model.encode, model.encode(sequences), read, control.encode(sequences))
+    return World(sequences, model.encode, model.encode(sequences), read, control.encode)
 
 
 @cache
@@ -129,9 +129,9 @@ def make_tpt(twin: str, seed: int) -> World:
     prefix = f"{twin}:" if twin else ""
     table = bind_all(prefix + MODEL)[0]
     sequences = draw_sequences(np.random.default_rng((seed, 6)), digits)
-    control = _add_up(bind_all(f"{'untrained' if twin == 'permuted' else 'permuted'}:{MODEL}")[0], sequences)
+    control = bind_all(f"{'untrained' if twin == 'permuted' else 'permuted'}:{MODEL}")[0]
     run = partial(_add_up, table)
-    return World(sequences, run, run(sequences), None, control, 1.0)
+    return World(sequences, run, run(sequences), None, partial(_add_up, control), 1.0)
 
 
 def list_subjects(tpdn: Path | None) -> list[Subject]:

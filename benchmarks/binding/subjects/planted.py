@@ -10,8 +10,8 @@ from benchmarks.binding.schemes import SCHEMES
 from benchmarks.binding.structure import Array, Structure, Symbols
 from benchmarks.binding.subject import Run, Subject, World
 
-FILLERS, WIDTH, SEQUENCES, NOISE = "abcdefgh", 32, 2000, 0.1
-RANKS = (6, 4)  # of fillers and roles
+FILLERS, WIDTH, SEQUENCES, NOISE = "abcdefgh", 32, 1600, 0.05
+RANKS = (4, 3)  # of fillers and roles
 Inner = Callable[[np.random.Generator, Sequence[str]], Run]
 
 
@@ -150,7 +150,7 @@ SUBJECTS = (
     _planted("tree", "tree", lengths=(3, 4, 5)),
     _planted("offset", "offset", lengths=(3, 5)),
     _planted("Zipfian fillers", "left", zipf=True),
-    _planted("uneven noise", "left", uneven=True, noise=0.3),
+    _planted("uneven noise", "left", uneven=True, noise=0.2),
     _planted("pooled mean", "left", shares=True),
     _null("bag", bag_of),
     _null("additive", additive),
@@ -164,10 +164,10 @@ VALIDATION = Subject(
     "left*right",
     partial(
         make,
-        partial(bind, scheme="left*right", width=40, ranks=(5, 3)),
+        partial(bind, scheme="left*right", width=40, ranks=(5, 4)),
         fillers="abcdefghij",
         lengths=(2, 3, 4, 5),
-        noise=0.15,
+        noise=0.1,
     ),
     True,
 )

@@ -25,7 +25,7 @@ def make_speller(folder: Path, words: tuple[str, ...], seed: int) -> World:
     sequences = tuple(tuple(words[i]) for i in rng.permutation(len(words))[:WORDS])
     weights = np.load(folder / "checkpoint20.npz")
     run, twin = (partial(_spell, *_speller(weights, at)) for at in (None, seed))
-    return World(sequences, run, run(sequences), None, twin(sequences))
+    return World(sequences, run, run(sequences), None, twin)
 
 
 def _speller(weights: dict[str, Array], permuted: int | None) -> tuple[nn.Embedding, nn.GRU]:
@@ -57,7 +57,7 @@ def make_sentences(name: str, seed: int) -> World:
     every = [s for s in product(NOUNS, VERBS, NOUNS) if s[0] != s[2]]
     sequences = tuple(every[i] for i in rng.permutation(len(every)))
     run, twin = partial(_pool, name), partial(_pool, f"permuted:{name}")
-    return World(sequences, run, run(sequences), None, twin(sequences))
+    return World(sequences, run, run(sequences), None, twin)
 
 
 _load = cache(tp.load_model)
