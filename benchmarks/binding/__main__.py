@@ -18,11 +18,22 @@ Names = list[str] | None
 def main(
     out: Annotated[Path, typer.Option(help="Where cells are kept.")] = Path("runs/binding"),
     subjects: Annotated[Names, typer.Option(help="Some subjects; default: all.")] = None,
-    methods: Annotated[Names, typer.Option(help="Some methods, files of the folder; default: all.")] = None,
+    methods: Annotated[
+        Names, typer.Option(help="Some methods, files of the folder; default: all.")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Draws of every subject.")] = 3,
-    tpdn: Annotated[Path | None, typer.Option(help="Folder with encoder.safetensors and decoder.safetensors of TPDN's GRUs.")] = None,
-    real: Annotated[Path | None, typer.Option(help="Folder of `python -m studies.real fetch`.")] = None,
-    publish: Annotated[bool, typer.Option(help="Write the committed tables, the figure and the page.")] = False,
+    tpdn: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with encoder.safetensors and decoder.safetensors of TPDN's GRUs."
+        ),
+    ] = None,
+    real: Annotated[
+        Path | None, typer.Option(help="Folder of `python -m studies.real fetch`.")
+    ] = None,
+    publish: Annotated[
+        bool, typer.Option(help="Write the committed tables, the figure and the page.")
+    ] = False,
 ) -> None:
     """Measure methods that look for binding on subjects whose binding is known."""
     from benchmarks.binding.calibration import calibrate

@@ -30,7 +30,12 @@ def list_methods() -> dict[str, Method]:
 
 def list_subjects(tpdn: Path | None = None, folder: Path | None = None) -> dict[str, Subject]:
     """The subjects by name; those of TPDN's weights and of real models where their folders are given."""
-    groups = (planted.SUBJECTS, compiled.SUBJECTS, networks.list_subjects(tpdn), real.list_subjects(folder))
+    groups = (
+        planted.SUBJECTS,
+        compiled.SUBJECTS,
+        networks.list_subjects(tpdn),
+        real.list_subjects(folder),
+    )
     return {subject.name: subject for group in groups for subject in group}
 
 
@@ -53,7 +58,8 @@ def run(
     kept = KeptRun.open(out, {"version": VERSION}, True, MANIFEST, MANIFEST)
     tuned = {name: _tune(kept, name, method) for name, method in of_methods.items()}
     rows, begun = [], time.process_time()
-    for subject, seed in product(subjects.values(), range(seeds)):
+    draws = {name: 1 if subject.family == "real" else seeds for name, subject in subjects.items()}
+    for subject, seed in ((s, seed) for name, s in subjects.items() for seed in range(draws[name])):
         case: Case | None = None
         for name, method in of_methods.items():
             part = _cell(kept, subject, name, seed)
@@ -61,7 +67,12 @@ def run(
                 case = case or draw(subject, seed)
                 chosen = _values(tuned[name], method)
                 row = measure(case, method, chosen, seed)
-                facts = {"subject": subject.name, "family": subject.family, "method": name, "seed": seed}
+                facts = {
+                    "subject": subject.name,
+                    "family": subject.family,
+                    "method": name,
+                    "seed": seed,
+                }
                 Part(part.folder, lambda row=facts | row: {"cell": pd.DataFrame([row])}).finish()
             rows.append(part.read("cell"))
         report(f"{subject.name}, seed {seed}: {time.process_time() - begun:.0f} s")
@@ -81,12 +92,18 @@ def _tune(kept: KeptRun, name: str, method: Method) -> pd.DataFrame:
 
     def make() -> dict[str, pd.DataFrame]:
         case, rows = draw(planted.VALIDATION, 0), []
-        settings = [dict(zip(method.GRID, values, strict=True)) for values in product(*method.GRID.values())]
+        settings = [
+            dict(zip(method.GRID, values, strict=True)) for values in product(*method.GRID.values())
+        ]
         for chosen in settings if len(settings) > 1 else ():
             text = ", ".join(f"{key} {value}" for key, value in chosen.items())
             rows.append({"method": name, "setting": text, "score": _score(case, method, chosen)})
         found = pd.DataFrame(rows or [{"method": name, "setting": "", "score": np.nan}])
-        return {"chosen": found.assign(chosen=found.index == (int(found["score"].argmax()) if rows else 0))}
+        return {
+            "chosen": found.assign(
+                chosen=found.index == (int(found["score"].argmax()) if rows else 0)
+            )
+        }
 
     part = kept.part(f"settings-{name}", make)
     part.finish()

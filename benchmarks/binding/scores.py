@@ -36,7 +36,9 @@ MEASURES = {  # name: (title, format); what a cell has, NaN where a method canno
 }
 
 
-def fit(case: Case, method: Method, chosen: dict[str, Any], seed: int, scheme: Scheme | None = None) -> Fitted:
+def fit(
+    case: Case, method: Method, chosen: dict[str, Any], seed: int, scheme: Scheme | None = None
+) -> Fitted:
     """A method fitted to a case, with its roles or others."""
     states, structure = case.part(case.train)
     swaps = case.swaps["train"]
@@ -65,7 +67,9 @@ def errors(case: Case, method: Method, fitted: Fitted, scheme: Scheme | None = N
     rows = []
     for pairs, read in zip(structure.pairs, predicted, strict=True):
         asked = [(f, r, said) for (f, r), said in zip(pairs, read, strict=True) if r != "key"]
-        rows.append([sum(f != said for f, _, said in asked), sum(f != usual.get(r) for f, r, _ in asked)])
+        rows.append(
+            [sum(f != said for f, _, said in asked), sum(f != usual.get(r) for f, r, _ in asked)]
+        )
     return np.array(rows, float)
 
 
@@ -104,7 +108,11 @@ def measure(case: Case, method: Method, chosen: dict[str, Any], seed: int) -> di
     fitted = fit(case, method, chosen, seed)
     seconds = time.process_time() - begun
     row: dict[str, Any] = dict.fromkeys(MEASURES, math.nan)
-    row |= _predictions(case, fitted) | _edits(case, fitted) | _claims(case, method, fitted, chosen, seed)
+    row |= (
+        _predictions(case, fitted)
+        | _edits(case, fitted)
+        | _claims(case, method, fitted, chosen, seed)
+    )
     row |= {"seconds": seconds, "parameters": fitted.parameters, "named": ""}
     if case.subject.named and method.PRIMARY:
         named = name_scheme(case, method, fitted, chosen, seed)
@@ -152,7 +160,9 @@ def _edits(case: Case, fitted: Fitted) -> dict[str, float]:
 def judge_edits(case: Case, edited: Array, swaps: Swaps) -> tuple[float, float]:
     """The shares of edits after which all symbols are those of the edited sequence, and all others are."""
     said, right, others = read_edits(case, edited, swaps), [], []
-    for read, before, after, place in zip(said, swaps.before.sequences, swaps.after.sequences, swaps.places, strict=True):
+    for read, before, after, place in zip(
+        said, swaps.before.sequences, swaps.after.sequences, swaps.places, strict=True
+    ):
         right.append(read == case.subject.says(after))
         rest = before[:place] + before[place + 1 :]
         if case.subject.ordered:
@@ -167,7 +177,9 @@ def _take(swaps: Swaps, at: Array) -> Swaps:
     return replace(swaps, before=swaps.before.rows(at), after=swaps.after.rows(at), **arrays)
 
 
-def _claims(case: Case, method: Method, fitted: Fitted, chosen: dict[str, Any], seed: int) -> dict[str, float]:
+def _claims(
+    case: Case, method: Method, fitted: Fitted, chosen: dict[str, Any], seed: int
+) -> dict[str, float]:
     """What a method says about binding, by four rules; and how far another seed leads."""
     if not method.PRIMARY:
         return {}
@@ -185,7 +197,9 @@ def _claims(case: Case, method: Method, fitted: Fitted, chosen: dict[str, Any], 
     return found
 
 
-def name_scheme(case: Case, method: Method, fitted: Fitted, chosen: dict[str, Any], seed: int) -> str:
+def name_scheme(
+    case: Case, method: Method, fitted: Fitted, chosen: dict[str, Any], seed: int
+) -> str:
     """The scheme that a method finds by itself; else the one of fewest roles that is not worse than the best by
     more than chance, by its primary score.
     """
@@ -199,8 +213,14 @@ def name_scheme(case: Case, method: Method, fitted: Fitted, chosen: dict[str, An
     best = max(shares, key=lambda name: shares[name])
     if not beats(found[best]):
         return "no structure"
-    roles = {name: len({r for _, r in case.structure.by(SCHEMES[name]).known}) for name in CANDIDATES}
-    return next(name for name in sorted(roles, key=lambda n: roles[n]) if not beats(found[best], found[name]))
+    roles = {
+        name: len({r for _, r in case.structure.by(SCHEMES[name]).known}) for name in CANDIDATES
+    }
+    return next(
+        name
+        for name in sorted(roles, key=lambda n: roles[n])
+        if not beats(found[best], found[name])
+    )
 
 
 def _is_right(named: str, accepted: tuple[str, ...]) -> bool:

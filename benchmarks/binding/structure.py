@@ -33,7 +33,9 @@ class Structure:
         """The number of every pair that occurs."""
         return {pair: i for i, pair in enumerate(sorted({p for of in self.pairs for p in of}))}
 
-    def count(self, known: Mapping[Any, int], by: Callable[[Pair], Any] = lambda pair: pair) -> Array:
+    def count(
+        self, known: Mapping[Any, int], by: Callable[[Pair], Any] = lambda pair: pair
+    ) -> Array:
         """How often (or which share of) every sequence has what is numbered: [sequence, number]."""
         found = np.zeros((len(self.pairs), len(known)))
         for row, pairs in zip(found, self.pairs, strict=True):
@@ -61,7 +63,7 @@ class Swaps:
 
     states   the vectors before, [edit, d]; ``targets`` are those of the model after the symbol was replaced
     places   which filler, [edit]
-    donors   the vectors of other sequences that have the new filler at its role, [edit, d]
+    donors   the vectors of other sequences, as long, that have the new filler at its role, [edit, d]
     """
 
     states: Array

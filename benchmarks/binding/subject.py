@@ -153,7 +153,8 @@ def _draw_swaps(
         others = pairs[:place] + pairs[place + 1 :]
         if after == sequence or pairs[place] != pair or not seen.issuperset(others):
             continue
-        if pair[1] == "key" or not (rows := [i for i in donors[pair] if i != at]):
+        rows = [i for i in donors[pair] if i != at and len(of.sequences[i]) == len(sequence)]
+        if pair[1] == "key" or not rows:
             continue
         found.append((at, after, place, rows[int(rng.integers(len(rows)))]))
         if len(found) == n:
@@ -176,7 +177,10 @@ def read_edits(case: Case, edited: Array, swaps: Swaps) -> list[Symbols]:
         return world.read(edited, before)
     fillers = sorted({filler for filler, _ in case.structure.known})
     said = list(before)
-    order = [[int(p), *(i for i in range(len(s)) if i != p)] for s, p in zip(before, swaps.places, strict=True)]
+    order = [
+        [int(p), *(i for i in range(len(s)) if i != p)]
+        for s, p in zip(before, swaps.places, strict=True)
+    ]
     for turn in range(max(map(len, order), default=0)):
         tried: list[Symbols] = []
         owner: list[int] = []

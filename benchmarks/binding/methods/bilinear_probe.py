@@ -34,7 +34,10 @@ class Probe:
         logits = np.einsum("bd,frd->bfr", states - self.mean, self.directions) + self.biases
         best = logits.argmax(1)
         column = {role: k for k, role in enumerate(self.names[1])}
-        return [[self.names[0][best[i, column[r]]] if r in column else "" for _, r in pairs] for i, pairs in enumerate(structure.pairs)]
+        return [
+            [self.names[0][best[i, column[r]]] if r in column else "" for _, r in pairs]
+            for i, pairs in enumerate(structure.pairs)
+        ]
 
     def swap(self, swaps: Swaps) -> Array:
         edited = np.full_like(swaps.states, np.nan)
@@ -42,22 +45,39 @@ class Probe:
             old, new = map(self.at, swaps.pair(i))
             if old is None or new is None or old[1] != new[1]:
                 continue
-            toward, bias = self.directions[new] - self.directions[old], self.biases[new] - self.biases[old]
+            toward, bias = (
+                self.directions[new] - self.directions[old],
+                self.biases[new] - self.biases[old],
+            )
             ahead = bias + toward @ (swaps.states[i] - self.mean)
-            edited[i] = swaps.states[i] + self.strength * 2 * max(0, -ahead) * toward / (toward @ toward)
+            edited[i] = swaps.states[i] + self.strength * 2 * max(0, -ahead) * toward / (
+                toward @ toward
+            )
         return edited
 
 
 def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **chosen: Any) -> Probe:
     names = [sorted({pair[i] for pair in structure.known}) for i in (0, 1)]
-    found = [(i, names[0].index(f), names[1].index(r)) for i, pairs in enumerate(structure.pairs) for f, r in pairs]
+    found = [
+        (i, names[0].index(f), names[1].index(r))
+        for i, pairs in enumerate(structure.pairs)
+        for f, r in pairs
+    ]
     row, filler, role = torch.tensor(found).T
     scale, k = states.std() + 1e-12, chosen["dimensions"]
     inputs = torch.tensor((states - states.mean(0)) / scale).float()
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        shapes = [(len(names[0]), k), (len(names[1]), k), (k, k, states.shape[1]), (len(names[0]), len(names[1]))]
-        f, r, u, b = (torch.nn.Parameter(torch.randn(shape) * size) for shape, size in zip(shapes, (1, 1, 0.02, 0), strict=True))
+        shapes = [
+            (len(names[0]), k),
+            (len(names[1]), k),
+            (k, k, states.shape[1]),
+            (len(names[0]), len(names[1])),
+        ]
+        f, r, u, b = (
+            torch.nn.Parameter(torch.randn(shape) * size)
+            for shape, size in zip(shapes, (1, 1, 0.02, 0), strict=True)
+        )
         optimizer = torch.optim.Adam([f, r, u, b], RATE)
         for _ in range(chosen["steps"]):
             at = torch.randint(len(row), (BATCH,))
@@ -68,4 +88,6 @@ def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **chosen:
             optimizer.step()
     directions = torch.einsum("fk,rj,jkd->frd", f, r, u).detach().double().numpy() / scale
     size = sum(p.numel() for p in (f, r, u, b))
-    return Probe(names, directions, b.detach().double().numpy(), states.mean(0), chosen["strength"], size)
+    return Probe(
+        names, directions, b.detach().double().numpy(), states.mean(0), chosen["strength"], size
+    )

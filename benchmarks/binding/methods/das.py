@@ -33,7 +33,9 @@ class Subspaces:
             role = swaps.pair(i)[1][1]
             if role in self.roles:
                 basis = self.bases[self.roles[role]]
-                edited[i] = swaps.states[i] + basis @ (basis.T @ (swaps.donors[i] - swaps.states[i]))
+                edited[i] = swaps.states[i] + basis @ (
+                    basis.T @ (swaps.donors[i] - swaps.states[i])
+                )
         return edited
 
 
@@ -42,10 +44,13 @@ def fit(states: Array, _structure: Structure, swaps: Swaps, seed: int, **chosen:
     roles = {name: k for k, name in enumerate(sorted(set(names)))}
     role, scale = torch.tensor([roles[name] for name in names]), states.std() + 1e-12
     apart, wanted = (
-        torch.tensor((each - swaps.states) / scale).float() for each in (swaps.donors, swaps.targets)
+        torch.tensor((each - swaps.states) / scale).float()
+        for each in (swaps.donors, swaps.targets)
     )
     generator = torch.Generator().manual_seed(seed)
-    free = torch.randn(len(roles), states.shape[1], min(chosen["rank"], states.shape[1]), generator=generator)
+    free = torch.randn(
+        len(roles), states.shape[1], min(chosen["rank"], states.shape[1]), generator=generator
+    )
     free.requires_grad_()
     optimizer = torch.optim.Adam([free], RATE)
     for _ in range(chosen["steps"]):

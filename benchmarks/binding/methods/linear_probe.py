@@ -44,7 +44,9 @@ class Probes:
             change[self.fillers.index(new)], change[self.fillers.index(old)] = 1, -1
             kept = ~np.isnan(weight[0])
             if kept[change != 0].all():
-                edited[i] = swaps.states[i] + self.strength * change[kept] @ np.linalg.pinv(weight[:, kept], 1e-3)
+                edited[i] = swaps.states[i] + self.strength * change[kept] @ np.linalg.pinv(
+                    weight[:, kept], 1e-3
+                )
         return edited
 
 
@@ -58,7 +60,9 @@ def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **chosen:
     for role, found in rows.items():
         at, label = np.array(found).T
         inputs, classes = np.column_stack([np.ones(len(at)), states[at]]), np.eye(len(names))[label]
-        ridge = chosen["penalty"] * states.var(0).sum() * np.diag([0.0, *np.ones(states.shape[1])]) + 1e-9 * np.eye(1 + states.shape[1])
+        ridge = chosen["penalty"] * states.var(0).sum() * np.diag(
+            [0.0, *np.ones(states.shape[1])]
+        ) + 1e-9 * np.eye(1 + states.shape[1])
         weights[role] = np.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ classes)
         weights[role][:, classes.sum(0) == 0] = np.nan
     return Probes(names, weights, chosen["strength"], sum(w.size for w in weights.values()))

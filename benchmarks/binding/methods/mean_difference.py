@@ -9,7 +9,12 @@ from benchmarks.binding.structure import Array, Pair, Structure, Swaps
 TITLE, PRIMARY = "difference of means", "states"
 GRID: dict[str, list[float]] = {}
 UNSEEN = "a pair that was never seen has no mean"
-CANNOT = {"r2_withheld": UNSEEN, "interchange_withheld": UNSEEN, "accuracy": "reads no fillers", "accuracy_withheld": "reads no fillers"}
+CANNOT = {
+    "r2_withheld": UNSEEN,
+    "interchange_withheld": UNSEEN,
+    "accuracy": "reads no fillers",
+    "accuracy_withheld": "reads no fillers",
+}
 
 
 @dataclass
@@ -20,12 +25,19 @@ class Means:
 
     def predict(self, _states: Array, structure: Structure) -> Array:
         nothing = np.zeros_like(self.mean)
-        return np.stack([self.mean + sum(self.vectors.get(p, nothing) for p in pairs) for pairs in structure.pairs])
+        return np.stack(
+            [
+                self.mean + sum(self.vectors.get(p, nothing) for p in pairs)
+                for pairs in structure.pairs
+            ]
+        )
 
     def swap(self, swaps: Swaps) -> Array:
         unknown = np.full_like(self.mean, np.nan)
         pairs = [swaps.pair(i) for i in range(len(swaps.states))]
-        change = [self.vectors.get(new, unknown) - self.vectors.get(old, unknown) for old, new in pairs]
+        change = [
+            self.vectors.get(new, unknown) - self.vectors.get(old, unknown) for old, new in pairs
+        ]
         return swaps.states + np.reshape(change, swaps.states.shape)
 
 

@@ -24,7 +24,10 @@ def store_of(states: Array, structure: Structure) -> Iterator[tuple[Any, dict[st
     lengths = [len(s) for s in structure.sequences]
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "states.npz"
-        table: dict[str, Any] = {"sample": range(len(states)), "sequence": map(" ".join, structure.sequences)}
+        table: dict[str, Any] = {
+            "sample": range(len(states)),
+            "sequence": map(" ".join, structure.sequences),
+        }
         if structure.shares:
             states = states.repeat(lengths, 0)
             tokens = [f for s in structure.sequences for f in s]

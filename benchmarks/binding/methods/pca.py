@@ -11,7 +11,15 @@ GRID: dict[str, list[int]] = {}
 RANK = 12  # 4 × 3
 CANNOT = {
     name: "knows no roles"
-    for name in ("accuracy", "accuracy_withheld", "interchange", "interchange_withheld", "others_kept", "named_right", "claims")
+    for name in (
+        "accuracy",
+        "accuracy_withheld",
+        "interchange",
+        "interchange_withheld",
+        "others_kept",
+        "named_right",
+        "claims",
+    )
 }
 
 

@@ -20,7 +20,10 @@ class Product(nn.Module):
 
     def __init__(self, structure: Structure, width: int, dimensions: int):
         super().__init__()
-        self.numbers = [{n: k + 1 for k, n in enumerate(sorted({p[i] for p in structure.known}))} for i in (0, 1)]
+        self.numbers = [
+            {n: k + 1 for k, n in enumerate(sorted({p[i] for p in structure.known}))}
+            for i in (0, 1)
+        ]
         sizes = [(len(of) + 1, dimensions) for of in self.numbers]
         self.fillers, self.roles = (nn.Parameter(torch.randn(size) * START) for size in sizes)
         self.readout = nn.Parameter(torch.randn(dimensions**2, width) / dimensions)
@@ -50,10 +53,17 @@ class Fit:
 
     @torch.no_grad()
     def predict(self, _states: Array, structure: Structure) -> Array:
-        return self.model(self.model.number(structure)).double().numpy() * self.scale[1] + self.scale[0]
+        return (
+            self.model(self.model.number(structure)).double().numpy() * self.scale[1]
+            + self.scale[0]
+        )
 
     def swap(self, swaps: Swaps) -> Array:
-        return swaps.states + self.predict(swaps.states, swaps.after) - self.predict(swaps.states, swaps.before)
+        return (
+            swaps.states
+            + self.predict(swaps.states, swaps.after)
+            - self.predict(swaps.states, swaps.before)
+        )
 
 
 def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **chosen: Any) -> Fit:

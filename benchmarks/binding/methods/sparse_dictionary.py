@@ -14,14 +14,20 @@ from benchmarks.binding.structure import Array, Pair, Structure, Swaps
 TITLE, PRIMARY = "sparse dictionary", "swaps"
 GRID = {"features": [32, 64], "sparsity": [4, 8]}
 UNSEEN = "a pair that was never seen has no feature"
-CANNOT = {"interchange_withheld": UNSEEN, "accuracy": "reads no fillers", "accuracy_withheld": "reads no fillers"}
+CANNOT = {
+    "interchange_withheld": UNSEEN,
+    "accuracy": "reads no fillers",
+    "accuracy_withheld": "reads no fillers",
+}
 
 
 @dataclass
 class Dictionary:
     model: Any
     scale: Array
-    features: dict[Pair, tuple[int, float]]  # the feature of a pair, and its mean where the pair occurs
+    features: dict[
+        Pair, tuple[int, float]
+    ]  # the feature of a pair, and its mean where the pair occurs
     parameters: int
 
     def predict(self, states: Array, _structure: Structure) -> Array:

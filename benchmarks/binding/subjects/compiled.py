@@ -37,7 +37,9 @@ class Head(nn.Module):
 
     def __init__(self, width: int, inner: int):
         super().__init__()
-        self.query, self.key = (nn.Parameter(torch.zeros(inner, width, dtype=torch.float64)) for _ in "qk")
+        self.query, self.key = (
+            nn.Parameter(torch.zeros(inner, width, dtype=torch.float64)) for _ in "qk"
+        )
         self.value = nn.Parameter(torch.zeros(width, width, dtype=torch.float64))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -161,15 +163,22 @@ def compile_program(name: str, seed: int = 0) -> Program:
     return Program(nn.Sequential(*layers), blocks, bound, torch.from_numpy(rotation))
 
 
-def read_out(program: Program, name: str, states: Array, sequences: Sequence[Symbols]) -> list[Symbols]:
+def read_out(
+    program: Program, name: str, states: Array, sequences: Sequence[Symbols]
+) -> list[Symbols]:
     """What the decoder says from vectors, led back to the order of the sequences (sorted: in its order)."""
     if name == "sort":
-        return [_count_out(row, len(s)) for row, s in zip(program.unbind(states, 1)[:, 0], sequences, strict=True)]
+        return [
+            _count_out(row, len(s))
+            for row, s in zip(program.unbind(states, 1)[:, 0], sequences, strict=True)
+        ]
     read = program.unbind(states, LONGEST if name != "lookup" else len(KEYS)).argmax(-1)
     said = []
     for row, s in zip(read, sequences, strict=True):
         if name == "lookup":
-            said.append(tuple(SYMBOLS[row[KEYS.index(s[i - 1])]] if i % 2 else c for i, c in enumerate(s)))
+            said.append(
+                tuple(SYMBOLS[row[KEYS.index(s[i - 1])]] if i % 2 else c for i, c in enumerate(s))
+            )
         else:
             word = tuple(SYMBOLS[row[j]] for j in range(len(s)))
             said.append(word if name == "copy" else word[::-1])
@@ -179,7 +188,9 @@ def read_out(program: Program, name: str, states: Array, sequences: Sequence[Sym
 def _count_out(shares: Array, n: int) -> Symbols:
     """Symbol j of the sorted ones: as many symbols are before it as running sums lie below (j + ½)/n."""
     sums = np.cumsum(shares)
-    return tuple(SYMBOLS[min(int((sums < (j + 0.5) / n).sum()), len(SYMBOLS) - 1)] for j in range(n))
+    return tuple(
+        SYMBOLS[min(int((sums < (j + 0.5) / n).sum()), len(SYMBOLS) - 1)] for j in range(n)
+    )
 
 
 def all_inputs(name: str) -> list[Symbols]:
@@ -221,7 +232,17 @@ def permute(program: Program, seed: int) -> Program:
 
 
 def _subject(name: str, scheme: str, binding: bool, named: tuple[str, ...], text: str) -> Subject:
-    return Subject(f"compiled {name}", "compiled", scheme, partial(make, name), binding, text, named, shares=True, ordered=name != "sort")
+    return Subject(
+        f"compiled {name}",
+        "compiled",
+        scheme,
+        partial(make, name),
+        binding,
+        text,
+        named,
+        shares=True,
+        ordered=name != "sort",
+    )
 
 
 SUBJECTS = (

@@ -39,7 +39,9 @@ class Coder(nn.Module):
             read, write = (load_file(folder / f"{n}.safetensors") for n in ("encoder", "decoder"))
             self.embedding.weight.data = read.pop("embedding.weight")
             self.reader.load_state_dict({k.removeprefix("rnn."): v for k, v in read.items()})
-            self.out.load_state_dict({k[4:]: write.pop(k) for k in [*write] if k.startswith("out.")})
+            self.out.load_state_dict(
+                {k[4:]: write.pop(k) for k in [*write] if k.startswith("out.")}
+            )
             of = {k.removeprefix("rnn."): v for k, v in write.items() if k.startswith("rnn.")}
             self.writer.load_state_dict(of)
 
@@ -107,7 +109,10 @@ def bind_all(name: str) -> tuple[Array, Array]:
     fillers, roles = (acts[site][:, at] for site in sites[:2])  # [question, slot, head, d_head]
     by_digit = torch.stack([fillers[torch.from_numpy(drawn == d)].mean(0) for d in range(10)])
     by_slot = roles.mean(0)
-    set_to = {sites[0]: by_digit[:, None].expand(-1, SLOTS, -1, -1), sites[1]: by_slot.expand(10, -1, -1, -1)}
+    set_to = {
+        sites[0]: by_digit[:, None].expand(-1, SLOTS, -1, -1),
+        sites[1]: by_slot.expand(10, -1, -1, -1),
+    }
     edits = {site: partial(_replace, value) for site, value in set_to.items()}
     with tp.intervene(model, edits), tp.capture(model, sites[2:]) as acts:
         model(ids[:10, :SLOTS], start[:10])
@@ -138,13 +143,27 @@ def list_subjects(tpdn: Path | None) -> list[Subject]:
     """The networks; without the folder of TPDN's weights, the TP-Transformer alone."""
     size = "10 digits at 6 places, 2,000 × 96"
     found = [
-        Subject("TP-Transformer v⊙r", "network", "left", partial(make_tpt, ""), True, size, ("left",)),
-        Subject("permuted TP-Transformer", "twin", "left", partial(make_tpt, "permuted"), True, size, learnt=False),
+        Subject(
+            "TP-Transformer v⊙r", "network", "left", partial(make_tpt, ""), True, size, ("left",)
+        ),
+        Subject(
+            "permuted TP-Transformer",
+            "twin",
+            "left",
+            partial(make_tpt, "permuted"),
+            True,
+            size,
+            learnt=False,
+        ),
     ]
     if tpdn is not None:
         size = f"10 digits, {GRU_SEQUENCES:,} × 60"
         for twin in ("", "untrained", "permuted"):
             name, family = (f"{twin} GRU", "twin") if twin else ("GRU of TPDN", "network")
             made, binding = partial(make_gru, tpdn, twin), None if twin else True
-            found.append(Subject(name, family, "left*right", made, binding, size, learnt=not twin, reads=not twin))
+            found.append(
+                Subject(
+                    name, family, "left*right", made, binding, size, learnt=not twin, reads=not twin
+                )
+            )
     return found

@@ -134,13 +134,17 @@ def _planted(name: str, scheme: str, shares: bool = False, **options: object) ->
     inner = partial(bind, scheme=scheme, shares=shares)
     built = partial(make, inner, **options)  # type: ignore[arg-type]
     size = f"{len(FILLERS)} fillers, {SEQUENCES:,} × {WIDTH}, rank {RANKS[0]}×{RANKS[1]}"
-    return Subject(f"planted {name}", "planted", scheme, built, True, size, (scheme,), shares=shares)
+    return Subject(
+        f"planted {name}", "planted", scheme, built, True, size, (scheme,), shares=shares
+    )
 
 
 def _null(name: str, inner: Inner, *named: str) -> Subject:
     size = f"{len(FILLERS)} fillers, {SEQUENCES:,} × {WIDTH}"
     accepted = ("bag", "no structure", *named)
-    return Subject(f"null {name}", "null", "left", partial(make, inner), False, size, accepted, reads=False)
+    return Subject(
+        f"null {name}", "null", "left", partial(make, inner), False, size, accepted, reads=False
+    )
 
 
 SUBJECTS = (

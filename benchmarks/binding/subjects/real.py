@@ -36,7 +36,15 @@ def _speller(weights: dict[str, Array], permuted: int | None) -> tuple[nn.Embedd
         arrays = [rng.permutation(each.ravel()).reshape(each.shape) for each in arrays]
     tensors = [torch.from_numpy(each) for each in arrays]
     gru = nn.GRU(tensors[0].shape[1], len(tensors[2]) // 3, batch_first=True)
-    gru.load_state_dict(dict(zip((f"{k}_l0" for k in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")), tensors[1:], strict=True)))
+    gru.load_state_dict(
+        dict(
+            zip(
+                (f"{k}_l0" for k in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")),
+                tensors[1:],
+                strict=True,
+            )
+        )
+    )
     return nn.Embedding.from_pretrained(tensors[0]), gru
 
 
@@ -89,7 +97,13 @@ def list_subjects(folder: Path | None) -> list[Subject]:
     vocabulary = (folder / "minilm/vocab.txt").read_text("utf-8").split()
     words = tuple(w for w in vocabulary if w.isascii() and w.isalpha() and 4 <= len(w) <= 7)
     made = partial(make_speller, folder / "g2p", words)
-    found.append(Subject("g2p", "real", "left*right", made, None, f"26 letters, {WORDS:,} × 256", reads=False))
+    found.append(
+        Subject(
+            "g2p", "real", "left*right", made, None, f"26 letters, {WORDS:,} × 256", reads=False
+        )
+    )
     made = partial(make_sentences, f"hf:{folder / 'minilm'}")
-    found.append(Subject("MiniLM", "real", "left", made, None, "20 words, 1,056 × 384", reads=False))
+    found.append(
+        Subject("MiniLM", "real", "left", made, None, "20 words, 1,056 × 384", reads=False)
+    )
     return found
